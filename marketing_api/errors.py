@@ -1,0 +1,88 @@
+"""The errors of the service, one small tree, named by what the caller should do.
+
+    MarketingApiError
+    ├── InvalidCall            fix the call: it was refused here and cost no request
+    ├── AuthenticationFailed   stop: the key is missing, wrong or revoked
+    ├── NotAvailable           give up on this table: the account does not have the operation (1002)
+    ├── Refused                fix the call: the service understood it and said no
+    ├── Transient              retry (reads only)
+    │   ├── RateLimited        wait for the window to reset, then retry
+    │   ├── Unreachable        no connection, a reset, a time-out
+    │   └── BrokenAnswer       5xx, HTML, cut JSON: an answer came, but not a whole one
+    ├── BudgetSpent            stop asking: the run's `max_requests` are used up
+    └── OutcomeUnknown         a write was sent and no answer came: reconcile, never resend blindly
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class MarketingApiError(Exception):
+    """Root of every error that this package raises. Messages never hold the key."""
+
+
+class InvalidCall(MarketingApiError):
+    """The call does not fit the operation's declaration; `parameter` names the culprit."""
+
+    def __init__(self, message: str, *, parameter: str = "") -> None:
+        super().__init__(message)
+        self.parameter = parameter
+
+
+class ServiceError(MarketingApiError):
+    """The service answered with an error: `code` and `detail` as it sent them (`detail` keeps unknown keys, row 8)."""
+
+    def __init__(self, message: str, *, code: int | None = None, status: int | None = None, detail: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+        self.detail = detail or {}
+
+
+class AuthenticationFailed(ServiceError):
+    """The key is missing, wrong or revoked (401, 1000, or 1002 on app/me). Never retried."""
+
+
+class NotAvailable(ServiceError):
+    """The operation is unknown or not open to this account (1002 elsewhere). Costs its table only."""
+
+
+class Refused(ServiceError):
+    """The service refused the call for a reason of its own. Repeating it gives the same answer."""
+
+
+class Transient(MarketingApiError):
+    """Worth another try, for reads."""
+
+
+class RateLimited(Transient):
+    """429: nobody asks before `retry_after` seconds have passed."""
+
+    def __init__(self, message: str, *, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Unreachable(Transient):
+    """No connection, a reset or a time-out. `was_sent` tells whether the request may have taken effect."""
+
+    def __init__(self, message: str, *, was_sent: bool) -> None:
+        super().__init__(message)
+        self.was_sent = was_sent
+
+
+class BrokenAnswer(Transient):
+    """An answer that is not whole: 5xx, HTML, cut JSON, no envelope."""
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class BudgetSpent(MarketingApiError):
+    """The run may send no more requests."""
+
+
+class OutcomeUnknown(MarketingApiError):
+    """A write was sent and no whole answer came: it may or may not have taken effect."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -42,7 +42,7 @@ class Exchange:
     http_status: int | None
     outcome: Outcome
     error: str | None
-    body: Body  # as received, with every occurrence of the key replaced; b"" when none came or it is secret
+    body: Body = field(repr=False)  # as received, with every occurrence of the key replaced; b"" when none came or it is secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Answer:
     account: str
     question: Question
     requested_at: dt.datetime
-    body: Body
+    body: Body = field(repr=False)
 
 
 _counter = itertools.count()

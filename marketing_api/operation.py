@@ -1,24 +1,22 @@
 """What an operation is: the one declaration from which validation, routes, pages and tests follow.
 
-Belongs here: the shape of operations and parameters, and turning Python values into wire parameters.
+Belongs here: the shape of an operation, and binding values to its parameters (`parameter.py`) as a question.
 Not here: the operations themselves (`operations/`), how a request is sent (`wire`, `client`).
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import difflib
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from decimal import Decimal
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.errors import InvalidCall
+from marketing_api.parameter import Kind, Parameter
 
 if TYPE_CHECKING:
     from marketing_api.records.fields import Record
@@ -36,64 +34,6 @@ class Effect(StrEnum):
     SEND = "send"  # reaches people: publishes a post, may send a campaign, charges a card
 
 
-class Kind(StrEnum):
-    """How a parameter's value is written on the wire."""
-
-    TEXT = "text"
-    NUMBER = "number"
-    ID = "id"
-    BOOLEAN = "boolean"  # `true` / `false`
-    DATE = "date"  # sent as Y-m-d
-    DATETIME = "datetime"  # sent as Y-m-d H:i:s
-    TIME = "time"
-    EMAIL = "email"
-    LINK = "link"
-    FIELDS = "fields"  # a map, sent as fields[ID]=value
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter of an operation; `many` values are sent comma-separated, `choices` are compared ignoring case."""
-
-    name: str
-    kind: Kind = Kind.TEXT
-    required: bool = False
-    many: bool = False
-    choices: tuple[str, ...] = ()
-    default: str | None = None  # what the service assumes when it is not sent
-    secret: bool = False  # never logged nor archived
-    doc: str = ""
-
-    def encode(self, value: Any, operation: str) -> dict[str, str]:
-        """The wire form of `value` (for a map, one entry per key); InvalidCall when the value is not allowed."""
-        if self.kind is Kind.FIELDS:
-            return self._encode_fields(value, operation)
-        values = _split(value) if self.many else [value]
-        try:
-            words = [self._word(_ENCODERS[self.kind](item)) for item in values]
-        except (ValueError, TypeError) as problem:
-            shown = "***" if self.secret else repr(value)
-            raise InvalidCall(f"{operation}: {self.name}={shown} is not allowed: {problem}", parameter=self.name) from None
-        if self.required and not any(words):
-            raise InvalidCall(f"{operation}: {self.name} must not be empty", parameter=self.name)
-        return {self.name: ",".join(words)}
-
-    def _word(self, word: str) -> str:
-        if not self.choices:
-            return word
-        for choice in self.choices:
-            if choice.lower() == word.lower():
-                return choice
-        raise ValueError(f"allowed: {', '.join(self.choices)}")
-
-    def _encode_fields(self, value: Any, operation: str) -> dict[str, str]:
-        if not isinstance(value, Mapping):
-            raise InvalidCall(
-                f"{operation}: {self.name} takes a map of field id to value, e.g. {self.name}[12]=London", parameter=self.name
-            )
-        return {f"{self.name}[{key}]": _text(item) for key, item in value.items()}
-
-
 @dataclass(frozen=True, slots=True)
 class Paging:
     """A listing that honours `limit` and `page`, whether or not its specification says so."""
@@ -103,7 +43,8 @@ class Paging:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of the service. `at` names the member of `data` that holds the payload.
+    """One operation of the service. `at` names the member of `data` that holds the payload; where it is empty the payload is
+    `data` itself, and `members` are those without which it is not whole.
 
     `records` are the record types that a read yields and `rows` the function that finds them in the payload; a look-up
     or a write has neither.
@@ -114,13 +55,15 @@ class Operation:
     effect: Effect
     doc: str
     parameters: tuple[Parameter, ...] = ()
+    needs_one: tuple[str, ...] = ()  # parameters of which at least one must be given
     at: str = ""
+    members: tuple[str, ...] = ()
     records: tuple[type[Record], ...] = ()
     rows: ReadRows | None = None
     paging: Paging | None = None
     is_secret: bool = False  # the answer holds a secret: never archived, never shown in logs
     timeout: float = 30.0  # seconds without a byte before the answer counts as lost
-    result: tuple[str, ...] = field(default=())  # members of a write's answer (api-observed row 7)
+    result: tuple[str, ...] = ()  # members of a write's answer (api-observed row 7)
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -128,6 +71,11 @@ class Operation:
     @cached_property
     def _by_name(self) -> dict[str, Parameter]:
         return {parameter.name.lower(): parameter for parameter in self.parameters}
+
+    @property
+    def path(self) -> str:
+        """Below the base address, e.g. `/app/me.json`."""
+        return f"/{self.name}.json"
 
     @property
     def area(self) -> str:
@@ -145,16 +93,25 @@ class Operation:
         """
         wire: dict[str, str] = {}
         for name, value in values.items():
-            if value is None:
-                continue
-            wire.update(self._parameter(name).encode(value, self.name))
-        given = {name.partition("[")[0] for name in wire}
+            if value is not None:
+                wire.update(self._encode(name, value))
         for parameter in self.parameters:
-            if parameter.required and parameter.name not in given:
-                raise InvalidCall(f"{self.name}: {parameter.name} is required{_hint(parameter)}", parameter=parameter.name)
+            if parameter.required and not _is_given(parameter, wire):
+                if parameter.default is None:
+                    raise InvalidCall(f"{self.name}: {parameter.name} is required ({parameter.hint})", parameter=parameter.name)
+                wire[parameter.name] = parameter.default
+        if self.needs_one and not any(name in wire for name in self.needs_one):
+            raise InvalidCall(f"{self.name}: one of {', '.join(self.needs_one)} is required", parameter=self.needs_one[0])
         order = {parameter.name: index for index, parameter in enumerate(self.parameters)}
-        ordered = dict(sorted(wire.items(), key=lambda item: (order[item[0].partition("[")[0]], item[0])))
-        return Question(self, ordered)
+        return Question(self, dict(sorted(wire.items(), key=lambda item: (order[item[0].partition("[")[0]], item[0]))))
+
+    def _encode(self, name: str, value: Any) -> dict[str, str]:
+        """`fields={"12": "x"}` and `fields[12]="x"` (as it is typed on a command line) mean the same."""
+        head, bracket, key = name.partition("[")
+        parameter = self._parameter(head)
+        if bracket and parameter.kind is Kind.FIELDS:
+            value = {key.rstrip("]"): value}
+        return parameter.encode(value, self.name)
 
     def _parameter(self, name: str) -> Parameter:
         parameter = self._by_name.get(name.rstrip("_").lower())
@@ -183,97 +140,14 @@ class Question:
     def shown(self) -> dict[str, str]:
         """The parameters as they may be logged and archived."""
         secret = {parameter.name for parameter in self.operation.parameters if parameter.secret}
-        return {name: "***" if name in secret else value for name, value in self.params.items()}
+        return {name: "***" if name.partition("[")[0] in secret else value for name, value in self.params.items()}
+
+    def __repr__(self) -> str:
+        return f"Question({self.operation.name}: {', '.join(self.params)})"  # names only: the values are personal data
 
     def __hash__(self) -> int:
         return hash(self.key)
 
 
-def _hint(parameter: Parameter) -> str:
-    return f" (one of {', '.join(parameter.choices)})" if parameter.choices else f" ({parameter.kind.value})"
-
-
-def _split(value: Any) -> list[Any]:
-    if isinstance(value, str):
-        return [part.strip() for part in value.split(",")]
-    return list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
-
-
-def _text(value: Any) -> str:
-    return str(value)
-
-
-def _number(value: Any) -> str:
-    if isinstance(value, bool):
-        raise ValueError("a number is needed")
-    text = str(value).strip()
-    if not re.fullmatch(r"-?\d+(\.\d+)?", text):
-        raise ValueError("a number is needed")
-    return format(Decimal(text), "f")
-
-
-def _id(value: Any) -> str:
-    text = str(value).strip()
-    if isinstance(value, bool) or not text:
-        raise ValueError("an id is needed")
-    return text
-
-
-def _boolean(value: Any) -> str:
-    words = {"true": "true", "1": "true", "yes": "true", "false": "false", "0": "false", "no": "false"}
-    if (word := words.get(str(value).strip().lower())) is None:
-        raise ValueError("true or false is needed")
-    return word
-
-
-_INPUT_DATES = ("%Y-%m-%d", "%m/%d/%Y")
-
-
-def _date(value: Any) -> str:
-    if isinstance(value, dt.date):
-        return value.strftime("%Y-%m-%d")
-    for form in _INPUT_DATES:
-        try:
-            return dt.datetime.strptime(str(value).strip(), form).strftime("%Y-%m-%d")
-        except ValueError:
-            continue
-    raise ValueError("a date is needed, like 2026-01-31 or 01/31/2026")
-
-
-def _datetime(value: Any) -> str:
-    if isinstance(value, dt.datetime):
-        return value.strftime("%Y-%m-%d %H:%M:%S")
-    text = str(value).strip().replace("T", " ")
-    for form in ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", *_INPUT_DATES):
-        try:
-            return dt.datetime.strptime(text, form).strftime("%Y-%m-%d %H:%M:%S")
-        except ValueError:
-            continue
-    raise ValueError("a date-time is needed, like 2026-01-31 14:05:00")
-
-
-def _email(value: Any) -> str:
-    text = str(value).strip()
-    if not re.fullmatch(r"[^@\s,]+@[^@\s,]+", text):
-        raise ValueError("an e-mail address is needed")
-    return text
-
-
-def _link(value: Any) -> str:
-    text = str(value).strip()
-    if not re.match(r"https?://\S+$", text):
-        raise ValueError("a link is needed that begins with http:// or https://")
-    return text
-
-
-_ENCODERS: dict[Kind, Callable[[Any], str]] = {
-    Kind.TEXT: _text,
-    Kind.NUMBER: _number,
-    Kind.ID: _id,
-    Kind.BOOLEAN: _boolean,
-    Kind.DATE: _date,
-    Kind.DATETIME: _datetime,
-    Kind.TIME: _text,
-    Kind.EMAIL: _email,
-    Kind.LINK: _link,
-}
+def _is_given(parameter: Parameter, wire: Mapping[str, str]) -> bool:
+    return parameter.name in wire or any(name.startswith(f"{parameter.name}[") for name in wire)

@@ -1,0 +1,35 @@
+"""Every operation of the service (63), declared once in the file of its area, and found here by name."""
+
+from __future__ import annotations
+
+import difflib
+
+from marketing_api.errors import InvalidCall
+from marketing_api.operation import Operation
+from marketing_api.operations import account, campaigns, contacts, goals, lists, reputation, social, users, webhooks
+
+#: The operations by area, in the order of the specification.
+AREAS: dict[str, tuple[Operation, ...]] = {
+    "account": account.OPERATIONS,
+    "reputation": reputation.OPERATIONS,
+    "social": social.OPERATIONS,
+    "campaigns": campaigns.OPERATIONS,
+    "contacts": contacts.OPERATIONS,
+    "lists": lists.OPERATIONS,
+    "users": users.OPERATIONS,
+    "goals": goals.OPERATIONS,
+    "webhooks": webhooks.OPERATIONS,
+}
+
+#: All operations by name, e.g. `emailmarketing/getcontacts`.
+ALL: dict[str, Operation] = {operation.name: operation for operations in AREAS.values() for operation in operations}
+
+
+def find(name: str) -> Operation:
+    """The operation of that name; case does not matter and `.json` is optional (api-observed row 9). InvalidCall when there is none."""
+    plain = name.strip().strip("/").lower().removesuffix(".json")
+    if (operation := ALL.get(plain)) is not None:
+        return operation
+    near = difflib.get_close_matches(plain, ALL, n=1) or [full for full in ALL if full.endswith(f"/{plain}")][:1]
+    hint = f"did you mean {near[0]}?" if near else f"there are {len(ALL)}, e.g. {next(iter(ALL))}"
+    raise InvalidCall(f"there is no operation {name}: {hint}", parameter="operation")

@@ -1,0 +1,64 @@
+"""What may be asked about e-mail campaigns and their statistics, and how campaigns are written."""
+
+from __future__ import annotations
+
+from marketing_api.operation import Effect
+from marketing_api.operations.declare import ID_ITEM, PAGED, an_id, boolean, choice, date, email, ids, moment, paging, read, text, write
+from marketing_api.parameter import Parameter
+
+#: Optional in one variant and required in another, so it is always sent.
+TYPE = choice("type", "standard", "automated", required=True)
+CAMPAIGN_ID = an_id(doc="Campaign id.", required=True)
+
+CAMPAIGNS = read(
+    "emailmarketing/campaigns",
+    "Campaigns by status group.",
+    choice("filter", "all", "sent", "scheduled", "draft", "automation", required=True, default="all"),
+    date("from"),
+    date("to"),
+    *paging(),
+    at="campaigns",
+    paging=PAGED,
+)
+
+CAMPAIGN = read("emailmarketing/getcampaign", "One campaign with its body.", CAMPAIGN_ID, TYPE, at="item")
+
+STATS = read("emailmarketing/stats", "Opens, bounces and clicks of one campaign, as of now.", CAMPAIGN_ID, TYPE, at="campaign")
+
+
+def _content(scheduled: Parameter) -> tuple[Parameter, ...]:
+    return (
+        text("name", required=True),
+        text("subject", required=True),
+        email("fromemail", "Optional in a variant.", required=True),
+        text("from_name", "Optional in a variant.", required=True),
+        email("reply_to", "Optional in a variant.", required=True),
+        text("body", required=True),
+        TYPE,
+        boolean("isscheduled"),
+        boolean("isdraft"),
+        scheduled,
+        ids("audiences", "Audience ids."),
+        ids("lists", "List ids."),
+    )
+
+
+ADD_CAMPAIGN = write(
+    "emailmarketing/addcampaign",
+    "Create a campaign; unless it is a draft it may be sent.",
+    *_content(moment("scheduled_datetime")),
+    effect=Effect.SEND,
+    result=ID_ITEM,
+)
+
+EDIT_CAMPAIGN = write(
+    "emailmarketing/editcampaign",
+    "Change a campaign; unless it is a draft it may be sent.",
+    CAMPAIGN_ID,
+    *_content(date("scheduled_datetime", "A date: the specification gives no time of day here.")),
+    effect=Effect.SEND,
+)
+
+DELETE_CAMPAIGN = write("emailmarketing/deletecampaign", "Delete a campaign.", CAMPAIGN_ID, TYPE, effect=Effect.DELETE)
+
+OPERATIONS = (CAMPAIGNS, CAMPAIGN, STATS, ADD_CAMPAIGN, EDIT_CAMPAIGN, DELETE_CAMPAIGN)

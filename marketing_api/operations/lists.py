@@ -1,0 +1,40 @@
+"""What may be asked about contact lists and audiences, and how lists are written."""
+
+from __future__ import annotations
+
+from marketing_api.operation import Effect
+from marketing_api.operations.declare import ID_ITEM, PAGED, an_id, flag, paging, read, text, write
+
+LIST_ID = an_id(doc="List id.", required=True)
+
+LISTS = read("emailmarketing/getlists", "All contact lists.", *paging(is_specified=False), at="lists", paging=PAGED)
+
+LIST = read("emailmarketing/getlist", "One list with its custom fields.", LIST_ID, at="list")
+
+AUDIENCES = read("emailmarketing/getaudiences", "All audiences.", at="audiences")
+
+#: Ten of these are optional in one variant and required in another, so they are always sent.
+_CONTENT = (
+    text("name", required=True),
+    text("email_subject", required=True),
+    text("reply_to", required=True),
+    text("fromemail", required=True),
+    text("from_name", required=True),
+    flag("doubleOptin", "Confirm a subscription by e-mail.", required=True),
+    text("notify", required=True),
+    text("notify_email", required=True),
+    text("success_email", required=True),
+    text("success_message", required=True),
+    text("error_message", required=True),
+    text("confirmation_email"),
+    text("confirmation_message"),
+    flag("communications", "1 turns off communications."),
+)
+
+ADD_LIST = write("emailmarketing/addlist", "Create a list.", *_CONTENT, result=ID_ITEM)
+
+EDIT_LIST = write("emailmarketing/editlist", "Change a list.", LIST_ID, *_CONTENT)
+
+DELETE_LIST = write("emailmarketing/deletelist", "Delete a list.", LIST_ID, effect=Effect.DELETE)
+
+OPERATIONS = (LISTS, LIST, AUDIENCES, ADD_LIST, EDIT_LIST, DELETE_LIST)

@@ -1,0 +1,65 @@
+"""What may be asked about reviews, feedback, sentiment and their statistics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from marketing_api.operation import Effect
+from marketing_api.operations.declare import choice, date, number, read, write
+
+REVIEW_CHANNELS = ("all", "yelp", "tripadvisor", "citysearch", "foursquare", "googleplaces", "zagat", "menupage", "opentable")
+
+DIRECT = read(
+    "reputation/direct",
+    "Private reviews left on the business's own feedback page.",
+    choice("filter", "today", "lastweek", "lastmonth", "date"),
+    date("from", "Takes effect only when `filter` is `date`."),
+    date("to", "Takes effect only when `filter` is `date`."),
+    at="reviews",
+)
+
+ONLINE = read(
+    "reputation/online",
+    "Public reviews by channel, with each channel's average rating.",
+    choice("channels", *REVIEW_CHANNELS, many=True),
+    at="reviews",
+)
+
+FEEDBACK = read(
+    "reputation/getfeedback",
+    "One private review.",
+    number("id", "Review id.", required=True),
+    at="item",
+)
+
+SENTIMENT = read(
+    "reputation/sentiment",
+    "Mentions by polarity, and how many there are of each.",
+    choice("filter", "all", "positive", "negative", "neutral", many=True),
+    choice("channels", *REVIEW_CHANNELS, many=True),
+    date("from"),
+    date("to"),
+    at="sentiment",
+)
+
+STATS = read(
+    "reputation/stats",
+    "Reviews, social mentions and views of the feedback page per period.",
+    choice("filter", "all", "reviews", "socialmedia", "feedbackhub"),
+    date("from", required=True),
+    date("to", required=True),
+    at="stats",
+)
+
+#: The one write that the specification gives as GET.
+DELETE_FEEDBACK = replace(
+    write(
+        "reputation/deletefeedback",
+        "Delete a private review.",
+        number("id", "Review id.", required=True),
+        effect=Effect.DELETE,
+    ),
+    method="GET",
+)
+
+OPERATIONS = (DIRECT, ONLINE, FEEDBACK, SENTIMENT, STATS, DELETE_FEEDBACK)

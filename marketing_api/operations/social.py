@@ -1,0 +1,85 @@
+"""What may be asked about social channels, posts and links, and how posts are written."""
+
+from __future__ import annotations
+
+from marketing_api.operation import Effect
+from marketing_api.operations.declare import PAGED, an_id, boolean, choice, date, ids, link, moment, paging, read, text, write
+from marketing_api.parameter import Kind, Parameter
+
+CALENDAR_CHANNELS = ("all", "facebook", "twitter", "linkedin")
+POST_CHANNELS = ("facebook", "twitter", "linkedin")
+ADD_CHANNELS = (*POST_CHANNELS, "pinterest", "instagram")
+SORT = choice("sort", "asc", "desc", default="asc")
+
+CHANNELS = read("socialmedia/channels", "The connected pages and profiles by network.", at="channels")
+
+CALENDAR = read(
+    "socialmedia/calendar",
+    "Posts by date: scheduled ones, and posted ones when asked for.",
+    choice("channels", *CALENDAR_CHANNELS, many=True, default="all"),
+    date("from", "Optional in a variant.", required=True),
+    date("to", "Optional in a variant.", required=True),
+    boolean("includeposted", "Posts already published, too.", default="false"),
+    *paging(),
+    SORT,
+    at="calendar",
+    paging=PAGED,
+)
+
+STATS = read(
+    "socialmedia/stats",
+    "Short links in posts, and their clicks per network.",
+    choice("channels", *CALENDAR_CHANNELS, "pinterest", many=True, default="all"),
+    SORT,
+    at="stats",
+)
+
+POST = read(
+    "socialmedia/getpost",
+    "One post.",
+    an_id(doc="Post id.", required=True),
+    choice("channel", *POST_CHANNELS, required=True),
+    at="item",
+)
+
+_SCHEDULE = (
+    link("photo", "Link to an image."),
+    boolean("isscheduled", "Publish in the future instead of at once.", default="false"),
+    date("scheduleddate"),
+    Parameter("scheduledhours", Kind.TIME),
+    choice("scheduledampm", "AM", "PM", "am", "pm"),
+    boolean("trackableLinks", "Turn links in the message into short URLs.", default="false"),
+    choice("channels", *CALENDAR_CHANNELS, many=True, doc="Stands for the channel in a variant."),
+)
+
+ADD_POST = write(
+    "socialmedia/addpost",
+    "Publish or schedule a post.",
+    text("message", required=True),
+    choice("channel", *ADD_CHANNELS, required=True),
+    ids("channelid", "Ids of pages or profiles (api-observed row 24: not only 1 to 4).", required=True),
+    *_SCHEDULE,
+    effect=Effect.SEND,
+    result=("post_id", "item"),
+)
+
+EDIT_POST = write(
+    "socialmedia/editpost",
+    "Change a post and schedule it again.",
+    an_id(doc="Post id.", required=True),
+    choice("channel", *ADD_CHANNELS, required=True),
+    text("message"),
+    moment("scheduleddatetime"),
+    *_SCHEDULE,
+    effect=Effect.SEND,
+)
+
+DELETE_POST = write(
+    "socialmedia/deletepost",
+    "Delete a post (the machine description says DELETE; POST is the primary rule).",
+    an_id(doc="Post id.", required=True),
+    choice("channel", *POST_CHANNELS),
+    effect=Effect.DELETE,
+)
+
+OPERATIONS = (CHANNELS, CALENDAR, STATS, POST, ADD_POST, EDIT_POST, DELETE_POST)

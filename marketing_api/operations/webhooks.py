@@ -1,0 +1,45 @@
+"""What may be asked about behavioural webhooks (shown to visitors of a site), and how they are written."""
+
+from __future__ import annotations
+
+from marketing_api.operation import Effect
+from marketing_api.operations.declare import an_id, choice, date, link, number, read, text, write
+
+WEBHOOK_ID = an_id(doc="Webhook id.", required=True)
+
+WEBHOOKS = read("webhook/lists", "All webhooks.", at="webhooks")
+
+WEBHOOK = read("webhook/show", "One webhook.", WEBHOOK_ID, at="webhook")
+
+_CONTENT = (
+    text("name", required=True),
+    choice("type", "page_exit", "page_entry", "goal_trigger", required=True),
+    choice("action_type", "html_msg", "form", "poll", "redirection", "trigger_js", doc="Optional in a variant.", required=True),
+    an_id("domainid", "Domain id. Optional in a variant.", required=True),
+    text("action_url"),
+    link("redirection_url"),
+    an_id("list_id"),
+    text("poll_question"),
+    text("poll_choices"),
+    text("js_code"),
+    date("action_startdate"),
+    date("action_enddate"),
+    choice("action_targetusers", "all", "subscribers", "anonymous"),
+    choice("action_devicefilter", "all", "desktop", "mobile"),
+    choice("action_ppcfilter", "google", "bing", "facebook", "twitter", "linkedin"),
+    text("action_geofilter"),
+    choice("action_frequency", "repeat", "one_time"),
+    number("delay_hours"),
+    number("delay_minutes"),
+    number("delay_seconds"),
+    choice("action_style", "popup", "sticky_bar"),
+    text("action_text"),
+)
+
+ADD_WEBHOOK = write("webhook/add", "Create a webhook.", *_CONTENT)
+
+EDIT_WEBHOOK = write("webhook/edit", "Change a webhook.", WEBHOOK_ID, *_CONTENT)
+
+DELETE_WEBHOOK = write("webhook/delete", "Delete a webhook.", WEBHOOK_ID, effect=Effect.DELETE)
+
+OPERATIONS = (WEBHOOKS, WEBHOOK, ADD_WEBHOOK, EDIT_WEBHOOK, DELETE_WEBHOOK)

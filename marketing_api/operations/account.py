@@ -7,7 +7,7 @@ from marketing_api.operations.declare import an_id, choice, email, flag, number,
 
 ME = read("app/me", "The business that the key belongs to.", at="business")
 
-AUTO_LOGIN = read(
+AUTOLOGIN = read(
     "account/getsubaccountautologin",
     "A URL that logs into a sub-account without a password.",
     an_id(doc="Sub-account id.", required=True),
@@ -16,7 +16,7 @@ AUTO_LOGIN = read(
     is_secret=True,
 )
 
-CREATE_ACCOUNT = write(
+CREATEACCOUNT = write(
     "register/createaccount",
     "Create a business account under the agency.",
     text("contact_name", required=True),
@@ -35,4 +35,4 @@ CREATE_ACCOUNT = write(
     effect=Effect.SEND,
 )
 
-OPERATIONS = (ME, AUTO_LOGIN, CREATE_ACCOUNT)
+OPERATIONS = (ME, AUTOLOGIN, CREATEACCOUNT)

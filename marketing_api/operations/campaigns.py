@@ -7,8 +7,8 @@ from marketing_api.operations.declare import ID_ITEM, PAGED, an_id, boolean, cho
 from marketing_api.parameter import Parameter
 
 #: Optional in one variant and required in another, so it is always sent.
-TYPE = choice("type", "standard", "automated", required=True)
-CAMPAIGN_ID = an_id(doc="Campaign id.", required=True)
+_TYPE = choice("type", "standard", "automated", required=True)
+_ID = an_id(doc="Campaign id.", required=True)
 
 CAMPAIGNS = read(
     "emailmarketing/campaigns",
@@ -21,9 +21,9 @@ CAMPAIGNS = read(
     paging=PAGED,
 )
 
-CAMPAIGN = read("emailmarketing/getcampaign", "One campaign with its body.", CAMPAIGN_ID, TYPE, at="item")
+GETCAMPAIGN = read("emailmarketing/getcampaign", "One campaign with its body.", _ID, _TYPE, at="item")
 
-STATS = read("emailmarketing/stats", "Opens, bounces and clicks of one campaign, as of now.", CAMPAIGN_ID, TYPE, at="campaign")
+STATS = read("emailmarketing/stats", "Opens, bounces and clicks of one campaign, as of now.", _ID, _TYPE, at="campaign")
 
 
 def _content(scheduled: Parameter) -> tuple[Parameter, ...]:
@@ -34,7 +34,7 @@ def _content(scheduled: Parameter) -> tuple[Parameter, ...]:
         text("from_name", "Optional in a variant.", required=True),
         email("reply_to", "Optional in a variant.", required=True),
         text("body", required=True),
-        TYPE,
+        _TYPE,
         boolean("isscheduled"),
         boolean("isdraft"),
         scheduled,
@@ -43,7 +43,7 @@ def _content(scheduled: Parameter) -> tuple[Parameter, ...]:
     )
 
 
-ADD_CAMPAIGN = write(
+ADDCAMPAIGN = write(
     "emailmarketing/addcampaign",
     "Create a campaign; unless it is a draft it may be sent.",
     *_content(moment("scheduled_datetime")),
@@ -51,14 +51,14 @@ ADD_CAMPAIGN = write(
     result=ID_ITEM,
 )
 
-EDIT_CAMPAIGN = write(
+EDITCAMPAIGN = write(
     "emailmarketing/editcampaign",
     "Change a campaign; unless it is a draft it may be sent.",
-    CAMPAIGN_ID,
+    _ID,
     *_content(date("scheduled_datetime", "A date: the specification gives no time of day here.")),
     effect=Effect.SEND,
 )
 
-DELETE_CAMPAIGN = write("emailmarketing/deletecampaign", "Delete a campaign.", CAMPAIGN_ID, TYPE, effect=Effect.DELETE)
+DELETECAMPAIGN = write("emailmarketing/deletecampaign", "Delete a campaign.", _ID, _TYPE, effect=Effect.DELETE)
 
-OPERATIONS = (CAMPAIGNS, CAMPAIGN, STATS, ADD_CAMPAIGN, EDIT_CAMPAIGN, DELETE_CAMPAIGN)
+OPERATIONS = (CAMPAIGNS, GETCAMPAIGN, STATS, ADDCAMPAIGN, EDITCAMPAIGN, DELETECAMPAIGN)

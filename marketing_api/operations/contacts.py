@@ -7,11 +7,11 @@ from marketing_api.operations.declare import ID_ITEM, PAGED, an_id, choice, emai
 
 #: Words of the specification; the codes are accepted beside them (api-observed row 18).
 STATUS = ("Active", "Disactive", "0", "1", "2", "3")
-STATUS_DOC = "Codes: 0 unconfirmed, 1 active, 2 unsubscribed, 3 bounced."
-CONTACT_ID = an_id(doc="Contact id.", required=True)
-INCLUDE = choice("include", "utm", "automated", many=True, doc="Page visits and automations beside the events.")
+_STATUS_DOC = "Codes: 0 unconfirmed, 1 active, 2 unsubscribed, 3 bounced."
+_ID = an_id(doc="Contact id.", required=True)
+_INCLUDE = choice("include", "utm", "automated", many=True, doc="Page visits and automations beside the events.")
 
-CONTACTS = read(
+GETCONTACTS = read(
     "emailmarketing/getcontacts",
     "The contacts of one list.",
     an_id("listid", "Optional in a variant.", required=True),
@@ -21,7 +21,7 @@ CONTACTS = read(
     timeout=300.0,  # one answer may hold a million contacts
 )
 
-CONTACT_BY_EMAIL = read(
+GETCONTACTBYEMAIL = read(
     "emailmarketing/getcontactbyemail",
     "The contacts with an e-mail address, one per list.",
     email(required=True),
@@ -29,7 +29,7 @@ CONTACT_BY_EMAIL = read(
     at="contact",
 )
 
-CONTACTS_BY_PHONE = read(
+GETCONTACTSBYPHONENUMBER = read(
     "emailmarketing/getcontactsbyphonenumber",
     "The contacts with a phone number.",
     text("phone", "With country prefix. Only in the sample, yet nothing is looked up without it.", required=True),
@@ -37,13 +37,13 @@ CONTACTS_BY_PHONE = read(
     at="contacts",
 )
 
-CONTACT = read("emailmarketing/getcontact", "One contact.", CONTACT_ID, at="contact")
+GETCONTACT = read("emailmarketing/getcontact", "One contact.", _ID, at="contact")
 
 TIMELINE = read(
     "emailmarketing/getcontacttimeline",
     "What happened to a contact. `count` below `total` means that the service cut it.",
-    CONTACT_ID,
-    INCLUDE,
+    _ID,
+    _INCLUDE,
     members=("timeline",),
 )
 
@@ -51,11 +51,11 @@ TIMELINE_BY_EMAIL = read(
     "emailmarketing/getcontacttimelinebyemailaddress",
     "The same by e-mail address.",
     email(required=True),
-    INCLUDE,
+    _INCLUDE,
     members=("timeline",),
 )
 
-COUPONS = read(
+GETCOUPON = read(
     "emailmarketing/getcoupon",
     "The coupons that an e-mail address was given.",
     email(required=True),
@@ -63,10 +63,10 @@ COUPONS = read(
     at="coupons",
 )
 
-ADD_CONTACT = write(
+ADDCONTACT = write(
     "emailmarketing/addcontact",
     "Add a contact to lists.",
-    choice("status", *STATUS, doc=STATUS_DOC, required=True),
+    choice("status", *STATUS, doc=_STATUS_DOC, required=True),
     ids("listid", required=True),
     email(doc="Optional in a variant.", required=True),
     text("ipaddress"),
@@ -74,54 +74,54 @@ ADD_CONTACT = write(
     result=ID_ITEM,
 )
 
-EDIT_CONTACT = write(
+EDITCONTACT = write(
     "emailmarketing/editcontact",
     "Change a contact.",
-    CONTACT_ID,
+    _ID,
     email(),
     text("ipaddress"),
-    choice("status", *STATUS, doc=STATUS_DOC),
+    choice("status", *STATUS, doc=_STATUS_DOC),
     fields(),
 )
 
-SYNC_CONTACT = write(
+SYNCCONTACT = write(
     "emailmarketing/synccontact",
     "Add a contact to lists, or update every contact with its e-mail there. Queued: it shows seconds later (api-observed row 6).",
     email(required=True),
     ids("listid", required=True),
-    choice("status", *STATUS, doc=f"Optional in a variant. {STATUS_DOC}", required=True),
+    choice("status", *STATUS, doc=f"Optional in a variant. {_STATUS_DOC}", required=True),
     text("ipaddress"),
     fields(),
     result=ID_ITEM,
 )
 
-MOVE_CONTACT = write(
+MOVECONTACT = write(
     "emailmarketing/movecontact",
     "Move a contact to another list.",
-    CONTACT_ID,
+    _ID,
     an_id("listid", "Destination list.", required=True),
     an_id("sourceid", "Source list. Absent in a variant.", required=True),
 )
 
-DELETE_CONTACT = write(
+DELETECONTACT = write(
     "emailmarketing/deletecontact",
     "Delete a contact from a list.",
-    CONTACT_ID,
+    _ID,
     an_id("listid", "List to delete from.", required=True),
     effect=Effect.DELETE,
 )
 
-ADD_ACTIVITY = write(
+ADDACTIVITY = write(
     "emailmarketing/addactivity",
     "Write an entry into a contact's timeline.",
-    CONTACT_ID,
+    _ID,
     text("description", required=True),
     moment("datetime", required=True),
 )
 
 _TAGS = text("tagname", "One tag or several.", required=True, many=True)
 
-ADD_TAG = write(
+ADDTAG = write(
     "emailmarketing/addtag",
     "Tag a contact. An absent contact gets an `ok` header and a sentence (api-observed row 5).",
     email(doc="Optional in a variant.", required=True),
@@ -129,7 +129,7 @@ ADD_TAG = write(
     _TAGS,
 )
 
-REMOVE_TAG = write(
+REMOVETAG = write(
     "emailmarketing/removetag",
     "Take tags off a contact.",
     email(doc="Optional in a variant.", required=True),
@@ -138,19 +138,19 @@ REMOVE_TAG = write(
 )
 
 OPERATIONS = (
-    CONTACTS,
-    CONTACT_BY_EMAIL,
-    CONTACTS_BY_PHONE,
-    CONTACT,
+    GETCONTACTS,
+    GETCONTACTBYEMAIL,
+    GETCONTACTSBYPHONENUMBER,
+    GETCONTACT,
     TIMELINE,
     TIMELINE_BY_EMAIL,
-    COUPONS,
-    ADD_CONTACT,
-    EDIT_CONTACT,
-    SYNC_CONTACT,
-    MOVE_CONTACT,
-    DELETE_CONTACT,
-    ADD_ACTIVITY,
-    ADD_TAG,
-    REMOVE_TAG,
+    GETCOUPON,
+    ADDCONTACT,
+    EDITCONTACT,
+    SYNCCONTACT,
+    MOVECONTACT,
+    DELETECONTACT,
+    ADDACTIVITY,
+    ADDTAG,
+    REMOVETAG,
 )

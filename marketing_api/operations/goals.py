@@ -6,13 +6,13 @@ from marketing_api.operation import Effect
 from marketing_api.operations.declare import an_id, choice, link, number, read, text, write
 from marketing_api.parameter import Kind, Parameter
 
-GOAL_ID = an_id(doc="Goal id.", required=True)
+_ID = an_id(doc="Goal id.", required=True)
 
-GOALS = read("goal/lists", "All goals.", at="goals")
+LISTS = read("goal/lists", "All goals.", at="goals")
 
-GOALS_BY_DOMAIN = read("goal/listbydomain", "The goals of one tracked domain.", an_id("domainid", "Domain id.", required=True), at="goals")
+LISTBYDOMAIN = read("goal/listbydomain", "The goals of one tracked domain.", an_id("domainid", "Domain id.", required=True), at="goals")
 
-GOAL = read("goal/show", "One goal.", GOAL_ID, at="goal")
+SHOW = read("goal/show", "One goal.", _ID, at="goal")
 
 _CONTENT = (
     text("name", required=True),
@@ -33,10 +33,10 @@ _CONTENT = (
     text("form_identity"),
 )
 
-ADD_GOAL = write("goal/add", "Create a goal.", an_id("domainid", "Domain id.", required=True), *_CONTENT)
+ADD = write("goal/add", "Create a goal.", an_id("domainid", "Domain id.", required=True), *_CONTENT)
 
-EDIT_GOAL = write("goal/edit", "Change a goal.", GOAL_ID, *_CONTENT)
+EDIT = write("goal/edit", "Change a goal.", _ID, *_CONTENT)
 
-DELETE_GOAL = write("goal/delete", "Delete a goal.", GOAL_ID, effect=Effect.DELETE)
+DELETE = write("goal/delete", "Delete a goal.", _ID, effect=Effect.DELETE)
 
-OPERATIONS = (GOALS, GOALS_BY_DOMAIN, GOAL, ADD_GOAL, EDIT_GOAL, DELETE_GOAL)
+OPERATIONS = (LISTS, LISTBYDOMAIN, SHOW, ADD, EDIT, DELETE)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from marketing_api.operation import Effect
 from marketing_api.operations.declare import ID_ITEM, PAGED, an_id, flag, paging, read, text, write
 
-LIST_ID = an_id(doc="List id.", required=True)
+_ID = an_id(doc="List id.", required=True)
 
-LISTS = read("emailmarketing/getlists", "All contact lists.", *paging(is_specified=False), at="lists", paging=PAGED)
+GETLISTS = read("emailmarketing/getlists", "All contact lists.", *paging(is_specified=False), at="lists", paging=PAGED)
 
-LIST = read("emailmarketing/getlist", "One list with its custom fields.", LIST_ID, at="list")
+GETLIST = read("emailmarketing/getlist", "One list with its custom fields.", _ID, at="list")
 
-AUDIENCES = read("emailmarketing/getaudiences", "All audiences.", at="audiences")
+GETAUDIENCES = read("emailmarketing/getaudiences", "All audiences.", at="audiences")
 
 #: Ten of these are optional in one variant and required in another, so they are always sent.
 _CONTENT = (
@@ -31,10 +31,10 @@ _CONTENT = (
     flag("communications", "1 turns off communications."),
 )
 
-ADD_LIST = write("emailmarketing/addlist", "Create a list.", *_CONTENT, result=ID_ITEM)
+ADDLIST = write("emailmarketing/addlist", "Create a list.", *_CONTENT, result=ID_ITEM)
 
-EDIT_LIST = write("emailmarketing/editlist", "Change a list.", LIST_ID, *_CONTENT)
+EDITLIST = write("emailmarketing/editlist", "Change a list.", _ID, *_CONTENT)
 
-DELETE_LIST = write("emailmarketing/deletelist", "Delete a list.", LIST_ID, effect=Effect.DELETE)
+DELETELIST = write("emailmarketing/deletelist", "Delete a list.", _ID, effect=Effect.DELETE)
 
-OPERATIONS = (LISTS, LIST, AUDIENCES, ADD_LIST, EDIT_LIST, DELETE_LIST)
+OPERATIONS = (GETLISTS, GETLIST, GETAUDIENCES, ADDLIST, EDITLIST, DELETELIST)

@@ -25,7 +25,7 @@ ONLINE = read(
     at="reviews",
 )
 
-FEEDBACK = read(
+GETFEEDBACK = read(
     "reputation/getfeedback",
     "One private review.",
     number("id", "Review id.", required=True),
@@ -52,7 +52,7 @@ STATS = read(
 )
 
 #: The one write that the specification gives as GET.
-DELETE_FEEDBACK = replace(
+DELETEFEEDBACK = replace(
     write(
         "reputation/deletefeedback",
         "Delete a private review.",
@@ -62,4 +62,4 @@ DELETE_FEEDBACK = replace(
     method="GET",
 )
 
-OPERATIONS = (DIRECT, ONLINE, FEEDBACK, SENTIMENT, STATS, DELETE_FEEDBACK)
+OPERATIONS = (DIRECT, ONLINE, GETFEEDBACK, SENTIMENT, STATS, DELETEFEEDBACK)

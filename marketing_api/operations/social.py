@@ -9,7 +9,7 @@ from marketing_api.parameter import Kind, Parameter
 CALENDAR_CHANNELS = ("all", "facebook", "twitter", "linkedin")
 POST_CHANNELS = ("facebook", "twitter", "linkedin")
 ADD_CHANNELS = (*POST_CHANNELS, "pinterest", "instagram")
-SORT = choice("sort", "asc", "desc", default="asc")
+_SORT = choice("sort", "asc", "desc", default="asc")
 
 CHANNELS = read("socialmedia/channels", "The connected pages and profiles by network.", at="channels")
 
@@ -21,7 +21,7 @@ CALENDAR = read(
     date("to", "Optional in a variant.", required=True),
     boolean("includeposted", "Posts already published, too.", default="false"),
     *paging(),
-    SORT,
+    _SORT,
     at="calendar",
     paging=PAGED,
 )
@@ -30,11 +30,11 @@ STATS = read(
     "socialmedia/stats",
     "Short links in posts, and their clicks per network.",
     choice("channels", *CALENDAR_CHANNELS, "pinterest", many=True, default="all"),
-    SORT,
+    _SORT,
     at="stats",
 )
 
-POST = read(
+GETPOST = read(
     "socialmedia/getpost",
     "One post.",
     an_id(doc="Post id.", required=True),
@@ -52,7 +52,7 @@ _SCHEDULE = (
     choice("channels", *CALENDAR_CHANNELS, many=True, doc="Stands for the channel in a variant."),
 )
 
-ADD_POST = write(
+ADDPOST = write(
     "socialmedia/addpost",
     "Publish or schedule a post.",
     text("message", required=True),
@@ -63,7 +63,7 @@ ADD_POST = write(
     result=("post_id", "item"),
 )
 
-EDIT_POST = write(
+EDITPOST = write(
     "socialmedia/editpost",
     "Change a post and schedule it again.",
     an_id(doc="Post id.", required=True),
@@ -74,7 +74,7 @@ EDIT_POST = write(
     effect=Effect.SEND,
 )
 
-DELETE_POST = write(
+DELETEPOST = write(
     "socialmedia/deletepost",
     "Delete a post (the machine description says DELETE; POST is the primary rule).",
     an_id(doc="Post id.", required=True),
@@ -82,4 +82,4 @@ DELETE_POST = write(
     effect=Effect.DELETE,
 )
 
-OPERATIONS = (CHANNELS, CALENDAR, STATS, POST, ADD_POST, EDIT_POST, DELETE_POST)
+OPERATIONS = (CHANNELS, CALENDAR, STATS, GETPOST, ADDPOST, EDITPOST, DELETEPOST)

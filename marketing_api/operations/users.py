@@ -52,12 +52,12 @@ PERMISSIONS = (
     "call_center",
     "collaboration",
 )
-TYPE = choice("type", "user", "manager", required=True)
-STATUS = choice("status", "enable", "disable", "1", "0", doc="1 and 0 are the words of a variant.", required=True)
-USER_ID = an_id(doc="User or manager id.", required=True)
-GROUP_ID = an_id(doc="Group id.", required=True)
+_TYPE = choice("type", "user", "manager", required=True)
+_STATUS = choice("status", "enable", "disable", "1", "0", doc="1 and 0 are the words of a variant.", required=True)
+_ID = an_id(doc="User or manager id.", required=True)
+_GROUP_ID = an_id(doc="Group id.", required=True)
 
-USERS = read("user/lists", "Users by business.", an_id("businessid", "Business id, for an agency."), at="users")
+LISTS = read("user/lists", "Users by business.", an_id("businessid", "Business id, for an agency."), at="users")
 
 MANAGERS = read("user/managers", "All managers.", at="users")
 
@@ -67,22 +67,22 @@ _PERSON = (
     text("fullname", required=True),
     text("username", required=True),
     text("password", "Optional on edit in a variant.", required=True, secret=True),
-    TYPE,
+    _TYPE,
     an_id("group", "Group id."),
     choice("permissions", *PERMISSIONS, many=True, doc="Required when no group is given."),
 )
 _RIGHTS = ("group", "permissions")
 
-ADD_USER = replace(write("user/add", "Create a user or manager.", *_PERSON), needs_one=_RIGHTS)
+ADD = replace(write("user/add", "Create a user or manager.", *_PERSON), needs_one=_RIGHTS)
 
-EDIT_USER = replace(write("user/edit", "Change a user or manager.", USER_ID, *_PERSON), needs_one=_RIGHTS)
+EDIT = replace(write("user/edit", "Change a user or manager.", _ID, *_PERSON), needs_one=_RIGHTS)
 
-SET_USER_STATUS = write("user/status", "Enable or disable a user or manager.", USER_ID, TYPE, STATUS)
+STATUS = write("user/status", "Enable or disable a user or manager.", _ID, _TYPE, _STATUS)
 
-DELETE_USER = write("user/delete", "Delete a user or manager.", USER_ID, TYPE, effect=Effect.DELETE)
+DELETE = write("user/delete", "Delete a user or manager.", _ID, _TYPE, effect=Effect.DELETE)
 
-SET_GROUP_STATUS = write("user/groupstatus", "Enable or disable a user group.", GROUP_ID, STATUS)
+GROUPSTATUS = write("user/groupstatus", "Enable or disable a user group.", _GROUP_ID, _STATUS)
 
-DELETE_GROUP = write("user/groupdelete", "Delete a user group.", GROUP_ID, effect=Effect.DELETE)
+GROUPDELETE = write("user/groupdelete", "Delete a user group.", _GROUP_ID, effect=Effect.DELETE)
 
-OPERATIONS = (USERS, MANAGERS, GROUPS, ADD_USER, EDIT_USER, SET_USER_STATUS, DELETE_USER, SET_GROUP_STATUS, DELETE_GROUP)
+OPERATIONS = (LISTS, MANAGERS, GROUPS, ADD, EDIT, STATUS, DELETE, GROUPSTATUS, GROUPDELETE)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from marketing_api.operation import Effect
 from marketing_api.operations.declare import an_id, choice, date, link, number, read, text, write
 
-WEBHOOK_ID = an_id(doc="Webhook id.", required=True)
+_ID = an_id(doc="Webhook id.", required=True)
 
-WEBHOOKS = read("webhook/lists", "All webhooks.", at="webhooks")
+LISTS = read("webhook/lists", "All webhooks.", at="webhooks")
 
-WEBHOOK = read("webhook/show", "One webhook.", WEBHOOK_ID, at="webhook")
+SHOW = read("webhook/show", "One webhook.", _ID, at="webhook")
 
 _CONTENT = (
     text("name", required=True),
@@ -36,10 +36,10 @@ _CONTENT = (
     text("action_text"),
 )
 
-ADD_WEBHOOK = write("webhook/add", "Create a webhook.", *_CONTENT)
+ADD = write("webhook/add", "Create a webhook.", *_CONTENT)
 
-EDIT_WEBHOOK = write("webhook/edit", "Change a webhook.", WEBHOOK_ID, *_CONTENT)
+EDIT = write("webhook/edit", "Change a webhook.", _ID, *_CONTENT)
 
-DELETE_WEBHOOK = write("webhook/delete", "Delete a webhook.", WEBHOOK_ID, effect=Effect.DELETE)
+DELETE = write("webhook/delete", "Delete a webhook.", _ID, effect=Effect.DELETE)
 
-OPERATIONS = (WEBHOOKS, WEBHOOK, ADD_WEBHOOK, EDIT_WEBHOOK, DELETE_WEBHOOK)
+OPERATIONS = (LISTS, SHOW, ADD, EDIT, DELETE)

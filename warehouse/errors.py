@@ -1,0 +1,66 @@
+"""The errors of the warehouse, one small tree, named by what is the matter; each message says what to do.
+
+    WarehouseError
+    ├── WarehouseLocked   another process has the file open: wait, or end `holder`
+    ├── WarehouseTooNew   written by a newer DuckDB or a newer version of this program: upgrade this installation
+    ├── NotAWarehouse     a damaged file, or not one of ours: move it away and rebuild from the archive
+    ├── NoWarehouse       there is no file yet: nothing has been synced
+    └── ArchiveError      the archive cannot be used
+        ├── ArchiveFull      no space left: nothing recorded is lost, make room and run again
+        ├── ArchiveDamaged   a file that the archive's rows refer to is missing or damaged
+        └── NotArchived      no such request in the archive
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from warehouse.connection import Holder
+
+
+class WarehouseError(Exception):
+    """Root of every error that this package raises."""
+
+
+class WarehouseLocked(WarehouseError):
+    """The deadline passed while `holder` had the file open."""
+
+    def __init__(self, message: str, *, holder: Holder) -> None:
+        super().__init__(message)
+        self.holder = holder
+
+
+class WarehouseTooNew(WarehouseError):
+    """The file's format or schema is newer than what this installation can read."""
+
+
+class NotAWarehouse(WarehouseError):
+    """The file is damaged, or was never one of ours."""
+
+
+class NoWarehouse(WarehouseError):
+    """There is no file at that place and it was to be read only."""
+
+
+class ArchiveError(WarehouseError):
+    """The archive cannot be used as asked."""
+
+
+class ArchiveFull(ArchiveError):
+    """No space left, or a quota or file-size limit was reached, at `path`."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"the archive has no room for {path.name} in {path.parent} ({reason}). Nothing recorded before is lost: make room and run again"
+        )
+        self.path = path
+
+
+class ArchiveDamaged(ArchiveError):
+    """A file that the archive refers to is missing or cannot be read."""
+
+
+class NotArchived(ArchiveError):
+    """No request of that id stands in the archive."""

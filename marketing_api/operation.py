@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -19,10 +19,10 @@ from marketing_api.errors import InvalidCall
 from marketing_api.parameter import Kind, Parameter
 
 if TYPE_CHECKING:
-    from marketing_api.records.fields import Record
+    from marketing_api.records.fields import Record, Rows
 
     #: Turns an operation's payload into (record type, raw entry) pairs; the second argument is what was asked.
-    ReadRows = Callable[[Any, Mapping[str, str]], Iterator[tuple[type[Record], dict[str, Any]]]]
+    ReadRows = Callable[[Any, Mapping[str, str]], Rows]
 
 
 class Effect(StrEnum):
@@ -58,6 +58,8 @@ class Operation:
     needs_one: tuple[str, ...] = ()  # parameters of which at least one must be given
     at: str = ""
     members: tuple[str, ...] = ()
+    is_listing: bool = False  # the payload is a wrapper `{count, items}`
+    is_streamed: bool = False  # its entries stand alone, so that a huge answer may be read in batches
     records: tuple[type[Record], ...] = ()
     rows: ReadRows | None = None
     paging: Paging | None = None

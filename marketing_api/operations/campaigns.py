@@ -5,6 +5,7 @@ from __future__ import annotations
 from marketing_api.operation import Effect
 from marketing_api.operations.declare import ID_ITEM, PAGED, an_id, boolean, choice, date, email, ids, moment, paging, read, text, write
 from marketing_api.parameter import Parameter
+from marketing_api.records import campaigns
 
 #: Optional in one variant and required in another, so it is always sent.
 _TYPE = choice("type", "standard", "automated", required=True)
@@ -19,11 +20,30 @@ CAMPAIGNS = read(
     *paging(),
     at="campaigns",
     paging=PAGED,
+    records=(campaigns.Campaign,),
+    rows=campaigns.campaigns,
+    is_listing=True,
 )
 
-GETCAMPAIGN = read("emailmarketing/getcampaign", "One campaign with its body.", _ID, _TYPE, at="item")
+GETCAMPAIGN = read(
+    "emailmarketing/getcampaign",
+    "One campaign with its body.",
+    _ID,
+    _TYPE,
+    at="item",
+    records=(campaigns.Campaign,),
+    rows=campaigns.campaign,
+)
 
-STATS = read("emailmarketing/stats", "Opens, bounces and clicks of one campaign, as of now.", _ID, _TYPE, at="campaign")
+STATS = read(
+    "emailmarketing/stats",
+    "Opens, bounces and clicks of one campaign, as of now.",
+    _ID,
+    _TYPE,
+    at="campaign",
+    records=(campaigns.CampaignStats, campaigns.CampaignLink, campaigns.CampaignClicker),
+    rows=campaigns.statistics,
+)
 
 
 def _content(scheduled: Parameter) -> tuple[Parameter, ...]:

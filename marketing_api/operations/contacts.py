@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from marketing_api.operation import Effect
 from marketing_api.operations.declare import ID_ITEM, PAGED, an_id, choice, email, fields, ids, moment, paging, read, text, write
+from marketing_api.records import contacts, timelines
 
 #: Words of the specification; the codes are accepted beside them (api-observed row 18).
 STATUS = ("Active", "Disactive", "0", "1", "2", "3")
@@ -18,7 +19,12 @@ GETCONTACTS = read(
     *paging(is_specified=False),
     at="contacts",
     paging=PAGED,
-    timeout=300.0,  # one answer may hold a million contacts
+    # One answer may hold a million contacts.
+    timeout=300.0,
+    records=(contacts.Contact,),
+    rows=contacts.contacts,
+    is_listing=True,
+    is_streamed=True,
 )
 
 GETCONTACTBYEMAIL = read(
@@ -35,6 +41,7 @@ GETCONTACTSBYPHONENUMBER = read(
     text("phone", "With country prefix. Only in the sample, yet nothing is looked up without it.", required=True),
     an_id("listid"),
     at="contacts",
+    is_listing=True,
 )
 
 GETCONTACT = read("emailmarketing/getcontact", "One contact.", _ID, at="contact")
@@ -45,6 +52,8 @@ TIMELINE = read(
     _ID,
     _INCLUDE,
     members=("timeline",),
+    records=(timelines.TimelineEvent, timelines.TimelineVisit, timelines.TimelineAutomation),
+    rows=timelines.timeline,
 )
 
 TIMELINE_BY_EMAIL = read(
@@ -61,6 +70,8 @@ GETCOUPON = read(
     email(required=True),
     an_id("campaignid"),
     at="coupons",
+    records=(contacts.Coupon,),
+    rows=contacts.coupons,
 )
 
 ADDCONTACT = write(

@@ -5,14 +5,37 @@ from __future__ import annotations
 from marketing_api.operation import Effect
 from marketing_api.operations.declare import an_id, choice, link, number, read, text, write
 from marketing_api.parameter import Kind, Parameter
+from marketing_api.records import goals
 
 _ID = an_id(doc="Goal id.", required=True)
 
-LISTS = read("goal/lists", "All goals.", at="goals")
+LISTS = read(
+    "goal/lists",
+    "All goals.",
+    at="goals",
+    records=(goals.Goal,),
+    rows=goals.goals,
+    is_listing=True,
+)
 
-LISTBYDOMAIN = read("goal/listbydomain", "The goals of one tracked domain.", an_id("domainid", "Domain id.", required=True), at="goals")
+LISTBYDOMAIN = read(
+    "goal/listbydomain",
+    "The goals of one tracked domain.",
+    an_id("domainid", "Domain id.", required=True),
+    at="goals",
+    records=(goals.Goal,),
+    rows=goals.goals,
+    is_listing=True,
+)
 
-SHOW = read("goal/show", "One goal.", _ID, at="goal")
+SHOW = read(
+    "goal/show",
+    "One goal.",
+    _ID,
+    at="goal",
+    records=(goals.Goal,),
+    rows=goals.goal,
+)
 
 _CONTENT = (
     text("name", required=True),

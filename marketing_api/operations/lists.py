@@ -4,14 +4,38 @@ from __future__ import annotations
 
 from marketing_api.operation import Effect
 from marketing_api.operations.declare import ID_ITEM, PAGED, an_id, flag, paging, read, text, write
+from marketing_api.records import lists
 
 _ID = an_id(doc="List id.", required=True)
 
-GETLISTS = read("emailmarketing/getlists", "All contact lists.", *paging(is_specified=False), at="lists", paging=PAGED)
+GETLISTS = read(
+    "emailmarketing/getlists",
+    "All contact lists.",
+    *paging(is_specified=False),
+    at="lists",
+    paging=PAGED,
+    records=(lists.ContactList, lists.ListField),
+    rows=lists.lists,
+    is_listing=True,
+)
 
-GETLIST = read("emailmarketing/getlist", "One list with its custom fields.", _ID, at="list")
+GETLIST = read(
+    "emailmarketing/getlist",
+    "One list with its custom fields.",
+    _ID,
+    at="list",
+    records=(lists.ContactList, lists.ListField),
+    rows=lists.contact_list,
+)
 
-GETAUDIENCES = read("emailmarketing/getaudiences", "All audiences.", at="audiences")
+GETAUDIENCES = read(
+    "emailmarketing/getaudiences",
+    "All audiences.",
+    at="audiences",
+    records=(lists.Audience,),
+    rows=lists.audiences,
+    is_listing=True,
+)
 
 #: Ten of these are optional in one variant and required in another, so they are always sent.
 _CONTENT = (

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from marketing_api.operation import Effect
 from marketing_api.operations.declare import choice, date, number, read, write
+from marketing_api.records import reputation
 
 REVIEW_CHANNELS = ("all", "yelp", "tripadvisor", "citysearch", "foursquare", "googleplaces", "zagat", "menupage", "opentable")
 
@@ -16,6 +17,9 @@ DIRECT = read(
     date("from", "Takes effect only when `filter` is `date`."),
     date("to", "Takes effect only when `filter` is `date`."),
     at="reviews",
+    records=(reputation.DirectReview,),
+    rows=reputation.direct_reviews,
+    is_listing=True,
 )
 
 ONLINE = read(
@@ -23,6 +27,9 @@ ONLINE = read(
     "Public reviews by channel, with each channel's average rating.",
     choice("channels", *REVIEW_CHANNELS, many=True),
     at="reviews",
+    records=(reputation.OnlineReview, reputation.OnlineReviewChannel),
+    rows=reputation.online_reviews,
+    is_listing=True,
 )
 
 GETFEEDBACK = read(
@@ -40,6 +47,9 @@ SENTIMENT = read(
     date("from"),
     date("to"),
     at="sentiment",
+    records=(reputation.SentimentMention, reputation.SentimentTotals),
+    rows=reputation.sentiment,
+    is_listing=True,
 )
 
 STATS = read(
@@ -49,6 +59,8 @@ STATS = read(
     date("from", required=True),
     date("to", required=True),
     at="stats",
+    records=(reputation.ReviewStats, reputation.SocialMediaStats, reputation.FeedbackViews),
+    rows=reputation.stats,
 )
 
 #: The one write that the specification gives as GET.

@@ -5,13 +5,20 @@ from __future__ import annotations
 from marketing_api.operation import Effect
 from marketing_api.operations.declare import PAGED, an_id, boolean, choice, date, ids, link, moment, paging, read, text, write
 from marketing_api.parameter import Kind, Parameter
+from marketing_api.records import social
 
 CALENDAR_CHANNELS = ("all", "facebook", "twitter", "linkedin")
 POST_CHANNELS = ("facebook", "twitter", "linkedin")
 ADD_CHANNELS = (*POST_CHANNELS, "pinterest", "instagram")
 _SORT = choice("sort", "asc", "desc", default="asc")
 
-CHANNELS = read("socialmedia/channels", "The connected pages and profiles by network.", at="channels")
+CHANNELS = read(
+    "socialmedia/channels",
+    "The connected pages and profiles by network.",
+    at="channels",
+    records=(social.SocialProfile,),
+    rows=social.profiles,
+)
 
 CALENDAR = read(
     "socialmedia/calendar",
@@ -24,6 +31,9 @@ CALENDAR = read(
     _SORT,
     at="calendar",
     paging=PAGED,
+    records=(social.SocialPost,),
+    rows=social.posts,
+    is_listing=True,
 )
 
 STATS = read(
@@ -32,6 +42,9 @@ STATS = read(
     choice("channels", *CALENDAR_CHANNELS, "pinterest", many=True, default="all"),
     _SORT,
     at="stats",
+    records=(social.SocialLink, social.SocialLinkClicks),
+    rows=social.links,
+    is_listing=True,
 )
 
 GETPOST = read(
@@ -40,6 +53,8 @@ GETPOST = read(
     an_id(doc="Post id.", required=True),
     choice("channel", *POST_CHANNELS, required=True),
     at="item",
+    records=(social.SocialPostDetail,),
+    rows=social.post_details,
 )
 
 _SCHEDULE = (

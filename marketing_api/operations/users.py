@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from marketing_api.operation import Effect
 from marketing_api.operations.declare import an_id, choice, read, text, write
+from marketing_api.records import users
 
 #: `collaboration` appears in a variant list only.
 PERMISSIONS = (
@@ -57,11 +58,33 @@ _STATUS = choice("status", "enable", "disable", "1", "0", doc="1 and 0 are the w
 _ID = an_id(doc="User or manager id.", required=True)
 _GROUP_ID = an_id(doc="Group id.", required=True)
 
-LISTS = read("user/lists", "Users by business.", an_id("businessid", "Business id, for an agency."), at="users")
+LISTS = read(
+    "user/lists",
+    "Users by business.",
+    an_id("businessid", "Business id, for an agency."),
+    at="users",
+    records=(users.User,),
+    rows=users.users,
+    is_listing=True,
+)
 
-MANAGERS = read("user/managers", "All managers.", at="users")
+MANAGERS = read(
+    "user/managers",
+    "All managers.",
+    at="users",
+    records=(users.Manager,),
+    rows=users.managers,
+    is_listing=True,
+)
 
-GROUPS = read("user/groups", "All user groups.", at="groups")
+GROUPS = read(
+    "user/groups",
+    "All user groups.",
+    at="groups",
+    records=(users.UserGroup,),
+    rows=users.groups,
+    is_listing=True,
+)
 
 _PERSON = (
     text("fullname", required=True),

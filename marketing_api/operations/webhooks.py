@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from marketing_api.operation import Effect
 from marketing_api.operations.declare import an_id, choice, date, link, number, read, text, write
+from marketing_api.records import webhooks
 
 _ID = an_id(doc="Webhook id.", required=True)
 
-LISTS = read("webhook/lists", "All webhooks.", at="webhooks")
+LISTS = read(
+    "webhook/lists",
+    "All webhooks.",
+    at="webhooks",
+    records=(webhooks.Webhook,),
+    rows=webhooks.webhooks,
+    is_listing=True,
+)
 
-SHOW = read("webhook/show", "One webhook.", _ID, at="webhook")
+SHOW = read(
+    "webhook/show",
+    "One webhook.",
+    _ID,
+    at="webhook",
+    records=(webhooks.Webhook,),
+    rows=webhooks.webhook,
+)
 
 _CONTENT = (
     text("name", required=True),

@@ -1,0 +1,26 @@
+"""What comes back about the business itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marketing_api.records.fields import MaybeInt, MaybeText, Record, Rows, field
+from marketing_api.records.shapes import each, objects
+
+
+class Business(Record):
+    """The business that the key belongs to; one row per account."""
+
+    business_id: MaybeInt = field("The service's id of the business; not every answer has it.", "id")
+    business_name: MaybeText = field("Name of the business.", "businessName")
+    contact_name: MaybeText = field("Name of the person to contact.", "contactName")
+    phone_number: MaybeText = field("Phone number of the business.", "phoneNumber")
+    service_name: MaybeText = field("Short name of the account on the service.", "serviceName")
+    package: MaybeText = field("Package that the account has booked.")
+    timezone: MaybeText = field("Time zone of the account, a tz database name; local date-times of the service are in it.")
+
+
+def business(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`business`: one object."""
+    yield from each(Business, objects(payload))

@@ -1,0 +1,174 @@
+"""What comes back about e-mail campaigns and their statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from dataclasses import field as attribute
+from typing import Any
+
+from marketing_api.records.fields import AccountTime, ApiInt, ApiText, KeyDate, MaybeFloat, MaybeInt, MaybeText, Record, Rows, field, key
+from marketing_api.records.shapes import each, entries, is_collection, items_of, mapping, objects
+from marketing_api.records.values import read_clicker, read_share, read_text
+
+
+class Campaign(Record):
+    """One e-mail campaign."""
+
+    campaign_id: ApiInt = key("The service's id of the campaign.", "id")
+    status: MaybeText = field("draft, sent, scheduled or automation: the group that the service lists it in.")
+    type: MaybeText = field("automated for the automation group, else standard.")
+    subject: MaybeText = field("Subject line.")
+    message: MaybeText = field("Body.")
+    reply_to: MaybeText = field("Address that answers go to.", "replyto")
+    from_email: MaybeText = field("Address of the sender.", "fromemail")
+    from_name: MaybeText = field("Name of the sender.")
+    created_at: AccountTime = field("When it was created, UTC.", "creation_date")
+
+
+class CampaignStats(Record):
+    """What became of one campaign's messages, as of one day."""
+
+    campaign_id: ApiInt = key("The service's id of the campaign.")
+    observed_on: KeyDate = key("The account's local date of asking.")
+    opened_count: MaybeInt = field("Messages opened.")
+    unopened_count: MaybeInt = field("Messages not opened.")
+    bounced_count: MaybeInt = field("Messages bounced.")
+    unsubscribed_count: MaybeInt = field("Recipients who unsubscribed.")
+    opened_percent: MaybeFloat = field("Share of messages opened as the service states it, may be over 100.")
+    unopened_percent: MaybeFloat = field("Share of messages not opened as the service states it, may be over 100.")
+    bounced_percent: MaybeFloat = field("Share of messages bounced as the service states it, may be over 100.")
+    unsubscribed_percent: MaybeFloat = field("Share of recipients who unsubscribed as the service states it, may be over 100.")
+
+
+class CampaignLink(Record):
+    """Clicks on one link of one campaign, as of one day."""
+
+    campaign_id: ApiInt = key("The service's id of the campaign.")
+    url: ApiText = key("Where the link leads.")
+    observed_on: KeyDate = key("The account's local date of asking.")
+    message: MaybeText = field("Text of the link.")
+    clicker_count: MaybeInt = field("Addresses that clicked it.")
+    click_count: MaybeInt = field("Clicks of all addresses.")
+
+
+class CampaignClicker(Record):
+    """Clicks of one address on one link of one campaign."""
+
+    campaign_id: ApiInt = key("The service's id of the campaign.")
+    url: ApiText = key("Where the link leads.")
+    email: ApiText = key("Address that clicked.")
+    click_count: MaybeInt = field("Its clicks, summed over the entries that the service lists.")
+
+
+#: The filter's word and others that the automation group may be called.
+_AUTOMATION = frozenset({"automation", "automations", "automated"})
+
+
+def campaigns(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`campaigns`: {count, items: {group: {data: […]}}}; also groups that are lists, and campaigns without groups (row 16)."""
+    filtered = asked.get("filter", "all").lower()
+    for group, entry in _grouped(items_of(payload)):
+        yield Campaign, _campaign(entry, group or ("" if filtered == "all" else filtered)) if isinstance(entry, dict) else entry
+
+
+def _grouped(items: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(items, dict):
+        yield from (("", entry) for entry in entries(items))
+        return
+    for name, value in items.items():
+        if isinstance(value, dict) and "id" in value:
+            yield "", value
+        else:
+            yield from ((name, entry) for entry in entries(_data(value)))
+
+
+def _data(group: Any) -> Any:
+    """The collection in a group: its `data`, or the group itself when it holds campaigns; an empty one may be a mere count of 0."""
+    if not isinstance(group, dict) or "data" in group:
+        return group["data"] if isinstance(group, dict) else group
+    if any(isinstance(item, dict) for item in group.values()):
+        return group
+    return [] if group.get("count") in (None, 0, "0") else [group]
+
+
+def _campaign(entry: dict[str, Any], group: str) -> dict[str, Any]:
+    word = (group or read_text(entry.get("status")) or "").strip().lower()
+    status = "automation" if word in _AUTOMATION else word
+    is_automated = status == "automation" or str(entry.get("type")).lower() == "automated"
+    raw = {**entry, "type": "automated" if is_automated else "standard"}
+    return {**raw, "status": status} if status else raw
+
+
+def campaign(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`item`: one campaign; its group is not told, its type is the one asked for."""
+    told = {"type": asked["type"]} if "type" in asked else {}
+    yield from each(Campaign, objects(payload), lambda entry: {**entry, **told})
+
+
+def statistics(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`campaign`: {stats: {open, unopened, bounced, unsubscribed}, clicks: [{url, message, clickers?}]}."""
+    for entry in objects(payload):
+        if not isinstance(entry, dict):
+            yield CampaignStats, entry
+            continue
+        campaign_id = asked.get("id", entry.get("id"))
+        stats = entry.get("stats")
+        yield CampaignStats, _stats(stats, campaign_id) if is_collection(stats) else stats
+        yield from _clicks(entry.get("clicks"), campaign_id)
+
+
+_STATS = {"open": "opened", "opened": "opened", "unopened": "unopened", "bounced": "bounced", "unsubscribed": "unsubscribed"}
+
+
+def _stats(stats: Any, campaign_id: Any) -> dict[str, Any]:
+    """Counts and percentages; a member that cannot be read ends in `extra` and does not cost the others."""
+    raw: dict[str, Any] = {"campaign_id": campaign_id}
+    for name, value in mapping(stats).items():
+        column = _STATS.get(name.lower())
+        try:
+            if column is None:
+                raise ValueError
+            raw[f"{column}_count"], raw[f"{column}_percent"] = read_share(value)
+        except ValueError:
+            raw[name] = value
+    return raw
+
+
+@dataclass
+class _Link:
+    """The entries of one URL together."""
+
+    message: Any = None
+    clicks: dict[str, int] = attribute(default_factory=dict)  # by address
+    unknown: dict[str, Any] = attribute(default_factory=dict)
+
+
+def _clicks(clicks: Any, campaign_id: Any) -> Rows:
+    """Links and clickers: several entries for a URL are one link, several of an address on it one clicker with the sum."""
+    links: dict[str, _Link] = {}
+    for entry in entries(clicks):
+        url = read_text(entry.get("url")) if isinstance(entry, dict) else None
+        if url is None:
+            yield CampaignLink, entry
+            continue
+        link = links.setdefault(url, _Link())
+        link.message = link.message or entry.get("message")
+        link.unknown |= {name: value for name, value in entry.items() if name not in ("url", "message", "clickers")}
+        for clicker in entries(entry.get("clickers")):
+            try:
+                email, count = read_clicker(clicker)
+            except ValueError:
+                yield CampaignClicker, clicker
+                continue
+            link.clicks[email] = link.clicks.get(email, 0) + count
+    for url, link in links.items():
+        yield from _link(campaign_id, url, link)
+
+
+def _link(campaign_id: Any, url: str, link: _Link) -> Rows:
+    place = {"campaign_id": campaign_id, "url": url}
+    totals = {"message": link.message, "clicker_count": len(link.clicks), "click_count": sum(link.clicks.values())}
+    yield CampaignLink, {**link.unknown, **place, **totals}
+    for email, count in link.clicks.items():
+        yield CampaignClicker, {**place, "email": email, "click_count": count}

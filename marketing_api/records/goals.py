@@ -1,0 +1,49 @@
+"""What comes back about conversion goals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marketing_api.records.fields import ApiInt, MaybeBool, MaybeDecimal, MaybeInt, MaybeText, MaybeTexts, Record, Rows, field, key
+from marketing_api.records.shapes import each, items_of, lift, objects
+
+
+class Goal(Record):
+    """One conversion goal."""
+
+    goal_id: ApiInt = key("The service's id of the goal.", "id")
+    domain_id: MaybeInt = field("Tracked domain, where the goal was listed by domain.", "domainid")
+    name: MaybeText = field("Name of the goal.")
+    value_type: MaybeText = field("How its value is set, e.g. Fixed.")
+    value: MaybeDecimal = field("Value of one conversion.")
+    type: MaybeText = field("What reaches it, e.g. Event Triggered.")
+    event_type: MaybeText = field("Which event, e.g. Link(s) Clicked.")
+    event_link_rule: MaybeText = field("How many of the links have to be clicked, in words.")
+    links: MaybeTexts = field("The links that count.")
+    has_action: MaybeBool = field("Whether an action follows.")
+    action_id: MaybeInt = field("The service's id of the action.")
+    action_name: MaybeText = field("Name of the action, or a remark in its place.")
+
+
+def goals(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`goals`: {count, items}."""
+    yield from _goals(items_of(payload), asked)
+
+
+def goal(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`goal`: one object."""
+    yield from _goals(objects(payload), asked)
+
+
+def _goals(items: Any, asked: Mapping[str, str]) -> Rows:
+    for record, raw in each(Goal, items, _goal):
+        if isinstance(raw, dict) and "domainid" in asked:
+            raw["domain_id"] = asked["domainid"]
+            raw.pop("domainid", None)
+        yield record, raw
+
+
+def _goal(entry: dict[str, Any]) -> dict[str, Any]:
+    raw = lift(dict(entry), "goal_value", {"type": "value_type", "value": "value"})
+    return lift(raw, "action", {"id": "action_id", "name": "action_name"})

@@ -1,0 +1,91 @@
+"""What comes back about contact lists, their custom fields, and audiences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marketing_api.records.fields import AccountTime, ApiInt, ApiText, MaybeBool, MaybeText, Record, Rows, field, key
+from marketing_api.records.shapes import each, is_collection, items_of, mapping, member, objects
+from marketing_api.records.values import is_nothing
+
+
+class ContactList(Record):
+    """One contact list."""
+
+    list_id: ApiInt = key("The service's id of the list.", "id")
+    name: MaybeText = field("Name of the list.")
+    form_title: MaybeText = field("Title of the subscription form.")
+    email_subject: MaybeText = field("Subject of the confirmation message.")
+    reply_to: MaybeText = field("Address that answers go to.")
+    from_email: MaybeText = field("Address of the sender.", "fromemail")
+    from_name: MaybeText = field("Name of the sender.")
+    confirmation_email: MaybeText = field("Message that asks for confirmation; may hold HTML and placeholders.", "confimation_email")
+    success_email: MaybeText = field("Message after confirmation; may hold HTML and placeholders.")
+    confirmation_message: MaybeText = field("Page that asks for confirmation; may hold HTML and placeholders.", "confimation_message")
+    success_message: MaybeText = field("Page after confirmation; may hold HTML and placeholders.")
+    error_message: MaybeText = field("Page after a failure; may hold HTML and placeholders.")
+    is_double_opt_in: MaybeBool = field("Whether a subscription is confirmed by e-mail.", "doubleOptin")
+    notify_email: MaybeText = field("Address told about new subscriptions.")
+    created_at: AccountTime = field("When it was created, UTC.", "creation_date")
+
+
+class ListField(Record):
+    """One custom field of one list."""
+
+    list_id: ApiInt = key("The list.")
+    field_id: ApiText = key("The service's id of the field.")
+    label: MaybeText = field("Label of the field.")
+
+
+class Audience(Record):
+    """One audience: a saved selection of contacts."""
+
+    audience_id: ApiInt = key("The service's id of the audience.", "id")
+    name: MaybeText = field("Name of the audience.")
+
+
+def lists(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`lists`: {count, items}; the items may carry `fields` (api-observed row 17)."""
+    yield from _lists(items_of(payload))
+
+
+def contact_list(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`list`: one object with `fields`."""
+    yield from _lists(objects(payload))
+
+
+def _lists(items: Any) -> Rows:
+    for record, raw in each(ContactList, items, _spelled):
+        fields = raw.pop("fields", None) if isinstance(raw, dict) else None
+        yield record, raw
+        if fields is not None:
+            yield from _fields(fields, raw.get("id"))
+
+
+def _spelled(entry: dict[str, Any]) -> dict[str, Any]:
+    """Both spellings are in use (api-observed row 17); where both came, the one with a value counts."""
+    raw = dict(entry)
+    for name in ("email", "message"):
+        right, wrong = f"confirmation_{name}", f"confimation_{name}"
+        if right in raw and wrong in raw:
+            del raw[right if is_nothing(raw[right]) else wrong]
+    return raw
+
+
+def _fields(fields: Any, list_id: Any) -> Rows:
+    """`fields`: {field id: label}, or entries with id and label."""
+    if not is_collection(fields):
+        yield ListField, fields
+        return
+    for name, label in mapping(fields).items():
+        if isinstance(label, dict):
+            known = {"list_id": list_id, "field_id": label.get("id", name), "label": member(label, "label", "name")}
+            yield ListField, known
+        else:
+            yield ListField, {"list_id": list_id, "field_id": name, "label": label}
+
+
+def audiences(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`audiences`: {count, items}."""
+    yield from each(Audience, items_of(payload))

@@ -1,0 +1,202 @@
+"""What comes back about reviews, feedback, sentiment and their statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from marketing_api.records.fields import (
+    AccountDate,
+    AccountTime,
+    ApiInt,
+    ApiText,
+    KeyDate,
+    MaybeFloat,
+    MaybeInt,
+    MaybeText,
+    Record,
+    Rows,
+    field,
+    key,
+)
+from marketing_api.records.ratings import read_rating
+from marketing_api.records.shapes import each, entries, is_collection, items_of, keyed, mapping, member
+from marketing_api.records.values import is_no_moment, is_nothing, read_text, singular
+
+
+class DirectReview(Record):
+    """One private review left on the business's own feedback page."""
+
+    review_id: ApiInt = key("The service's id of the review.", "id")
+    email: MaybeText = field("E-mail address of the reviewer.")
+    phone: MaybeText = field("Phone number of the reviewer, may be empty.")
+    reviewed_at: AccountTime = field("When it was left, UTC.")
+    inquiry: MaybeText = field("What the reviewer wrote.")
+    notes: MaybeText = field("Notes on the review, may be empty.")
+    rating: MaybeText = field("Good or Bad, as the service words it.")
+
+
+class OnlineReview(Record):
+    """One public review on one channel."""
+
+    review_key: ApiText = key("Hash of the review's content and an occurrence number: the service gives no id.")
+    channel: ApiText = key("Display name of the channel, e.g. Yelp.")
+    username: MaybeText = field("Name of the reviewer on the channel.")
+    reviewed_at: AccountTime = field("When it was published, UTC.", "date")
+    inquiry: MaybeText = field("What the reviewer wrote.")
+    rating: MaybeFloat = field("The number inside the serialized rating when there is exactly one.")
+    rating_raw: MaybeText = field("The rating as it came, a serialized structure.")
+    source_url: MaybeText = field("Where the review stands.", "sourceUrl")
+
+
+class OnlineReviewChannel(Record):
+    """The average rating of one channel, as of one day."""
+
+    channel: ApiText = key("Display name of the channel, e.g. Yelp.")
+    observed_on: KeyDate = key("The account's local date of asking.")
+    average_rating: MaybeFloat = field("Average rating as the service states it.", "AvgRating")
+    review_count: MaybeInt = field("Number of reviews of the channel that the answer gave.")
+
+
+class SentimentMention(Record):
+    """One mention of the business with its polarity."""
+
+    mention_key: ApiText = key("Hash of the mention's content and an occurrence number: the service gives no id.")
+    polarity: ApiText = key("positive, negative or neutral.")
+    channel: MaybeText = field("Where the mention stands.", "social")
+    reviewed_on: AccountDate = field("Date of the mention, in the account's time zone.", "reviewdate")
+    inquiry: MaybeText = field("What was said.")
+
+
+class SentimentTotals(Record):
+    """How many mentions there were in one range of dates, as the service counts them."""
+
+    from_on: KeyDate = key("First day of the range that was asked for.", "from")
+    to_on: KeyDate = key("Last day of the range that was asked for.", "to")
+    positive_count: MaybeInt = field("Positive mentions.", "positives", "positive")
+    negative_count: MaybeInt = field("Negative mentions.", "negatives", "negative")
+
+
+class ReviewStats(Record):
+    """Good and bad reviews of one period."""
+
+    period_on: KeyDate = key("The period, by its date.", "periode", "period")
+    good_count: MaybeInt = field("Good reviews.", "good")
+    bad_count: MaybeInt = field("Bad reviews.", "bad")
+
+
+class SocialMediaStats(Record):
+    """Mentions on one network in one period."""
+
+    period_on: KeyDate = key("The period, by its date.", "periode", "period")
+    network: ApiText = key("Network in lower case, e.g. facebook.")
+    mention_count: MaybeInt = field("Mentions.")
+
+
+class FeedbackViews(Record):
+    """Views of the feedback page in one period."""
+
+    period_on: KeyDate = key("The period, by its date.", "periode", "period")
+    view_count: MaybeInt = field("Views.", "views")
+
+
+def direct_reviews(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`reviews`: {count, items}."""
+    yield from each(DirectReview, items_of(payload), _direct_review)
+
+
+def _direct_review(entry: dict[str, Any]) -> dict[str, Any]:
+    raw = dict(entry)
+    if "date" in raw:
+        date, time = raw.pop("date"), raw.pop("time", None)
+        has_both = isinstance(date, str) and isinstance(time, str) and not is_no_moment(date) and not is_nothing(time)
+        raw["reviewed_at"] = f"{date} {time}" if has_both else date
+    return raw
+
+
+def online_reviews(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`reviews`: {count, items: {channel: {AvgRating, data?: […]}}}."""
+    items = items_of(payload)
+    if not is_collection(items):
+        yield OnlineReviewChannel, items
+        return
+    for name, value in mapping(items).items():
+        if not isinstance(value, dict):
+            yield OnlineReviewChannel, value
+            continue
+        channel = {"channel": name, **{wire: item for wire, item in value.items() if wire not in ("data", "count")}}
+        data = value.get("data")
+        yield OnlineReviewChannel, {**channel, **_review_count(value)}
+        raws = [_online_review(entry, channel["channel"]) for entry in entries(data)]
+        yield from each(OnlineReview, list(keyed(raws, "review_key", _review_identity)))
+
+
+def _review_count(value: dict[str, Any]) -> dict[str, Any]:
+    """The count given, or reviews served; a channel without reviews lacks `data` and has no average, another did not serve them."""
+    if not is_nothing(value.get("count")):
+        return {"review_count": value["count"]}
+    data = value.get("data")
+    if isinstance(data, dict | list):
+        return {"review_count": len(data)}
+    return {"review_count": 0} if is_nothing(value.get("AvgRating")) else {}
+
+
+def _online_review(entry: Any, channel: Any) -> Any:
+    if not isinstance(entry, dict):
+        return entry
+    raw = {"channel": channel, **entry}
+    if "rating" in raw:
+        raw["rating_raw"] = read_text(raw["rating"])
+        raw["rating"] = read_rating(raw["rating"])
+    return raw
+
+
+def _review_identity(raw: dict[str, Any]) -> Iterable[Any]:
+    return (raw.get(name) for name in ("channel", "username", "date", "inquiry", "rating_raw", "sourceUrl"))
+
+
+def sentiment(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`sentiment`: {overall: {stats: {positives, negatives}}, items: {Positives: […], Negatives: […]}}."""
+    if not isinstance(payload, dict):
+        yield from each(SentimentMention, payload)
+        return
+    stats = member(member(payload, "overall"), "stats") or member(payload, "overall.stats") or member(payload, "overall")
+    if isinstance(stats, dict) and stats and "from" in asked and "to" in asked:
+        yield SentimentTotals, {**stats, "from": asked["from"], "to": asked["to"]}
+    items = payload.get("items")
+    if isinstance(items, dict):
+        for name, group in items.items():
+            yield from _mentions(group, singular(name))
+    else:
+        yield from each(SentimentMention, items)
+
+
+def _mentions(group: Any, polarity: str) -> Rows:
+    raws = [{**entry, "polarity": polarity} if isinstance(entry, dict) else entry for entry in entries(group)]
+    yield from each(SentimentMention, list(keyed(raws, "mention_key", _mention_identity)))
+
+
+def _mention_identity(raw: dict[str, Any]) -> Iterable[Any]:
+    return (raw.get(name) for name in ("polarity", "social", "reviewdate", "inquiry"))
+
+
+def stats(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`stats`: {Reviews: […], SocialMedia: […], FeedbackHub: […]}; samples differ in the case of the names."""
+    if not isinstance(payload, dict):
+        yield from each(ReviewStats, payload)
+        return
+    yield from each(ReviewStats, member(payload, "Reviews"))
+    for entry in entries(member(payload, "SocialMedia")):
+        yield from _network_stats(entry)
+    yield from each(FeedbackViews, member(payload, "FeedbackHub"))
+
+
+def _network_stats(entry: Any) -> Rows:
+    """One row per network: the counters are an open set (the specification names six)."""
+    if not isinstance(entry, dict):
+        yield SocialMediaStats, entry
+        return
+    period = {name: value for name, value in entry.items() if name.lower() in ("periode", "period")}
+    for name, value in entry.items():
+        if name not in period:
+            yield SocialMediaStats, {**period, "network": name.strip().lower(), "mention_count": value}

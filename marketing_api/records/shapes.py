@@ -1,0 +1,119 @@
+"""Finding the entries of an answer in the shapes that collections come in (api-observed row 16).
+
+Belongs here: lists that may be objects, objects that may be lists, nested members that become columns, keys for entries
+without an id. Not here: what an area's entries are (`records/AREA.py`), single values (`values`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from marketing_api.records.values import is_nothing
+
+RecordType = TypeVar("RecordType")
+#: An entry that is about to become a record; one that is no object is passed on as it came, to be set aside with a reason.
+Raw = Any
+
+
+def entries(items: Any) -> Iterator[Any]:
+    """The entries of a collection in any of its shapes: list, object keyed by number, `[]` or null for empty (row 16).
+
+    What is no collection is passed on as it came, to be set aside without losing the others.
+    """
+    if isinstance(items, dict):
+        yield from items.values()
+    elif isinstance(items, list):
+        yield from items
+    elif items is not None and items != "":
+        yield items
+
+
+def is_collection(value: Any) -> bool:
+    return value is None or value == "" or isinstance(value, dict | list)
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """An object; `[]` and null stand for an empty one, a list for an object keyed by position (row 16)."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, list):
+        return {str(index): item for index, item in enumerate(value)}
+    if value is None or value == "":
+        return {}
+    raise ValueError(f"not an object: {type(value).__name__}")
+
+
+def member(value: Any, *names: str) -> Any:
+    """The first of these members that an object has, case aside (samples disagree on it); None without one."""
+    if not isinstance(value, dict):
+        return None
+    for name in names:
+        if name in value:
+            return value[name]
+    folded = {str(name).lower(): item for name, item in value.items()}
+    return next((folded[name.lower()] for name in names if name.lower() in folded), None)
+
+
+def items_of(payload: Any) -> Any:
+    """The collection inside a `{count, items}` wrapper; a bare list is its own collection, `[]` and null an empty one."""
+    return member(payload, "items") if isinstance(payload, dict) else payload
+
+
+def objects(payload: Any) -> list[Any]:
+    """A single fetch as a list: the object itself, or the array that some operations wrap it in (api-observed row 4)."""
+    if isinstance(payload, dict):
+        return [payload] if payload else []
+    return list(entries(payload))
+
+
+def each(record: RecordType, items: Any, shape: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> Iterator[tuple[RecordType, Raw]]:
+    """Every entry of a collection as (record, shaped entry); what is no object is passed on as it came."""
+    for entry in entries(items):
+        yield record, shape(entry) if isinstance(entry, dict) else entry
+
+
+def lift(raw: dict[str, Any], name: str, columns: Mapping[str, str]) -> dict[str, Any]:
+    """Turn members of a nested object into columns: `url: {filter, link}` with {"filter": "url_filter"} → `url_filter`, `url: {link}`.
+
+    What is not named stays where it was and so ends in `extra`. An object that came empty makes its columns known to be
+    empty; one that did not come, or came without a member, leaves them unknown. `raw` is changed and returned.
+    """
+    if name not in raw:
+        return raw
+    nested = raw[name]
+    if is_nothing(nested):
+        nested = dict.fromkeys(columns)
+    if not isinstance(nested, dict):
+        return raw
+    del raw[name]
+    if left := {wire: value for wire, value in nested.items() if wire not in columns}:
+        raw[name] = left
+    raw |= {column: nested[wire] for wire, column in columns.items() if wire in nested}
+    return raw
+
+
+def keyed(raws: Iterable[Raw], name: str, identity: Callable[[dict[str, Any]], Iterable[Any]]) -> Iterator[Raw]:
+    """Give entries without an id a stable key: hash of what identifies them plus an occurrence number.
+
+    True duplicates get occurrence 0, 1, … in answer order and so survive; reading the same answer again gives the same keys.
+    Numbers count as the text that other answers send for them.
+    """
+    seen: Counter[str] = Counter()
+    for raw in raws:
+        if not isinstance(raw, dict):
+            yield raw
+            continue
+        digest = content_hash(identity(raw))
+        yield {**raw, name: f"{digest}-{seen[digest]}"}
+        seen[digest] += 1
+
+
+def content_hash(parts: Iterable[Any]) -> str:
+    """24 hex digits, equal for values that differ only in being number or text."""
+    plain = [part if part is None or isinstance(part, dict | list) else str(part) for part in parts]
+    content = json.dumps(plain, sort_keys=True, ensure_ascii=False)
+    return hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=12).hexdigest()

@@ -1,0 +1,159 @@
+"""What comes back about social profiles, posts and short links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from marketing_api.records.fields import AccountTime, ApiInt, ApiText, KeyDate, MaybeInt, MaybeText, Record, Rows, field, key
+from marketing_api.records.shapes import each, entries, items_of, lift, objects
+from marketing_api.records.values import read_int, singular
+
+
+class SocialProfile(Record):
+    """One connected page, profile, company or board."""
+
+    network: ApiText = key("Network in lower case, e.g. facebook.")
+    kind: ApiText = key("What it is on the network: page, profile, company, board or another word.")
+    profile_id: ApiText = key("The network's id of it.", "id")
+    name: MaybeText = field("Name of a page, company or board.")
+    screen_name: MaybeText = field("Screen name of a profile.", "screenname")
+    full_name: MaybeText = field("Full name of a profile.", "fullname")
+
+
+class SocialPost(Record):
+    """One post on one network: scheduled or published."""
+
+    post_id: ApiInt = key("The service's id of the post.", "id")
+    network: ApiText = key("Network in lower case, e.g. facebook.")
+    channel_type: MaybeText = field("What it is posted to: page, profile, company, board or another word.")
+    channel_id: MaybeInt = field("The network's id of the page or profile, where it is a number.")
+    channel_name: MaybeText = field("Name of the page or profile.")
+    scheduled_at: AccountTime = field("When it is or was to be published, UTC.")
+    message: MaybeText = field("Text of the post.")
+    photo_thumb_url: MaybeText = field("Small version of the picture.")
+    photo_url: MaybeText = field("The picture.")
+
+
+class SocialPostDetail(Record):
+    """What a single fetch adds to one post on one network."""
+
+    post_id: ApiInt = key("The service's id of the post.", "id")
+    network: ApiText = key("Network in lower case, e.g. facebook.")
+    title: MaybeText = field("Title of the post.")
+    posted_at: AccountTime = field("When it was published, UTC.", "datetime")
+    uid: MaybeText = field("The network's id of the post.")
+    type: MaybeText = field("Channel of the post, as the service words it.")
+    image_url: MaybeText = field("Picture of the post.", "image")
+    profile: MaybeText = field("Profile that posted it.")
+
+
+class SocialLink(Record):
+    """One short link used in posts."""
+
+    link_id: ApiInt = key("The service's id of the link.", "id")
+    short_url: MaybeText = field("The short link.", "shortenurl")
+    real_url: MaybeText = field("Where it leads.", "realurl")
+    message: MaybeText = field("Text of the post that it stands in.")
+    created_at: AccountTime = field("When it was made, UTC.", "date")
+    track_count: MaybeInt = field("Tracked visits, as of the last answer.", "tracks")
+
+
+class SocialLinkClicks(Record):
+    """Clicks on one short link from one network, as of one day."""
+
+    link_id: ApiInt = key("The service's id of the link.", "id")
+    network: ApiText = key("Network in lower case, e.g. facebook.")
+    observed_on: KeyDate = key("The account's local date of asking.")
+    click_count: MaybeInt = field("Clicks up to then.")
+
+
+def profiles(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`channels`: {network: {count, pages: […] | profiles: […] | any other sub-list}} (api-observed row 23)."""
+    if not isinstance(payload, dict):
+        yield from each(SocialProfile, payload)
+        return
+    for network, value in payload.items():
+        if not isinstance(value, dict):
+            yield from each(SocialProfile, value)
+            continue
+        for name, items in value.items():
+            if isinstance(items, dict | list):
+                belongs = {"network": network.strip().lower(), "kind": singular(name)}
+                yield from each(SocialProfile, items, partial(_beside, belongs))
+
+
+def _beside(belongs: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
+    return {**entry, **belongs}
+
+
+def posts(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`calendar`: {count, items: {date: {number: post}}}."""
+    for date, entry in _dated(items_of(payload)):
+        if not isinstance(entry, dict):
+            yield SocialPost, entry
+            continue
+        channels = entry.get("channel")
+        for channel in channels if isinstance(channels, list) else [channels]:
+            yield SocialPost, _post({**entry, "channel": channel} if channel else dict(entry), date)
+
+
+def _dated(items: Any) -> Iterator[tuple[str | None, Any]]:
+    """Posts with the date they are listed under; a collection without dates is accepted, too."""
+    if not isinstance(items, dict):
+        items = dict(enumerate(entries(items)))
+    for name, value in items.items():
+        if isinstance(value, dict) and ("id" in value or "channel" in value):
+            yield None, value
+        else:
+            for entry in entries(value):
+                yield name if isinstance(name, str) else None, entry
+
+
+_CHANNEL = {"network": "network", "type": "channel_type", "id": "channel_id", "name": "channel_name", "date": "scheduled_at"}
+
+
+def _post(raw: dict[str, Any], date: str | None) -> dict[str, Any]:
+    lift(raw, "channel", _CHANNEL)
+    lift(raw, "photo", {"thumb": "photo_thumb_url", "original": "photo_url"})
+    if isinstance(raw.get("network"), str):
+        raw["network"] = raw["network"].strip().lower()
+    if isinstance(raw.get("channel_type"), str):
+        raw["channel_type"] = singular(raw["channel_type"])
+    if raw.get("scheduled_at") is None and date is not None:
+        raw["scheduled_at"] = date
+    _keep_odd_channel_id(raw)
+    return raw
+
+
+def _keep_odd_channel_id(raw: dict[str, Any]) -> None:
+    """Networks are free to use ids that are no numbers: such a one goes to `extra` instead of costing the post."""
+    try:
+        read_int(raw.get("channel_id") or 0)
+    except ValueError:
+        left = raw.get("channel")
+        raw["channel"] = {**(left if isinstance(left, dict) else {}), "id": raw.pop("channel_id")}
+
+
+def post_details(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`item`: {id, title, datetime, item: {uid}, type, image, profile}; the network is the one asked for."""
+
+    def shape(entry: dict[str, Any]) -> dict[str, Any]:
+        raw = lift(dict(entry), "item", {"uid": "uid"})
+        network = asked.get("channel") or raw.get("type")
+        return {**raw, "network": network.strip().lower() if isinstance(network, str) else network}
+
+    yield from each(SocialPostDetail, objects(payload), shape)
+
+
+def links(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`stats`: {items: [{id, …, clicks: {network: count}}]}."""
+    for record, raw in each(SocialLink, items_of(payload)):
+        clicks = raw.pop("clicks", None) if isinstance(raw, dict) else None
+        yield record, raw
+        if isinstance(clicks, dict):
+            for network, count in clicks.items():
+                yield SocialLinkClicks, {"id": raw.get("id"), "network": network.strip().lower(), "click_count": count}
+        else:
+            yield from each(SocialLinkClicks, clicks)

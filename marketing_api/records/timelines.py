@@ -1,0 +1,134 @@
+"""What comes back about what happened to a contact: events, visits and automations, all in one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from marketing_api.records.fields import AccountTime, ApiInt, ApiText, Json, MaybeText, Record, Rows, field, key
+from marketing_api.records.shapes import entries, keyed, lift
+from marketing_api.records.values import is_no_moment, read_int
+
+
+class TimelineEvent(Record):
+    """One event in the timeline of one contact; its details grow later (opens, clicks)."""
+
+    contact_id: ApiInt = key("The contact.")
+    event_key: ApiText = key("Hash of kind, text and time, and an occurrence number: the service gives no id.")
+    key: MaybeText = field("Kind of event, e.g. email-campaign-sent; an open set.")
+    snippet: MaybeText = field("The event in words.")
+    occurred_at: AccountTime = field("When it happened, UTC.")
+    details: Json = field("Details as the service lists them: key, label, value.")
+
+
+class TimelineVisit(Record):
+    """One visit of one contact to a tracked page."""
+
+    contact_id: ApiInt = key("The contact.")
+    visit_key: ApiText = key("Hash of link, campaign and time, and an occurrence number: the service gives no id.")
+    link: MaybeText = field("The page visited.")
+    utm_campaign: MaybeText = field("UTM campaign of the link.")
+    utm_source: MaybeText = field("UTM source of the link.")
+    utm_medium: MaybeText = field("UTM medium of the link.")
+    utm_term: MaybeText = field("UTM term of the link.")
+    utm_content: MaybeText = field("UTM content of the link.")
+    visited_at: AccountTime = field("When it was visited, UTC.")
+
+
+class TimelineAutomation(Record):
+    """One automation that one contact went through."""
+
+    contact_id: ApiInt = key("The contact.")
+    automation_key: ApiText = key("Hash of name, type and time, and an occurrence number: the service gives no id.")
+    name: MaybeText = field("Name of the automation.")
+    type: MaybeText = field("What it sent, e.g. sms or email.")
+    triggered_at: AccountTime = field("When it was triggered, UTC.")
+    details: Json = field("Details as the service lists them: key, value.")
+
+
+def timeline(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`data` itself: {id, email, timeline: {data, count, total}, utm?: {data, count}, automated?: {data, count}}."""
+    contact = asked.get("id", payload.get("id"))
+    for record, raws in (
+        (TimelineEvent, _keyed(payload, "timeline", "event_key", _event, _event_identity)),
+        (TimelineVisit, _keyed(payload, "utm", "visit_key", _visit, _visit_identity)),
+        (TimelineAutomation, _keyed(payload, "automated", "automation_key", _automation, _automation_identity)),
+    ):
+        for raw in raws:
+            if isinstance(raw, dict):
+                raw["contact_id"] = contact
+            yield record, raw
+
+
+def extent(payload: Any) -> tuple[int, int]:
+    """(served, total) events of a timeline: served < total means that the service cut it. Without `total` both are equal."""
+    wrapper = payload.get("timeline")
+    data = _data(wrapper)
+    served = len(data) if isinstance(data, dict | list) else 0
+    try:
+        return served, max(served, read_int(wrapper["total"]))
+    except (TypeError, KeyError, ValueError):
+        return served, served
+
+
+Shape = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def _keyed(payload: Any, part: str, name: str, shape: Shape, identity: Callable[[dict[str, Any]], Iterable[Any]]) -> Iterator[Any]:
+    for raw in keyed(entries(_data(payload.get(part))), name, identity):
+        yield shape(raw) if isinstance(raw, dict) else raw
+
+
+def _data(wrapper: Any) -> Any:
+    return wrapper.get("data") if isinstance(wrapper, dict) else wrapper
+
+
+def _moment(raw: dict[str, Any]) -> Any:
+    """The timestamp where one is given, since the text is in local time (api-observed row 21)."""
+    timestamp = raw.get("timestamp")
+    return raw.get("datetime") if is_no_moment(timestamp) else timestamp
+
+
+def _event_identity(raw: dict[str, Any]) -> tuple[Any, ...]:
+    """Without the details: these change when a message is opened, and must update the row instead of adding one."""
+    return raw.get("key"), raw.get("snippet"), _moment(raw)
+
+
+def _visit_identity(raw: dict[str, Any]) -> tuple[Any, ...]:
+    utm = raw.get("utm")
+    return raw.get("link"), *((utm.get(name) for name in _UTM) if isinstance(utm, dict) else ()), _moment(raw)
+
+
+def _automation_identity(raw: dict[str, Any]) -> tuple[Any, ...]:
+    return raw.get("name"), raw.get("type"), _moment(raw)
+
+
+def _timed(raw: dict[str, Any], column: str) -> dict[str, Any]:
+    moment = _moment(raw)
+    raw.pop("datetime", None)
+    raw.pop("timestamp", None)
+    raw[column] = moment
+    return raw
+
+
+def _detailed(raw: dict[str, Any]) -> dict[str, Any]:
+    """Details as a list, also when the service numbers them."""
+    details = raw.get("details")
+    if isinstance(details, dict) and details and all(isinstance(item, dict) for item in details.values()):
+        raw["details"] = list(details.values())
+    return raw
+
+
+def _event(raw: dict[str, Any]) -> dict[str, Any]:
+    return _detailed(_timed(raw, "occurred_at"))
+
+
+_UTM = {name: f"utm_{name}" for name in ("campaign", "source", "medium", "term", "content")}
+
+
+def _visit(raw: dict[str, Any]) -> dict[str, Any]:
+    return _timed(lift(raw, "utm", _UTM), "visited_at")
+
+
+def _automation(raw: dict[str, Any]) -> dict[str, Any]:
+    return _detailed(_timed(raw, "triggered_at"))

@@ -1,0 +1,73 @@
+"""What comes back about users, managers and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marketing_api.records.fields import ApiInt, MaybeText, Record, Rows, field, key
+from marketing_api.records.shapes import each, is_collection, items_of, mapping
+
+
+class User(Record):
+    """One user of one business."""
+
+    business_id: ApiInt = key("The business that the user belongs to.")
+    user_id: ApiInt = key("The service's id of the user.", "id")
+    full_name: MaybeText = field("Full name.", "fullname")
+    username: MaybeText = field("Name to log in with.")
+    user_group: MaybeText = field("Group of the user, when there is one.", "group")
+    status: MaybeText = field("Status as the service words it, e.g. Active.")
+
+
+class Manager(Record):
+    """One manager."""
+
+    manager_id: ApiInt = key("The service's id of the manager.", "id")
+    full_name: MaybeText = field("Full name.", "fullname")
+    email: MaybeText = field("E-mail address.")
+    status: MaybeText = field("Status as the service words it, e.g. Active.")
+
+
+class UserGroup(Record):
+    """One group of users."""
+
+    group_id: ApiInt = key("The service's id of the group.", "id")
+    name: MaybeText = field("Name of the group.")
+    status: MaybeText = field("Status as the service words it, e.g. Active.")
+
+
+def users(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`users`: {count, items: {business id: {users: {user id: user}}}}."""
+    items = items_of(payload)
+    if not is_collection(items):
+        yield User, items
+        return
+    for name, value in mapping(items).items():
+        business = name if isinstance(items, dict) else asked.get("businessid")
+        people = value.get("users", value) if isinstance(value, dict) else value
+        if not is_collection(people):
+            yield User, people
+            continue
+        for number, person in mapping(people).items():
+            yield User, _user(person, business, number if isinstance(people, dict) else None) if isinstance(person, dict) else person
+
+
+def _user(entry: dict[str, Any], business: str | None, number: str | None) -> dict[str, Any]:
+    """Ids are the keys of the maps; where a list came in their place, the entry has to tell them."""
+    raw = dict(entry)
+    if business is not None:
+        raw["business_id"] = business
+    if number is not None and "id" not in raw:
+        raw["user_id"] = number
+    return raw
+
+
+def managers(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`users`: {count, items}."""
+    yield from each(Manager, items_of(payload))
+
+
+def groups(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`groups`: {count, items}."""
+    yield from each(UserGroup, items_of(payload))

@@ -1,0 +1,62 @@
+"""What comes back about behavioural webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marketing_api.records.fields import ApiInt, MaybeInt, MaybeText, Record, Rows, field, key
+from marketing_api.records.shapes import each, items_of, lift, objects
+from marketing_api.records.values import is_nothing, read_int
+
+
+class Webhook(Record):
+    """One behavioural webhook: what visitors of a site are shown, and when."""
+
+    webhook_id: ApiInt = key("The service's id of the webhook.", "id")
+    name: MaybeText = field("Name of the webhook.")
+    type: MaybeText = field("What triggers it, e.g. On Page Exit.")
+    domain_id: MaybeInt = field("Tracked domain that it runs on.", "domainid")
+    url_filter: MaybeText = field("How the page's address is compared, e.g. Matches Exactly.")
+    url_link: MaybeText = field("The address it is compared with.")
+    action_type: MaybeText = field("What is shown or done, e.g. HTML Message.")
+    execute_for: MaybeText = field("Which visitors it is for.")
+    device_filter: MaybeText = field("Which devices it is for.")
+    repeat_interval: MaybeText = field("How often it repeats.")
+    delay_seconds: MaybeInt = field("Delay before it shows, in seconds: hours, minutes and seconds together.")
+    action_style: MaybeText = field("How it is shown, e.g. Popup.", "action_stype")
+
+
+def webhooks(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`webhooks`: {count, items}."""
+    yield from each(Webhook, items_of(payload), _webhook)
+
+
+def webhook(payload: Any, asked: Mapping[str, str]) -> Rows:
+    """`webhook`: one object."""
+    yield from each(Webhook, objects(payload), _webhook)
+
+
+_RULES = {"execute_for": "execute_for", "device_filter": "device_filter", "interval": "repeat_interval", "delay": "delay_seconds"}
+_SECONDS = {"hours": 3600, "minutes": 60, "seconds": 1}
+
+
+def _webhook(entry: dict[str, Any]) -> dict[str, Any]:
+    raw = lift(dict(entry), "url", {"filter": "url_filter", "link": "url_link"})
+    raw = lift(raw, "action_rules", _RULES)
+    if "delay_seconds" in raw:
+        try:
+            raw["delay_seconds"] = _seconds(raw["delay_seconds"])
+        except ValueError:  # kept as it came, in `extra`
+            raw["delay"] = raw.pop("delay_seconds")
+    return raw
+
+
+def _seconds(delay: Any) -> int | None:
+    """{hours, minutes, seconds} → seconds; None when none of them is given. A plain number is seconds already."""
+    if not isinstance(delay, dict):
+        return None if is_nothing(delay) else read_int(delay)
+    given = {name: value for name, value in delay.items() if not is_nothing(value)}
+    if not given.keys() <= _SECONDS.keys():
+        raise ValueError("a delay in other units")
+    return sum(_SECONDS[name] * read_int(value) for name, value in given.items()) if given else None

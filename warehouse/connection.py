@@ -95,7 +95,7 @@ def read(
 ) -> pa.Table:
     """The rows of one query as an Arrow table; the file is closed again when it returns. Raises what `connect` raises."""
     with connect(path, deadline_s=deadline_s, read_only=True, on_wait=on_wait) as connection:
-        return connection.execute(sql, params).to_arrow_table()
+        return connection.sql(sql, params=params).to_arrow_table()
 
 
 @dataclass

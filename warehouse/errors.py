@@ -1,14 +1,14 @@
 """The errors of the warehouse, one small tree, named by what is the matter; each message says what to do.
 
-    WarehouseError
-    ├── WarehouseLocked   another process has the file open: wait, or end `holder`
-    ├── WarehouseTooNew   written by a newer DuckDB or a newer version of this program: upgrade this installation
-    ├── NotAWarehouse     a damaged file, or not one of ours: move it away and rebuild from the archive
-    ├── NoWarehouse       there is no file yet: nothing has been synced
-    └── ArchiveError      the archive cannot be used
-        ├── ArchiveFull      no space left: nothing recorded is lost, make room and run again
-        ├── ArchiveDamaged   a file that the archive's rows refer to is missing or damaged
-        └── NotArchived      no such request in the archive
+WarehouseError
+├── WarehouseLocked   another process has the file open: wait, or end `holder`
+├── WarehouseTooNew   written by a newer DuckDB or a newer version of this program: upgrade this installation
+├── NotAWarehouse     a damaged file, or not one of ours: move it away and rebuild from the archive
+├── NoWarehouse       there is no file yet: nothing has been synced
+└── ArchiveError      the archive cannot be used
+    ├── ArchiveFull      no space left: nothing recorded is lost, make room and run again
+    ├── ArchiveDamaged   a file that the archive's rows refer to is missing or damaged
+    └── NotArchived      no such request in the archive
 """
 
 from __future__ import annotations

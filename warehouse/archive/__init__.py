@@ -1,0 +1,20 @@
+"""Every request and what came back, kept for ever: the audit trail, and the source from which all tables can be rebuilt.
+
+    archive/
+    ├── requests/date=2026-11-21/NAME.parquet       a row per request (`row.Row` names the columns), zstd; the day is UTC's
+    ├── bodies/date=2026-11-21/REQUEST_ID.json.zst  a body too large for a row
+    ├── journals/NAME.journal                       what one process recorded and has not sealed into a file yet
+    ├── loads.jsonl                                 the log of loads
+    ├── index.sqlite                                derived from the files: delete it and it is built again
+    └── tmp/                                        work in progress
+
+The files are one whole: a row may refer to the body of an earlier row, so files of single days must not be deleted.
+
+`archive` is the door for everybody else; the other modules are its parts and import one another downwards:
+archive → reader, sealing → index → sealed, journal → row, bodies → disk.
+"""
+
+from warehouse.archive.archive import Archive
+from warehouse.archive.reader import Reusable
+
+__all__ = ["Archive", "Reusable"]

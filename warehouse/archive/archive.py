@@ -1,0 +1,230 @@
+"""The archive as the rest of the program sees it: record, seal, read back.
+
+Belongs here: when journals are begun, made durable and sealed. Not here: how they look (`journal`), how files do (`sealed`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import os
+import threading
+import weakref
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from marketing_api.exchange import Answer, Exchange
+from warehouse.archive import bodies, disk, sealed
+from warehouse.archive.index import Index
+from warehouse.archive.journal import SUFFIX, Journal, frame_of
+from warehouse.archive.load_log import LoadLog
+from warehouse.archive.reader import Reader, Reusable
+from warehouse.archive.row import HEAD_SCHEMA, Digests, Row, row_of
+from warehouse.archive.sealing import Sealer
+from warehouse.errors import ArchiveError, ArchiveFull
+
+log = logging.getLogger(__name__)
+
+#: A journal of this many bytes or rows is sealed while recording goes on in a new one.
+_FULL_BYTES, _FULL_ROWS = 32 << 20, 20_000
+#: Seconds between two syncs: with the time that one takes, less than one second's requests can be lost with the power.
+_SYNC_S = 0.5
+
+
+class Archive:
+    """All requests of all accounts of one home, in the folder `root`. Safe for several threads, and for several processes
+    that have it open at once. Opening seals what dead processes left.
+    """
+
+    def __init__(self, root: Path, *, full_bytes: int = _FULL_BYTES, full_rows: int = _FULL_ROWS) -> None:
+        self._root = disk.make_folder(root)
+        self._limits = (full_bytes, full_rows)
+        self._workspace = disk.Workspace(root / "tmp")
+        self._index = Index(root / "index.sqlite", root / "requests")
+        self._reader = Reader(root, self._index, self._workspace)
+        self._sealer = Sealer(root, self._index, self._workspace)
+        self._loads = LoadLog(root / "loads.jsonl")
+        self._lock = threading.Lock()
+        self._journal: Journal | None = None
+        self._full: deque[Journal] = deque()
+        self._sealing = threading.Lock()
+        self._background = ThreadPoolExecutor(1, thread_name_prefix="archive-seal")
+        self._syncer: threading.Thread | None = None
+        self._unsynced = threading.Event()
+        self._closing = threading.Event()
+        self._failure: OSError | None = None
+        self._reusables: weakref.WeakSet[Reusable] = weakref.WeakSet()
+        self._workspace.sweep()
+        self._index.catch_up()
+        self._adopt()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def record(self, exchange: Exchange) -> None:
+        """Keep one request for ever. When this returns, killing the process cannot lose it, and within a second nor can a
+        power loss. A body in a spool file is compressed into a file of its own; the spool file is not touched.
+
+        ArchiveFull when there is no room: then this request is not kept, and everything before is.
+        """
+        if isinstance(exchange.body, Path):
+            row = row_of(exchange, bodies.digests_of(exchange.body), bodies.name_of(exchange.request_id, exchange.requested_at))
+            self._record_large(row, exchange.body)
+        else:
+            row = row_of(exchange, Digests.of(exchange.body), None)
+            self._append(frame_of(row, exchange.body))
+        with self._lock:
+            for reusable in self._reusables:
+                reusable.note(row)
+
+    def flush(self) -> None:
+        """Make everything recorded so far durable now."""
+        with self._lock:
+            journals = [*self._full, *([self._journal] if self._journal else [])]
+        for journal in journals:
+            journal.sync()
+
+    def seal(self) -> None:
+        """Put everything this process recorded into Parquet files. ArchiveFull: it stays in journals, readable."""
+        with self._lock:
+            self._retire_journal()
+        self._seal_full()
+
+    def close(self) -> None:
+        """Seal, and give up everything held. ArchiveFull when sealing failed: whoever opens the archive next does it."""
+        with self._lock:
+            if self._closing.is_set():
+                return
+            self._closing.set()
+            self._retire_journal()
+        try:
+            self._background.shutdown()
+            self._seal_full()
+        finally:
+            self._unsynced.set()
+            if self._syncer:
+                self._syncer.join()
+            for journal in self._full:
+                journal.sync()
+                journal.close()
+            self._workspace.close()
+
+    def answers(self, request_ids: Sequence[int]) -> Iterator[Answer]:
+        """The answers in the order of `request_ids`, those in journals of running processes included, with flat memory.
+
+        A body stored by reference is that of the earlier, equal answer: the same payload in an older envelope. A large body
+        is a Path to a file that is gone once the next answer is taken. NotArchived for an unknown id, ArchiveDamaged when a
+        body is missing.
+        """
+        return self._reader.answers(request_ids)
+
+    def reusable(self, account: str, since: dt.datetime) -> Reusable:
+        """The latest whole answer to each question that was asked at or after `since`, by `Question.key`; what this archive
+        records later is added. A large body is a Path to a file that stays until `close`.
+        """
+        reusable = Reusable(self._reader, account, since)
+        with self._lock:
+            self._reusables.add(reusable)
+        return reusable
+
+    def exchanges(self, exclude: Collection[str] = ()) -> Iterator[tuple[str, pa.Table]]:
+        """The sealed files but for `exclude`, oldest first: name (`date=2026-11-21/….parquet`) and rows without bodies."""
+        for name in self._index.names():
+            if name not in exclude:
+                try:
+                    table = sealed.read_columns(self._root / "requests" / name)
+                except (OSError, pa.ArrowException) as problem:
+                    log.warning("the archive's file %s cannot be read and is left out: %s", name, problem)
+                    continue
+                yield name, table.cast(HEAD_SCHEMA)
+
+    def log_load(self, event: Mapping[str, Any]) -> None:
+        """Durably add one event to the log of loads. Only while holding the warehouse's lock. ArchiveFull."""
+        self._loads.append(event)
+
+    def loads(self) -> Iterator[dict[str, Any]]:
+        """The events of the log of loads, oldest first."""
+        return self._loads.read()
+
+    def _record_large(self, row: Row, spool: Path) -> None:
+        packed = self._root / str(row.body_file)
+        bodies.pack(spool, self._workspace.file(packed.name), packed)
+        try:
+            self._append(frame_of(row, b""))
+        except BaseException:
+            packed.unlink(missing_ok=True)
+            raise
+
+    def _append(self, frame: bytes) -> None:
+        with self._lock:
+            if self._closing.is_set():
+                raise ArchiveError("the archive is closed")
+            if self._failure:
+                raise ArchiveError(f"what was recorded cannot be made durable: {self._failure}") from self._failure
+            if self._journal is None:
+                self._journal = self._begin_journal()
+            self._journal.append(frame)
+            full_bytes, full_rows = self._limits
+            if self._journal.size >= full_bytes or self._journal.rows >= full_rows:
+                self._retire_journal()
+                self._background.submit(self._seal_in_background)
+        self._unsynced.set()
+
+    def _begin_journal(self) -> Journal:
+        folder = disk.make_folder(self._root / "journals")
+        if self._syncer is None:
+            self._syncer = threading.Thread(target=self._keep_durable, name="archive-sync", daemon=True)
+            self._syncer.start()
+        with disk.room_for(folder):
+            return Journal(folder)
+
+    def _retire_journal(self) -> None:
+        if self._journal:
+            self._full.append(self._journal)
+            self._journal = None
+
+    def _keep_durable(self) -> None:
+        while not self._closing.is_set():
+            self._unsynced.wait()
+            self._unsynced.clear()
+            try:
+                self.flush()
+            except OSError as problem:
+                self._failure = problem
+            self._closing.wait(_SYNC_S)
+
+    def _seal_full(self) -> None:
+        with self._sealing:
+            while self._full:
+                journal = self._full[0]
+                self._sealer.seal(journal.path)
+                with self._lock:
+                    self._full.popleft()
+                journal.close()
+
+    def _seal_in_background(self) -> None:
+        try:
+            self._seal_full()
+        except (OSError, ArchiveFull) as problem:
+            log.warning("requests stay in the journal for now: %s", problem)
+
+    def _adopt(self) -> None:
+        """Seal the journals of dead processes; those of running ones are theirs."""
+        for path in sorted((self._root / "journals").glob(f"*{SUFFIX}")):
+            if (descriptor := disk.claim(path)) is None:
+                continue
+            try:
+                self._sealer.seal(path)
+            except ArchiveFull as problem:
+                log.warning("what an earlier run recorded stays in its journal for now: %s", problem)
+            finally:
+                os.close(descriptor)

@@ -1,0 +1,127 @@
+"""Files as the archive needs them: for the owner only, durable, and claimed by one process at a time.
+
+A claim is a `flock` on the open file, which the system gives up with the process, however it ends: unlike a process id it
+cannot outlive its owner nor be taken over by a stranger.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from warehouse.errors import ArchiveFull
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def new_name() -> str:
+    """A name nobody else has; names sort by the time they were made."""
+    return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{secrets.token_hex(4)}"
+
+
+def make_folder(path: Path) -> Path:
+    """The folder, made for the owner only when it is not there."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def create(path: Path, flags: int = 0) -> int:
+    """A new file for the owner only, open for writing."""
+    return os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | flags, 0o600)
+
+
+def claim(path: Path) -> int | None:
+    """An open descriptor that holds the lock on `path`; None when another has it or it is gone."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    if not keep_claim(descriptor, path):
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def keep_claim(descriptor: int, path: Path) -> bool:
+    """Lock the open file; False when another was quicker, or removed or replaced it in between."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
+
+
+def sync_folder(path: Path) -> None:
+    """Make names created, replaced or removed in the folder durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def publish(temporary: Path, target: Path) -> None:
+    """Move a finished, closed file to its place: after a crash it is there whole or not at all."""
+    make_folder(target.parent)
+    descriptor = os.open(temporary, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    temporary.replace(target)
+    sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def room_for(path: Path) -> Iterator[None]:
+    """Turns "no space left" into ArchiveFull."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno in _NO_ROOM:
+            raise ArchiveFull(path, os.strerror(problem.errno)) from problem
+        raise
+
+
+class Workspace:
+    """A folder of this process for work in progress, made when first needed; those of dead processes can be swept."""
+
+    def __init__(self, parent: Path) -> None:
+        self._parent = parent
+        self._folder: Path | None = None
+        self._claim: int | None = None
+        self._lock = threading.Lock()
+
+    def file(self, name: str) -> Path:
+        """Where a temporary file of that name may be written; a file left there by an attempt that failed is removed."""
+        with self._lock:
+            while self._folder is None:
+                folder = make_folder(self._parent / new_name())
+                if (claimed := claim(folder)) is not None:
+                    self._folder, self._claim = folder, claimed
+        path = self._folder / name
+        path.unlink(missing_ok=True)
+        return path
+
+    def sweep(self) -> None:
+        """Remove what dead processes left."""
+        for folder in self._parent.iterdir() if self._parent.exists() else ():
+            if (claimed := claim(folder)) is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(claimed)
+
+    def close(self) -> None:
+        """Remove the folder with everything in it."""
+        with self._lock:
+            if self._folder is not None and self._claim is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+                os.close(self._claim)
+            self._folder = self._claim = None

@@ -1,0 +1,190 @@
+"""A derived index over the sealed files: which ids stand in which file, and the last whole answer to every question.
+
+It is made from the Parquet files alone, always by `_add`; missing, damaged or outdated it is built again. Every use opens it,
+under a lock file, for the moment that it takes: so nobody holds it open when it has to be replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import fcntl
+import logging
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from marketing_api.exchange import Outcome
+from warehouse.archive import disk, sealed
+from warehouse.errors import ArchiveFull
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_VERSION = 1
+_SCHEMA = f"""
+create table files (name text primary key, first_id integer not null, last_id integer not null, last_at integer not null) without rowid;
+create table answers (
+    question_key blob not null, account text not null,
+    request_id integer not null,  -- of the last whole answer
+    content_sha256 blob not null,
+    body_id integer not null,     -- of the row that has its body
+    primary key (question_key, account)
+) without rowid;
+pragma user_version = {_VERSION};
+"""
+_UPSERT = """
+insert into answers values (?, ?, ?, ?, ?)
+on conflict do update set
+    request_id = excluded.request_id, content_sha256 = excluded.content_sha256, body_id = excluded.body_id
+where excluded.request_id > request_id
+"""
+_COLUMNS = ("request_id", "account", "question_key", "requested_at", "outcome", "bytes", "content_sha256", "body_ref")
+
+
+class Asked(NamedTuple):
+    """A question as an account was asked it."""
+
+    account: str
+    question_key: str
+
+
+class Last(NamedTuple):
+    """What the last whole answer said, and the request whose row has its body."""
+
+    content_sha256: str
+    body_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A sealed file: its name below `requests`, the ids within it, and the time of its latest request."""
+
+    name: str
+    first_id: int
+    last_id: int
+    last_at: dt.datetime
+
+
+class Index:
+    """The index at `path` over the files in `requests`."""
+
+    def __init__(self, path: Path, requests: Path) -> None:
+        self._path = path
+        self._requests = requests
+        disk.make_folder(path.parent)
+        self._run(lambda db: None)
+
+    def names(self) -> list[str]:
+        """The sealed files that exist, oldest first."""
+        return sorted(f"{path.parent.name}/{path.name}" for path in self._requests.glob("date=*/*.parquet"))
+
+    def catch_up(self) -> None:
+        """Take in the files that a process sealed and did not live to index; begin anew when indexed files are gone."""
+        self._run(self._catch_up)
+
+    def add(self, name: str) -> None:
+        """Take in a file that was sealed just now."""
+        self._run(lambda db: self._add(db, name))
+
+    def files(self) -> list[Extent]:
+        """All indexed files, in the order of their smallest ids."""
+        rows = self._run(lambda db: db.execute("select name, first_id, last_id, last_at from files order by first_id").fetchall())
+        return [Extent(name, first, last, dt.datetime.fromtimestamp(at / 1e6, dt.UTC)) for name, first, last, at in rows]
+
+    def last(self, questions: Iterable[Asked]) -> dict[Asked, Last]:
+        """The last whole answers among the sealed ones, of those questions that have any."""
+        sql = "select content_sha256, body_id from answers where question_key = ? and account = ?"
+
+        def look_up(db: sqlite3.Connection) -> dict[Asked, Last]:
+            found = {}
+            for asked in set(questions):
+                if row := db.execute(sql, (bytes.fromhex(asked.question_key), asked.account)).fetchone():
+                    found[asked] = Last(row[0].hex(), row[1])
+            return found
+
+        return self._run(look_up)
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        with self._locked():
+            try:
+                with self._connection() as db:
+                    return work(db)
+            except sqlite3.DatabaseError as problem:
+                if "full" in str(problem):
+                    raise ArchiveFull(self._path, str(problem)) from problem
+                log.warning("the archive's index is not usable (%s): building it again from the files", problem)
+            self._remove()
+            with self._connection() as db:
+                return work(db)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        descriptor = os.open(self._path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """One transaction; a new or outdated index is built first."""
+        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        with contextlib.closing(sqlite3.connect(self._path, isolation_level=None)) as db:
+            db.execute("pragma journal_mode = wal")
+            db.execute("pragma synchronous = normal")  # it can be built again
+            version = db.execute("pragma user_version").fetchone()[0]
+            if version not in (0, _VERSION):
+                raise sqlite3.DatabaseError(f"version {version}")
+            if version == 0:
+                db.executescript(f"begin; {_SCHEMA}")
+                self._catch_up(db)
+                db.execute("commit")
+            db.execute("begin")
+            yield db
+            db.execute("commit")
+
+    def _remove(self) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+
+    def _catch_up(self, db: sqlite3.Connection) -> None:
+        known = {name for (name,) in db.execute("select name from files")}
+        present = self.names()
+        if gone := known.difference(present):
+            log.warning("files are missing from the archive, the first is %s: building its index again", min(gone))
+            db.execute("delete from files")
+            db.execute("delete from answers")
+            known = set()
+        for name in present:
+            if name not in known:
+                self._add(db, name)
+        if gone:  # a reference needs its row: an answer whose body went with a missing file is as good as never given
+            db.execute("delete from answers where not exists (select 1 from files where body_id between first_id and last_id)")
+
+    def _add(self, db: sqlite3.Connection, name: str) -> None:
+        try:
+            table = sealed.read_columns(self._requests / name, _COLUMNS)
+        except (OSError, pa.ArrowException) as problem:
+            log.warning("the archive's file %s cannot be read and is left out: %s", name, problem)
+            return
+        ids, times = pc.min_max(table["request_id"]).as_py(), pc.max(table["requested_at"]).cast(pa.int64()).as_py()
+        db.execute("insert or replace into files values (?, ?, ?, ?)", (name, ids["min"], ids["max"], times))
+        whole = table.filter(pc.and_(pc.equal(table["outcome"], Outcome.OK.value), pc.greater(table["bytes"], 0)))
+        keys, accounts, request_ids, contents, refs = (
+            whole[column].to_pylist() for column in ("question_key", "account", "request_id", "content_sha256", "body_ref")
+        )
+        db.executemany(
+            _UPSERT,
+            (
+                (bytes.fromhex(key), account, request_id, bytes.fromhex(content), request_id if ref is None else ref)
+                for key, account, request_id, content, ref in zip(keys, accounts, request_ids, contents, refs, strict=True)
+            ),
+        )

@@ -1,0 +1,192 @@
+"""The journal: what one process has recorded and not sealed yet, one checked frame per request, appended at once.
+
+    file    HEADER frame*
+    frame   MARK crc32 head-length body-length body-size head body        (little-endian; the CRC covers all that follows it)
+    head    the Row as MessagePack          body    zstd, decompressing to body-size bytes
+
+A frame stands in the operating system's hands when `append` returns, so killing the process loses nothing. A torn frame (power
+loss, full disk) is recognised by its CRC and skipped. Not here: when journals are begun, synced and sealed (`archive`, `sealing`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import threading
+import weakref
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from warehouse.archive import disk
+from warehouse.archive.row import Row
+from warehouse.errors import ArchiveFull
+
+SUFFIX = ".journal"
+HEADER = b"MSJRNL1\n"
+_MARK = b"\xa7MSf"
+_FIXED = struct.Struct("<4sIIII")
+_COVERED = struct.Struct("<III")
+_CRC_END = len(_MARK) + 4
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Row).decode
+_zstd = pa.Codec("zstd")
+
+
+def frame_of(row: Row, body: bytes) -> bytes:
+    """The bytes that stand for the row in a journal; `body` is b"" when it stands in a file."""
+    head = _encode(row)
+    packed = _zstd.compress(body, asbytes=True) if body else b""
+    covered = _COVERED.pack(len(head), len(packed), len(body)) + head + packed
+    return _MARK + zlib.crc32(covered).to_bytes(4, "little") + covered
+
+
+class Journal:
+    """A journal being written. The claim on its file lasts until `close`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.rows = 0
+        self.size = 0
+        self._lock = threading.Lock()
+        self._is_open = True
+        self.path, self.descriptor = self._begin(folder)
+        try:
+            self._write(HEADER)
+        except ArchiveFull:
+            self.path.unlink()
+            self.close()
+            raise
+        disk.sync_folder(folder)
+
+    @staticmethod
+    def _begin(folder: Path) -> tuple[Path, int]:
+        """A new file with our claim on it; another one when somebody clearing up after the dead was quicker."""
+        while True:
+            path = disk.make_folder(folder) / f"{disk.new_name()}{SUFFIX}"
+            descriptor = disk.create(path, os.O_APPEND)
+            if disk.keep_claim(descriptor, path):
+                return path, descriptor
+            os.close(descriptor)
+
+    def append(self, frame: bytes) -> None:
+        """Hand one frame to the operating system whole; ArchiveFull, and the journal is as before, when it does not fit."""
+        with self._lock:
+            self._write(frame)
+            self.rows += 1
+
+    def _write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        with disk.room_for(self.path):
+            try:
+                while rest:
+                    rest = rest[os.write(self.descriptor, rest) :]
+            except OSError:
+                os.ftruncate(self.descriptor, self.size)
+                raise
+        self.size += len(data)
+
+    def sync(self) -> None:
+        """Make everything appended so far survive a power loss."""
+        with self._lock:
+            if not self._is_open:
+                return
+            descriptor = os.dup(self.descriptor)  # appending goes on meanwhile
+        try:
+            os.fdatasync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Give up the claim; the file, when it still exists, is then anybody's to seal."""
+        with self._lock:
+            if self._is_open:
+                self._is_open = False
+                fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+                os.close(self.descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row in a journal, and where its body stands there."""
+
+    row: Row
+    offset: int
+    length: int
+    size: int
+
+
+class JournalView:
+    """A journal being read, its own process's or another's, while it grows; readable even after it was sealed and removed."""
+
+    def __init__(self, path: Path) -> None:
+        """FileNotFoundError when it was removed meanwhile."""
+        self.path = path
+        self.entries: dict[int, Entry] = {}
+        self._descriptor = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._descriptor)
+        self._position = 0
+
+    def refresh(self) -> None:
+        """Take in the whole frames that were added since."""
+        if self._position == 0:
+            if os.pread(self._descriptor, len(HEADER), 0) != HEADER:
+                return
+            self._position = len(HEADER)
+        data = self._read(os.fstat(self._descriptor).st_size - self._position, self._position)
+        start = self._position
+        for entry, end in _entries(data, start):
+            self.entries[entry.row.request_id] = entry
+            self._position = start + end
+
+    def body(self, entry: Entry) -> bytes:
+        """The body of one of its entries, as received."""
+        if not entry.length:
+            return b""
+        packed = self._read(entry.length, entry.offset)
+        return bytes(_zstd.decompress(packed, entry.size, asbytes=True))
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the file begins with something else than a journal of this version, whole or torn, does."""
+        return not HEADER.startswith(os.pread(self._descriptor, len(HEADER), 0))
+
+    @property
+    def unread(self) -> int:
+        """Bytes behind the last whole frame."""
+        return max(os.fstat(self._descriptor).st_size - self._position, 0)
+
+    def _read(self, length: int, offset: int) -> bytes:
+        parts = []
+        while length > 0 and (part := os.pread(self._descriptor, length, offset)):
+            parts.append(part)
+            offset, length = offset + len(part), length - len(part)
+        return b"".join(parts)
+
+
+def _entries(data: bytes, base: int) -> Iterator[tuple[Entry, int]]:
+    """The whole frames in `data`, which stands at `base` of its file, each with its end in `data`; others are stepped over."""
+    position = 0
+    while (position := data.find(_MARK, position)) >= 0:
+        if (end := _end_of_frame(data, position)) is None:
+            position += 1
+            continue
+        _, _, head, length, size = _FIXED.unpack_from(data, position)
+        start = position + _FIXED.size
+        yield Entry(_decode(memoryview(data)[start : start + head]), base + start + head, length, size), end
+        position = end
+
+
+def _end_of_frame(data: bytes, position: int) -> int | None:
+    if len(data) - position < _FIXED.size:
+        return None
+    _, crc, head, length, _ = _FIXED.unpack_from(data, position)
+    end: int = position + _FIXED.size + head + length
+    if end > len(data) or zlib.crc32(memoryview(data)[position + _CRC_END : end]) != crc:
+        return None
+    return end

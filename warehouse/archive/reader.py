@@ -1,0 +1,267 @@
+"""Reads rows back by request id, from journals and sealed files alike, following references.
+
+Memory stays flat: files are read a row group at a time, a few groups are kept, large bodies go from file to file.
+"""
+
+from __future__ import annotations
+
+import bisect
+import datetime as dt
+import functools
+import itertools
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from marketing_api.exchange import Answer, Outcome
+from warehouse.archive import bodies, disk, sealed
+from warehouse.archive.index import Extent, Index
+from warehouse.archive.journal import SUFFIX, JournalView
+from warehouse.archive.row import Row, answer_of
+from warehouse.errors import ArchiveDamaged, ArchiveError, NotArchived
+
+log = logging.getLogger(__name__)
+K = TypeVar("K")
+V = TypeVar("V")
+
+#: Answers are read in slabs of at most so many rows and bytes, each in the order in which it stands on disk.
+_SLAB_ROWS, _SLAB_BYTES = 1_000, 32 << 20
+_KEPT_BODY_BYTES, _KEPT_HEADS, _KEPT_FILES = 64 << 20, 64, 16
+
+
+class _Kept(Generic[K, V]):
+    """The values used last, up to a total cost."""
+
+    def __init__(self, budget: int, cost: Callable[[V], int] = lambda value: 1) -> None:
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self._budget = budget
+        self._cost = cost
+        self._total = 0
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        if key not in self._values:
+            self._values[key] = make()
+            self._total += self._cost(self._values[key])
+            while self._total > self._budget and len(self._values) > 1:
+                self._total -= self._cost(self._values.popitem(last=False)[1])
+        self._values.move_to_end(key)
+        return self._values[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A row, where it stands (to read in that order), and how to get its body from there."""
+
+    row: Row
+    place: tuple[str, int, int]
+    body: Callable[[], bytes]
+
+
+class Reader:
+    """Reads the archive at `root`. Safe for several threads."""
+
+    def __init__(self, root: Path, index: Index, workspace: disk.Workspace) -> None:
+        self._root = root
+        self._index = index
+        self._workspace = workspace
+        self._lock = threading.RLock()
+        self._views: dict[Path, JournalView] = {}
+        self._files: list[Extent] = []
+        self._last_ids: list[int] = []  # the largest id in the files up to this one
+        self._open: _Kept[str, sealed.SealedFile] = _Kept(_KEPT_FILES)
+        self._heads: _Kept[tuple[str, int], dict[int, tuple[int, Row]]] = _Kept(_KEPT_HEADS)
+        self._bodies: _Kept[tuple[str, int], Any] = _Kept(_KEPT_BODY_BYTES, lambda array: int(array.nbytes))
+        self._unpacked: dict[int, Path] = {}
+        self._numbers = itertools.count()
+
+    def answers(self, request_ids: Sequence[int]) -> Iterator[Answer]:
+        """See Archive.answers."""
+        for start in range(0, len(request_ids), _SLAB_ROWS):
+            for slab in self._slabs(self._find(request_ids[start : start + _SLAB_ROWS])):
+                small = self._small_bodies(slab)
+                for found, source in slab:
+                    if source.row.body_file is None:
+                        yield answer_of(found.row, small[source.row.request_id])
+                    else:
+                        path = self._unpack(source)
+                        try:
+                            yield answer_of(found.row, path)
+                        finally:
+                            path.unlink(missing_ok=True)
+
+    def answer(self, request_id: int) -> Answer:
+        """One answer; the file of a large body stays until the archive is closed."""
+        ((found, source),) = self._find([request_id])
+        with self._lock:
+            if source.row.body_file is None:
+                return answer_of(found.row, source.body())
+            body_id = source.row.request_id
+            if body_id not in self._unpacked:
+                self._unpacked[body_id] = self._unpack(source)
+            return answer_of(found.row, self._unpacked[body_id])
+
+    def newest(self, account: str, since: dt.datetime) -> dict[str, tuple[dt.datetime, int]]:
+        """When the latest whole answer since then to each question was asked for, and its request id, by question key."""
+        with self._lock:
+            self._refresh()
+            rows = [entry.row for view in self._views.values() for entry in view.entries.values()]
+            files = [extent.name for extent in self._files if extent.last_at >= since]
+        newest: dict[str, tuple[dt.datetime, int]] = {}
+        for name in files:
+            for key, at, request_id in self._whole_answers(name, account, since):
+                newest[key] = max(newest.get(key, (at, request_id)), (at, request_id))
+        for row in rows:
+            if row.account == account and row.is_whole and row.requested_at >= since:
+                mine = (row.requested_at, row.request_id)
+                newest[row.question_key] = max(newest.get(row.question_key, mine), mine)
+        return newest
+
+    def _whole_answers(self, name: str, account: str, since: dt.datetime) -> Iterator[tuple[str, dt.datetime, int]]:
+        columns = ("question_key", "requested_at", "request_id")
+        table = sealed.read_columns(self._root / "requests" / name, (*columns, "account", "outcome", "bytes"))
+        fits = [
+            pc.equal(table["account"], account),
+            pc.equal(table["outcome"], Outcome.OK.value),
+            pc.greater(table["bytes"], 0),
+            pc.greater_equal(table["requested_at"], pa.scalar(since, table["requested_at"].type)),
+        ]
+        whole = table.filter(functools.reduce(pc.and_, fits))
+        return zip(*(whole[column].to_pylist() for column in columns), strict=True)
+
+    def _find(self, request_ids: Sequence[int]) -> list[tuple[_Found, _Found]]:
+        """Each row with the row that has its body: itself, or the one that it refers to. NotArchived, ArchiveDamaged."""
+        with self._lock:
+            rows = self._locate(request_ids)
+            refs = [found.row.body_ref for found in rows.values() if found.row.body_ref is not None]
+            try:
+                sources = self._locate(refs)
+            except NotArchived as problem:
+                raise ArchiveDamaged(f"a body that the archive refers to is missing: {problem}") from problem
+            return [(rows[id_], sources.get(rows[id_].row.body_ref or id_, rows[id_])) for id_ in request_ids]
+
+    def _locate(self, request_ids: Sequence[int]) -> dict[int, _Found]:
+        found = {id_: place for id_ in request_ids if (place := self._look_up(id_))}
+        if missing := [id_ for id_ in request_ids if id_ not in found]:
+            self._refresh()
+            for id_ in missing:
+                if (place := self._look_up(id_)) is None:
+                    raise NotArchived(f"request {id_} is not in the archive {self._root}")
+                found[id_] = place
+        return found
+
+    def _refresh(self) -> None:
+        """Look at the disk again: journals first, since a row is in a file and indexed before it leaves its journal."""
+        views = {}
+        for path in sorted((self._root / "journals").glob(f"*{SUFFIX}")):
+            try:
+                view = self._views.get(path) or JournalView(path)
+            except FileNotFoundError:
+                continue
+            view.refresh()
+            views[path] = view
+        self._views = views
+        self._files = self._index.files()
+        self._last_ids = list(itertools.accumulate((extent.last_id for extent in self._files), max))
+
+    def _look_up(self, request_id: int) -> _Found | None:
+        for view in self._views.values():
+            if (entry := view.entries.get(request_id)) is not None:
+                return _Found(entry.row, (str(view.path), entry.offset, 0), functools.partial(view.body, entry))
+        at = bisect.bisect_right(self._files, request_id, key=lambda extent: extent.first_id) - 1
+        while at >= 0 and self._last_ids[at] >= request_id:  # files of processes that ran at once overlap
+            if self._files[at].last_id >= request_id and (found := self._look_into(self._files[at].name, request_id)):
+                return found
+            at -= 1
+        return None
+
+    def _look_into(self, name: str, request_id: int) -> _Found | None:
+        try:
+            file = self._open.get(name, lambda: sealed.SealedFile(self._root / "requests" / name))
+            if (group := file.group_of(request_id)) is None:
+                return None
+            heads = self._heads.get((name, group), lambda: file.heads(group))
+        except (OSError, pa.ArrowException) as problem:
+            raise ArchiveDamaged(f"{name} of the archive {self._root} cannot be read: {problem}") from problem
+        if request_id not in heads:
+            return None
+        position, row = heads[request_id]
+        return _Found(row, (name, group, position), functools.partial(self._sealed_body, name, group, position, file))
+
+    def _sealed_body(self, name: str, group: int, position: int, file: sealed.SealedFile) -> bytes:
+        return self._bodies.get((name, group), lambda: file.bodies(group))[position].as_py() or b""
+
+    @staticmethod
+    def _slabs(pairs: list[tuple[_Found, _Found]]) -> Iterator[list[tuple[_Found, _Found]]]:
+        """Cut into stretches whose bodies may be in memory together."""
+        slab: list[tuple[_Found, _Found]] = []
+        size = 0
+        for pair in pairs:
+            own = 0 if pair[1].row.body_file else pair[1].row.bytes
+            if slab and size + own > _SLAB_BYTES:
+                yield slab
+                slab, size = [], 0
+            slab.append(pair)
+            size += own
+        if slab:
+            yield slab
+
+    def _small_bodies(self, slab: list[tuple[_Found, _Found]]) -> dict[int, bytes]:
+        wanted = {source.row.request_id: source for _, source in slab if source.row.body_file is None}
+        with self._lock:
+            return {source.row.request_id: source.body() for source in sorted(wanted.values(), key=lambda found: found.place)}
+
+    def _unpack(self, source: _Found) -> Path:
+        """The large body as it was received, in a file of its own."""
+        for _ in range(2):
+            assert source.row.body_file is not None
+            path = self._workspace.file(f"{source.row.request_id}-{next(self._numbers)}.json")
+            try:
+                bodies.unpack(self._root / source.row.body_file, path, source.row.body_sha256)
+                return path
+            except FileNotFoundError:
+                with self._lock:  # its journal may have been sealed meanwhile, and the row refers to an earlier body now
+                    self._refresh()
+                ((_, source),) = self._find([source.row.request_id])
+                if source.row.body_file is None:
+                    break
+        raise ArchiveDamaged(f"{self._root / str(source.row.body_file)}, the body of request {source.row.request_id}, is missing")
+
+
+class Reusable:
+    """The latest whole answers of one account since some time, by question key; the archive adds those it records later."""
+
+    def __init__(self, reader: Reader, account: str, since: dt.datetime) -> None:
+        self.account = account
+        self.since = since
+        self._reader = reader
+        self._newest = reader.newest(account, since)
+
+    def __len__(self) -> int:
+        return len(self._newest)
+
+    def __contains__(self, question_key: str) -> bool:
+        return question_key in self._newest
+
+    def get(self, question_key: str) -> Answer | None:
+        """The answer, or None when the question has to be asked. Never the answer to a write: that has to take effect again."""
+        if (newest := self._newest.get(question_key)) is None:
+            return None
+        try:
+            answer = self._reader.answer(newest[1])
+        except ArchiveError as problem:
+            log.warning("an archived answer cannot be used again: %s", problem)
+            return None
+        return answer if answer.question.operation.is_read else None
+
+    def note(self, row: Row) -> None:
+        """Take in what was recorded just now."""
+        if row.account == self.account and row.is_whole and row.requested_at >= self.since:
+            mine = (row.requested_at, row.request_id)
+            self._newest[row.question_key] = max(self._newest.get(row.question_key, mine), mine)

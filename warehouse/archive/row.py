@@ -1,0 +1,173 @@
+"""The archive's row, declared once: Parquet columns, their documentation and the journal's frames follow from `Row`.
+
+Belongs here: from an Exchange to a row, from a row to an Answer. Not here: where rows stand.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import hashlib
+import json
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import msgspec
+import pyarrow as pa
+
+from marketing_api.errors import InvalidCall
+from marketing_api.exchange import Answer, Body, Exchange, Outcome
+from marketing_api.operation import Effect, Operation, Question
+from marketing_api.operations import find
+
+
+def _doc(text: str) -> msgspec.Meta:
+    return msgspec.Meta(description=text)
+
+
+class Row(msgspec.Struct, frozen=True, array_like=True):
+    """One request, without its body."""
+
+    request_id: Annotated[int, _doc("The request; ids of later requests are larger.")]
+    account: Annotated[str, _doc("The account that was asked, by its name in the settings.")]
+    operation: Annotated[str, _doc("area/operation, as in its path.")]
+    question_key: Annotated[str, _doc("Hash of operation and parameters: equal for equal questions.")]
+    params: Annotated[str, _doc("The wire parameters as a JSON object, without the key; secrets are shown as ***.")]
+    requested_at: Annotated[dt.datetime, _doc("When it was sent, UTC.")]
+    waited_ms: Annotated[int, _doc("Milliseconds it waited for its turn under the rate limit.")]
+    took_ms: Annotated[int, _doc("Milliseconds from sending to the last byte.")]
+    http_status: Annotated[int | None, _doc("HTTP status; NULL when no answer came.")]
+    outcome: Annotated[str, _doc("ok, refused, rate_limited, broken or unreachable.")]
+    error: Annotated[str | None, _doc("What went wrong; NULL for ok.")]
+    bytes: Annotated[int, _doc("Size of the body as received; 0 when none came or it holds a secret.")]
+    body_sha256: Annotated[str, _doc("SHA-256 of the body as received.")]
+    content_sha256: Annotated[
+        str,
+        _doc(
+            "SHA-256 of the payload (response.data) alone: the envelope differs in every answer. As body_sha256 when there is no envelope."
+        ),
+    ]
+    body_file: Annotated[str | None, _doc("Where a large body stands, below the archive's folder; NULL otherwise.")]
+    body_ref: Annotated[
+        int | None,
+        _doc("The earlier answer to the same question, with an equal payload, whose body stands for this one's; NULL when it has its own."),
+    ]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether this is an answer that may be used in place of asking (a secret's body is empty and never is)."""
+        return self.outcome == Outcome.OK and self.bytes > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the archive's Parquet files."""
+
+    name: str
+    type: pa.DataType
+    doc: str
+
+
+_ARROW_TYPES = {int: pa.int64(), str: pa.string(), dt.datetime: pa.timestamp("us", "UTC")}
+
+
+def _columns() -> tuple[Column, ...]:
+    found = []
+    for name, hint in get_type_hints(Row, include_extras=True).items():
+        python_type, meta = get_args(hint)
+        plain = python_type if get_origin(python_type) is None and isinstance(python_type, type) else get_args(python_type)[0]
+        found.append(Column(name, _ARROW_TYPES[plain], meta.description))
+    return tuple(found)
+
+
+#: The columns without the body: what `sync.requests` shows.
+COLUMNS = _columns()
+BODY = Column("body", pa.binary(), "The body as received, UTF-8 JSON unless broken; NULL when body_ref or body_file is set, or none came.")
+
+SCHEMA = pa.schema([pa.field(column.name, column.type, metadata={"comment": column.doc}) for column in (*COLUMNS, BODY)])
+#: The schema of the rows without bodies.
+HEAD_SCHEMA = SCHEMA.remove(SCHEMA.get_field_index(BODY.name))
+
+
+def row_of(exchange: Exchange, digests: Digests, body_file: str | None) -> Row:
+    """The exchange as a row; parameters as they may be shown, so that neither they nor their hash give a secret away."""
+    question = exchange.question
+    shown = question.shown
+    return Row(
+        request_id=exchange.request_id,
+        account=exchange.account,
+        operation=question.operation.name,
+        question_key=question.key if shown == question.params else Question(question.operation, shown).key,
+        params=json.dumps(shown, ensure_ascii=False),
+        requested_at=exchange.requested_at.astimezone(dt.UTC),
+        waited_ms=exchange.waited_ms,
+        took_ms=exchange.took_ms,
+        http_status=exchange.http_status,
+        outcome=str(exchange.outcome),
+        error=exchange.error,
+        bytes=digests.size,
+        body_sha256=digests.body,
+        content_sha256=digests.content,
+        body_file=body_file,
+        body_ref=None,
+    )
+
+
+def answer_of(row: Row, body: Body) -> Answer:
+    """The row as an answer to the question that was asked."""
+    question = Question(_operation(row.operation), msgspec.json.decode(row.params, type=dict[str, str]))
+    return Answer(row.request_id, row.account, question, row.requested_at, body)
+
+
+@functools.lru_cache(maxsize=256)
+def _operation(name: str) -> Operation:
+    try:
+        return find(name)
+    except InvalidCall:
+        # Archived by another version: it yields no records here, and must not keep others from being read.
+        return Operation(name, "GET", Effect.READ, "Not known to this version.")
+
+
+@dataclass(frozen=True, slots=True)
+class Digests:
+    """Size and hashes of a body: of all of it, and of what it says."""
+
+    size: int
+    body: str
+    content: str
+
+    @classmethod
+    def of(cls, body: bytes | mmap.mmap) -> Digests:
+        """Nothing is copied; hashing lets other threads run."""
+        whole = hashlib.sha256(body).hexdigest()
+        data = _payload(body)
+        return cls(len(body), whole, whole if data is None else hashlib.sha256(data).hexdigest())
+
+
+class _Response(msgspec.Struct):
+    data: msgspec.Raw
+
+
+class _Envelope(msgspec.Struct):
+    response: _Response
+
+
+_decoder = msgspec.json.Decoder(_Envelope)
+
+
+def _payload(body: bytes | mmap.mmap) -> msgspec.Raw | None:
+    """The bytes of `response.data`, uncopied; None when there is no such envelope.
+
+    The rest of the envelope carries the rate limit (api-observed row 27) and so differs in every answer.
+    """
+    try:
+        return _decoder.decode(body).response.data
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def head_of(values: Mapping[str, Any]) -> Row:
+    """A row read back from Parquet."""
+    return Row(**values)

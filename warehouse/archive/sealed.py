@@ -1,0 +1,95 @@
+"""The archive's Parquet files: writing one, and reading single rows and bodies out of it.
+
+Row groups are small (a body is read by reading its group) and rows stand in the order of their ids, so that the statistics of
+`request_id` lead to the group. Not here: which rows go into which file (`sealing`), finding the file (`index`).
+"""
+
+from __future__ import annotations
+
+import bisect
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warehouse.archive import disk
+from warehouse.archive.row import BODY, COLUMNS, HEAD_SCHEMA, SCHEMA, Row, head_of
+
+_GROUP_ROWS = 500
+_GROUP_BYTES = 8 << 20
+_NAMES = tuple(column.name for column in COLUMNS)
+#: Columns with few values; the others (ids, times, hashes, bodies) would only fill a dictionary to throw it away.
+_REPETITIVE = ["account", "operation", "params", "http_status", "outcome", "error"]
+
+
+def write(path: Path, rows: Iterable[Row], body_of: Callable[[Row], bytes]) -> None:
+    """A new file with `rows` (in the order of their ids), of which never more than one group is in memory."""
+    with os.fdopen(disk.create(path), "wb") as file:
+        writer = pq.ParquetWriter(
+            file,
+            SCHEMA,
+            compression="zstd",
+            use_dictionary=_REPETITIVE,
+            write_statistics=["request_id", "requested_at", "operation"],
+            write_page_checksum=True,
+        )
+        for group, bodies in _groups(rows, body_of):
+            columns = [pa.array([getattr(row, column.name) for row in group], column.type) for column in COLUMNS]
+            table = pa.Table.from_arrays([*columns, pa.array(bodies, BODY.type)], schema=SCHEMA)
+            writer.write_table(table, row_group_size=len(group))
+        writer.close()
+
+
+def _groups(rows: Iterable[Row], body_of: Callable[[Row], bytes]) -> Iterator[tuple[list[Row], list[bytes | None]]]:
+    group: list[Row] = []
+    bodies: list[bytes | None] = []
+    size = 0
+    for row in rows:
+        body = None if row.body_ref is not None or row.body_file is not None else body_of(row) or None
+        group.append(row)
+        bodies.append(body)
+        size += len(body or b"")
+        if len(group) >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            yield group, bodies
+            group, bodies, size = [], [], 0
+    if group:
+        yield group, bodies
+
+
+def read_columns(path: Path, names: Collection[str] = _NAMES) -> pa.Table:
+    """All rows of a file with the columns named, in the schema's order; by default all but the body."""
+    file = pq.ParquetFile(path, page_checksum_verification=True)
+    wanted = [field.name for field in HEAD_SCHEMA if field.name in names]
+    present = set(file.schema_arrow.names)
+    table = file.read(columns=[name for name in wanted if name in present])
+    return table.select([name for name in wanted if name in present])
+
+
+class SealedFile:
+    """One file, opened to read rows by their request_id."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = pq.ParquetFile(path, page_checksum_verification=True)
+        self._firsts = self._smallest_ids()
+
+    def _smallest_ids(self) -> Sequence[int]:
+        metadata = self._file.metadata
+        column = self._file.schema_arrow.get_field_index("request_id")
+        return [metadata.row_group(group).column(column).statistics.min for group in range(metadata.num_row_groups)]
+
+    def group_of(self, request_id: int) -> int | None:
+        """The group in which the row stands if it is in this file at all."""
+        group = bisect.bisect_right(self._firsts, request_id) - 1
+        return group if group >= 0 else None
+
+    def heads(self, group: int) -> dict[int, tuple[int, Row]]:
+        """The group's rows by id, each with its position in the group."""
+        table = self._file.read_row_group(group, columns=_NAMES)
+        return {values["request_id"]: (position, head_of(values)) for position, values in enumerate(table.to_pylist())}
+
+    def bodies(self, group: int) -> Any:
+        """The group's bodies as an Arrow array, by position."""
+        return self._file.read_row_group(group, columns=[BODY.name]).column(0).combine_chunks()

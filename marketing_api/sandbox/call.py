@@ -1,0 +1,137 @@
+"""What a rule is given (a Call) and how it says no (a Refusal); and the shapes of values in answers.
+
+Belongs here: everything that reads and writes have in common. Not here: any area's rule, HTTP.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from marketing_api.operation import Operation
+from marketing_api.sandbox.moments import Moments
+from marketing_api.sandbox.switches import Switches
+
+#: Error codes besides 1000 and 1002 are assumed: the specification shows none.
+WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID, FAILED = 1000, 1002, 1003, 1004, 1005
+
+
+class Refusal(Exception):
+    """The service says no: an envelope with header `error`."""
+
+    def __init__(self, code: int, message: str, fields: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.code, self.message, self.fields = code, message, fields
+
+
+def missing(what: str) -> Refusal:
+    return Refusal(NOT_FOUND, f"{what} doesn't exist")
+
+
+@dataclass
+class Streamed:
+    """A payload too large to hold: `head`, then the items in batches, then `tail`, as JSON text."""
+
+    head: str
+    batches: Iterator[list[str]]
+    tail: str
+    numbered: bool = False
+
+
+@dataclass
+class Call:
+    """One request to one operation, its parameters checked and in wire form; `fields` is the map of custom-field values."""
+
+    operation: Operation
+    params: dict[str, str]
+    now: int
+    switches: Switches
+    moments: Moments
+    fields: dict[str, str] = field(default_factory=dict)
+    later: Callable[[int, Callable[[], None]], None] = lambda _seconds, action: action()
+
+    def get(self, name: str, default: str = "") -> str:
+        return self.params.get(name) or default
+
+    def has(self, name: str) -> bool:
+        return bool(self.params.get(name))
+
+    def id(self, name: str = "id") -> int:
+        """A numeric id; anything else names nothing that exists."""
+        text = self.params.get(name, "").strip()
+        return int(text) if text.isdecimal() and len(text) < 19 else -1
+
+    def ids(self, name: str) -> list[int]:
+        return [int(word) if word.isdecimal() else -1 for word in self.words(name)]
+
+    def words(self, name: str) -> list[str]:
+        return [word for part in self.get(name).split(",") if (word := part.strip())]
+
+    def is_true(self, name: str) -> bool:
+        return self.get(name).lower() in ("true", "1", "yes")
+
+    def day(self, name: str) -> int | None:
+        """The unix second at which the given local day begins."""
+        return self.moments.midnight(dt.date.fromisoformat(self.get(name))) if self.has(name) else None
+
+    def between(self) -> tuple[int, int]:
+        """The range of `from` … `to`, both days included, as unix seconds; open ends are far away."""
+        first, last = self.day("from"), self.get("to")
+        after = dt.date.fromisoformat(last) + dt.timedelta(days=1) if last else None
+        return first if first is not None else 0, self.moments.midnight(after) if after else 1 << 40
+
+    def moment(self, text: str) -> int:
+        """A local `Y-m-d H:i:s` as unix seconds."""
+        return self.moments.unix(dt.datetime.fromisoformat(text))
+
+    # shapes
+
+    def an_id(self, value: int) -> str | int:
+        return value if self.switches["ids"] == "number" else str(value)
+
+    def items(self, entries: Iterable[Any]) -> Any:
+        found = list(entries)
+        if not found or self.switches["items"] == "list":
+            return found
+        return {str(place): entry for place, entry in enumerate(found, 1)}
+
+    def map(self, entries: Mapping[str, Any]) -> Any:
+        return [] if not entries and self.switches["empty-object"] == "list" else dict(entries)
+
+    def page(self, entries: list[Any], default_limit: int) -> tuple[int, list[Any]]:
+        """(count to show, entries of the page that is asked for)."""
+        offset, limit = self.window(default_limit)
+        shown = entries[offset:] if limit is None else entries[offset : offset + limit]
+        return (len(entries) if self.switches["count"] == "total" else len(shown)), shown
+
+    def window(self, default_limit: int, *, is_paged: bool = True) -> tuple[int, int | None]:
+        """(offset, limit) of the page; no limit when the listing is not paged."""
+        if not is_paged:
+            return 0, None
+        limit = default_limit if self.switches.is_on("limit-ignored") else _positive(self.get("limit"), default_limit)
+        if cap := self.switches.number("page-cap"):
+            limit = min(limit, cap)
+        page = 1 if self.switches.is_on("page-ignored") else _positive(self.get("page"), 1)
+        return (page - 1) * limit, limit
+
+    def when(self, moment: int, specified: str = "24h") -> str:
+        return self.moments.text(moment, specified)
+
+
+def _positive(text: str, default: int) -> int:
+    try:
+        return max(1, int(float(text)))
+    except ValueError:
+        return default
+
+
+def dumps(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+#: What a rule answers: the members of `data`.
+Payload = dict[str, Any] | Streamed

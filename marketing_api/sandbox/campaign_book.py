@@ -1,0 +1,171 @@
+"""The seeded campaigns: what is mailed to which lists, when each was written, scheduled and sent.
+
+Campaigns are values; the calendar of seeded ones goes on for ever, so that advancing the clock keeps producing sends.
+Not here: who opened what (`mailing`, `automations`), how campaigns are shown (`campaigns`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+
+from marketing_api.sandbox.chance import salt, spread
+from marketing_api.sandbox.roll import DAY, HISTORY_DAYS
+from marketing_api.sandbox.words import CAMPAIGNS, DRAFTS, LINKS
+
+FIRST_ID = 41_000
+FIRST_DRAFT_ID = 47_000
+FIRST_AUTOMATION_ID = 52_000
+SENT_IN_HISTORY = 20
+_MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
+#: List numbers by the campaign's place in a round of six; the smallest list hears of catering and of big news only.
+_TARGETS = ((0, 1, 2, 3, 4), (0, 1, 2), (0, 1, 3), (0, 1, 2, 3), (0, 1, 2), (0, 1, 3, 4))
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """An automation's rule: what it sends, to whom, how long after registration."""
+
+    kind: str  # email or sms
+    after: int  # seconds since registration
+    lists: tuple[int, ...]
+    characters: tuple[str, ...]
+    steps: int
+    actions: str
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """One mailing. `lists` are list ids; `sent_at` is 0 for a draft; times are unix seconds."""
+
+    campaign_id: int
+    name: str
+    subject: str
+    body: str
+    lists: tuple[int, ...]
+    created_at: int
+    scheduled_at: int = 0
+    sent_at: int = 0
+    links: tuple[tuple[str, str], ...] = ()
+    appeal: int = 1024  # of 1024: how much better or worse than usual it is opened
+    has_coupon: bool = False
+    trigger: Trigger | None = None
+    reply_to: str = "hello@example.com"
+    from_email: str = "news@example.com"
+    from_name: str = ""
+    audiences: tuple[int, ...] = field(default=())
+
+    @property
+    def is_automated(self) -> bool:
+        return self.trigger is not None
+
+    @property
+    def slug(self) -> str:
+        return f"c{self.campaign_id}-" + "-".join(word for word in self.subject.lower().split() if word.isalpha())[:24].rstrip("-")
+
+    def group(self, moment: int) -> str:
+        """The status group it stands in at `moment`."""
+        if self.trigger is not None:
+            return "Automation"
+        if not self.sent_at or moment < self.scheduled_at:
+            return "Draft"
+        return "Sent" if self.sent_at <= moment else "Scheduled"
+
+
+class CampaignBook:
+    """The seeded campaigns of an account. `list_ids` are the ids of the seeded lists, by number."""
+
+    def __init__(self, seed: int, start: int, list_ids: list[int], business: str) -> None:
+        self._start = start
+        self._list_ids = list_ids
+        self._business = business
+        self._salt = salt(seed, "campaigns")
+        self._standard: list[Campaign] = []
+        self._fixed = self._drafts() + self._automations()
+
+    def until(self, moment: int) -> list[Campaign]:
+        """Every seeded campaign created by `moment`, in order of creation within each kind."""
+        return [campaign for campaign in self._scheduled_by(moment) + self._fixed if campaign.created_at <= moment]
+
+    def _scheduled_by(self, moment: int) -> list[Campaign]:
+        while not self._standard or self._standard[-1].created_at <= moment:
+            self._standard.append(self._campaign(len(self._standard)))
+        return self._standard
+
+    def _campaign(self, ordinal: int) -> Campaign:
+        draw = spread(self._salt, ordinal)
+        sent = self._start + self._send_day(ordinal) * DAY + (9 + draw % 8) * 3600 + (draw >> 4 & 3) * 900
+        subject, opening = CAMPAIGNS[ordinal % len(CAMPAIGNS)]
+        month = _MONTHS[dt.datetime.fromtimestamp(sent, dt.UTC).month - 1]
+        links = tuple(LINKS[(ordinal + position) % len(LINKS)] for position in range(2 + draw % 3))
+        return Campaign(
+            campaign_id=FIRST_ID + ordinal * 7 + (draw >> 8) % 5,
+            name=subject.format(month=month),
+            subject=subject.format(month=month),
+            body=self._body(opening.format(month=month), links),
+            lists=tuple(self._list_ids[number] for number in _TARGETS[ordinal % 6]),
+            created_at=sent - 24 * DAY - draw % 40_000,
+            scheduled_at=sent - 12 * DAY - draw % 30_000,
+            sent_at=sent,
+            links=links,
+            appeal=800 + (draw >> 12) % 420,
+            has_coupon="coupon" in (subject + opening).lower(),
+            from_name=self._business,
+        )
+
+    def _send_day(self, ordinal: int) -> int:
+        """Days from the start to a send: ever closer together within the history, every eighth day after it."""
+        if ordinal < SENT_IN_HISTORY:
+            return int(HISTORY_DAYS * (1 - (1 - (ordinal + 0.5) / SENT_IN_HISTORY) ** 1.25))
+        return HISTORY_DAYS + 6 + 8 * (ordinal - SENT_IN_HISTORY)
+
+    def _body(self, opening: str, links: tuple[tuple[str, str], ...]) -> str:
+        anchors = "".join(f'<p><a href="{url}">{text}</a></p>' for url, text in links)
+        return f"<html><body><h1>{self._business}</h1><p>Hello [first_name],</p><p>{opening}</p>{anchors}<p>[unsubscribe]</p></body></html>"
+
+    def _drafts(self) -> list[Campaign]:
+        return [
+            Campaign(
+                campaign_id=FIRST_DRAFT_ID + place * 3,
+                name=subject,
+                subject=subject,
+                body=self._body("", ()),
+                lists=(),
+                created_at=self._start + (90 + place * 170) * DAY + 40_000,
+                from_name=self._business,
+            )
+            for place, subject in enumerate(DRAFTS)
+        ]
+
+    def _automations(self) -> list[Campaign]:
+        staying = ("regular", "reader", "casual", "dormant", "filtered")
+        texts = {
+            "Welcome": (
+                "A warm welcome from us",
+                Trigger("email", 360, (0, 1, 2, 3), (*staying, "leaver", "bouncer"), 2, "Send email, add tag"),
+            ),
+            "Table reminder": ("We look forward to seeing you", Trigger("sms", 3 * DAY, (1, 2), staying, 1, "Send SMS")),
+            "First month": ("How do you like it so far?", Trigger("email", 30 * DAY, (0, 3), staying, 3, "Wait 30 days, send email")),
+            "We miss you": (
+                "It has been a while",
+                Trigger("email", 180 * DAY, (0, 1), ("casual", "dormant"), 3, "Wait 180 days, send email"),
+            ),
+            "One year with us": (
+                "A little thank-you for a year",
+                Trigger("email", 365 * DAY, (0, 1, 2), staying, 4, "Wait a year, send email"),
+            ),
+        }
+        return [
+            Campaign(
+                campaign_id=FIRST_AUTOMATION_ID + place * 11,
+                name=name,
+                subject=subject,
+                body=self._body(subject + ".", LINKS[:2]),
+                lists=tuple(self._list_ids[number] for number in trigger.lists),
+                created_at=self._start + (20 + place * 45) * DAY + 36_000,
+                links=LINKS[place : place + 2],
+                trigger=trigger,
+                from_name=self._business,
+            )
+            for place, (name, (subject, trigger)) in enumerate(texts.items())
+        ]

@@ -1,0 +1,152 @@
+"""The command line of the sandbox: its options, starting it, and starting it as a child process.
+
+The options for switches follow from their declarations. Not here: what they do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import datetime as dt
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from marketing_api.sandbox.faults import BY_NAME as FAULTS
+from marketing_api.sandbox.faults import FAULTS as FAULT_LIST
+from marketing_api.sandbox.faults import read_chance
+from marketing_api.sandbox.options import DEFAULT_KEY, AccountOptions, Options, build
+from marketing_api.sandbox.server import Server, run_until
+from marketing_api.sandbox.switches import SWITCHES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Every option of the sandbox."""
+    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: any free one)")
+    parser.add_argument("--key", default=DEFAULT_KEY, help="the key that is accepted (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="which account (default: %(default)s)")
+    parser.add_argument("--contacts", type=int, default=600, help="how many contacts it shows at its start (default: %(default)s)")
+    parser.add_argument(
+        "--now", type=_moment, help="let the clock stand still at this UTC time, like 2026-11-01T03:00 (default: the present)"
+    )
+    parser.add_argument("--timezone", default="UTC", help="the account's time zone (default: %(default)s)")
+    parser.add_argument(
+        "--account", action="append", type=_account, default=[], metavar="NAME=KEY:SEED:CONTACTS", help="one of several accounts"
+    )
+    parser.add_argument("--rate-limit", type=int, default=15, help="requests a second and key; 0: no limit (default: %(default)s)")
+    parser.add_argument("--latency-ms", type=_pair, default=(0.0, 0.0), metavar="MEDIAN,P99", help="log-normal delay of answers")
+    parser.add_argument("--jitter-ms", type=_pair, default=(0.0, 0.0), metavar="MEDIAN,P99", help="delay before a request is counted")
+    parser.add_argument("--state", type=Path, metavar="FILE", help="journal of writes, replayed at start")
+    parser.add_argument("--parent", type=int, help="end when the process with this id is no longer the parent")
+    faults = parser.add_argument_group(
+        "faults", "each takes a probability, optionally for some operations: 0.02@emailmarketing/getcoupon,goal/show"
+    )
+    for fault in FAULT_LIST:
+        faults.add_argument(f"--fault-{fault.name}", type=_chance, metavar="P[@OPERATIONS]", help=fault.doc.replace("%", "%%"))
+    faults.add_argument("--fault-seed", type=int, default=1)
+    faults.add_argument("--stall-seconds", type=float, default=60.0)
+    faults.add_argument("--revoke-after", type=int, default=0, metavar="N", help="the key stops working after so many requests")
+    switches = parser.add_argument_group("switches", "behave as observed instead of as specified (rows of the observations in brackets)")
+    for switch in SWITCHES:
+        about = f"{switch.doc} (default: {switch.default}) [{switch.row}]".replace("%", "%%")
+        metavar = "{" + ",".join(switch.choices) + "}" if switch.choices else "N"
+        switches.add_argument(f"--{switch.name}", type=switch.check, metavar=metavar, help=about, dest=f"switch_{switch.name}")
+
+
+def options_from(arguments: argparse.Namespace) -> Options:
+    given = vars(arguments)
+    return Options(
+        port=arguments.port,
+        key=arguments.key,
+        seed=arguments.seed,
+        contacts=arguments.contacts,
+        now=arguments.now,
+        timezone=arguments.timezone,
+        rate_limit=arguments.rate_limit,
+        switches={switch.name: given[f"switch_{switch.name}"] for switch in SWITCHES if given.get(f"switch_{switch.name}") is not None},
+        faults={name: chance for name in FAULTS if (chance := given.get(f"fault_{name.replace('-', '_')}")) is not None},
+        fault_seed=arguments.fault_seed,
+        stall_seconds=arguments.stall_seconds,
+        revoke_after=arguments.revoke_after,
+        latency_ms=arguments.latency_ms,
+        jitter_ms=arguments.jitter_ms,
+        state=arguments.state,
+        accounts=tuple(arguments.account),
+    )
+
+
+def _moment(text: str) -> int:
+    return int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp())
+
+
+def _pair(text: str) -> tuple[float, float]:
+    median, _, p99 = text.partition(",")
+    return float(median), float(p99 or median)
+
+
+def _chance(text: str) -> str:
+    read_chance(text)
+    return text
+
+
+def _account(text: str) -> AccountOptions:
+    name, _, rest = text.partition("=")
+    key, seed, contacts = rest.split(":")
+    return AccountOptions(name, key, int(seed), int(contacts))
+
+
+def run(options: Options, parent: int | None = None) -> int:
+    """Serve until Ctrl-C, a termination, or the end of the parent; returns the exit code."""
+    accounts = options.accounts or (AccountOptions("main", options.key, options.seed, options.contacts),)
+
+    def started(url: str) -> None:
+        print(f"sandbox listens at {url}", flush=True)
+        for account in accounts:
+            print(f"  account {account.name}: key {account.key}, {account.contacts} contacts, seed {account.seed}", flush=True)
+
+    async def main() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        watch = asyncio.ensure_future(_orphaned(parent, stop)) if parent else None
+        await run_until(Server(build(options), options), stop, started)
+        if watch is not None:
+            watch.cancel()
+
+    asyncio.run(main())
+    return 0
+
+
+async def _orphaned(parent: int, stop: asyncio.Event) -> None:
+    while os.getppid() == parent:
+        await asyncio.sleep(0.5)
+    stop.set()
+
+
+@contextlib.contextmanager
+def spawn(*arguments: str) -> Iterator[str]:
+    """A sandbox in a child process for the length of a `with`; yields its base address. The child dies with this process."""
+    command = [sys.executable, "-m", "marketing_api.sandbox", "--parent", str(os.getpid()), *arguments]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own module
+    assert child.stdout is not None
+    try:
+        line = child.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the sandbox did not start (exit code {child.wait()})")
+        yield line.split()[-1]
+    finally:
+        child.terminate()
+        child.wait()
+        child.stdout.close()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="marketing-sync sandbox", description="A stand-in for the service, on the loopback only.")
+    add_arguments(parser)
+    arguments = parser.parse_args(argv)
+    return run(options_from(arguments), arguments.parent)

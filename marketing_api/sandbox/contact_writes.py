@@ -1,0 +1,138 @@
+"""The rules of writing contacts, tags and activities."""
+
+from __future__ import annotations
+
+from marketing_api.sandbox.call import NOT_VALID, Call, Payload, Refusal, missing
+from marketing_api.sandbox.contacts import existing
+from marketing_api.sandbox.rules import rule
+from marketing_api.sandbox.subscribers import ACTIVE, BOUNCED, UNCONFIRMED, UNSUBSCRIBED, Contact
+from marketing_api.sandbox.world import World
+
+#: Words and codes of a status as input (api-observed row 18).
+_STATUS = {"active": ACTIVE, "disactive": UNSUBSCRIBED, "0": UNCONFIRMED, "1": ACTIVE, "2": UNSUBSCRIBED, "3": BOUNCED}
+
+
+def _status(call: Call) -> int | None:
+    return _STATUS[call.get("status").lower()] if call.has("status") else None
+
+
+def _lists(world: World, call: Call, name: str = "listid") -> list[int]:
+    known = world.lists.all(call.now)
+    wanted = call.ids(name)
+    if not wanted or any(one not in known for one in wanted):
+        raise missing("The list")
+    return wanted
+
+
+def _in_list(world: World, call: Call, email: str, where: int) -> list[Contact]:
+    contacts = (world.subscribers.get(one, call.now) for one in world.subscribers.ids_by_email(email, call.now))
+    return [contact for contact in contacts if contact is not None and contact.list_id == where]
+
+
+@rule("emailmarketing/addcontact")
+def addcontact(world: World, call: Call) -> Payload:
+    """One contact per list; the answer names the first."""
+    email, status = call.get("email"), _status(call)
+    lists = _lists(world, call)
+    there = {where: _in_list(world, call, email, where) for where in lists} if email else {}
+    mode = call.switches["add-existing"]
+    if mode == "refuse" and any(there.values()):
+        raise Refusal(NOT_VALID, "The contact already exists", ("email",))
+    ids = []
+    for where in lists:
+        if mode == "update" and there.get(where):
+            ids += [_update(world, call, contact, status) for contact in there[where]]
+        else:
+            known = ACTIVE if status is None else status
+            ids.append(world.subscribers.add(where, email, known, call.now, call.fields, call.get("ipaddress")))
+    return {"id": call.an_id(ids[0]), "item": "The contact was added successfully"}
+
+
+def _update(world: World, call: Call, contact: Contact, status: int | None) -> int:
+    world.subscribers.edit(contact, call.now, status=status, values=call.fields)
+    return contact.contact_id
+
+
+@rule("emailmarketing/synccontact")
+def synccontact(world: World, call: Call) -> Payload:
+    """Queued: the effect shows `sync-delay` seconds later (api-observed row 6)."""
+    email, status = call.get("email"), _status(call)
+    plan = [(where, _in_list(world, call, email, where)) for where in _lists(world, call)]
+    new = {where: world.subscribers.reserve() for where, there in plan if not there}
+
+    def apply() -> None:
+        for where, there in plan:
+            for contact in there:
+                _update(world, call, contact, status)
+            if not there:
+                known = ACTIVE if status is None else status
+                world.subscribers.add(where, email, known, call.now, call.fields, call.get("ipaddress"), new[where])
+
+    call.later(call.switches.number("sync-delay"), apply)
+    where, there = plan[0]
+    return {"id": call.an_id(there[0].contact_id if there else new[where]), "item": "The contact was synced successfully"}
+
+
+@rule("emailmarketing/editcontact")
+def editcontact(world: World, call: Call) -> Payload:
+    contact = existing(world, call)
+    world.subscribers.edit(contact, call.now, call.get("email"), _status(call), call.fields)
+    return {"item": "The contact was updated successfully"}
+
+
+@rule("emailmarketing/movecontact")
+def movecontact(world: World, call: Call) -> Payload:
+    """The contact keeps its id (assumed)."""
+    contact = existing(world, call)
+    target = _lists(world, call)[0]
+    if call.has("sourceid") and contact.list_id != call.id("sourceid"):
+        raise missing("The contact in the source list")
+    world.subscribers.move(contact, target, call.now)
+    return {"item": "The contact was moved successfully"}
+
+
+@rule("emailmarketing/deletecontact")
+def deletecontact(world: World, call: Call) -> Payload:
+    contact = existing(world, call)
+    if contact.list_id != call.id("listid"):
+        raise missing("The contact in the list")
+    world.subscribers.delete(contact, call.now)
+    return {"item": "The contact was deleted successfully"}
+
+
+@rule("emailmarketing/addactivity")
+def addactivity(world: World, call: Call) -> Payload:
+    contact = existing(world, call)
+    world.subscribers.note(contact, call.moment(call.get("datetime")), call.get("description"), call.now)
+    return {"item": "The activity was added successfully"}
+
+
+def _tagged(world: World, call: Call) -> list[Contact]:
+    """By id or by address, then in every list."""
+    if not call.has("id") and not call.has("email"):
+        raise Refusal(NOT_VALID, "id or email is required", ("id", "email"))
+    ids = [call.id()] if call.has("id") else world.subscribers.ids_by_email(call.get("email"), call.now)
+    return [contact for one in ids if (contact := world.subscribers.get(one, call.now)) is not None]
+
+
+@rule("emailmarketing/addtag")
+def addtag(world: World, call: Call) -> Payload:
+    """api-observed row 5."""
+    contacts = _tagged(world, call)
+    if not contacts and call.switches["addtag-missing"] == "soft":
+        return {"item": "The contact doesn't exist"}
+    if not contacts:
+        raise missing("The contact")
+    for contact in contacts:
+        world.subscribers.tag(contact, call.words("tagname"), call.now)
+    return {"item": "The tag was added successfully"}
+
+
+@rule("emailmarketing/removetag")
+def removetag(world: World, call: Call) -> Payload:
+    contacts = _tagged(world, call)
+    if not contacts:
+        raise missing("The contact")
+    for contact in contacts:
+        world.subscribers.untag(contact, call.words("tagname"), call.now)
+    return {"item": "The tag was removed successfully"}

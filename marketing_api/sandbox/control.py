@@ -1,0 +1,105 @@
+"""The control paths under `/sandbox`: the clock, switches, faults, the truth for tests, and what was received.
+
+They lie outside `/1`, need no key and count towards no limit. `?account=NAME` picks one account where there are several.
+Answers are plain JSON without an envelope. Not here: anything that the service itself offers.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+
+from marketing_api.sandbox.app import App, Reply, Request, Tenant
+from marketing_api.sandbox.truth import truth
+
+Asked = dict[str, str]
+
+
+def answer_control(app: App, request: Request, real: float) -> Reply:
+    """400 with `error` when the request makes no sense, 404 for an unknown path."""
+    asked = dict(urllib.parse.parse_qsl(request.query + ("&" + request.body.decode() if request.body else "")))
+    handle = _PATHS.get(request.path.removeprefix("/sandbox").strip("/"))
+    if handle is None:
+        return Reply(404, msgspec.json.encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in _PATHS]}))
+    try:
+        return Reply(200, msgspec.json.encode(handle(app, asked, real)))
+    except (ValueError, KeyError) as problem:
+        return Reply(400, msgspec.json.encode({"error": str(problem)}))
+
+
+def _tenants(app: App, asked: Asked) -> list[Tenant]:
+    name = asked.pop("account", "")
+    found = [tenant for tenant in app.tenants.values() if name in ("", tenant.name)]
+    if not found:
+        raise ValueError(f"there is no account {name}")
+    return found
+
+
+def _advance(app: App, asked: Asked, real: float) -> Any:
+    """`days=1` (may be a fraction): let time pass; queued writes take effect."""
+    tenants = _tenants(app, asked)
+    days = float(asked.get("days", "1"))
+    if days < 0:
+        raise ValueError("time does not run backwards")
+    for tenant in tenants:
+        tenant.settle(real + days * 86_400)
+        tenant.world.clock.advance(days)
+        if app.journal is not None:
+            app.journal.advance(tenant.name, days)
+    return {tenant.name: {"now": tenant.world.now()} for tenant in tenants}
+
+
+def _switches(app: App, asked: Asked, _: float) -> Any:
+    """`name=value…`: set switches; shows all of them."""
+    tenants = _tenants(app, asked)
+    for tenant in tenants:
+        for name, value in asked.items():
+            tenant.switches.set(name, value)
+    return {tenant.name: dict(tenant.switches.items()) for tenant in tenants}
+
+
+def _faults(app: App, asked: Asked, _: float) -> Any:
+    """`name=probability[@operations]…`, `stall-seconds=5`, `revoke-after=10`, `rate-limit=10`, `off=1` for none; shows all that are on."""
+    tenants = _tenants(app, asked)
+    for tenant in tenants:
+        for name, value in asked.items():
+            match name:
+                case "off":
+                    tenant.faults.chances.clear()
+                    tenant.revoke_after = 0
+                case "stall-seconds":
+                    tenant.faults.stall_seconds = float(value)
+                case "revoke-after":
+                    tenant.revoke_after = tenant.asked + int(value)
+                case "rate-limit":
+                    tenant.window.limit = int(value)
+                case _:
+                    tenant.faults.set(name, value)
+    return {tenant.name: {name: str(chance) for name, chance in tenant.faults.chances.items()} for tenant in tenants}
+
+
+def _state(app: App, asked: Asked, real: float) -> Any:
+    """The truth of one account: counters, and what happened on each of the last `days=7` days."""
+    tenant = _tenants(app, asked)[0]
+    tenant.settle(real)
+    return truth(tenant.world, tenant.moments, int(asked.get("days", "7"))) | {"account": tenant.name, "requests": tenant.asked}
+
+
+def _log(app: App, asked: Asked, _: float) -> Any:
+    """Requests received, oldest first: those after number `since=0`, at most `limit=1000`."""
+    since, limit = int(asked.get("since", "0")), int(asked.get("limit", "1000"))
+    found = [asdict(one) for one in app.log if one.number > since]
+    return {"requests": app.requests, "items": found[:limit]}
+
+
+_PATHS: dict[str, Callable[[App, Asked, float], Any]] = {
+    "advance": _advance,
+    "switches": _switches,
+    "faults": _faults,
+    "state": _state,
+    "log": _log,
+}

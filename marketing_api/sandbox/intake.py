@@ -1,0 +1,136 @@
+"""From a request's raw parts to checked parameters: merging query, form and JSON, folding names, checking against declarations.
+
+api-observed rows 9 to 13. Not here: what an operation does with its parameters.
+"""
+
+from __future__ import annotations
+
+import email.parser
+import email.policy
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from marketing_api.errors import InvalidCall
+from marketing_api.operation import Operation
+from marketing_api.parameter import Kind
+from marketing_api.sandbox.call import NOT_VALID, Refusal
+
+#: Declared as required because one variant requires them; the primary rule of the specification does not.
+OPTIONAL: Mapping[str, frozenset[str]] = {
+    **{f"emailmarketing/{name}": frozenset({"type"}) for name in ("getcampaign", "stats", "addcampaign", "editcampaign", "deletecampaign")},
+    "emailmarketing/campaigns": frozenset({"filter"}),
+    "emailmarketing/getcontactsbyphonenumber": frozenset({"phone"}),
+    "emailmarketing/addcontact": frozenset({"email"}),
+    "emailmarketing/synccontact": frozenset({"status"}),
+    "emailmarketing/addtag": frozenset({"email", "id"}),
+    "emailmarketing/removetag": frozenset({"email", "id"}),
+    **{
+        f"emailmarketing/{name}": frozenset(
+            {
+                "email_subject", "reply_to", "fromemail", "from_name", "doubleOptin", "notify", "notify_email", "success_email",
+                "success_message", "error_message",
+            }
+        )
+        for name in ("addlist", "editlist")
+    },
+    "user/edit": frozenset({"password"}),
+    "webhook/add": frozenset({"action_type", "domainid"}),
+    "webhook/edit": frozenset({"action_type", "domainid"}),
+    "register/createaccount": frozenset({"business_service_name"}),
+}  # fmt: skip
+
+Params = dict[str, str]
+
+
+def merge(query: str, content_type: str, body: bytes) -> tuple[Params, Params]:
+    """(parameters of the query, parameters of the body), names trimmed and folded; a Refusal when the body cannot be read."""
+    asked: Params = {}
+    for name, value in urllib.parse.parse_qsl(query, keep_blank_values=True) if query else ():
+        _put(asked, name, value)
+    return asked, _body(content_type, body) if body else {}
+
+
+def _body(content_type: str, body: bytes) -> Params:
+    found: Params = {}
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        _read_multipart(found, content_type, body)
+    elif kind == "application/json" or body.lstrip()[:1] == b"{":
+        _read_json(found, body)
+    else:
+        for name, value in urllib.parse.parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True):
+            _put(found, name, value)
+    return found
+
+
+def _read_json(found: Params, body: bytes) -> None:
+    try:
+        content = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise Refusal(NOT_VALID, "The request body is not valid JSON") from None
+    for name, value in content.items() if isinstance(content, dict) else ():
+        if isinstance(value, dict):
+            for key, item in value.items():
+                _put(found, f"{name}[{key}]", _word(item))
+        elif isinstance(value, list):
+            for item in value:
+                _put(found, f"{name}[]", _word(item))
+        elif value is not None:
+            _put(found, name, _word(value))
+
+
+def _read_multipart(found: Params, content_type: str, body: bytes) -> None:
+    head = f"content-type: {content_type}\r\n\r\n".encode()
+    message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(head + body)
+    for part in message.iter_parts():
+        name = part.get_param("name", header="content-disposition")
+        content = part.get_payload(decode=True)
+        if isinstance(name, str) and isinstance(content, bytes):
+            is_file = part.get_filename() is not None
+            _put(found, name, f"https://images.example.com/{len(content)}.jpg" if is_file else content.decode("utf-8", "replace"))
+
+
+def _word(value: Any) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _put(found: Params, name: str, value: str) -> None:
+    """`tagname[]` repeats and `fields[12]` keeps its key; everything else is folded (api-observed row 10)."""
+    head, bracket, key = name.strip().partition("[")
+    folded = head.strip().lower()
+    if bracket and key.rstrip("]"):
+        found[f"{folded}[{key.rstrip(']')}]"] = value
+    elif bracket and folded in found:
+        found[folded] += f",{value}"
+    else:
+        found[folded] = value
+
+
+def check(operation: Operation, given: Params, *, variants: bool = False) -> tuple[Params, dict[str, str]]:
+    """(parameters under their declared names in wire form, custom-field values); a Refusal naming every bad one."""
+    optional = OPTIONAL.get(operation.name, frozenset()) if not variants else frozenset()
+    checked: Params = {}
+    fields: dict[str, str] = {}
+    bad: list[str] = []
+    for parameter in operation.parameters:
+        name = parameter.name.lower()
+        if parameter.kind is Kind.FIELDS:
+            fields = {key[len(name) + 1 : -1]: value for key, value in given.items() if key.startswith(f"{name}[")}
+            continue
+        value = given.get(name, "").strip()
+        if not value:
+            if parameter.required and parameter.name not in optional:
+                bad.append(f"{parameter.name} is required")
+            continue
+        try:
+            checked.update(parameter.encode(value, operation.name))
+        except InvalidCall:
+            bad.append(f"{parameter.name} is not valid")
+    if not bad and operation.needs_one and not any(name in checked for name in operation.needs_one):
+        bad.append(f"{operation.needs_one[0]} is required")
+    if bad:
+        raise Refusal(NOT_VALID, "; ".join(bad), tuple(one.partition(" ")[0] for one in bad))
+    return checked, fields

@@ -1,0 +1,206 @@
+"""What happens to the campaigns that are sent to one list: who receives, opens, clicks, leaves; and the totals of it.
+
+Within a slot of the register the recipients of a campaign are a contiguous range of blocks, its openers a shuffled prefix of
+that range in the order of opening, and its clickers an even share of the openers. So a contact's outcome and a campaign's totals
+are read off the same formulas: they agree for every size of account and at every moment, and nobody is counted one by one.
+Not here: automations, and what contacts written through the interface receive (`subscribers`).
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from marketing_api.sandbox.campaign_book import Campaign
+from marketing_api.sandbox.chance import Share, Shuffle, salt, spread
+from marketing_api.sandbox.roll import CHARACTERS, DAY, SLOTS, Roll
+
+#: Nobody opens later than this.
+LONGEST = 14 * DAY
+_LEAVES_WITHIN = 120  # seconds from opening to the click on "unsubscribe"
+
+
+class Outcome(NamedTuple):
+    """What one contact did with one mail, whether or not it has happened yet (0: never). `clicks` are (link position, times)."""
+
+    sent_at: int
+    opened_at: int = 0
+    clicked_at: int = 0
+    clicks: tuple[tuple[int, int], ...] = ()
+    left_at: int = 0
+    bounced_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Of one campaign by some moment."""
+
+    sent: int = 0
+    bounced: int = 0
+    opened: int = 0
+    unsubscribed: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.sent + other.sent, self.bounced + other.bounced, self.opened + other.opened, self.unsubscribed + other.unsubscribed
+        )
+
+
+class Reach(NamedTuple):
+    """A slot's recipients of one campaign, as blocks: the leaving are first … stay-1, the others stay … end-1."""
+
+    first: int
+    stay: int
+    end: int
+    openers: int  # of the others: those at places 0 … openers-1 of the shuffle, in the order of opening
+    order: Shuffle
+    draw: float
+    clickers: Share
+
+
+def delay(place: int, of: int, draw: float) -> int:
+    """Seconds from sending to the `place`-th opening of `of`: half of them within an hour and a half, with a long tail."""
+    part = (place + draw) / of
+    return min(60 + int(5400 * (part / (1 - part)) ** 1.1), LONGEST)
+
+
+def clicks(draw: int, links: int) -> tuple[tuple[int, int], ...]:
+    """Which of the links are clicked, and how often."""
+    first = (0 if draw % 100 < 62 else 1 if draw % 100 < 88 else 2) % links
+    times = 1 + (not draw >> 12 & 7) + 2 * (not draw >> 16 & 31)
+    return ((first, times), ((first + 1) % links, 1)) if not draw >> 8 & 3 and links > 1 else ((first, times),)
+
+
+class Mailings:
+    """The campaigns sent to one list, in the order of sending; `sends` may lie in the future."""
+
+    def __init__(self, roll: Roll, seed: int, sends: list[Campaign]) -> None:
+        self.roll = roll
+        self.sends = sends
+        self.times = [campaign.sent_at for campaign in sends]
+        self._salts = [salt(seed, "mailing", roll.number, campaign.campaign_id) for campaign in sends]
+        self._place = {campaign.campaign_id: place for place, campaign in enumerate(sends)}
+        self.reach = functools.cache(self._reach)
+
+    def _reach(self, place: int, slot: int) -> Reach:
+        character = CHARACTERS[slot]
+        sent = self.times[place]
+        draw = spread(self._salts[place], slot)
+        end = self.roll.blocks(slot, sent)
+        first = stay = 0
+        if character.fate == "unconfirmed":
+            first = stay = end
+        elif character.deleted_after:
+            first = stay = self.roll.blocks(slot, sent - character.deleted_after)
+        elif (after := character.leaves_after) and place + 1 >= after:
+            first = self.roll.blocks(slot, self.times[place - after]) if place >= after else 0
+            stay = self.roll.blocks(slot, self.times[place - after + 1])
+        appeal = min(1000, character.opens * self.sends[place].appeal // 1024)
+        openers = Share(appeal, draw & 1023).count(end - stay)
+        return Reach(
+            first,
+            stay,
+            end,
+            openers,
+            Shuffle(max(1, end - stay), draw >> 3),
+            (draw >> 8 & 255) / 256,
+            Share(character.clicks, draw >> 20 & 1023),
+        )
+
+    def outcome(self, place: int, index: int, slot: int) -> Outcome | None:
+        """What the contact at `index` does with the `place`-th campaign; None when it is not sent to it."""
+        reach = self.reach(place, slot)
+        block = index // SLOTS
+        if not reach.first <= block < reach.end:
+            return None
+        sent = self.times[place]
+        if block < reach.stay:
+            return self._leaving(reach, block, slot, sent)
+        if reach.openers == 0 or (standing := reach.order.place(block - reach.stay)) >= reach.openers:
+            return Outcome(sent)
+        opened = sent + delay(standing, reach.openers, reach.draw)
+        links = len(self.sends[place].links)
+        if not links or not reach.clickers.has(standing):
+            return Outcome(sent, opened)
+        draw = spread(self._salts[place], index)
+        return Outcome(sent, opened, opened + 30 + draw % 1200, clicks(draw, links))
+
+    def _leaving(self, reach: Reach, block: int, slot: int, sent: int) -> Outcome:
+        if CHARACTERS[slot].fate == "bounces":
+            return Outcome(sent, bounced_at=sent + 45)
+        opened = sent + delay(block - reach.first, reach.stay - reach.first, reach.draw)
+        return Outcome(sent, opened, left_at=opened + _LEAVES_WITHIN)
+
+    def received(self, index: int, moment: int) -> Iterator[tuple[Campaign, Outcome]]:
+        """Every campaign that was sent to the contact by `moment`, oldest first."""
+        slot = self.roll.slot(index)
+        first = bisect.bisect_left(self.times, self.roll.registered_at(index))
+        after = CHARACTERS[slot].leaves_after
+        last = bisect.bisect_right(self.times, moment)
+        for place in range(first, min(last, first + after) if after else last):
+            if (outcome := self.outcome(place, index, slot)) is not None:
+                yield self.sends[place], outcome
+
+    def left(self, index: int, slot: int) -> int:
+        """When the contact unsubscribes or bounces; 0 when it does not (as far as sends are known)."""
+        if not (after := CHARACTERS[slot].leaves_after):
+            return 0
+        place = bisect.bisect_left(self.times, self.roll.registered_at(index)) + after - 1
+        if place >= len(self.times):
+            return 0
+        outcome = self.outcome(place, index, slot)
+        return (outcome.left_at or outcome.bounced_at) if outcome else 0
+
+    def surely_left(self, slot: int, moment: int) -> int:
+        """The blocks of a leaving slot below this number have left by `moment`; above it they must be asked one by one."""
+        after = CHARACTERS[slot].leaves_after
+        place = bisect.bisect_right(self.times, moment - LONGEST - _LEAVES_WITHIN) - after
+        return self.roll.blocks(slot, self.times[place]) if after and place >= 0 else 0
+
+    def totals(self, campaign_id: int, moment: int) -> Totals:
+        """The campaign's totals on this list by `moment`."""
+        place = self._place.get(campaign_id)
+        if place is None or self.times[place] > moment:
+            return Totals()
+        total = Totals()
+        for slot, character in enumerate(CHARACTERS):
+            reach = self.reach(place, slot)
+            leaving = reach.stay - reach.first
+            if character.fate == "bounces":
+                left = leaving if self.times[place] + 45 <= moment else 0
+                total += Totals(bounced=left)
+            elif leaving:
+                passed = moment - self.times[place]
+                opened = _by(passed, leaving, leaving, reach.draw)
+                total += Totals(opened=opened, unsubscribed=_by(passed - _LEAVES_WITHIN, leaving, leaving, reach.draw))
+            opened = _by(moment - self.times[place], reach.openers, reach.openers, reach.draw)
+            total += Totals(sent=reach.end - reach.first, opened=opened)
+        return total
+
+    def clickers(self, campaign_id: int, moment: int) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
+        """(index, clicks) of every contact that clicked by `moment`."""
+        place = self._place.get(campaign_id)
+        if place is None or self.times[place] > moment or not self.sends[place].links:
+            return
+        sent, links = self.times[place], len(self.sends[place].links)
+        for slot, character in enumerate(CHARACTERS):
+            reach = self.reach(place, slot)
+            for ordinal in range(reach.clickers.count(reach.openers) if character.clicks else 0):
+                standing = reach.clickers.nth(ordinal)
+                opened = sent + delay(standing, reach.openers, reach.draw)
+                if opened > moment:
+                    break
+                index = self.roll.index(slot, reach.stay + reach.order.at(standing))
+                draw = spread(self._salts[place], index)
+                if opened + 30 + draw % 1200 <= moment:
+                    yield index, clicks(draw, links)
+
+
+def _by(passed: int, upto: int, of: int, draw: float) -> int:
+    """How many of the first `upto` openings come within `passed` seconds."""
+    if passed >= LONGEST:
+        return upto
+    return bisect.bisect_right(range(upto), passed, key=lambda place: delay(place, of, draw))

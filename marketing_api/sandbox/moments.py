@@ -1,0 +1,97 @@
+"""How the service writes dates and times: local to the account, in whichever form a switch asks for (api-observed row 21).
+
+Every form is a day and a time of day, so that a listing of a million contacts can reuse the texts of both.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """`joint` stands between the text of the day and the text of the minute of the day."""
+
+    day: str  # strftime
+    minute: Callable[[int], str]
+    joint: str = " "
+
+
+def _clock(minute: int) -> str:
+    return f"{minute // 60:02d}:{minute % 60:02d}"
+
+
+def _half(minute: int) -> str:
+    return "AM" if minute < 720 else "PM"
+
+
+def _twelve(minute: int) -> str:
+    return f"{(minute // 60 + 11) % 12 + 1:02d}:{minute % 60:02d} {_half(minute)}"
+
+
+FORMS = {
+    "24h": Form("%m/%d/%Y", _clock),
+    "24h-pm": Form("%m/%d/%Y", lambda minute: f"{_clock(minute)} {_half(minute)}"),
+    "12h": Form("%m/%d/%Y", _twelve),
+    "iso-12h": Form("%Y-%m-%d", _twelve),
+    "dmy-12h": Form("%d-%m-%Y", _twelve),
+    "iso-12h-tight": Form("%Y-%m-%d", lambda minute: _twelve(minute).replace(" ", "")),
+}
+_MIXED = tuple(FORMS.values())
+
+
+class Moments:
+    """Texts for moments (unix seconds) in one zone. `form` is a name of FORMS, `mixed`, or `specified` (each place has its own)."""
+
+    def __init__(self, zone: str, form: str = "specified") -> None:
+        self.zone = ZoneInfo(zone)
+        self.form = form
+        self.offset = functools.lru_cache(maxsize=8192)(self._offset)
+
+    def _offset(self, hour: int) -> int:
+        moved = dt.datetime.fromtimestamp(hour * 3600, self.zone).utcoffset()
+        return int(moved.total_seconds()) if moved else 0
+
+    def local(self, moment: int) -> tuple[int, int]:
+        """(local day number since 1970, minute of the day). Offsets change on whole hours, so they are looked up by the hour."""
+        day, second = divmod(moment + self.offset(moment // 3600), DAY)
+        return day, second // 60
+
+    def unix(self, moment: dt.datetime) -> int:
+        """A local date-time without an offset as unix seconds."""
+        return int(moment.replace(tzinfo=self.zone).timestamp())
+
+    def midnight(self, day: dt.date) -> int:
+        return self.unix(dt.datetime.combine(day, dt.time()))
+
+    def date(self, moment: int) -> dt.date:
+        return dt.date.fromordinal(self.local(moment)[0] + _EPOCH)
+
+    def shape(self, specified: str, moment: int = 0) -> Form:
+        if self.form == "specified":
+            return FORMS[specified]
+        return _MIXED[moment % len(_MIXED)] if self.form == "mixed" else FORMS[self.form]
+
+    def text(self, moment: int, specified: str = "24h") -> str:
+        """The moment in the form that the place has by the specification, or the one that the switch asks for."""
+        form = self.shape(specified, moment)
+        day, minute = self.local(moment)
+        return day_text(day, form.day) + form.joint + form.minute(minute)
+
+    def day(self, moment: int, form: str = "%m/%d/%Y") -> str:
+        return day_text(self.local(moment)[0], form)
+
+
+_EPOCH = dt.date(1970, 1, 1).toordinal()
+
+
+@functools.lru_cache(maxsize=20_000)
+def day_text(day: int, form: str) -> str:
+    """The text of a day number since 1970."""
+    return dt.date.fromordinal(day + _EPOCH).strftime(form)

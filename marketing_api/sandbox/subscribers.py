@@ -1,0 +1,251 @@
+"""The contacts of an account as they stand: the seeded ones, overlaid with what was written.
+
+A contact that was never written to is computed; one that was has a Card. A seeded contact whose list, status or existence was
+changed stops following its seeded fate at that moment (`quiet_from`), and periods say to which list it belongs from then on.
+Not here: the wording of answers (`contacts`), what a contact did (`activity`).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from marketing_api.sandbox.account import Account, list_id
+from marketing_api.sandbox.mailing import Mailings
+from marketing_api.sandbox.moments import day_text
+from marketing_api.sandbox.people import contact_id, last_visit, roll_and_index
+from marketing_api.sandbox.roll import CHARACTERS, SLOTS, Roll
+
+UNCONFIRMED, ACTIVE, UNSUBSCRIBED, BOUNCED = range(4)
+FIRST_WRITTEN_ID = 900_000_001
+_NEVER = 1 << 62
+
+
+def field_id(list_number: int, position: int) -> str:
+    """The id of a seeded list's custom field."""
+    return str(9100 + list_number * 10 + position)
+
+
+class Contact(NamedTuple):
+    """A contact as it stands at some moment; `values` are custom-field values by field id, without the empty ones."""
+
+    contact_id: int
+    list_id: int
+    email: str
+    status: int
+    registered_at: int
+    values: dict[str, str]
+
+
+@dataclass(slots=True)
+class Period:
+    """A stay on a list that a write began; mailings are received in between."""
+
+    list_id: int
+    begins: int
+    ends: int = _NEVER
+
+
+@dataclass(slots=True)
+class Card:
+    """What was written to one contact. None: as seeded."""
+
+    contact_id: int
+    list_id: int
+    registered_at: int
+    is_seeded: bool
+    email: str | None = None
+    status: int | None = None
+    ip: str = ""
+    values: dict[str, str] = field(default_factory=dict)
+    quiet_from: int = _NEVER
+    deleted_at: int = _NEVER
+    periods: list[Period] = field(default_factory=list)
+    tags: dict[str, int] = field(default_factory=dict)  # when each was added
+    activities: list[tuple[int, str]] = field(default_factory=list)
+
+
+class Subscribers:
+    """Every contact of an account. Times are unix seconds of the account's clock."""
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self.cards: dict[int, Card] = {}
+        self._by_email: dict[str, list[int]] = {}
+        self._ids = itertools.count(FIRST_WRITTEN_ID)
+        self.deleted_lists: set[int] = set()
+
+    # reading
+
+    def get(self, wanted: int, now: int) -> Contact | None:
+        """The contact, None when there is none (any more)."""
+        card = self.cards.get(wanted)
+        if card is not None and (card.deleted_at <= now or card.list_id in self.deleted_lists):
+            return None
+        seeded = self._seeded(wanted, now)
+        if card is None:
+            return seeded if seeded is None or seeded.list_id not in self.deleted_lists else None
+        if seeded is None and card.is_seeded:
+            return None
+        values = {**(seeded.values if seeded else {}), **card.values}
+        return Contact(
+            wanted,
+            card.list_id,
+            card.email or (seeded.email if seeded else ""),
+            card.status if card.status is not None else seeded.status if seeded else ACTIVE,
+            card.registered_at,
+            {key: value for key, value in values.items() if value},
+        )
+
+    def _seeded(self, wanted: int, now: int) -> Contact | None:
+        number, index = roll_and_index(wanted)
+        if index < 0 or number >= len(self._account.rolls):
+            return None
+        roll = self._account.rolls[number]
+        registered = roll.registered_at(index)
+        if registered > now or self._is_deleted(roll, index, wanted, now):
+            return None
+        person = self._account.people.of_contact(number, index)
+        visit = last_visit(person, registered, now)
+        texts = (person.first, person.last, person.phone, person.city, day_text(visit, "%m/%d/%Y") if visit else "")
+        values = {field_id(number, position): text for position, text in enumerate(texts) if text}
+        status = seeded_status(self._account.mailings[number], index, roll.slot(index), now)
+        return Contact(wanted, list_id(number), person.email, status, registered, values)
+
+    def _is_deleted(self, roll: Roll, index: int, wanted: int, now: int) -> bool:
+        card = self.cards.get(wanted)
+        return roll.is_deleted(index, min(now, card.quiet_from) if card else now)
+
+    def ids_by_email(self, email: str, now: int) -> list[int]:
+        """Ids of the contacts with that address, one per list at most (unless written otherwise)."""
+        word = email.strip().lower()
+        found = list(self._by_email.get(word, ()))
+        if (person := self._account.people.by_email(word)) is not None:
+            found += [contact_id(*entry) for entry in self._account.people.entries(person.number)]
+        return [wanted for wanted in dict.fromkeys(found) if self._has_email(wanted, word, now)]
+
+    def email(self, wanted: int) -> str:
+        """The address of a contact, of one that was deleted too."""
+        card = self.cards.get(wanted)
+        if card is not None and card.email:
+            return card.email
+        number, index = roll_and_index(wanted)
+        return self._account.people.of_contact(number, index).email
+
+    def _has_email(self, wanted: int, word: str, now: int) -> bool:
+        contact = self.get(wanted, now)
+        return contact is not None and contact.email.lower() == word
+
+    def ids_by_phone(self, phone: str, now: int) -> list[int]:
+        if (person := self._account.people.by_phone(phone)) is None:
+            return []
+        ids = [contact_id(*entry) for entry in self._account.people.entries(person.number)]
+        return [wanted for wanted in ids if self.get(wanted, now) is not None]
+
+    def in_list(self, wanted: int, now: int) -> Iterator[int]:
+        """Ids of the written contacts that stand on a list and are not seeded there, oldest first."""
+        for card in self.cards.values():
+            if card.list_id == wanted and self._is_guest(card) and card.deleted_at > now and self.get(card.contact_id, now):
+                yield card.contact_id
+
+    def _is_guest(self, card: Card) -> bool:
+        return not card.is_seeded or list_id(roll_and_index(card.contact_id)[0]) != card.list_id
+
+    def touched(self, roll: Roll) -> list[int]:
+        """Indexes of the seeded contacts of a list that have a card, ascending."""
+        return sorted(
+            index
+            for card in self.cards.values()
+            if card.is_seeded
+            for number, index in [roll_and_index(card.contact_id)]
+            if number == roll.number
+        )
+
+    # writing
+
+    def reserve(self) -> int:
+        """An id for a contact that will be added."""
+        return next(self._ids)
+
+    def add(self, where: int, email: str, status: int, now: int, values: dict[str, str], ip: str = "", reserved: int = 0) -> int:
+        """A new contact on a list; returns its id."""
+        new = reserved or self.reserve()
+        self.cards[new] = Card(new, where, now, False, email, status, ip, dict(values))
+        if status == ACTIVE:
+            self.cards[new].periods.append(Period(where, now))
+        self._by_email.setdefault(email.lower(), []).append(new)
+        return new
+
+    def edit(self, contact: Contact, now: int, email: str = "", status: int | None = None, values: dict[str, str] | None = None) -> None:
+        """Change what is given; a new status ends or begins the receiving of mails."""
+        card = self._card(contact, now)
+        if email and email.lower() != contact.email.lower():
+            self._by_email.setdefault(email.lower(), []).append(card.contact_id)
+        card.email = email or card.email
+        card.values.update(values or {})
+        if status is not None and status != contact.status:
+            card.status = status
+            self._break(card, now)
+            if status == ACTIVE:
+                card.periods.append(Period(card.list_id, now))
+
+    def move(self, contact: Contact, where: int, now: int) -> None:
+        card = self._card(contact, now)
+        self._break(card, now)
+        card.list_id, card.status = where, contact.status
+        card.values.update(contact.values)
+        if contact.status == ACTIVE:
+            card.periods.append(Period(where, now))
+
+    def delete(self, contact: Contact, now: int) -> None:
+        card = self._card(contact, now)
+        self._break(card, now)
+        card.deleted_at = now
+
+    def delete_list(self, where: int, now: int) -> None:
+        """Its contacts go with it; nothing more is sent to them."""
+        self.deleted_lists.add(where)
+        for card in self.cards.values():
+            if card.list_id == where:
+                self._break(card, now)
+
+    def tag(self, contact: Contact, tags: list[str], now: int) -> None:
+        card = self._card(contact, now)
+        card.tags.update((tag, now) for tag in tags if tag not in card.tags)
+
+    def untag(self, contact: Contact, tags: list[str], now: int) -> None:
+        card = self._card(contact, now)
+        card.tags = {tag: at for tag, at in card.tags.items() if tag not in tags}
+
+    def note(self, contact: Contact, at: int, text: str, now: int) -> None:
+        """An activity in the contact's timeline."""
+        self._card(contact, now).activities.append((at, text))
+
+    def _card(self, contact: Contact, now: int) -> Card:
+        card = self.cards.get(contact.contact_id)
+        if card is None:
+            card = Card(contact.contact_id, contact.list_id, contact.registered_at, contact.contact_id < FIRST_WRITTEN_ID)
+            self.cards[contact.contact_id] = card
+        return card
+
+    def _break(self, card: Card, now: int) -> None:
+        if card.is_seeded:
+            card.quiet_from = min(card.quiet_from, now)
+        for period in card.periods:
+            period.ends = min(period.ends, now)
+
+
+def seeded_status(mailings: Mailings, index: int, slot: int, now: int) -> int:
+    """The status of a seeded contact that was never written to."""
+    character = CHARACTERS[slot]
+    if character.fate == "unconfirmed":
+        return UNCONFIRMED
+    if not character.leaves_after:
+        return ACTIVE
+    if index // SLOTS >= mailings.surely_left(slot, now):
+        left = mailings.left(index, slot)
+        if not left or left > now:
+            return ACTIVE
+    return BOUNCED if character.fate == "bounces" else UNSUBSCRIBED

@@ -1,0 +1,147 @@
+"""The switches: each makes the sandbox behave as observed in one row of api-observed.md instead of as specified.
+
+Declared as data; the command-line options, `docs/sandbox.md` and a test per switch follow from it. Not here: what a switch does
+(the rules ask `switches.is_set(...)` where the behaviour lives).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+NUMBER = "a number"
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """`choices` is empty when the value is a whole number; the first of `default` and `choices` is the specified behaviour."""
+
+    name: str
+    row: str
+    default: str
+    choices: tuple[str, ...]
+    doc: str
+    ground: str = "observed"  # or assumed: no sample or statement exists, the form is a guess
+
+    def check(self, value: str) -> str:
+        """The value as it is kept; ValueError saying what is allowed."""
+        word = value.strip().lower()
+        if not self.choices and word.isdecimal():
+            return word
+        for choice in self.choices:
+            if choice == word:
+                return choice
+        raise ValueError(f"{self.name}: {value!r} is not allowed; choose {', '.join(self.choices) or NUMBER}")
+
+
+def _onoff(name: str, row: str, doc: str, ground: str = "observed") -> Switch:
+    return Switch(name, row, "off", ("off", "on"), doc, ground)
+
+
+SWITCHES: tuple[Switch, ...] = (
+    Switch("bad-key", "1", "1002", ("1002", "401"), "Answer to a wrong key: errorCode 1002, or HTTP 401 with errorCode 1000."),
+    Switch("error-status", "2", "200", ("200", "400"), "HTTP status of errors in the envelope."),
+    Switch(
+        "email-missing", "3", "error", ("error", "nested"), "Look-up by an unknown address: error header, or an error inside `contact`."
+    ),
+    Switch(
+        "email-found", "4", "object", ("object", "array"), "Look-up by address: the first contact, or an array with one entry per list."
+    ),
+    Switch("addtag-missing", "5", "error", ("error", "soft"), "Tagging an absent contact: error, or header `ok` with a sentence."),
+    Switch("sync-delay", "6", "0", (), "Seconds until the effect of synccontact shows."),
+    _onoff("validation-fields", "8", "Validation errors list the bad fields in `fields`."),
+    Switch("key-place", "12", "any", ("any", "query"), "Where the key is accepted: anywhere, or in the query only."),
+    Switch("deletions", "13", "any", ("any", "declared"), "Verbs of deletions: any, or only the declared one (else HTTP 405)."),
+    Switch(
+        "contact-paging", "14", "ignored", ("ignored", "honoured"), "`limit` and `page` of getcontacts and getlists (default limit 100)."
+    ),
+    Switch("page-cap", "14", "0", (), "Pages are at most so long, whatever `limit` says; 0: no cap."),
+    _onoff("page-ignored", "14", "Every page is the first page."),
+    _onoff("limit-ignored", "14", "Pages have their default length, whatever `limit` says."),
+    Switch("count", "15", "total", ("total", "page"), "`count` of paged listings: all entries, or those on the page."),
+    Switch("items", "16", "list", ("list", "numbered"), "Listings: list, or object keyed by 1-based number."),
+    Switch("empty-object", "16", "object", ("object", "list"), "An empty object is `{}`, or `[]`."),
+    _onoff("listed-fields", "17", "getlists shows the custom fields of each list, too."),
+    Switch("confirmation", "17", "confimation", ("confimation", "confirmation", "both"), "Spelling of the lists' confirmation members."),
+    Switch("contact-status", "18", "code", ("code", "word"), "Status of contacts: 0 to 3, or a word.", "assumed"),
+    Switch(
+        "contact-fields",
+        "19",
+        "id",
+        ("id", "label", "nested", "off"),
+        "Custom-field values in contacts: keyed by id, by label, in `fields`, none.",
+    ),
+    _onoff("timezone", "20", "app/me shows the account's time zone."),
+    Switch(
+        "dates",
+        "21",
+        "specified",
+        ("specified", "24h", "24h-pm", "12h", "iso-12h", "dmy-12h", "iso-12h-tight", "mixed"),
+        "The form of local date-times.",
+    ),
+    Switch("timestamps", "21", "number", ("number", "text"), "Unix timestamps in timelines."),
+    Switch("nothing", "21", "n/a", ("n/a", "dash", "empty"), "How a date that never was is written in timelines: `N/A`, `-`, empty."),
+    Switch("detail-values", "22", "text", ("text", "number"), "Counts in timeline details."),
+    Switch(
+        "sent-key", "22", "email-campaign-sent", ("email-campaign-sent", "mail-sent", "email-sent"), "Key of campaign entries in timelines."
+    ),
+    Switch(
+        "channels",
+        "23",
+        "specified",
+        ("specified", "observed"),
+        "Social channels: the specified ones, or with companies, boards, Instagram, TikTok.",
+    ),
+    Switch("clickers", "25", "any", ("any", "always", "never"), "`clickers` of a link: when there are any, also when empty, or never."),
+    _onoff("over-100-percent", "25", "Percentages of campaign statistics refer to the unopened, so that some exceed 100."),
+    _onoff("action-deleted", "26", "The action of the first goal is `Action is deleted!`."),
+    Switch("goal-decimals", "26", "2", (), "Digits after the point of a goal's value."),
+    Switch("rate-limit-place", "27", "top", ("top", "response", "header", "data", "headers-only"), "Where the `rate-limit` object stands."),
+    Switch("rate-limit-values", "27", "text", ("text", "number"), "Values of the `rate-limit` object."),
+    Switch("rate-limit-after", "27", "0", (), "Seconds in `after` of a 429; 0: until the window resets."),
+    _onoff("header-extras", "28", "The header carries `cached`, and `limit` as text."),
+    Switch("reputation", "30", "present", ("present", "gone"), "Reputation operations: there, or answered with 1002."),
+    Switch("rating", "32", "php", ("php", "json", "number", "list"), "The serialized rating of online reviews.", "assumed"),
+    Switch("ids", "–", "text", ("text", "number"), "Identifiers as text (as in most samples), or as numbers (as in the schemas)."),
+    Switch("business-names", "–", "camel", ("camel", "lower"), "`businessName`, or `businessname` as in a variant."),
+    Switch("envelope", "–", "always", ("always", "writes"), "Reads with the envelope, or bare as in some samples."),
+    Switch("required", "–", "primary", ("primary", "variants"), "Parameters that only a variant requires: optional, or required."),
+    Switch("timeline-cut", "–", "0", (), "Timelines show only the newest so many entries, `total` tells all; 0: not cut.", "assumed"),
+    Switch("activity", "–", "snippet", ("snippet", "detail", "other-key"), "Form of a written activity in the timeline.", "assumed"),
+    Switch(
+        "tags",
+        "–",
+        "hidden",
+        ("hidden", "contact", "timeline"),
+        "Where tags show: nowhere, in contacts, or as timeline entries.",
+        "assumed",
+    ),
+    Switch("add-existing", "–", "refuse", ("refuse", "update", "duplicate"), "addcontact with an address that is on the list.", "assumed"),
+)
+BY_NAME = {switch.name: switch for switch in SWITCHES}
+
+
+class Switches:
+    """The positions of all switches."""
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        self._values = {switch.name: switch.default for switch in SWITCHES}
+        for name, value in (values or {}).items():
+            self.set(name, value)
+
+    def set(self, name: str, value: str) -> None:
+        if name not in BY_NAME:
+            raise ValueError(f"there is no switch {name!r}; there are {', '.join(BY_NAME)}")
+        self._values[name] = BY_NAME[name].check(value)
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name]
+
+    def number(self, name: str) -> int:
+        return int(self._values[name])
+
+    def is_on(self, name: str) -> bool:
+        return self._values[name] == "on"
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        yield from self._values.items()

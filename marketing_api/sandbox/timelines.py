@@ -1,0 +1,158 @@
+"""The rules of contact timelines: what happened to a contact, told from its outcomes.
+
+The specification names the members and some keys; which details an entry has is assumed where no sample shows it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marketing_api.sandbox.call import Call, Payload, missing
+from marketing_api.sandbox.campaign_book import Campaign
+from marketing_api.sandbox.contacts import existing
+from marketing_api.sandbox.mailing import Outcome
+from marketing_api.sandbox.rules import rule
+from marketing_api.sandbox.subscribers import Contact
+from marketing_api.sandbox.world import World
+
+_FORM = "iso-12h"
+_NOTHING = {"n/a": "N/A", "dash": "-", "empty": ""}
+Entry = dict[str, Any]
+
+
+@rule("emailmarketing/getcontacttimeline")
+def timeline(world: World, call: Call) -> Payload:
+    return _told(world, call, existing(world, call))
+
+
+@rule("emailmarketing/getcontacttimelinebyemailaddress")
+def timeline_by_email(world: World, call: Call) -> Payload:
+    """Of the first contact with the address."""
+    for wanted in world.subscribers.ids_by_email(call.get("email"), call.now):
+        contact = world.subscribers.get(wanted, call.now)
+        if contact is not None:
+            return _told(world, call, contact)
+    raise missing("The contact")
+
+
+def _told(world: World, call: Call, contact: Contact) -> Payload:
+    received = world.activity.received(contact.contact_id, call.now)
+    triggered = world.activity.triggered(contact.contact_id, call.now)
+    entries = _entries(world, call, contact, received, triggered)
+    cut = call.switches.number("timeline-cut")
+    shown = entries[:cut] if cut else entries
+    told: dict[str, Any] = {
+        "id": contact.contact_id,
+        "email": contact.email,
+        "timeline": {"data": shown, "count": len(shown), "total": len(entries)},
+    }
+    include = call.words("include")
+    if "utm" in include:
+        visits = _visits(call, received + triggered)
+        told["utm"] = {"data": visits, "count": len(visits)}
+    if "automated" in include:
+        sent = [_automated(call, campaign, outcome) for campaign, outcome in reversed(triggered)]
+        told["automated"] = {"data": sent, "count": len(sent)}
+    return told
+
+
+def _stamped(call: Call, at: int, entry: Entry) -> Entry:
+    entry["timestamp"] = str(at) if call.switches["timestamps"] == "text" else at
+    entry["datetime"] = call.when(at, _FORM)
+    return entry
+
+
+def _detail(key: str, label: str, value: Any) -> Entry:
+    return {"key": key, "label": label, "value": value}
+
+
+def _number(call: Call, value: int) -> str | int:
+    return value if call.switches["detail-values"] == "number" else str(value)
+
+
+def _date(call: Call, at: int) -> str:
+    return call.when(at, _FORM) if 0 < at <= call.now else _NOTHING[call.switches["nothing"]]
+
+
+def _entries(
+    world: World, call: Call, contact: Contact, received: list[tuple[Campaign, Outcome]], triggered: list[tuple[Campaign, Outcome]]
+) -> list[Entry]:
+    """Newest first."""
+    dated: list[tuple[int, Entry]] = [(contact.registered_at, _subscription(world, call, contact))]
+    dated += [(outcome.sent_at, _sent(call, campaign, outcome)) for campaign, outcome in received]
+    dated += [(outcome.sent_at, _trigger(call, campaign)) for campaign, outcome in triggered]
+    card = world.subscribers.cards.get(contact.contact_id)
+    if card is not None:
+        dated += [(at, _activity(call, text)) for at, text in card.activities]
+        if call.switches["tags"] == "timeline":
+            dated += [(at, {"key": "tag-added", "snippet": f"Tag added: {tag}", "details": []}) for tag, at in card.tags.items()]
+    dated.sort(key=lambda one: one[0], reverse=True)
+    return [_stamped(call, at, entry) for at, entry in dated]
+
+
+def _subscription(world: World, call: Call, contact: Contact) -> Entry:
+    thing = world.lists.get(contact.list_id, call.now)
+    return {"key": "list-subscription", "snippet": f"Subscribed to the list {thing['name'] if thing else ''}", "details": []}
+
+
+def _sent(call: Call, campaign: Campaign, outcome: Outcome) -> Entry:
+    times = sum(times for _, times in outcome.clicks) if 0 < outcome.clicked_at <= call.now else 0
+    return {
+        "key": call.switches["sent-key"],
+        "snippet": campaign.subject,
+        "details": [
+            _detail("subject", "Subject", campaign.subject),
+            _detail("send-date", "Send Date", _date(call, outcome.sent_at)),
+            _detail("open-date", "Open Date", _date(call, outcome.opened_at)),
+            _detail("links-clicked", "Links Clicked", _number(call, times)),
+        ],
+    }
+
+
+def _trigger(call: Call, campaign: Campaign) -> Entry:
+    assert campaign.trigger is not None
+    return {
+        "key": "automation-triggered",
+        "snippet": campaign.name,
+        "details": [
+            _detail("steps", "Steps", _number(call, campaign.trigger.steps)),
+            _detail("actions", "Actions", campaign.trigger.actions),
+        ],
+    }
+
+
+def _activity(call: Call, text: str) -> Entry:
+    """Several forms: none is specified."""
+    form = call.switches["activity"]
+    if form == "detail":
+        return {"key": "activity", "snippet": "Activity added", "details": [_detail("description", "Description", text)]}
+    return {"key": "custom-activity" if form == "other-key" else "activity", "snippet": text, "details": []}
+
+
+def _automated(call: Call, campaign: Campaign, outcome: Outcome) -> Entry:
+    """Details of automated entries have no label (api-observed row 22)."""
+    assert campaign.trigger is not None
+    if campaign.trigger.kind == "sms":
+        details = [{"key": "message", "value": campaign.subject}, {"key": "send-date", "value": _date(call, outcome.sent_at)}]
+    else:
+        details = [
+            {"key": "subject", "value": campaign.subject},
+            {"key": "send-date", "value": _date(call, outcome.sent_at)},
+            {"key": "open-date", "value": _date(call, outcome.opened_at)},
+            {"key": "click-date", "value": _date(call, outcome.clicked_at)},
+        ]
+    return _stamped(call, outcome.sent_at, {"name": campaign.name, "type": campaign.trigger.kind, "details": details})
+
+
+def _visits(call: Call, mailed: list[tuple[Campaign, Outcome]]) -> list[Entry]:
+    """One visit per click, newest first."""
+    dated = []
+    for campaign, outcome in mailed:
+        if not 0 < outcome.clicked_at <= call.now:
+            continue
+        for position, times in outcome.clicks:
+            link = campaign.links[position][0]
+            words = {"campaign": campaign.slug, "source": "newsletter", "medium": "email", "term": "", "content": f"link-{position + 1}"}
+            dated += [(outcome.clicked_at - 7 * repeat, {"link": link, "utm": words}) for repeat in range(times)]
+    dated.sort(key=lambda one: one[0], reverse=True)
+    return [_stamped(call, at, entry) for at, entry in dated]

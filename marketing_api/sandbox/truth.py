@@ -1,0 +1,57 @@
+"""What is true of an account at its present time, told by counters and by day: what tests compare answers and tables with."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from marketing_api.sandbox.listing import Listing
+from marketing_api.sandbox.moments import Moments
+from marketing_api.sandbox.world import World
+
+
+def truth(world: World, moments: Moments, days: int) -> dict[str, Any]:
+    """Counters as of now, and for each of the last `days` local days what happened on it (today until now)."""
+    now = world.now()
+    today = moments.date(now)
+    counted = {wanted: Listing(world.account, world.subscribers, wanted, now).count for wanted in world.lists.all(now)}
+    return {
+        "now": now,
+        "start": world.account.start,
+        "timezone": world.account.origin.timezone,
+        "seed": world.account.origin.seed,
+        "contacts": sum(counted.values()),
+        "contacts_by_list": counted,
+        "mails": _mails(world, now),
+        "days": [_day(world, moments, today - dt.timedelta(days=back), now) for back in reversed(range(days))],
+    }
+
+
+def _mails(world: World, now: int) -> dict[str, int]:
+    """Over all campaigns and automations that can be seen."""
+    found = {"sent": 0, "bounced": 0, "opened": 0, "unsubscribed": 0, "clickers": 0, "clicks": 0}
+    for campaign in world.campaigns(now):
+        totals = world.activity.totals(campaign, now)
+        found["sent"] += totals.sent
+        found["bounced"] += totals.bounced
+        found["opened"] += totals.opened
+        found["unsubscribed"] += totals.unsubscribed
+        for _, clicked in world.activity.clickers(campaign, now):
+            found["clickers"] += 1
+            found["clicks"] += sum(times for _, times in clicked)
+    return found
+
+
+def _day(world: World, moments: Moments, day: dt.date, now: int) -> dict[str, Any]:
+    """Seeded registrations, deletions and mails of one local day."""
+    first = moments.midnight(day) - 1
+    last = min(now, moments.midnight(day + dt.timedelta(days=1)) - 1)
+    before, after = _mails(world, first), _mails(world, last)
+    rolls = world.account.rolls
+    return {
+        "day": day.isoformat(),
+        "registered": sum(roll.registered(last) - roll.registered(first) for roll in rolls),
+        "deleted": sum(roll.deleted(last) - roll.deleted(first) for roll in rolls),
+        "campaigns_sent": [campaign.campaign_id for campaign in world.campaigns(now) if first < campaign.sent_at <= last],
+        **{name: after[name] - before[name] for name in after},
+    }

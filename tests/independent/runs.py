@@ -1,0 +1,151 @@
+"""Run the real command line against the server, in a process of its own, and judge what it leaves behind."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from .compare import compare
+from .limits import Asked
+from .server import Service
+from .truth import Case
+
+
+@dataclass
+class Run:
+    code: int | None  # None: killed
+    output: str
+    seconds: float
+
+
+def environment(service: Service, home: Path) -> dict[str, str]:
+    """Ours without any MARKETING_ setting of the person who runs the tests."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MARKETING_", "DAGSTER_"))}
+    return kept | {"MARKETING_API_URL": service.url, "MARKETING_API_KEY": service.account.key, "MARKETING_HOME": str(home)}
+
+
+def start(service: Service, home: Path, *arguments: str) -> subprocess.Popen[str]:
+    """`sync --reads-only`, not waited for; from an empty folder, so that nobody's `.env` is read."""
+    elsewhere = home.parent / "elsewhere"
+    elsewhere.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "pipelines.cli", "sync", "--reads-only", *arguments]
+    return subprocess.Popen(
+        command, cwd=elsewhere, env=environment(service, home), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+
+
+def sync(service: Service, home: Path, *arguments: str, patience: float = 150) -> Run:
+    began = time.monotonic()
+    process = start(service, home, *arguments)
+    try:
+        output, _ = process.communicate(timeout=patience)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, _ = process.communicate()
+        return Run(None, output, time.monotonic() - began)
+    return Run(process.returncode, output, time.monotonic() - began)
+
+
+def discrepancies(service: Service, home: Path, run: Run, *, may_fail: bool = False) -> list[str]:
+    """Everything that is wrong after one complete run; `may_fail`: some data could not be had, so exit code 1 is right too."""
+    case = Case(service.account, service.variants)
+    found: list[str] = []
+    if run.code not in ((0, 1) if may_fail else (0,)):
+        found.append(f"exit code {run.code} after {run.seconds:.0f} s, ends with: {run.output[-1500:]}")
+    warehouse = home / "warehouse.duckdb"
+    if not warehouse.exists():
+        return [*found, "there is no warehouse.duckdb"]
+    found += map(str, compare(warehouse, case))
+    found += _rejected(warehouse)
+    found += _manners(service)
+    if run.output.count(service.account.key):
+        found.append("the key stands in the output")
+    found += [f"the key stands in {place}" for place in leaks(home, service.account.key)]
+    return found
+
+
+def _rejected(warehouse: Path) -> list[str]:
+    with duckdb.connect(str(warehouse), read_only=True) as connection:
+        rows = connection.execute("select * from sync.rejected_records").fetchall()
+    return [f"sync.rejected_records has {len(rows)} rows, e.g. {str(rows[0])[:600]}"] if rows else []
+
+
+def _manners(service: Service) -> list[str]:
+    """How the requests behaved: within the limit, nothing asked twice, the per-contact questions once."""
+    found = []
+    worst = max(service.log.per_window().values(), default=0)
+    if worst > service.window.limit:
+        found.append(f"{worst} requests were let through in one window: a fault of the test server")
+    repeats = service.log.repeats()
+    if repeats:
+        found.append(f"{len(repeats)} questions were asked again after a whole answer, e.g. {_shown(repeats[0])}")
+    found += _once_each(service)
+    strangers = [entry for entry in service.log.entries if entry.was_counted and entry.status == 401]
+    return found + ([f"{len(strangers)} requests without the right key"] if strangers else [])
+
+
+def _once_each(service: Service) -> Iterator[str]:
+    """One timeline per contact and one coupon question per distinct address, nothing else."""
+    log, down = service.log, service.variants.missing | service.variants.broken
+    if down & {"emailmarketing/getlists", "emailmarketing/getcontacts"}:
+        return
+    contacts = {str(member.contact_id) for member in service.account.members}
+    addresses = {member.email.lower() for member in service.account.members if _is_address(member.email)}
+    for operation, name, wanted in (
+        ("emailmarketing/getcontacttimeline", "id", contacts),
+        ("emailmarketing/getcoupon", "email", addresses),
+    ):
+        if operation in down:
+            continue
+        asked = Counter(entry.param(name).lower() for entry in log.of(operation) if entry.was_answered)
+        if set(asked) != wanted:
+            found = sorted(set(asked) ^ wanted)
+            yield f"{operation}: asked for {len(asked)}, due {len(wanted)}, e.g. {found[:3]}"
+
+
+def _is_address(email: str) -> bool:
+    return "@" in email
+
+
+def _shown(entry: Asked) -> str:
+    return f"{entry.operation} {dict(entry.params)}"
+
+
+def leaks(home: Path, key: str) -> Iterator[str]:
+    """Where under `home` the key can be found: as bytes, or in the rows of DuckDB and Parquet files."""
+    for path in sorted(home.rglob("*")):
+        if path.is_file() and (key.encode() in path.read_bytes() or _in_rows(path, key)):
+            yield str(path.relative_to(home))
+
+
+def _in_rows(path: Path, key: str) -> bool:
+    if path.suffix == ".parquet":
+        return _holds(duckdb.connect(), f"read_parquet('{path}')", key)
+    if path.suffix != ".duckdb":
+        return False
+    with duckdb.connect(str(path), read_only=True) as connection:
+        tables = connection.execute("select table_schema, table_name from information_schema.tables").fetchall()
+        return any(_holds(connection, f'"{schema}"."{name}"', key) for schema, name in tables)
+
+
+def _holds(connection: Any, relation: str, key: str) -> bool:
+    row = connection.execute(f"select count(*) from {relation} as t where contains(t::varchar, ?)", [key]).fetchone()
+    return bool(row[0])
+
+
+def save(case: Case, folder: Path) -> Path:
+    """What `compare` as a command needs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "case.pickle"
+    path.write_bytes(pickle.dumps(case))
+    return path

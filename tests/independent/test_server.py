@@ -1,0 +1,141 @@
+"""The second server keeps the rules that the assertions on the tool rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import requests
+
+from . import generate
+from .server import Service, serve
+from .variants import Variants, live_like
+
+
+@pytest.fixture
+def made() -> Any:
+    return generate.account(5, generate.Sizes(contacts=20))
+
+
+@pytest.fixture
+def service(made: Any) -> Iterator[Service]:
+    with serve(made, limit=500) as running:
+        yield running
+
+
+def ask(service: Service, operation: str, **params: Any) -> Any:
+    return requests.get(f"{service.url}/{operation}.json", params={"key": service.account.key, **params}, timeout=10).json()
+
+
+def data(service: Service, operation: str, **params: Any) -> Any:
+    body = ask(service, operation, **params)
+    assert body["response"]["header"]["status"] == "ok", body
+    return body["response"]["data"]
+
+
+def rows(items: Any) -> list[Any]:
+    return list(items.values()) if isinstance(items, dict) else items
+
+
+def test_no_window_lets_more_through_than_the_limit(made: Any) -> None:
+    with serve(made, limit=15) as service:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: ask(service, "app/me"), range(60)))
+        assert max(service.log.per_window().values()) <= 15
+        assert service.log.share(429) > 0.2
+
+
+def test_another_client_takes_its_share_of_the_window(made: Any) -> None:
+    with serve(made, Variants(other_client=10), limit=15) as service:
+        reports = [ask(service, "app/me")["rate-limit"] for _ in range(8)]
+        assert max(service.log.per_window().values()) <= 5
+        assert {report["reached"] for report in reports} == {0, 1}
+
+
+@pytest.mark.parametrize("cap", [1, 3, 7, 100])
+@pytest.mark.parametrize("count", ["page", "total", "missing"])
+def test_pages_hold_each_contact_once(made: Any, cap: int, count: str) -> None:
+    listed = made.lists[0].list_id
+    with serve(made, replace(live_like(), page_cap=cap, count=count)) as service:
+        seen: list[Any] = []
+        for page in range(1, 60):
+            found = data(service, "emailmarketing/getcontacts", listid=listed, limit=1000, page=page)["contacts"]
+            if not found["items"]:
+                break
+            seen += [row["id"] for row in rows(found["items"])]
+        assert sorted(seen) == sorted(member.contact_id for member in made.members if member.list_id == listed)
+
+
+def test_a_page_past_the_end_may_be_the_last_one_again(made: Any) -> None:
+    with serve(made, Variants(page_cap=5, past_end="last")) as service:
+        listed = made.lists[0].list_id
+        far, further = (data(service, "emailmarketing/getcontacts", listid=listed, page=page) for page in (90, 91))
+        assert far == further
+        assert far["contacts"]["items"]
+
+
+def test_bad_key_is_refused_in_both_observed_ways(made: Any) -> None:
+    for variants, status, code in ((Variants(), 200, 1002), (Variants(bad_key=1000), 401, 1000)):
+        with serve(made, variants) as service:
+            reply = requests.get(f"{service.url}/app/me.json?key=wrong", timeout=10)
+            assert (reply.status_code, reply.json()["response"]["data"]["errorCode"]) == (status, code)
+
+
+def test_paths_and_names_fold_case_and_need_no_suffix(service: Service) -> None:
+    plain = data(service, "emailmarketing/getlist", id=service.account.lists[0].list_id)
+    folded = requests.post(
+        f"{service.url}/EmailMarketing/GetList",
+        params={"API_KEY": service.account.key},
+        json={" ID": service.account.lists[0].list_id},
+        timeout=10,
+    )
+    assert folded.json()["response"]["data"] == plain
+
+
+@pytest.mark.parametrize("fault", ["500", "502-html", "200-html", "empty", "cut", "reset", "stall", "429"])
+def test_faults_are_what_they_are_called_and_end_after_two(made: Any, fault: str) -> None:
+    with serve(made, Variants(faults={fault: 1.0}, stall_seconds=0.05)) as service:
+        failures = 0
+        for _ in range(3):
+            try:
+                ask(service, "app/me")["response"]["data"]["business"]
+            except (requests.RequestException, ValueError, KeyError):
+                failures += 1
+        assert failures == 2
+        assert [entry.fault for entry in service.log.entries] == [fault, fault, ""]
+
+
+def test_contact_writes_show_in_later_reads(service: Service) -> None:
+    first, second = service.account.lists[0].list_id, service.account.lists[1].list_id
+    added = data(service, "emailmarketing/addcontact", status="Active", listid=first, email="new@example.com", **{"fields[77]": "Köln"})
+    assert set(added) == {"id", "item"}
+    data(service, "emailmarketing/movecontact", id=added["id"], listid=second, sourceid=first)
+    data(service, "emailmarketing/editcontact", id=added["id"], status="Disactive")
+    (found,) = data(service, "emailmarketing/getcontactbyemail", email="NEW@example.com")["contact"]
+    assert (found["listid"], found["status"], found["77"]) == (str(second), "2", "Köln")
+    data(service, "emailmarketing/deletecontact", id=added["id"], listid=second)
+    assert data(service, "emailmarketing/getcontactbyemail", email="new@example.com")["contact"]["errorCode"] == 1004
+
+
+def test_synced_contact_shows_late_when_the_service_queues(made: Any) -> None:
+    with serve(made, Variants(delayed_writes=0.3)) as service:
+        listed, email = made.lists[0].list_id, "later@example.com"
+        data(service, "emailmarketing/synccontact", listid=listed, email=email)
+        assert "errorCode" in data(service, "emailmarketing/getcontactbyemail", email=email)["contact"]
+        service.closing.wait(0.35)
+        assert len(data(service, "emailmarketing/getcontactbyemail", email=email)["contact"]) == 1
+
+
+def test_activities_join_the_timeline_and_tags_the_contact(service: Service) -> None:
+    member = service.account.members[0]
+    asked = {"id": member.contact_id, "description": "called", "datetime": "2026-03-01 14:05:00"}
+    data(service, "emailmarketing/addactivity", **asked)
+    line = data(service, "emailmarketing/getcontacttimeline", id=member.contact_id)["timeline"]
+    assert [(e["snippet"], e["datetime"]) for e in line["data"] if e["key"] == "custom-activity"] == [("called", "03/01/2026 14:05")]
+    data(service, "emailmarketing/addtag", id=member.contact_id, email=member.email, tagname="vip,new")
+    data(service, "emailmarketing/removetag", id=member.contact_id, email=member.email, tagname="new")
+    assert service.account.tags[member.contact_id] == {"vip"}
+    assert "doesn't exist" in data(service, "emailmarketing/addtag", email="nobody@example.com", tagname="vip")["item"]

@@ -184,7 +184,7 @@ def _locked(path: Path, holder: Holder, deadline_s: float) -> str:
 
 def _config(path: Path, memory_limit: str | None, threads: int | None) -> dict[str, Any]:
     config: dict[str, Any] = {
-        "temp_directory": str(path.resolve().parent / "tmp" / "duckdb"),  # inside the home: it holds personal data too
+        "temp_directory": f"{path.resolve()}.tmp",  # inside the home: what does not fit into memory is personal data too
         "autoinstall_known_extensions": False,  # a wrong file must not start a download
     }
     if memory_limit is not None:

@@ -27,7 +27,7 @@ from warehouse.archive.load_log import LoadLog
 from warehouse.archive.reader import Reader, Reusable
 from warehouse.archive.row import HEAD_SCHEMA, Digests, Row, row_of
 from warehouse.archive.sealing import Sealer
-from warehouse.errors import ArchiveError, ArchiveFull
+from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull
 
 log = logging.getLogger(__name__)
 
@@ -142,8 +142,8 @@ class Archive:
             if name not in exclude:
                 try:
                     table = sealed.read_columns(self._root / "requests" / name)
-                except (OSError, pa.ArrowException) as problem:
-                    log.warning("the archive's file %s cannot be read and is left out: %s", name, problem)
+                except ArchiveDamaged as problem:
+                    log.warning("a file of the archive is left out: %s", problem)
                     continue
                 yield name, table.cast(HEAD_SCHEMA)
 
@@ -154,6 +154,10 @@ class Archive:
     def loads(self) -> Iterator[dict[str, Any]]:
         """The events of the log of loads, oldest first."""
         return self._loads.read()
+
+    def loads_backwards(self) -> Iterator[dict[str, Any]]:
+        """The events of the log of loads, newest first."""
+        return self._loads.read_backwards()
 
     def _record_large(self, row: Row, spool: Path) -> None:
         packed = self._root / str(row.body_file)

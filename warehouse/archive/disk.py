@@ -7,13 +7,13 @@ cannot outlive its owner nor be taken over by a stranger.
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import errno
 import fcntl
 import os
 import secrets
 import shutil
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,12 +24,14 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 def new_name() -> str:
     """A name nobody else has; names sort by the time they were made."""
-    return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{secrets.token_hex(4)}"
+    return f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(4)}"
 
 
 def make_folder(path: Path) -> Path:
-    """The folder, made for the owner only when it is not there."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """The folder, made for the owner only, with those above it, when it is not there."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
     return path
 
 

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from marketing_api.exchange import Outcome
 from warehouse.archive import disk, sealed
-from warehouse.errors import ArchiveFull
+from warehouse.errors import ArchiveDamaged, ArchiveFull
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -172,8 +172,8 @@ class Index:
     def _add(self, db: sqlite3.Connection, name: str) -> None:
         try:
             table = sealed.read_columns(self._requests / name, _COLUMNS)
-        except (OSError, pa.ArrowException) as problem:
-            log.warning("the archive's file %s cannot be read and is left out: %s", name, problem)
+        except ArchiveDamaged as problem:
+            log.warning("a file of the archive is left out: %s", problem)
             return
         ids, times = pc.min_max(table["request_id"]).as_py(), pc.max(table["requested_at"]).cast(pa.int64()).as_py()
         db.execute("insert or replace into files values (?, ?, ?, ?)", (name, ids["min"], ids["max"], times))

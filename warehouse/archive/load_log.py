@@ -62,9 +62,27 @@ class LoadLog:
                 except msgspec.DecodeError as problem:
                     raise ArchiveDamaged(f"{self._path}, line {number} is damaged: {problem}") from problem
 
+    def read_backwards(self) -> Iterator[dict[str, Any]]:
+        """All events, newest first: what was logged last is found without reading the years before it."""
+        if not self._path.exists():
+            return
+        descriptor = os.open(self._path, os.O_RDONLY)
+        try:
+            end = _end_of_last_line(descriptor)
+            while end > 0:
+                start = _end_of_last_line(descriptor, end=end - 1)
+                try:
+                    yield msgspec.json.decode(os.pread(descriptor, end - start, start), type=dict[str, Any])
+                except msgspec.DecodeError as problem:
+                    raise ArchiveDamaged(f"{self._path}, byte {start} is damaged: {problem}") from problem
+                end = start
+        finally:
+            os.close(descriptor)
 
-def _end_of_last_line(descriptor: int, step: int = 1 << 16) -> int:
-    end = os.fstat(descriptor).st_size
+
+def _end_of_last_line(descriptor: int, step: int = 1 << 16, end: int | None = None) -> int:
+    """The position behind the last line break before `end` (the file's)."""
+    end = os.fstat(descriptor).st_size if end is None else end
     while end > 0:
         start = max(0, end - step)
         at = os.pread(descriptor, end - start, start).rfind(b"\n")

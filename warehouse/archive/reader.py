@@ -125,7 +125,11 @@ class Reader:
 
     def _whole_answers(self, name: str, account: str, since: dt.datetime) -> Iterator[tuple[str, dt.datetime, int]]:
         columns = ("question_key", "requested_at", "request_id")
-        table = sealed.read_columns(self._root / "requests" / name, (*columns, "account", "outcome", "bytes"))
+        try:
+            table = sealed.read_columns(self._root / "requests" / name, (*columns, "account", "outcome", "bytes"))
+        except ArchiveDamaged as problem:
+            log.warning("answers cannot be used again: %s", problem)
+            return iter(())
         fits = [
             pc.equal(table["account"], account),
             pc.equal(table["outcome"], Outcome.OK.value),
@@ -182,13 +186,10 @@ class Reader:
         return None
 
     def _look_into(self, name: str, request_id: int) -> _Found | None:
-        try:
-            file = self._open.get(name, lambda: sealed.SealedFile(self._root / "requests" / name))
-            if (group := file.group_of(request_id)) is None:
-                return None
-            heads = self._heads.get((name, group), lambda: file.heads(group))
-        except (OSError, pa.ArrowException) as problem:
-            raise ArchiveDamaged(f"{name} of the archive {self._root} cannot be read: {problem}") from problem
+        file = self._open.get(name, lambda: sealed.SealedFile(self._root / "requests" / name))
+        if (group := file.group_of(request_id)) is None:
+            return None
+        heads = self._heads.get((name, group), lambda: file.heads(group))
         if request_id not in heads:
             return None
         position, row = heads[request_id]

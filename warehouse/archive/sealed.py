@@ -7,6 +7,7 @@ Row groups are small (a body is read by reading its group) and rows stand in the
 from __future__ import annotations
 
 import bisect
+import contextlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,7 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warehouse.archive import disk
-from warehouse.archive.row import BODY, COLUMNS, HEAD_SCHEMA, SCHEMA, Row, head_of
+from warehouse.archive.row import BODY, COLUMNS, SCHEMA, Row, head_of
+from warehouse.errors import ArchiveDamaged
 
 _GROUP_ROWS = 500
 _GROUP_BYTES = 8 << 20
@@ -60,19 +62,27 @@ def _groups(rows: Iterable[Row], body_of: Callable[[Row], bytes]) -> Iterator[tu
 
 
 def read_columns(path: Path, names: Collection[str] = _NAMES) -> pa.Table:
-    """All rows of a file with the columns named, in the schema's order; by default all but the body."""
-    file = pq.ParquetFile(path, page_checksum_verification=True)
-    wanted = [field.name for field in HEAD_SCHEMA if field.name in names]
-    present = set(file.schema_arrow.names)
-    table = file.read(columns=[name for name in wanted if name in present])
-    return table.select([name for name in wanted if name in present])
+    """All rows of a file with the columns named, in the schema's order; by default all but the body. ArchiveDamaged."""
+    with _readable(path):
+        return pq.ParquetFile(path, page_checksum_verification=True).read([name for name in _NAMES if name in names])
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as problem:
+        raise ArchiveDamaged(f"{path} cannot be read: {problem}") from problem
 
 
 class SealedFile:
     """One file, opened to read rows by their request_id."""
 
     def __init__(self, path: Path) -> None:
-        self._file = pq.ParquetFile(path, page_checksum_verification=True)
+        """ArchiveDamaged, as from the methods, when the file is missing or not whole."""
+        self._path = path
+        with _readable(path):
+            self._file = pq.ParquetFile(path, page_checksum_verification=True)
         self._firsts = self._smallest_ids()
 
     def _smallest_ids(self) -> Sequence[int]:
@@ -87,9 +97,11 @@ class SealedFile:
 
     def heads(self, group: int) -> dict[int, tuple[int, Row]]:
         """The group's rows by id, each with its position in the group."""
-        table = self._file.read_row_group(group, columns=_NAMES)
+        with _readable(self._path):
+            table = self._file.read_row_group(group, columns=_NAMES)
         return {values["request_id"]: (position, head_of(values)) for position, values in enumerate(table.to_pylist())}
 
     def bodies(self, group: int) -> Any:
         """The group's bodies as an Arrow array, by position."""
-        return self._file.read_row_group(group, columns=[BODY.name]).column(0).combine_chunks()
+        with _readable(self._path):
+            return self._file.read_row_group(group, columns=[BODY.name]).column(0).combine_chunks()

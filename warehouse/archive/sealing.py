@@ -19,6 +19,7 @@ from warehouse.archive import disk, sealed
 from warehouse.archive.index import Asked, Index, Last
 from warehouse.archive.journal import JournalView
 from warehouse.archive.row import Row
+from warehouse.errors import ArchiveDamaged
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +44,19 @@ class Sealer:
         entries = view.entries
         for day, rows in itertools.groupby(sorted((entry.row for entry in entries.values()), key=_order), key=_day):
             name = f"date={day}/{journal.stem}.parquet"
-            if not (self.root / "requests" / name).exists():
+            if not self._is_sealed(name):
                 self._write(name, list(rows), view)
             self.index.add(name)
             self._drop_repeated_bodies(name, view)
         journal.unlink()
         disk.sync_folder(journal.parent)
+
+    def _is_sealed(self, name: str) -> bool:
+        """Whether somebody got as far as this before being interrupted."""
+        try:
+            return bool(sealed.read_columns(self.root / "requests" / name, ("request_id",)).num_rows)
+        except ArchiveDamaged:
+            return False
 
     def _write(self, name: str, rows: list[Row], view: JournalView) -> None:
         last = self.index.last(Asked(row.account, row.question_key) for row in rows if row.is_whole)

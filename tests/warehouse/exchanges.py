@@ -1,0 +1,55 @@
+"""Exchanges to record, and how tests look at what an archive holds."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from marketing_api.exchange import Body, Exchange, Outcome, new_request_id
+from marketing_api.operation import Operation, Question
+from marketing_api.operations import find
+from warehouse.archive import Archive
+
+NOON = dt.datetime(2026, 11, 20, 12, 0, tzinfo=dt.UTC)
+TIMELINE = find("emailmarketing/getcontacttimeline")
+
+
+def question(contact_id: int = 1, operation: Operation = TIMELINE) -> Question:
+    return operation.bind(id=contact_id)
+
+
+def envelope(data: Any, remaining: int = 9) -> bytes:
+    """A whole answer; the rate limit's state differs in every one."""
+    limit = {"limit": "10", "requests": str(10 - remaining), "remaining": str(remaining)}
+    return json.dumps({"response": {"header": {"status": "ok"}, "data": data}, "rate-limit": limit}).encode()
+
+
+def exchange(
+    body: Body = b"",
+    asked: Question | None = None,
+    *,
+    at: dt.datetime = NOON,
+    outcome: Outcome = Outcome.OK,
+    account: str = "main",
+    error: str | None = None,
+) -> Exchange:
+    status = 200 if outcome is not Outcome.UNREACHABLE else None
+    return Exchange(new_request_id(), account, asked or question(), at, 3, 120, status, outcome, error, body)
+
+
+def rows(archive: Archive) -> dict[int, dict[str, Any]]:
+    """All sealed rows by id; a row that stands in two files is a mistake."""
+    tables = [table for _, table in archive.exchanges()]
+    found = pa.concat_tables(tables).to_pylist() if tables else []
+    by_id = {row["request_id"]: row for row in found}
+    assert len(by_id) == len(found)
+    return by_id
+
+
+def files(root: Path) -> list[str]:
+    """Every file below `root`, without the index."""
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and not path.name.startswith("index."))

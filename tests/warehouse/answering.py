@@ -1,0 +1,70 @@
+"""Answers as the service would give them, archived like real ones: what the tests of loading begin with."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from marketing_api.exchange import Answer, Exchange, Outcome
+from marketing_api.operation import Operation, Question
+from warehouse.archive import Archive
+from warehouse.load import Load, LoadReport
+from warehouse.table import Table
+from warehouse.warehouse import Warehouse
+
+#: A Monday morning; `minutes` of the tests count from here.
+START = dt.datetime(2026, 3, 2, 8, 0, tzinfo=dt.UTC)
+
+
+class Home:
+    """A warehouse with its archive, and the short ways in which tests fill it."""
+
+    def __init__(self, path: Path, zone: str = "UTC") -> None:
+        self.path = path
+        self.zone = zone
+        self.archive = Archive(path / "archive")
+        self.warehouse = Warehouse(path, self.archive, deadline_s=5)
+        self._ids = itertools.count(1)
+
+    def close(self) -> None:
+        self.archive.close()
+
+    def answer(self, operation: Operation, data: Any, minutes: float = 0, account: str = "main", **params: Any) -> Answer:
+        """An archived answer whose payload is `data`, asked `minutes` after START."""
+        body = json.dumps({"response": {"header": {"status": "ok"}, "data": data}}).encode()
+        question: Question = operation.bind(**params)
+        asked_at = START + dt.timedelta(minutes=minutes)
+        request_id = next(self._ids)
+        self.archive.record(Exchange(request_id, account, question, asked_at, 0, 1, 200, Outcome.OK, None, body))
+        return Answer(request_id, account, question, asked_at, body)
+
+    def load(self, answers: Iterable[Answer], *tables: Table, **options: Any) -> LoadReport:
+        """Apply a load of these answers."""
+        return self.warehouse.apply(self.event(answers, *tables, **options))
+
+    def event(self, answers: Iterable[Answer], *tables: Table, **options: Any) -> Load:
+        """A load of these answers."""
+        many = list(answers)
+        account = many[0].account if many else "main"
+        options = {"zone": self.zone, "logged_at": START + dt.timedelta(days=1), **options}
+        return Load(account, "test", tuple(table.name for table in tables), tuple(answer.request_id for answer in many), **options)
+
+    def rows(self, table: Table | str, columns: str = "*", where: str = "true") -> list[dict[str, Any]]:
+        """The table's rows, sorted by every column."""
+        name = table if isinstance(table, str) else table.qualified
+        found: list[dict[str, Any]] = self.warehouse.read(f"select {columns} from {name} where {where} order by all").to_pylist()
+        return found
+
+    def values(self, table: Table | str, column: str, where: str = "true") -> list[Any]:
+        """One column of the rows."""
+        return [row[column] for row in self.rows(table, column, where)]
+
+    def contents(self) -> Mapping[str, list[dict[str, Any]]]:
+        """All rows of all tables that follow from log and archive."""
+        names = [table.qualified for table in self.warehouse.tables.values()]
+        names += [f"sync.{name}" for name in ("coverage", "contact_coverage", "rejected_records", "unknown_fields", "loads")]
+        return {name: self.rows(name) for name in names}

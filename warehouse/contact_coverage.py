@@ -1,0 +1,121 @@
+"""Writes down, per contact, when its timeline and its coupons were asked and whether that brought something new.
+
+This is what a plan of whom to ask next is made from. Only an answer newer than the last one counts, so that loading twice
+counts once. Not here: the plan itself, coverage of whole tables (`coverage`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+
+from marketing_api.operations import contacts
+from warehouse.loads.target import Target
+from warehouse.sql import literal, rows
+from warehouse.staging import Asked
+
+_COLUMNS = ("asked_at", "changed_at", "times_asked", "times_changed")
+
+
+@dataclass(frozen=True, slots=True)
+class _Aspect:
+    """What is known about contacts of one kind of question: columns `PREFIX_…`, and the columns of counts told by answers."""
+
+    prefix: str
+    counts: tuple[str, ...]
+
+
+_TIMELINE = _Aspect("timeline", ("timeline_served", "timeline_total"))
+_COUPON = _Aspect("coupon", ("coupon_count",))
+
+
+def note_timelines(
+    connection: duckdb.DuckDBPyConnection, account: str, targets: Sequence[Target], totals: dict[int, tuple[int, int]]
+) -> None:
+    """Count the timeline answers; `totals` has (served, total) events by the answer's index."""
+    asked = [one for one in targets[0].asked if one.operation == contacts.TIMELINE.name and one.params.get("id", "").isdecimal()]
+    if not asked:
+        return
+    table = _answers(
+        asked,
+        contact_id=pa.array([int(one.params["id"]) for one in asked], pa.int64()),
+        timeline_served=pa.array([totals.get(one.index, (None, None))[0] for one in asked], pa.int64()),
+        timeline_total=pa.array([totals.get(one.index, (None, None))[1] for one in asked], pa.int64()),
+    )
+    changed = " union ".join(f"select contact_id from {target.temp('change')} join {target.staged} using (_part)" for target in targets)
+    _note(connection, account, _TIMELINE, table, "select *, null::varchar as email from arrow_answers", changed)
+
+
+def note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Target) -> None:
+    """Count the coupon answers, for every contact that has the address (or had it when it was asked before)."""
+    asked = [one for one in target.asked if one.operation == contacts.GETCOUPON.name and set(one.params) == {"email"}]
+    if not asked:
+        return
+    table = _answers(
+        asked,
+        address=pa.array([one.params["email"].strip().lower() for one in asked], pa.string()),
+        coupon_count=pa.array([one.entries[target.table.name] for one in asked], pa.int64()),
+    )
+    here = f"account = {literal(account)}"
+    people = (
+        f"select contact_id, min(email) as email from source.contacts where {here} and _deleted_at is null "
+        "and lower(trim(email)) in (select address from arrow_answers) group by contact_id "
+        f"union select contact_id, email from sync.contact_coverage where {here} "
+        "and lower(trim(email)) in (select address from arrow_answers)"
+    )
+    answers = (
+        f"select a.* exclude (address), p.contact_id, p.email from arrow_answers a join ({people}) p on lower(trim(p.email)) = a.address"
+    )
+    addresses = (
+        f"select lower(trim(s.email)) from {target.temp('change')} join {target.staged} s using (_part) "
+        f"union select lower(trim(t.email)) from {target.table.qualified} t where rowid in (select rid from {target.temp('missing')})"
+    )
+    changed = f"select contact_id from ({people}) where lower(trim(email)) in ({addresses})"
+    _note(connection, account, _COUPON, table, answers, changed)
+
+
+def _answers(asked: Sequence[Asked], **columns: pa.Array) -> pa.Table:
+    return pa.table({"requested_at": pa.array([one.requested_at for one in asked], pa.timestamp("us", "UTC")), **columns})
+
+
+def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, asked: pa.Table, answers: str, changed: str) -> None:
+    """Replace the coverage of the contacts that were asked. `changed`: ids of contacts whose rows are new, changed or deleted."""
+    here, name = literal(account), aspect.prefix
+    counts = "".join(f"arg_max_null(a.{column}, a.requested_at) as {column}, " for column in aspect.counts)
+    mine = [f"{name}_{column}" for column in _COLUMNS] + list(aspect.counts)
+    connection.register("arrow_answers", asked)
+    rows(
+        connection,
+        f"""
+        create or replace temp table noted as
+        with answers as ({answers}),
+        changed as ({changed}),
+        before as (from sync.contact_coverage where account = {here} and contact_id in (select contact_id from answers)),
+        fresh as (
+            select contact_id, max(a.requested_at) as at, {counts} count(*) as times, max(a.email) as email,
+                contact_id in (select contact_id from changed) as is_changed
+            from answers a left join before b using (contact_id)
+            where b.{name}_asked_at is null or a.requested_at > b.{name}_asked_at
+            group by contact_id
+        ),
+        people as (
+            select contact_id, min(email) as email from source.contacts
+            where account = {here} and _deleted_at is null and contact_id in (select contact_id from fresh) group by contact_id
+        )
+        select {here} as account, contact_id, coalesce(p.email, f.email, b.email) as email,
+            b.* exclude (account, contact_id, email, {", ".join(mine)}),
+            f.at as {name}_asked_at,
+            case when is_changed then f.at else b.{name}_changed_at end as {name}_changed_at,
+            coalesce(b.{name}_times_asked, 0) + f.times as {name}_times_asked,
+            coalesce(b.{name}_times_changed, 0) + is_changed::bigint as {name}_times_changed,
+            {", ".join(f"f.{column}" for column in aspect.counts)}
+        from fresh f left join before b using (contact_id) left join people p using (contact_id)
+        """,
+    )
+    connection.unregister("arrow_answers")
+    rows(connection, f"delete from sync.contact_coverage where account = {here} and contact_id in (select contact_id from noted)")
+    rows(connection, "insert into sync.contact_coverage by name from noted order by contact_id")
+    rows(connection, "drop table noted")

@@ -1,0 +1,84 @@
+"""One load, inside its transaction: every table by its kind, then what is known about the reading.
+
+Not here: opening the warehouse, the log, recovery (`warehouse.warehouse`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from zoneinfo import ZoneInfo
+
+import duckdb
+
+from warehouse import contact_coverage, coverage, unread
+from warehouse.load import Load
+from warehouse.loads.accumulate import load_accumulate
+from warehouse.loads.details import take_entry_hashes
+from warehouse.loads.result import ScopeResult
+from warehouse.loads.scopes import ALL
+from warehouse.loads.snapshot import load_snapshot, mark_deleted
+from warehouse.loads.target import TableReport, Target
+from warehouse.loads.upsert import upsert
+from warehouse.loads.window import load_window
+from warehouse.staging import Staged
+from warehouse.table import Accumulate, Snapshot, Table, Window
+
+#: Whose rows tell that something happened to a contact.
+_TIMELINES = ("timeline_events", "timeline_visits", "timeline_automations")
+
+
+def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged, tables: Mapping[str, Table]) -> list[TableReport]:
+    """Fill the load's tables and write the coverage. The caller has begun a transaction and commits it."""
+    as_of = staged.as_of or load.logged_at
+    targets = [Target(connection, tables[name], load.account, as_of, staged) for name in load.tables]
+    for target in targets:
+        results = _fill(target, load, staged, tables)
+        if results:
+            coverage.write_coverage(target, results, due_at=load.due_at, service_count=load.service_count)
+        unread.write_rejected(target, load.scope)
+        unread.write_unknown_fields(target)
+    for target in targets:
+        _take_along(target, targets, tables)
+    _note_contacts(connection, load, staged, targets)
+    for target in targets:
+        target.drop_temporaries()
+    return [target.report for target in targets]
+
+
+def _fill(target: Target, load: Load, staged: Staged, tables: Mapping[str, Table]) -> list[ScopeResult]:
+    kind = target.table.load
+    if isinstance(kind, Snapshot):
+        if kind.detail and not kind.listing:
+            take_entry_hashes(target, tables[kind.within])
+        return load_snapshot(target, kind, load.scope, is_complete=load.is_complete, shrink_limit=load.shrink_limit)
+    if isinstance(kind, Window):
+        return load_window(target, kind, load.scope, is_complete=load.is_complete, zone=ZoneInfo(load.zone))
+    if isinstance(kind, Accumulate):
+        return load_accumulate(target, staged.whole, is_complete=load.is_complete)
+    target.merge_parts()
+    upsert(target)
+    return [ScopeResult(ALL, load.is_complete, None, None if load.is_complete else "not everything could be had")]
+
+
+def _take_along(target: Target, targets: Sequence[Target], tables: Mapping[str, Table]) -> None:
+    """Rows that are gone take with them what other tables hold within them: a list its contacts and fields."""
+    if not target.report.deleted:
+        return
+    for table in tables.values():
+        if not isinstance(table.load, Snapshot) or table.load.within != target.table.name:
+            continue
+        gone = f"(from {target.temp('missing')} m where {target.on('m', 'c')})"
+        rids = f"select rowid from {table.qualified} c where account = {target.account} and _deleted_at is null and exists {gone}"
+        if (child := next((other for other in targets if other.table is table), None)) is not None:
+            child.report.deleted += int(target.value(f"select count(*) from ({rids})"))
+        mark_deleted(target, table, rids)
+        coverage.forget_scopes(target, table)
+
+
+def _note_contacts(connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged, targets: Sequence[Target]) -> None:
+    timelines = [target for target in targets if target.table.name in _TIMELINES]
+    if timelines:
+        contact_coverage.note_timelines(connection, load.account, timelines, staged.extents)
+    for target in targets:
+        if target.table.name == "coupons":
+            contact_coverage.note_coupons(connection, load.account, target)

@@ -1,0 +1,164 @@
+"""One table's part of a load, inside the transaction: its staged rows as an SQL relation, and the terms SQL is written in.
+
+Not here: what the load kinds do with them (`snapshot`, `window`, `accumulate`, `upsert`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from warehouse.arrow import ANSWER, ENTRY_HASH, KNOWN, PART
+from warehouse.sql import literal, quoted, value
+from warehouse.sql import rows as sql_rows
+from warehouse.staging import Asked, Staged
+from warehouse.table import EXTRA, Snapshot, Table
+
+
+@dataclass
+class TableReport:
+    """What a load did to one table, in rows; `refused` says of which scopes nothing was applied, and why."""
+
+    table: str
+    received: int = 0
+    new: int = 0
+    changed: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    rejected: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+    stale: list[str] = field(default_factory=list)  # scopes of which a newer answer was loaded before
+
+
+class Target:
+    """A table that is being loaded. `staged` names the relation with one row per key once `merge_parts` has run."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, table: Table, account: str, as_of: dt.datetime, rows: Staged) -> None:
+        self.connection = connection
+        self.table = table
+        self.account = literal(account)
+        self.as_of = f"timestamptz {literal(as_of.astimezone(dt.UTC).isoformat())}"
+        self.asked = rows.asked
+        self.rejects = [reject for reject in rows.rejects if reject.table == table.name]
+        self.report = TableReport(table.name, received=rows.counts[table.name], rejected=len(self.rejects))
+        self._made: dict[str, str] = {}
+        self.held = ""  # a temporary relation that stands for `stored`
+        self.source = self.staged = self._relation(rows.rows[table.name])
+
+    # -- what the declaration says about answers
+
+    def is_listing(self, asked: Asked) -> bool:
+        """Whether the answer proves which rows exist."""
+        load = self.table.load
+        return not isinstance(load, Snapshot) or not load.listing or asked.operation in load.listing
+
+    @property
+    def has_listing(self) -> bool:
+        """Whether the load holds a listing of this table, besides details of single rows."""
+        return any(self.is_listing(asked) for asked in self.asked)
+
+    # -- SQL terms
+
+    @property
+    def key(self) -> list[str]:
+        return [quoted(name) for name in self.table.key]
+
+    def on(self, left: str, right: str) -> str:
+        """The condition that two relations' rows have the same key."""
+        return " and ".join(f"{left}.{name} = {right}.{name}" for name in self.key) or "true"
+
+    @property
+    def stored(self) -> str:
+        """The account's rows that may have staged keys, with their rowid as `rid`."""
+        return self.held or f"(select rowid as rid, * from {self.table.qualified} where account = {self.account})"
+
+    def on_outer(self, left: str, right: str) -> str:
+        """The condition that two relations' rows agree in all of the key but its last column."""
+        return " and ".join(f"{left}.{name} = {right}.{name}" for name in self.key[:-1]) or "true"
+
+    def temp(self, name: str) -> str:
+        """A temporary relation of this table's own."""
+        return f"temp.{name}_{self.table.name}"
+
+    def run(self, sql: str) -> None:
+        sql_rows(self.connection, sql)
+
+    def value(self, sql: str) -> Any:
+        """The first column of the first row."""
+        return value(self.connection, sql)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Every row."""
+        return sql_rows(self.connection, sql)
+
+    def make(self, name: str, query: str) -> int:
+        """Keep the rows of `query` as the temporary table `name`; returns their number."""
+        self._made[f"{name}_{self.table.name}"] = "table"
+        return int(self.value(f"create or replace temp table {name}_{self.table.name} as {query}") or 0)
+
+    # -- staged rows
+
+    def _relation(self, rows: pa.Table | Path) -> str:
+        source = f"read_parquet({literal(str(rows))})"
+        if isinstance(rows, pa.Table):
+            source = f"arrow_{self.table.name}"
+            self.connection.register(source, rows)
+        load = self.table.load
+        detail = load.detail if isinstance(load, Snapshot) else ""
+        listed = _among(asked.index for asked in self.asked if self.is_listing(asked)) if self.table.is_composed else "true"
+        detailed = _among(asked.index for asked in self.asked if asked.operation == detail) if detail else "false"
+        query = f"select *, {listed} as _is_listed, {detailed} as _has_detail from {source}"
+        if isinstance(rows, pa.Table):
+            self.make("staged", query)
+            self.connection.unregister(source)
+        else:
+            self._made[f"staged_{self.table.name}"] = "view"
+            self.run(f"create temp view staged_{self.table.name} as {query}")
+        return self.temp("staged")
+
+    def merge_parts(self) -> None:
+        """One row per key: of what several answers say about a column the last one that knows it counts."""
+        key = ", ".join(self.key) or "()"
+        repeated = f"select 1 from {self.staged} group by {key} having count(*) > 1 limit 1"
+        if self.value(repeated) is None:
+            return
+        columns = [*self.key, *(self._last_known(quoted(column.name)) for column in self.table.values), self._merged_extra()]
+        columns += [
+            f"max({ANSWER}) as {ANSWER}, max({PART}) as {PART}, bit_or({KNOWN}) as {KNOWN}",
+            f"arg_max({ENTRY_HASH}, {PART}) filter (where _is_listed) as {ENTRY_HASH}",
+            "bool_or(_is_listed) as _is_listed, bool_or(_has_detail) as _has_detail",
+        ]
+        self.make("merged", f"select {', '.join(columns)} from {self.staged} group by {key}")
+        self.staged = self.temp("merged")
+
+    def bit(self, name: str) -> int:
+        """The column's bit in the mask of known columns."""
+        names = [column.name for column in self.table.record_columns]
+        return 1 << names.index(name.strip('"'))
+
+    def _last_known(self, name: str) -> str:
+        return f"arg_max_null({name}, {PART}) filter (where {KNOWN} & {self.bit(name)} <> 0) as {name}"
+
+    def _merged_extra(self) -> str:
+        extra = EXTRA.name
+        if not self.table.is_composed:
+            return f"arg_max_null({extra}, {PART}) as {extra}"
+        merged = f"list_reduce(list({extra} order by {PART}) filter (where {extra} is not null), lambda a, b: json_merge_patch(a, b))"
+        return f"case when count({extra}) > 0 then {merged} end as {extra}"
+
+    def drop_temporaries(self) -> None:
+        """Free what the load kept."""
+        for name, kind in self._made.items():
+            self.run(f"drop {kind} temp.{name}")
+        self._made.clear()
+
+
+def _among(indexes: Iterable[int]) -> str:
+    chosen = ", ".join(str(index) for index in indexes)
+    return f"{ANSWER} in ({chosen})" if chosen else "false"

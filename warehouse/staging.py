@@ -1,0 +1,178 @@
+"""Reads the answers of a load into Arrow, table by table, before the warehouse is opened: parsing needs no lock.
+
+Belongs here: which rows and rejected entries a load consists of, and where they wait. Not here: conversion (`arrow`), what
+becomes of them (`loads/`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from marketing_api.exchange import Answer
+from marketing_api.operations import contacts
+from marketing_api.records.fields import Record
+from marketing_api.wire import timeline_extent
+from warehouse.arrow import UNFIT, Converter, json_text
+from warehouse.table import Table
+
+#: Rows that are converted at once, and rows up to which a table waits in memory instead of a file.
+BATCH, IN_MEMORY = 20_000, 60_000
+
+
+class RejectedEntry(Protocol):
+    """An entry that could not be read (`marketing_api.wire.Rejected`)."""
+
+    @property
+    def raw(self) -> Any: ...
+    @property
+    def reason(self) -> str: ...
+
+
+class RowsOf(Protocol):
+    """Some of an answer's entries of one type (`marketing_api.wire.Rows`)."""
+
+    @property
+    def record(self) -> type[Record]: ...
+    @property
+    def records(self) -> Sequence[Record]: ...
+    @property
+    def rejected(self) -> Sequence[RejectedEntry]: ...
+
+
+#: (answer, zone of the account, its local date of asking) → rows; `marketing_api.wire.read_rows`.
+ReadRows = Callable[[Answer, ZoneInfo, dt.date], Iterable[RowsOf]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One answer of the load, without its body; `entries` counts what it held per table, readable or not."""
+
+    index: int
+    request_id: int
+    operation: str
+    params: dict[str, str]
+    requested_at: dt.datetime
+    entries: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """An entry that could not be read, of the answer with that index."""
+
+    table: str
+    answer: int
+    reason: str
+    raw: str  # JSON
+
+
+@dataclass
+class Staged:
+    """The rows of a load by table: an Arrow table, or a Parquet file when they are many."""
+
+    asked: list[Asked] = field(default_factory=list)
+    rows: dict[str, pa.Table | Path] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    rejects: list[Reject] = field(default_factory=list)
+    extents: dict[int, tuple[int, int]] = field(default_factory=dict)  # of timeline answers by index: (served, total) events
+
+    @property
+    def whole(self) -> frozenset[int]:
+        """The timeline answers, by index, that the service did not cut."""
+        return frozenset(index for index, (served, total) in self.extents.items() if served >= total)
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that rows wait in."""
+        return [rows for rows in self.rows.values() if isinstance(rows, Path)]
+
+    @property
+    def as_of(self) -> dt.datetime | None:
+        """When the newest answer was asked."""
+        return max((asked.requested_at for asked in self.asked), default=None)
+
+
+def stage(answers: Iterable[Answer], tables: Sequence[Table], zone: ZoneInfo, read_rows: ReadRows, file: Callable[[str], Path]) -> Staged:
+    """Read all answers once. `file` makes a path for a table that needs one. Raises what `read_rows` raises."""
+    staged = Staged()
+    stages = [_TableStage(table, staged, file) for table in tables]
+    by_record: dict[type[Record], list[_TableStage]] = {}
+    for table_stage in stages:
+        by_record.setdefault(table_stage.table.record, []).append(table_stage)
+    for index, answer in enumerate(answers):
+        asked = Asked(index, answer.request_id, answer.question.operation.name, answer.question.params, answer.requested_at)
+        staged.asked.append(asked)
+        if asked.operation == contacts.TIMELINE.name:
+            staged.extents[index] = timeline_extent(answer)
+        for rows in read_rows(answer, zone, answer.requested_at.astimezone(zone).date()):
+            for table_stage in by_record.get(rows.record, ()):
+                table_stage.add(asked, rows)
+    for table_stage in stages:
+        table_stage.finish()
+    return staged
+
+
+class _TableStage:
+    """Collects one table's rows."""
+
+    def __init__(self, table: Table, staged: Staged, file: Callable[[str], Path]) -> None:
+        self.table = table
+        self._staged = staged
+        self._new_file = file
+        self._converter = Converter(table)
+        self._waiting: list[tuple[Record, int]] = []
+        self._batches: list[pa.RecordBatch] = []
+        self._writer: pq.ParquetWriter | None = None
+        self._path: Path | None = None
+
+    def add(self, asked: Asked, rows: RowsOf) -> None:
+        asked.entries[self.table.name] += len(rows.records) + len(rows.rejected)
+        self._staged.rejects += [Reject(self.table.name, asked.index, entry.reason, json_text(entry.raw)) for entry in rows.rejected]
+        self._waiting += [(record, asked.index) for record in rows.records]
+        while len(self._waiting) >= BATCH:
+            chunk, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+            self._convert(chunk)
+
+    def finish(self) -> None:
+        """Hand over what was collected."""
+        self._convert(self._waiting)
+        if self._writer is not None and self._path is not None:
+            self._writer.close()
+            self._staged.rows[self.table.name] = self._path
+        else:
+            self._staged.rows[self.table.name] = pa.Table.from_batches(self._batches, self._converter.schema)
+
+    def _convert(self, chunk: list[tuple[Record, int]]) -> None:
+        if not chunk:
+            return
+        try:
+            batch = self._batch(chunk)
+        except UNFIT:
+            chunk, bad = self._converter.fitting(chunk)
+            name = self.table.name
+            self._staged.rejects += [Reject(name, answer, reason, json_text(record.model_dump())) for record, answer, reason in bad]
+            batch = self._batch(chunk)
+        self._staged.counts[self.table.name] += batch.num_rows
+        self._keep(batch)
+
+    def _batch(self, chunk: list[tuple[Record, int]]) -> pa.RecordBatch:
+        return self._converter.batch([pair[0] for pair in chunk], [pair[1] for pair in chunk], self._staged.counts[self.table.name])
+
+    def _keep(self, batch: pa.RecordBatch) -> None:
+        """In memory up to a limit, then all of it in a file."""
+        self._batches.append(batch)
+        if self._writer is None and self._staged.counts[self.table.name] > IN_MEMORY:
+            self._path = self._new_file(f"{self.table.name}.parquet")
+            self._writer = pq.ParquetWriter(self._path, self._converter.schema, compression="lz4")
+        if self._writer is not None:
+            for waiting in self._batches:
+                self._writer.write_batch(waiting)
+            self._batches = []

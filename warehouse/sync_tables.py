@@ -1,0 +1,168 @@
+"""The `sync` tables: what was asked, loaded, refused and is known to be read. Declarations only.
+
+Not here: who fills them (`requests`, `coverage`, `contact_coverage`, `load`), the data itself (`tables`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from warehouse.archive.row import COLUMNS
+from warehouse.table import ACCOUNT, Column
+
+
+@dataclass(frozen=True, slots=True)
+class SyncTable:
+    """One `sync` table. `key` identifies a row (empty: rows repeat)."""
+
+    name: str
+    key: tuple[str, ...]
+    doc: str
+    columns: tuple[Column, ...]
+
+    @property
+    def qualified(self) -> str:
+        return f"sync.{self.name}"
+
+
+def _text(name: str, comment: str) -> Column:
+    return Column(name, "VARCHAR", comment)
+
+
+def _count(name: str, comment: str) -> Column:
+    return Column(name, "BIGINT", comment)
+
+
+def _at(name: str, comment: str) -> Column:
+    return Column(name, "TIMESTAMPTZ", comment)
+
+
+def _flag(name: str, comment: str) -> Column:
+    return Column(name, "BOOLEAN", comment)
+
+
+_TABLE_NAME = _text("table_name", "The `source` table.")
+_SCOPE = _text("scope", "What was asked for: `all`, `column=value`, or `first day..last day`.")
+
+_ARCHIVED = {pa.int64(): "BIGINT", pa.string(): "VARCHAR", pa.timestamp("us", "UTC"): "TIMESTAMPTZ"}
+
+REQUESTS = SyncTable(
+    "requests",
+    ("request_id",),
+    "Every request that was sent, with what came back: the archive without its bodies.",
+    tuple(Column(column.name, _ARCHIVED[column.type], column.doc) for column in COLUMNS),
+)
+
+ARCHIVE_FILES = SyncTable(
+    "archive_files",
+    ("archive_file",),
+    "Archive files whose requests are in sync.requests; a file's row commits together with its requests.",
+    (_text("archive_file", "Name of the file below the archive."), _count("request_count", "Requests it holds.")),
+)
+
+RUNS = SyncTable(
+    "runs",
+    ("run_id",),
+    "Runs of the program, one row each.",
+    (
+        _text("run_id", "Number of the run, as the UI shows it."),
+        _text("job", "Name of the job."),
+        _at("started_at", "When it began."),
+        _at("ended_at", "When it ended; NULL while it runs."),
+        _text("outcome", "done, partial or failed; NULL while it runs."),
+        _count("request_count", "Requests it sent."),
+        Column("waited_s", "DOUBLE", "Seconds its requests waited under the rate limit."),
+        _text("message", "What could not be had, in words."),
+    ),
+)
+
+COVERAGE = SyncTable(
+    "coverage",
+    ("account", "table_name", "scope"),
+    "How far each `source` table is read: one row per table and scope.",
+    (
+        ACCOUNT,
+        _TABLE_NAME,
+        _SCOPE,
+        _at("as_of", "When the newest loaded answer was asked."),
+        _at("due_at", "When it should be read again; NULL when nobody said."),
+        _flag("is_complete", "Whether the whole scope was read and applied."),
+        _count("rows", "Rows that the scope has after the load (of a range: that the answers had)."),
+        _count("service_count", "The service's own count of the scope; NULL when it tells none."),
+        _text("reason", "Why it is not complete, or what else should be known."),
+    ),
+)
+
+CONTACT_COVERAGE = SyncTable(
+    "contact_coverage",
+    ("account", "contact_id"),
+    "When each contact's timeline and coupons were last asked and what came, one row per contact that was ever asked.",
+    (
+        ACCOUNT,
+        _count("contact_id", "The contact."),
+        _text("email", "Its address when it was last asked."),
+        _at("timeline_asked_at", "When its timeline was last asked."),
+        _at("timeline_changed_at", "When its timeline was last asked and had something new."),
+        _count("timeline_times_asked", "How often its timeline was asked."),
+        _count("timeline_times_changed", "How often its timeline had something new (the first time included)."),
+        _count("timeline_served", "Timeline entries the last answer had."),
+        _count("timeline_total", "Timeline entries the service says there are; more than were served: it cut the timeline."),
+        _at("coupon_asked_at", "When its address was last asked for coupons."),
+        _at("coupon_changed_at", "When its address was last asked and its coupons had changed."),
+        _count("coupon_times_asked", "How often its address was asked for coupons."),
+        _count("coupon_times_changed", "How often its coupons had changed (the first time included)."),
+        _count("coupon_count", "Coupons the last answer had."),
+    ),
+)
+
+REJECTED_RECORDS = SyncTable(
+    "rejected_records",
+    (),
+    "Entries that could not be read, as they came. Reading the same scope again replaces its rows.",
+    (
+        ACCOUNT,
+        _TABLE_NAME,
+        _SCOPE,
+        _count("request_id", "The request whose answer held the entry."),
+        _at("requested_at", "When that was asked."),
+        _text("reason", "Why it could not be read."),
+        Column("raw", "JSON", "The entry as it came."),
+    ),
+)
+
+UNKNOWN_FIELDS = SyncTable(
+    "unknown_fields",
+    ("account", "table_name", "field"),
+    "Fields that the service sends and no column holds (their values are in `extra`), by when they first came.",
+    (ACCOUNT, _TABLE_NAME, _text("field", "Name of the field."), _at("first_seen_at", "When an answer first had it.")),
+)
+
+LOADS = SyncTable(
+    "loads",
+    ("load_id",),
+    "Loads that were applied, in order: each is one transaction over one or more `source` tables.",
+    (
+        _text("load_id", "Hash of what was loaded; the same load is applied once."),
+        _at("logged_at", "When the load was written to the load log."),
+        ACCOUNT,
+        _text("asset", "What asked for the data."),
+        Column("tables", "VARCHAR[]", "The `source` tables it fills."),
+        Column("scope", "JSON", "What was asked for."),
+        _count("request_count", "Answers it is made of."),
+        _at("as_of", "When the newest of its answers was asked."),
+        _text("outcome", "applied, or failed (its answers could not be read; a rebuild tries again)."),
+        _text("error", "What failed."),
+        _count("new_count", "Rows added."),
+        _count("changed_count", "Rows changed."),
+        _count("deleted_count", "Rows marked as deleted or, in ranges, removed."),
+        _count("rejected_count", "Entries that could not be read."),
+    ),
+)
+
+#: Every `sync` table. Write-backs are declared where they are made.
+SYNC_TABLES = (REQUESTS, ARCHIVE_FILES, RUNS, COVERAGE, CONTACT_COVERAGE, REJECTED_RECORDS, UNKNOWN_FIELDS, LOADS)
+
+#: Those that a rebuild cannot make anew from the archive.
+KEPT = (RUNS,)

@@ -1,0 +1,186 @@
+"""The warehouse as the rest of the program sees it: apply loads, read tables.
+
+Belongs here: opening, the order of log and transaction, recovery. Not here: what a load does to tables (`loads/`), what is
+read for which purpose (`lookups`, `checks`), starting anew (`rebuild`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import duckdb
+import pyarrow as pa
+
+from marketing_api import wire
+from marketing_api.exchange import Answer
+from warehouse import requests
+from warehouse.archive import Archive
+from warehouse.archive.disk import Workspace
+from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.errors import WarehouseError
+from warehouse.load import Load, LoadReport
+from warehouse.loads.apply import apply_tables
+from warehouse.loads.bookkeeping import applied_ids, is_applied, write_load
+from warehouse.schema import ensure_schema
+from warehouse.sql import rows, transaction
+from warehouse.staging import ReadRows, Staged, stage
+from warehouse.table import Table
+from warehouse.tables import TABLES
+
+log = logging.getLogger(__name__)
+
+#: Enough for a million contacts; what does not fit goes to a temporary file.
+MEMORY_LIMIT = "400MB"
+#: Not the fault of a load: nothing is to be remembered about it.
+_PASSING = (OSError, MemoryError, duckdb.IOException, duckdb.OutOfMemoryException, WarehouseError)
+
+
+class Warehouse:
+    """The warehouse of one home. Safe for several threads and processes: loads take turns, readers of this process join."""
+
+    def __init__(
+        self,
+        home: Path,
+        archive: Archive,
+        *,
+        deadline_s: float = DEADLINE_S,
+        on_wait: OnWait | None = None,
+        file_name: str = "warehouse.duckdb",
+        tables: Mapping[str, Table] = TABLES,
+        read_rows: ReadRows = wire.read_rows,
+    ) -> None:
+        self.path = home / file_name
+        self.archive = archive
+        self.tables = tables
+        self.read_rows = read_rows
+        self._deadline_s = deadline_s
+        self._on_wait = on_wait
+        self._workspace = Workspace(home / "tmp" / "loads")
+        self._workspace.sweep()
+        self._numbers = itertools.count()
+        self._is_prepared = False
+
+    # -- loading
+
+    def apply(self, load: Load, answers: Iterable[Answer] | None = None) -> LoadReport:
+        """Apply a load: log it, then one transaction. `answers` are those of `load.request_ids` in that order; by default
+        they are read from the archive, so that not all of them need to be in memory.
+
+        Loads that were logged but not applied (a run was killed) are applied first. A load that was applied before changes
+        nothing. Whatever is raised, the tables are as before; a load that was logged is tried again by the next one.
+        """
+        staged, problem = self._try_to_stage(load, answers)
+        self.archive.flush()
+        with self.writing() as connection:
+            is_logged = self._recover(connection, load.load_id)
+            if is_applied(connection, load.load_id):
+                return LoadReport.of_repeat(load)
+            if not is_logged:
+                self.archive.log_load(load.event())
+            if problem is not None:
+                raise problem
+            assert staged is not None
+            return self._commit(connection, load, staged)
+
+    def finish_asset(self, account: str, asset: str) -> None:
+        """Note that all of an asset was read: answers from before need not be used again (`lookups.finished_at`)."""
+        self.apply(Load(account, asset, (), (), "UTC"))
+
+    def load_requests(self) -> int:
+        """Show in sync.requests what the archive has sealed since; returns how many requests are new."""
+        with self.writing() as connection:
+            return requests.load_requests(connection, self.archive)
+
+    # -- reading
+
+    def read(self, sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> pa.Table:
+        """The rows of one query as an Arrow table."""
+        if not self._is_prepared:
+            with self.writing():
+                self._is_prepared = True
+        with connect(self.path, deadline_s=self._deadline_s, read_only=True, on_wait=self._on_wait) as connection:
+            return connection.sql(sql, params=params).to_arrow_table()
+
+    @contextmanager
+    def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The file, open for writing and with all its tables, while nobody else has it."""
+        with connect(self.path, deadline_s=self._deadline_s, memory_limit=MEMORY_LIMIT, on_wait=self._on_wait) as connection:
+            rows(connection, "set timezone = 'UTC'")
+            with transaction(connection):
+                ensure_schema(connection, self.tables.values())
+            yield connection
+
+    # -- the parts of apply
+
+    def replay(self, connection: duckdb.DuckDBPyConnection, events: Iterable[Mapping[str, Any]]) -> Iterator[LoadReport | None]:
+        """Apply logged loads in their order from the archive; None for one that cannot be applied (sync.loads says why)."""
+        applied = applied_ids(connection)
+        for event in events:
+            load = Load.from_event(event)
+            if load.load_id in applied:
+                continue
+            try:
+                yield self._commit(connection, load, self._stage(load, None))
+            except _PASSING:
+                raise
+            except Exception as problem:  # a mistake in reading old answers must not keep new ones out
+                log.exception("a logged load of %s cannot be applied; a rebuild tries it again", load.asset)
+                with transaction(connection):
+                    write_load(connection, load, None, (), error=f"{type(problem).__name__}: {problem}"[:500])
+                yield None
+
+    def _recover(self, connection: duckdb.DuckDBPyConnection, load_id: str) -> bool:
+        """Apply what was logged and not applied, but for the load itself; returns whether that is in the log."""
+        pending = []
+        for event in self.archive.loads_backwards():
+            if is_applied(connection, (logged := Load.from_event(event)).load_id):
+                break
+            pending.append((logged.load_id, event))
+        waiting = [event for id_, event in reversed(pending) if id_ != load_id]
+        for _ in self.replay(connection, waiting):
+            log.warning("a load that an earlier run had logged was applied from the archive")
+        return len(waiting) < len(pending)
+
+    def _commit(self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> LoadReport:
+        try:
+            with transaction(connection):
+                reports = apply_tables(connection, load, staged, self.tables)
+                write_load(connection, load, staged.as_of, reports)
+        finally:
+            for path in staged.files:
+                path.unlink(missing_ok=True)
+        return LoadReport.of(load, reports)
+
+    def _try_to_stage(self, load: Load, answers: Iterable[Answer] | None) -> tuple[Staged | None, Exception | None]:
+        """A load whose answers cannot be read is logged all the same: a later version may read them."""
+        try:
+            return self._stage(load, answers), None
+        except _PASSING:
+            raise
+        except Exception as problem:
+            return None, problem
+
+    def _stage(self, load: Load, answers: Iterable[Answer] | None) -> Staged:
+        tables = [self.tables[name] for name in load.tables]
+        read = self.archive.answers(load.request_ids) if answers is None else _in_order(load, answers)
+        return stage(read, tables, ZoneInfo(load.zone), self.read_rows, self._new_file)
+
+    def _new_file(self, name: str) -> Path:
+        return self._workspace.file(f"{next(self._numbers)}-{name}")
+
+
+def _in_order(load: Load, answers: Iterable[Answer]) -> Iterator[Answer]:
+    """The answers, checked to be those that a rebuild will take."""
+    expected: Callable[[], int | None] = iter((*load.request_ids, None)).__next__
+    for answer in answers:
+        if answer.request_id != expected():
+            raise ValueError("the answers are not those of the load's request_ids, in that order")
+        yield answer
+    if expected() is not None:
+        raise ValueError("the load names more answers than were given")

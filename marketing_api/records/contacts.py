@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from marketing_api.records.fields import AccountDate, AccountTime, ApiInt, Json, MaybeBool, MaybeInt, MaybeText, Record, Rows, field, key
-from marketing_api.records.shapes import each, is_collection, items_of, mapping, objects
+from marketing_api.records.shapes import each, entries, is_collection, items_of, mapping, objects
 from marketing_api.records.values import is_nothing
 
 
@@ -34,8 +34,7 @@ class Coupon(Record):
 
 #: api-observed row 18.
 STATUSES = {0: "unconfirmed", 1: "active", 2: "unsubscribed", 3: "bounced"}
-_BY_CODE = {str(code): (word, code) for code, word in STATUSES.items()}
-_BY_WORD = {word: (word, code) for code, word in STATUSES.items()}
+_STATUS = {known: (word, code) for code, word in STATUSES.items() for known in (code, str(code), word, word.capitalize())}
 _NAMED = frozenset({"id", "email", "status", "registration_date", "fields", "listid", "list_id", "list_name"})
 
 
@@ -53,42 +52,34 @@ def found(payload: Any, asked: Mapping[str, str]) -> Rows:
 
 
 def _contacts(items: Any, asked: Mapping[str, str]) -> Rows:
-    list_id = asked.get("listid")
-    for record, entry in each(Contact, items, _contact):
-        if list_id is not None and isinstance(entry, dict):
-            entry["list_id"] = list_id
-        yield record, entry
+    told = {"list_id": asked["listid"]} if "listid" in asked else {}
+    for entry in entries(items):
+        yield Contact, _contact(entry, told) if isinstance(entry, dict) else entry
 
 
-def _contact(entry: dict[str, Any]) -> dict[str, Any]:
-    """A million of these are read in one answer: one pass, and a plain loop only over what is not named."""
-    raw: dict[str, Any] = {}
-    custom: dict[str, Any] = {}
-    for name, value in entry.items():
-        if name not in _NAMED:
-            custom[name] = value
-        elif name == "status":
-            raw["status"], raw["status_code"] = _status(value)
-        elif name == "fields":
-            if is_collection(value):
-                custom |= mapping(value)
-            else:
-                raw[name] = value
-        else:
-            raw["list_id" if name == "listid" else name] = value
-    if custom or "fields" in entry:
-        raw["custom_fields"] = custom
+def _contact(entry: dict[str, Any], told: dict[str, str]) -> dict[str, Any]:
+    """A million of these are read from one answer, so the usual entry takes no loop of its own."""
+    raw = {**entry, **told}
+    if "status" in raw:
+        raw["status"], raw["status_code"] = _status(raw["status"])
+    if told and "listid" in raw:
+        del raw["listid"]
+    beside = {} if entry.keys() <= _NAMED else {name: raw.pop(name) for name in entry if name not in _NAMED}
+    if "fields" in raw and is_collection(raw["fields"]):
+        raw["custom_fields"] = {**beside, **mapping(raw.pop("fields"))}
+    elif beside:
+        raw["custom_fields"] = beside
     return raw
 
 
 def _status(value: Any) -> tuple[Any, Any]:
-    """Code and word, whichever of them came; an unknown code has no word, an unknown word no code."""
-    text = str(value).strip().lower()
-    if (known := _BY_CODE.get(text) or _BY_WORD.get(text)) is not None:
+    """Word and code, whichever of them came; an unknown code has no word, an unknown word no code."""
+    if isinstance(value, (str, int)) and (known := _STATUS.get(value)) is not None:
         return known
     if is_nothing(value):
         return None, None
-    return (None, value) if text.lstrip("-").isdecimal() else (text, None)
+    text = str(value).strip().lower()
+    return _STATUS.get(text) or ((None, value) if text.lstrip("-").isdecimal() else (text, None))
 
 
 def coupons(payload: Any, asked: Mapping[str, str]) -> Rows:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo
 
 from marketing_api.records.shapes import entries
-from marketing_api.records.values import is_no_moment, is_nothing, read_bool, read_decimal, read_int, read_moment, read_text
+from marketing_api.records.values import is_nothing, read_bool, read_decimal, read_int, read_moment, read_text
+
+Value = TypeVar("Value")
 
 
 class Record(BaseModel):
@@ -50,10 +52,6 @@ def _names(wire: tuple[str, ...]) -> AliasChoices | None:
     return AliasChoices(*spellings) if spellings else None
 
 
-def _optional(read: Callable[[Any], Any]) -> BeforeValidator:
-    return BeforeValidator(lambda value: None if is_nothing(value) else read(value))
-
-
 def zone_of(info: ValidationInfo) -> dt.tzinfo:
     """The account's time zone from the validation context; UTC last (api-observed row 20)."""
     zone: dt.tzinfo | None = (info.context or {}).get("zone")
@@ -61,7 +59,7 @@ def zone_of(info: ValidationInfo) -> dt.tzinfo:
 
 
 def _moment(value: Any, info: ValidationInfo) -> dt.datetime | None:
-    return None if is_no_moment(value) else read_moment(value, zone_of(info))
+    return read_moment(value, zone_of(info))
 
 
 def _local_date(value: Any, info: ValidationInfo) -> dt.date | None:
@@ -72,10 +70,24 @@ def _local_date(value: Any, info: ValidationInfo) -> dt.date | None:
     return moment.astimezone(zone_of(info)).date()
 
 
+def _key_date(value: Any, info: ValidationInfo) -> dt.date:
+    return _there(_local_date(value, info))
+
+
+def _key_text(value: Any) -> str:
+    return _there(read_text(value))
+
+
+def _there(value: Value | None) -> Value:
+    if value is None:
+        raise ValueError("must not be empty")
+    return value
+
+
 def _json(value: Any) -> Any:
     if is_nothing(value):
         return None
-    return value if isinstance(value, dict | list) else [value]
+    return value if isinstance(value, (dict, list)) else [value]
 
 
 def _texts(value: Any) -> list[str] | None:
@@ -84,17 +96,26 @@ def _texts(value: Any) -> list[str] | None:
     return [text for item in entries(value) if (text := read_text(item)) is not None]
 
 
-ApiInt = Annotated[int, BeforeValidator(read_int)]
-MaybeInt = Annotated[int | None, _optional(read_int)]
-MaybeFloat = Annotated[float | None, _optional(lambda value: float(read_decimal(value)))]
-MaybeDecimal = Annotated[Decimal | None, _optional(read_decimal)]
-MaybeBool = Annotated[bool | None, _optional(read_bool)]
-ApiText = Annotated[str, BeforeValidator(read_text)]
-MaybeText = Annotated[str | None, BeforeValidator(read_text)]
+def _read(read: Callable[[Any], Any]) -> PlainValidator:
+    """The reader's word is final: validating its result once more takes a third of the time."""
+    return PlainValidator(read, json_schema_input_type=Any)
+
+
+def _maybe(read: Callable[[Any], Any]) -> PlainValidator:
+    return _read(lambda value: None if is_nothing(value) else read(value))
+
+
+ApiInt = Annotated[int, _read(read_int)]
+MaybeInt = Annotated[int | None, _maybe(read_int)]
+MaybeFloat = Annotated[float | None, _maybe(lambda value: float(read_decimal(value)))]
+MaybeDecimal = Annotated[Decimal | None, _maybe(read_decimal)]
+MaybeBool = Annotated[bool | None, _maybe(read_bool)]
+ApiText = Annotated[str, _read(_key_text)]
+MaybeText = Annotated[str | None, _read(read_text)]
 #: Texts in any shape of a collection; a single text stands for a list of one.
-MaybeTexts = Annotated[list[str] | None, BeforeValidator(_texts)]
-AccountTime = Annotated[dt.datetime | None, BeforeValidator(_moment)]
-AccountDate = Annotated[dt.date | None, BeforeValidator(_local_date)]
-KeyDate = Annotated[dt.date, BeforeValidator(_local_date)]
+MaybeTexts = Annotated[list[str] | None, _read(_texts)]
+AccountTime = Annotated[dt.datetime | None, PlainValidator(_moment)]
+AccountDate = Annotated[dt.date | None, PlainValidator(_local_date)]
+KeyDate = Annotated[dt.date, PlainValidator(_key_date)]
 #: Any JSON value, kept as it came (a single value as a list of one); an empty collection stands for nothing.
-Json = Annotated[dict[str, Any] | list[Any] | None, BeforeValidator(_json)]
+Json = Annotated[dict[str, Any] | list[Any] | None, _read(_json)]

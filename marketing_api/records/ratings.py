@@ -44,10 +44,10 @@ def _numbers(value: Any) -> Iterator[float]:
         value = value.__php_vars__
     if isinstance(value, dict):
         value = list(value.values())
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         for item in value:
             yield from _numbers(item)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
         if abs(value) < 1e15:
             yield float(value)
     elif isinstance(value, str) and _NUMBER.fullmatch(value):

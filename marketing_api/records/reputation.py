@@ -136,7 +136,7 @@ def _review_count(value: dict[str, Any]) -> dict[str, Any]:
     if not is_nothing(value.get("count")):
         return {"review_count": value["count"]}
     data = value.get("data")
-    if isinstance(data, dict | list):
+    if isinstance(data, (dict, list)):
         return {"review_count": len(data)}
     return {"review_count": 0} if is_nothing(value.get("AvgRating")) else {}
 

@@ -33,7 +33,7 @@ def entries(items: Any) -> Iterator[Any]:
 
 
 def is_collection(value: Any) -> bool:
-    return value is None or value == "" or isinstance(value, dict | list)
+    return value is None or value == "" or isinstance(value, (dict, list))
 
 
 def mapping(value: Any) -> dict[str, Any]:
@@ -114,6 +114,6 @@ def keyed(raws: Iterable[Raw], name: str, identity: Callable[[dict[str, Any]], I
 
 def content_hash(parts: Iterable[Any]) -> str:
     """24 hex digits, equal for values that differ only in being number or text."""
-    plain = [part if part is None or isinstance(part, dict | list) else str(part) for part in parts]
+    plain = [part if part is None or isinstance(part, (dict, list)) else str(part) for part in parts]
     content = json.dumps(plain, sort_keys=True, ensure_ascii=False)
     return hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=12).hexdigest()

@@ -79,7 +79,7 @@ def profiles(payload: Any, asked: Mapping[str, str]) -> Rows:
             yield from each(SocialProfile, value)
             continue
         for name, items in value.items():
-            if isinstance(items, dict | list):
+            if isinstance(items, (dict, list)):
                 belongs = {"network": network.strip().lower(), "kind": singular(name)}
                 yield from each(SocialProfile, items, partial(_beside, belongs))
 

@@ -64,7 +64,7 @@ def extent(payload: Any) -> tuple[int, int]:
     """(served, total) events of a timeline: served < total means that the service cut it. Without `total` both are equal."""
     wrapper = payload.get("timeline")
     data = _data(wrapper)
-    served = len(data) if isinstance(data, dict | list) else 0
+    served = len(data) if isinstance(data, (dict, list)) else 0
     try:
         return served, max(served, read_int(wrapper["total"]))
     except (TypeError, KeyError, ValueError):

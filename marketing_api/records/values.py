@@ -20,15 +20,15 @@ def is_nothing(value: Any) -> bool:
     """True for None, an empty collection and the words the service uses for a missing value."""
     if isinstance(value, str):
         return len(value) < 9 and value.strip().lower() in _NOTHING
-    return value is None or value == [] or value == {}
+    return value is None or (isinstance(value, (list, dict)) and not value)
 
 
 def read_int(value: Any) -> int:
     """`"12"`, `12`, `12.0`, `"12.0"`, `"1,204"` → 12, 12, 12, 12, 1204; within 64 bits."""
     if type(value) is int:
         number = value
-    elif isinstance(value, str) and value.isdecimal():
-        number = int(value[:40])
+    elif isinstance(value, str) and value.isdecimal() and len(value) < 40:
+        number = int(value)
     else:
         exact = read_decimal(int(value) if isinstance(value, bool) else value)
         if not exact.is_finite() or exact.adjusted() > 30 or exact != (number := int(exact)):
@@ -68,7 +68,7 @@ def read_text(value: Any) -> str | None:
         return value
     if value == [] or value == {}:
         return None
-    if isinstance(value, list | dict | bool):
+    if isinstance(value, (list, dict, bool)):
         return json.dumps(value, ensure_ascii=False)
     return str(value)
 
@@ -87,42 +87,40 @@ _ZERO_DATES = ("0000-00-00", "00/00/0000")
 
 def is_no_moment(value: Any) -> bool:
     """True when no date or time is given."""
-    return is_nothing(value) or value in (0, "0") or (isinstance(value, str) and value.strip().startswith(_ZERO_DATES))
+    if isinstance(value, str):
+        return value.strip().startswith(_ZERO_DATES) or value == "0" or is_nothing(value)
+    return is_nothing(value) or value == 0
 
 
-def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime:
-    """Every date-time form of api-observed row 21 → an aware UTC date-time; local forms are in `zone`.
+def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
+    """Every date-time form of api-observed row 21 → an aware UTC date-time, None for none; local forms are in `zone`.
 
     `14:52 PM` (24 h and PM at once) is 14:52. Unix seconds may be a number or text.
     """
     try:
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, str):
+            if (match := _DATE_TIME.fullmatch(value.strip())) is not None:
+                return _local(match, zone).astimezone(dt.UTC)
+            if _UNIX.fullmatch(value.strip()):
+                return dt.datetime.fromtimestamp(float(value), dt.UTC)
+        elif isinstance(value, (int, float)) and value and not isinstance(value, bool):
             return dt.datetime.fromtimestamp(value, dt.UTC)
-        text = str(value).strip()
-        if _UNIX.fullmatch(text):
-            return dt.datetime.fromtimestamp(float(text), dt.UTC)
-        if (match := _DATE_TIME.fullmatch(text)) is not None:
-            return _local(match, zone).astimezone(dt.UTC)
     except (ValueError, OverflowError, OSError):
-        raise ValueError("a date or time that does not exist") from None
+        if not is_no_moment(value):
+            raise ValueError("a date or time that does not exist") from None
+    if is_no_moment(value):
+        return None
     raise ValueError("not a date or time")
 
 
 def _local(match: re.Match[str], zone: dt.tzinfo) -> dt.datetime:
     y, m, d, m2, d2, y2, d3, m3, y3, hour, minute, second, half, offset = match.groups()
-    return dt.datetime(
-        int(y or y2 or y3),
-        int(m or m2 or m3),
-        int(d or d2 or d3),
-        _hour_of_day(int(hour or 0), half),
-        int(minute or 0),
-        int(second or 0),
-        tzinfo=_offset(offset) if offset else zone,
-    )
+    clock = (_hour_of_day(int(hour), half) if half else int(hour), int(minute), int(second or 0)) if hour else (0, 0, 0)
+    return dt.datetime(int(y or y2 or y3), int(m or m2 or m3), int(d or d2 or d3), *clock, tzinfo=_offset(offset) if offset else zone)
 
 
-def _hour_of_day(hour: int, half: str | None) -> int:
-    if half is None or hour > 12:
+def _hour_of_day(hour: int, half: str) -> int:
+    if hour > 12:
         return hour
     return hour % 12 + (12 if half.lower() == "pm" else 0)
 

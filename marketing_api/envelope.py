@@ -1,0 +1,138 @@
+"""Opening an answer's body as far as needed: envelope, header, payload, each still undecoded until somebody wants it.
+
+Belongs here: where things stand in a body, and decoding JSON. Not here: what an error means (`verdict`), what rows a payload
+holds (`reading`). A body in a file is mapped, not read: a listing of a million contacts never is in memory as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from marketing_api.exchange import Body
+from marketing_api.operation import Operation
+
+Buffer = bytes | memoryview | msgspec.Raw
+Parts = dict[str, msgspec.Raw]
+
+_decode = msgspec.json.Decoder().decode
+_decode_parts = msgspec.json.Decoder(Parts).decode
+_decode_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_BOM = b"\xef\xbb\xbf"
+
+
+def view(body: Body | memoryview | None) -> bytes | memoryview:
+    """The bytes of a body without a byte-order mark; those of a file are mapped."""
+    if body is None:
+        return b""
+    if isinstance(body, Path):
+        with body.open("rb") as file:
+            if body.stat().st_size == 0:
+                return b""
+            body = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    return body[3:] if bytes(body[:3]) == _BOM else body
+
+
+def decode(raw: Buffer) -> Any:
+    """JSON → Python. Half surrogate pairs and numbers out of range cost their own value only; ValueError for what is no JSON."""
+    try:
+        return _decode(raw)
+    except (ValueError, msgspec.MsgspecError, RecursionError):
+        pass
+    try:
+        return _whole(json.loads(bytes(memoryview(raw)).decode("utf-8", "replace")))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        return {_whole(name): _whole(item) for name, item in value.items()}
+    return value
+
+
+def parts(raw: Buffer) -> Parts:
+    """The members of a JSON object, undecoded; ValueError when it is none."""
+    try:
+        return _decode_parts(raw)
+    except (ValueError, msgspec.MsgspecError, RecursionError):
+        raise ValueError("not a whole JSON object") from None
+
+
+def parts_or_none(raw: Buffer | None) -> Parts | None:
+    return parts(raw) if raw is not None and is_object(raw) else None
+
+
+def is_object(raw: Buffer) -> bool:
+    return bytes(memoryview(raw)[:1]) == b"{"
+
+
+def collection(raw: Buffer) -> list[msgspec.Raw]:
+    """The entries of a list or of an object keyed by number, undecoded; none of null (api-observed row 16)."""
+    if is_object(raw):
+        return list(parts(raw).values())
+    if bytes(memoryview(raw)[:1]) == b"[":
+        return _decode_list(raw)
+    return [] if decode(raw) in (None, "") else [msgspec.Raw(bytes(memoryview(raw)))]
+
+
+def part(of: Mapping[str, msgspec.Raw] | None, name: str) -> msgspec.Raw | None:
+    """A member by name, case aside."""
+    if of is None or name in of:
+        return None if of is None else of[name]
+    return next((raw for key, raw in of.items() if key.lower() == name.lower()), None)
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """`{response: {header, data}}`; of a payload that came bare (samples do), `header` is None and `data` the body itself."""
+
+    top: Parts
+    response: Parts | None
+    header: dict[str, Any] | None
+    data: msgspec.Raw | None
+    bare: bool = False
+
+    @cached_property
+    def members(self) -> Parts | None:
+        """The members of `data`, undecoded; None when it is no object."""
+        return self.top if self.bare else parts_or_none(self.data)
+
+    @property
+    def status(self) -> str:
+        """`ok`, `error` or "" without a header."""
+        return str((self.header or {}).get("status") or "").strip().lower()
+
+    def payload(self, operation: Operation) -> msgspec.Raw | None:
+        """The member of `data` that the operation declares; None when it is missing."""
+        return part(self.members, operation.at)
+
+    def decoded(self, operation: Operation) -> Any:
+        """The payload as Python values: the declared member, or `data` itself. ValueError when it is missing."""
+        if not operation.at:
+            return {name: decode(raw) for name, raw in (self.members or {}).items()}
+        if (raw := self.payload(operation)) is None:
+            raise ValueError(f"no {operation.at} in the answer")
+        return decode(raw)
+
+
+def read_envelope(body: Body | memoryview | None) -> Envelope:
+    """ValueError when the body is no whole JSON object."""
+    top = parts(view(body))
+    response = parts_or_none(part(top, "response"))
+    inner = response if response is not None else top
+    header = parts_or_none(part(inner, "header"))
+    if response is None and header is None:
+        return Envelope(top, None, None, None, bare=True)
+    return Envelope(top, response, {name: decode(raw) for name, raw in (header or {}).items()}, part(inner, "data"))

@@ -1,0 +1,80 @@
+"""What the service says about its rate limit. Not here: what follows from it (`pace`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from marketing_api.envelope import Parts, decode, parts_or_none, read_envelope
+from marketing_api.exchange import Body
+from marketing_api.records.values import read_bool, read_decimal, read_int
+
+
+@dataclass(frozen=True, slots=True)
+class RateReport:
+    """The `rate-limit` object: `reset` in unix seconds, `after` in seconds; None for what was not said or not readable."""
+
+    limit: int | None = None  # requests allowed in a window of one second
+    requests: int | None = None
+    remaining: int | None = None
+    reached: bool = False  # this very request was blocked
+    reset: float | None = None
+    after: float | None = None
+
+
+_HEADER = re.compile(r"x-rate-?limit-(\w+)", re.IGNORECASE)
+
+
+def rate_report(body: Body | memoryview | None, headers: Mapping[str, str]) -> RateReport | None:
+    """The report in the body, whatever level it stands at, completed by the headers (api-observed row 27); None without any."""
+    values: dict[str, Any] = {}
+    for name, value in headers.items():
+        if match := _HEADER.fullmatch(name):
+            values[match[1].lower()] = value
+        elif name.lower() == "retry-after":
+            values.setdefault("after", value)
+    values |= _in_body(body)
+    if not values:
+        return None
+    reset = _read(read_decimal, values.get("reset"))
+    after = _read(read_decimal, values.get("after"))
+    return RateReport(
+        limit=_read(read_int, values.get("limit")),
+        requests=_read(read_int, values.get("requests")),
+        remaining=_read(read_int, values.get("remaining")),
+        reached=bool(_read(read_bool, values.get("reached"))),
+        reset=None if reset is None else float(reset),
+        after=None if after is None else float(after),
+    )
+
+
+def _in_body(body: Body | memoryview | None) -> dict[str, Any]:
+    """Top level first, where it was observed; `data` last, which may be huge."""
+    try:
+        for level in _levels(body):
+            for name, raw in level.items():
+                if name.lower().replace("_", "-") in ("rate-limit", "ratelimit") and isinstance(found := decode(raw), dict):
+                    return {key.lower(): value for key, value in found.items() if value is not None}
+    except ValueError:
+        pass
+    return {}
+
+
+def _levels(body: Body | memoryview | None) -> Iterator[Parts]:
+    envelope = read_envelope(body)
+    yield envelope.top
+    if envelope.response is not None:
+        yield envelope.response
+        if (header := parts_or_none(envelope.response.get("header"))) is not None:
+            yield header
+    if envelope.members is not None:
+        yield envelope.members
+
+
+def _read(reader: Any, value: Any) -> Any:
+    try:
+        return None if value is None else reader(value)
+    except ValueError:
+        return None

@@ -1,0 +1,166 @@
+"""From a whole answer to typed records, in batches. Not here: whether the answer is whole (`verdict`), how its entries are
+found (`records/AREA.py`), where the records land (`warehouse`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from typing import Any
+
+import msgspec
+from pydantic import TypeAdapter, ValidationError
+
+from marketing_api.envelope import collection, decode, part, parts_or_none, read_envelope
+from marketing_api.exchange import Answer
+from marketing_api.records import timelines
+from marketing_api.records.fields import Record
+from marketing_api.records.shapes import content_hash, objects
+from marketing_api.records.values import read_int
+
+#: Records in one batch. 20,000 took a third more time (a million contacts), since Python's collector walks what is alive.
+BATCH = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """An entry that could not be read, as it came, and why. The reason names fields, never values."""
+
+    raw: Any
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A batch of records of one type, and the entries that could not become one."""
+
+    record: type[Record]
+    records: list[Record] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+
+
+def read_rows(answer: Answer, zone: dt.tzinfo | None, observed_on: dt.date, *, batch: int = BATCH) -> Iterator[Rows]:
+    """The records of an answer that `check` accepted, at most `batch` at a time; none for operations that fill no table.
+
+    `zone` is that of the account's local date-times; `observed_on` the account's local date of asking, for daily tables.
+    """
+    waiting: dict[type[Record], list[Any]] = defaultdict(list)
+    for record, raw in _pairs(answer):
+        raws = waiting[record]
+        raws.append(raw)
+        if len(raws) >= batch:
+            yield _validated(record, waiting.pop(record), zone, observed_on)
+    for record, raws in waiting.items():
+        yield _validated(record, raws, zone, observed_on)
+
+
+def _pairs(answer: Answer) -> Iterator[tuple[type[Record], Any]]:
+    operation = answer.question.operation
+    if operation.rows is None:
+        return
+    if not operation.is_streamed:
+        yield from operation.rows(read_envelope(answer.body).decoded(operation), answer.question.params)
+        return
+    raws = iter(_entries(answer))
+    while some := list(islice(raws, BATCH)):
+        yield from operation.rows({"items": _decoded(some)}, answer.question.params)
+
+
+def _entries(answer: Answer) -> list[msgspec.Raw]:
+    """The entries of a streamed listing, undecoded."""
+    payload = read_envelope(answer.body).payload(answer.question.operation)
+    wrapper = parts_or_none(payload)
+    items = part(wrapper, "items") if wrapper is not None else payload
+    return [] if items is None else collection(items)
+
+
+def _decoded(raws: list[msgspec.Raw]) -> list[Any]:
+    """All at once, which is fastest; one by one when one of them cannot be decoded."""
+    try:
+        whole: list[Any] = msgspec.json.decode(b"[" + b",".join(raws) + b"]")
+    except (ValueError, msgspec.MsgspecError):
+        return [_entry(raw) for raw in raws]
+    return whole
+
+
+def _entry(raw: msgspec.Raw) -> Any:
+    """An entry that is no whole JSON is set aside as text."""
+    try:
+        return decode(raw)
+    except ValueError:
+        return bytes(memoryview(raw)).decode("utf-8", "replace")
+
+
+@cache
+def _adapter(record: type[Record]) -> TypeAdapter[list[Record]]:
+    return TypeAdapter(list[record])  # type: ignore[valid-type]
+
+
+def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, observed_on: dt.date) -> Rows:
+    """All at once, which is fastest; one by one when an entry among them cannot be read."""
+    if "observed_on" in record.model_fields:
+        raws = [{**raw, "observed_on": observed_on} if isinstance(raw, dict) else raw for raw in raws]
+    context = {"zone": zone}
+    try:
+        return Rows(record, _adapter(record).validate_python(raws, context=context))
+    except ValidationError:
+        rows = Rows(record)
+    for raw in raws:
+        try:
+            rows.records.append(record.model_validate(raw, context=context))
+        except ValidationError as problem:
+            rows.rejected.append(Rejected(raw, _reason(problem)))
+    return rows
+
+
+def _reason(problem: ValidationError) -> str:
+    """Field and fault, without the value: it stands in the raw entry, and reasons are shown and logged."""
+    errors = problem.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, error['loc'])) or 'entry'}: {error['msg'].removeprefix('Value error, ')}" for error in errors)
+
+
+def service_count(answer: Answer) -> int | None:
+    """The payload's own `count`, which may be the total or that of this page (api-observed row 15); None without one."""
+    operation = answer.question.operation
+    count = part(parts_or_none(read_envelope(answer.body).payload(operation)), "count") if operation.at else None
+    try:
+        return None if count is None else read_int(decode(count))
+    except ValueError:
+        return None
+
+
+def item_count(answer: Answer) -> int:
+    """Entries served, whatever the shape they came in: what paging goes by."""
+    if answer.question.operation.is_streamed:
+        return len(_entries(answer))
+    return sum(1 for _ in _items(answer))
+
+
+def item_keys(answer: Answer) -> list[str]:
+    """One identity per entry served, in order, equal for the same entry on another page: id (and network), else a hash."""
+    if answer.question.operation.is_streamed:
+        return [_item_key(_entry(raw)) for raw in _entries(answer)]
+    return [_item_key(raw) for raw in _items(answer)]
+
+
+def _items(answer: Answer) -> Iterator[Any]:
+    operation = answer.question.operation
+    if operation.rows is None:
+        yield from objects(read_envelope(answer.body).decoded(operation))
+        return
+    yield from (raw for record, raw in _pairs(answer) if record is operation.records[0])
+
+
+def _item_key(raw: Any) -> str:
+    if isinstance(raw, dict) and raw.get("id") not in (None, ""):
+        return f"{raw['id']}/{raw['network']}" if "network" in raw else str(raw["id"])
+    return content_hash(sorted(raw.items()) if isinstance(raw, dict) else [raw])
+
+
+def timeline_extent(answer: Answer) -> tuple[int, int]:
+    """(served, total) events of a timeline's answer: served < total means that the service cut it."""
+    return timelines.extent(read_envelope(answer.body).decoded(answer.question.operation))

@@ -1,0 +1,173 @@
+"""Whether an answer is whole and successful, and the right error when it is not: envelope first, HTTP status second.
+
+Not here: what rows it holds (`reading`), whether to try again (`client`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import msgspec
+
+from marketing_api.envelope import Envelope, Parts, decode, is_object, part, parts, parts_or_none, read_envelope, view
+from marketing_api.errors import AuthenticationFailed, BrokenAnswer, NotAvailable, RateLimited, Refused
+from marketing_api.exchange import Body
+from marketing_api.operation import Operation, Question
+from marketing_api.rate import RateReport, rate_report
+from marketing_api.records.values import read_int
+
+#: api-observed row 1.
+BAD_KEY, UNKNOWN_ACTION = 1000, 1002
+#: The window of the limit is one second.
+_WINDOW = 1.0
+#: Client errors by number that another try may cure.
+_TRANSIENT_STATUS = (408, 425)
+
+
+def check(question: Question, status: int, headers: Mapping[str, str], body: Body | memoryview | None) -> None:
+    """Return when the answer is whole: an `ok` envelope (or a bare payload) with the declared payload in its place.
+
+    Raises RateLimited, AuthenticationFailed, NotAvailable, Refused or BrokenAnswer. No message holds a value that was sent.
+    """
+    operation = question.operation
+    report = rate_report(body, headers)
+    if status == 429:
+        _limited(operation, report)
+    try:
+        envelope = read_envelope(body)
+    except ValueError:
+        _no_envelope(operation, status, _described(view(body)), report)
+    if (error := _error(envelope, operation)) is not None:
+        _refuse(operation, status, error, report)
+    if envelope.status != "ok" and not _is_bare_payload(envelope, operation):
+        _no_verdict(operation, status, report)
+    if operation.is_read:
+        _check_payload(operation, status, envelope)
+
+
+def _limited(operation: Operation, report: RateReport | None) -> NoReturn:
+    after = report.after if report and report.after else _WINDOW
+    raise RateLimited(f"{operation.name}: over the rate limit", retry_after=after)
+
+
+def _no_envelope(operation: Operation, status: int, what: str, report: RateReport | None) -> NoReturn:
+    if report is not None and report.reached:
+        _limited(operation, report)
+    if status == 401:
+        raise AuthenticationFailed(f"{operation.name}: HTTP 401, the key was not accepted", status=status)
+    raise BrokenAnswer(f"{operation.name}: HTTP {status} with {what} instead of an answer", status=status)
+
+
+def _described(body: bytes | memoryview) -> str:
+    start = bytes(body[:200]).lstrip()
+    if not start:
+        return "no body"
+    if start.startswith(b"<"):
+        return "HTML or XML"
+    return "cut or broken JSON" if start.startswith(b"{") else "something that is no JSON object"
+
+
+def _no_verdict(operation: Operation, status: int, report: RateReport | None) -> NoReturn:
+    """Whole JSON, but neither an envelope nor the payload: only the HTTP status is left to go by."""
+    if status == 401 or (report is not None and report.reached) or status < 400 or status >= 500 or status in _TRANSIENT_STATUS:
+        _no_envelope(operation, status, "JSON without an envelope", report)
+    if status in (404, 405, 410) and operation.name != "app/me":
+        raise NotAvailable(f"{operation.name}: HTTP {status}, not available to this account", status=status)
+    raise Refused(f"{operation.name}: HTTP {status}; is the address right?", status=status)
+
+
+def _error(envelope: Envelope, operation: Operation) -> dict[str, Any] | None:
+    """The error that an answer holds: in an `error` envelope, in `data` in spite of an `ok` header, or without an envelope."""
+    members = envelope.members
+    if envelope.status == "error" or part(members, "errorCode") is not None:
+        return {name: decode(raw) for name, raw in (members or {}).items() if not operation.at or name.lower() != operation.at.lower()}
+    return None
+
+
+def _refuse(operation: Operation, status: int, error: dict[str, Any], report: RateReport | None) -> NoReturn:
+    if report is not None and report.reached:
+        _limited(operation, report)
+    code, text = _code_and_text(error)
+    message = f"{operation.name}: {text}"
+    told: dict[str, Any] = {"code": code, "status": status, "detail": error}
+    if status == 401 or code == BAD_KEY or (code == UNKNOWN_ACTION and operation.name == "app/me"):
+        raise AuthenticationFailed(f"{message}: the key is missing, wrong or revoked", **told)
+    if code == UNKNOWN_ACTION:
+        raise NotAvailable(f"{message}: not available to this account", **told)
+    if status >= 500 or status in _TRANSIENT_STATUS:
+        raise BrokenAnswer(f"{message} (HTTP {status})", status=status)
+    raise Refused(message, **told)
+
+
+def _code_and_text(error: Mapping[str, Any]) -> tuple[int | None, str]:
+    folded = {name.lower(): value for name, value in error.items()}
+    try:
+        code: int | None = read_int(folded["errorcode"])
+    except (KeyError, ValueError):
+        code = None
+    number = "without an errorCode" if code is None else f"errorCode {code}"
+    said = folded.get("errormessage")
+    return code, f"the service refused with {number}" + (f" ({_public(said)})" if isinstance(said, str) and said.strip() else "")
+
+
+def _public(text: str) -> str:
+    """The service's words without what may be personal data: addresses and longer numbers."""
+    return re.sub(r"\S+@\S+|\+?\d[\d\s().-]{5,}\d", "…", text.strip())[:200]
+
+
+def _is_bare_payload(envelope: Envelope, operation: Operation) -> bool:
+    """Some samples show the payload without its envelope."""
+    if not envelope.bare:
+        return False
+    names = (operation.at,) if operation.at else (operation.members or operation.result)
+    return any(part(envelope.top, name) is not None for name in names)
+
+
+def _check_payload(operation: Operation, status: int, envelope: Envelope) -> None:
+    """What is missing is never taken for empty: `[]`, null and {} in the payload's place are an empty answer, no place is none."""
+    for name in (operation.at,) if operation.at else operation.members:
+        if (raw := part(envelope.members, name)) is None:
+            raise BrokenAnswer(f"{operation.name}: the answer lacks `{name}`", status=status)
+        _check_member(operation, status, name, raw)
+
+
+def _check_member(operation: Operation, status: int, name: str, raw: msgspec.Raw) -> None:
+    inner = parts_or_none(raw) if is_object(raw) else _only_object(raw)
+    if part(inner, "errorCode") is not None:  # api-observed row 3
+        error = {key: decode(value) for key, value in (inner or {}).items()}
+        code, text = _code_and_text(error)
+        raise Refused(f"{operation.name}: {text}", code=code, status=status, detail=error)
+    if is_object(raw):
+        wanted = "items" if operation.is_listing else "" if operation.at else "data"
+        if wanted and _is_hollow(inner or {}, wanted):
+            raise BrokenAnswer(f"{operation.name}: `{name}` lacks `{wanted}`", status=status)
+    elif operation.at and bytes(memoryview(raw)[:1]) not in (b"[", b"n"):
+        _check_scalar(operation, status, name, decode(raw))
+
+
+def _only_object(raw: msgspec.Raw) -> Parts | None:
+    """The object of a list of one, where a look-up may hide its error; a long list is not looked into."""
+    text = memoryview(raw)
+    if len(text) > 2000 or bytes(text[:1]) != b"[":
+        return None
+    found = decode(raw)
+    return parts(msgspec.json.encode(found[0])) if len(found) == 1 and isinstance(found[0], dict) else None
+
+
+def _is_hollow(wrapper: Parts, entries: str) -> bool:
+    """True when a wrapper says that there is something and does not hold it. Empty wrappers are just empty."""
+    if not wrapper or part(wrapper, entries) is not None:
+        return False
+    count = part(wrapper, "count")
+    return count is None or decode(count) not in (0, "0")
+
+
+def _check_scalar(operation: Operation, status: int, name: str, value: Any) -> None:
+    """Words in the payload's place are a refusal (api-observed row 5); anything else there is no answer."""
+    if isinstance(value, str):
+        if value.strip():
+            raise Refused(f"{operation.name}: the service answered in words ({_public(value)})", status=status, detail={name: value})
+        return
+    raise BrokenAnswer(f"{operation.name}: `{name}` is no object", status=status)

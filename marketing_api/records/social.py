@@ -8,7 +8,7 @@ from typing import Any
 
 from marketing_api.records.fields import AccountTime, ApiInt, ApiText, KeyDate, MaybeInt, MaybeText, Record, Rows, field, key
 from marketing_api.records.shapes import each, entries, items_of, lift, objects
-from marketing_api.records.values import read_int, singular
+from marketing_api.records.values import singular
 
 
 class SocialProfile(Record):
@@ -28,7 +28,7 @@ class SocialPost(Record):
     post_id: ApiInt = key("The service's id of the post.", "id")
     network: ApiText = key("Network in lower case, e.g. facebook.")
     channel_type: MaybeText = field("What it is posted to: page, profile, company, board or another word.")
-    channel_id: MaybeInt = field("The network's id of the page or profile, where it is a number.")
+    channel_id: MaybeText = field("The network's id of the page or profile, as in social_profiles.profile_id.")
     channel_name: MaybeText = field("Name of the page or profile.")
     scheduled_at: AccountTime = field("When it is or was to be published, UTC.")
     message: MaybeText = field("Text of the post.")
@@ -123,17 +123,7 @@ def _post(raw: dict[str, Any], date: str | None) -> dict[str, Any]:
         raw["channel_type"] = singular(raw["channel_type"])
     if raw.get("scheduled_at") is None and date is not None:
         raw["scheduled_at"] = date
-    _keep_odd_channel_id(raw)
     return raw
-
-
-def _keep_odd_channel_id(raw: dict[str, Any]) -> None:
-    """Networks are free to use ids that are no numbers: such a one goes to `extra` instead of costing the post."""
-    try:
-        read_int(raw.get("channel_id") or 0)
-    except ValueError:
-        left = raw.get("channel")
-        raw["channel"] = {**(left if isinstance(left, dict) else {}), "id": raw.pop("channel_id")}
 
 
 def post_details(payload: Any, asked: Mapping[str, str]) -> Rows:

@@ -79,12 +79,8 @@ class LoadReport:
 
     @property
     def refused(self) -> dict[str, str]:
-        """Why scopes were not applied: "table, scope" → a sentence that names it."""
-        return {
-            f"{report.table}, {scope}": f"{report.table}, {scope}: {reason}"
-            for report in self.tables.values()
-            for scope, reason in report.refused.items()
-        }
+        """Why scopes were not applied: table name → a sentence that names them."""
+        return {name: f"{name}: {'; '.join(report.refused)}" for name, report in self.tables.items() if report.refused}
 
     @classmethod
     def of(cls, load: Load, reports: Iterable[TableReport]) -> LoadReport:

@@ -19,16 +19,20 @@ import pyarrow as pa
 
 from marketing_api import wire
 from marketing_api.exchange import Answer
+from marketing_api.records.fields import Record
 from warehouse import requests
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
+from warehouse.checks import Checks
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import WarehouseError
 from warehouse.load import Load, LoadReport
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.bookkeeping import applied_ids, is_applied, write_load
+from warehouse.loads.details import needs_detail
+from warehouse.lookups import Lookups
 from warehouse.schema import ensure_schema
-from warehouse.sql import rows, transaction
+from warehouse.sql import Params, rows, transaction
 from warehouse.staging import ReadRows, Staged, stage
 from warehouse.table import Table
 from warehouse.tables import TABLES
@@ -41,7 +45,7 @@ MEMORY_LIMIT = "400MB"
 _PASSING = (OSError, MemoryError, duckdb.IOException, duckdb.OutOfMemoryException, WarehouseError)
 
 
-class Warehouse:
+class Warehouse(Checks, Lookups):
     """The warehouse of one home. Safe for several threads and processes: loads take turns, readers of this process join."""
 
     def __init__(
@@ -88,6 +92,11 @@ class Warehouse:
             assert staged is not None
             return self._commit(connection, load, staged)
 
+    def needs_detail(self, table: Table, request_ids: Sequence[int], account: str, zone: ZoneInfo) -> list[Record]:
+        """The entries of these listing answers that are new, or differ from when their detail was asked."""
+        known = self.listing_hashes(table, account)
+        return needs_detail(table, self.archive.answers(request_ids), known, zone, self.read_rows)
+
     def finish_asset(self, account: str, asset: str) -> None:
         """Note that all of an asset was read: answers from before need not be used again (`lookups.finished_at`)."""
         self.apply(Load(account, asset, (), (), "UTC"))
@@ -99,7 +108,7 @@ class Warehouse:
 
     # -- reading
 
-    def read(self, sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> pa.Table:
+    def read(self, sql: str, params: Params = None) -> pa.Table:
         """The rows of one query as an Arrow table."""
         if not self._is_prepared:
             with self.writing():

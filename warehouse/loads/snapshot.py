@@ -27,7 +27,7 @@ def load_snapshot(
     stale = _stale(target, load, scopes)
     refused = _shrunk(target, load, [scope for scope in scopes if scope not in stale], shrink_limit)
     target.report.stale += [scope.label for scope in stale]
-    target.report.refused |= {scope.label: scope.reason or "" for scope in refused}
+    target.report.refused += [f"{scope.label}: {scope.reason}" for scope in refused]
     _set_aside(target, load, stale + refused)
     upsert(target)
     kept = [scope for scope in scopes if scope not in stale and scope not in refused]

@@ -32,7 +32,7 @@ class TableReport:
     deleted: int = 0
     unchanged: int = 0
     rejected: int = 0
-    refused: dict[str, str] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)  # scopes of which a newer answer was loaded before
 
 

@@ -1,0 +1,197 @@
+"""Snapshot tables: what a listing says about its scope."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from marketing_api.exchange import Answer
+from marketing_api.operations import account, campaigns, contacts, lists, users
+from tests.warehouse.answering import START, Home
+from warehouse import tables
+
+HOUR = dt.timedelta(hours=1)
+
+
+def contact(number: int, **more: Any) -> dict[str, Any]:
+    return {"id": str(number), "email": f"c{number}@example.com", "status": "1", "registration_date": "01/02/2025 10:00", **more}
+
+
+def page(home: Home, *numbers: int, list_id: int = 12, minutes: float = 0, **more: Any) -> Answer:
+    items = [contact(number, **more) for number in numbers]
+    return home.answer(contacts.GETCONTACTS, {"contacts": {"count": len(items), "items": items}}, minutes, listid=list_id)
+
+
+def live(home: Home) -> list[int]:
+    return home.values(tables.CONTACTS, "contact_id", "_deleted_at is null")
+
+
+def test_new_rows_carry_the_time_they_were_asked_for(home: Home) -> None:
+    report = home.load([page(home, 1, 2)], tables.CONTACTS)
+    assert (report.tables["contacts"].new, report.tables["contacts"].changed) == (2, 0)
+    (first, _) = home.rows(tables.CONTACTS)
+    assert first["_first_seen_at"] == first["_changed_at"] == START
+    assert first["_deleted_at"] is None
+
+
+def test_only_rows_that_differ_are_touched(home: Home) -> None:
+    home.load([page(home, 1, 2)], tables.CONTACTS)
+    report = home.load([page(home, 1, minutes=60), page(home, 2, minutes=60, status="2")], tables.CONTACTS)
+    counts = report.tables["contacts"]
+    assert (counts.new, counts.changed, counts.unchanged, counts.deleted) == (0, 1, 1, 0)
+    first, second = home.rows(tables.CONTACTS)
+    assert first["_changed_at"] == START
+    assert (second["_first_seen_at"], second["_changed_at"], second["status"]) == (START, START + HOUR, "unsubscribed")
+
+
+def test_a_missing_row_is_marked_and_kept(home: Home) -> None:
+    home.load([page(home, 1, 2)], tables.CONTACTS)
+    report = home.load([page(home, 1, minutes=60)], tables.CONTACTS)
+    assert report.tables["contacts"].deleted == 1
+    (gone,) = home.rows(tables.CONTACTS, where="contact_id = 2")
+    assert gone["_deleted_at"] == gone["_changed_at"] == START + HOUR
+    assert gone["email"] == "c2@example.com"
+
+
+def test_a_row_that_comes_back_exists_again(home: Home) -> None:
+    for minutes, numbers in enumerate([(1, 2), (1,), (1, 2)]):
+        report = home.load([page(home, *numbers, minutes=minutes)], tables.CONTACTS)
+    assert report.tables["contacts"].changed == 1
+    (back,) = home.rows(tables.CONTACTS, where="contact_id = 2")
+    assert (back["_deleted_at"], back["_first_seen_at"]) == (None, START)
+    assert back["_changed_at"] == START + dt.timedelta(minutes=2)
+
+
+def test_an_incomplete_listing_deletes_nothing(home: Home) -> None:
+    home.load([page(home, 1, 2)], tables.CONTACTS)
+    home.load([page(home, 3, minutes=60)], tables.CONTACTS, is_complete=False)
+    assert live(home) == [1, 2, 3]
+    (coverage,) = home.rows("sync.coverage")
+    assert (coverage["is_complete"], coverage["rows"]) == (False, 3)
+    assert coverage["reason"]
+
+
+def test_other_scopes_and_accounts_are_left_alone(home: Home) -> None:
+    home.load([page(home, 1, list_id=12), page(home, 1, list_id=13)], tables.CONTACTS)
+    other = home.answer(contacts.GETCONTACTS, {"contacts": {"items": [contact(1)]}}, account="second", listid=12)
+    home.load([other], tables.CONTACTS)
+    home.load([page(home, 2, list_id=12, minutes=60)], tables.CONTACTS)
+    rows = home.rows(tables.CONTACTS, "account, list_id, contact_id", "_deleted_at is null")
+    assert [tuple(row.values()) for row in rows] == [("main", 12, 2), ("main", 13, 1), ("second", 12, 1)]
+
+
+def test_an_empty_listing_empties_its_scope(home: Home) -> None:
+    home.load([page(home, 1, 2)], tables.CONTACTS)
+    home.load([page(home, minutes=60)], tables.CONTACTS)
+    assert live(home) == []
+
+
+def test_a_listing_that_shrinks_too_much_is_refused(home: Home) -> None:
+    home.load([page(home, *range(10))], tables.CONTACTS, shrink_limit=0.5)
+    report = home.load([page(home, 1, 2, 3, 99, minutes=60, status="2")], tables.CONTACTS, shrink_limit=0.5)
+    assert list(report.refused) == ["contacts"]
+    assert "list_id=12" in report.refused["contacts"]
+    assert home.values(tables.CONTACTS, "status") == ["active"] * 10
+    (coverage,) = home.rows("sync.coverage")
+    assert (coverage["is_complete"], coverage["rows"]) == (False, 10)
+    assert "4 rows were listed where 10 are known" in coverage["reason"]
+
+
+@pytest.mark.parametrize(("kept", "limit", "is_refused"), [(5, 0.5, False), (4, 0.5, True), (0, 1.0, False), (0, None, False), (9, 0.0, True)])
+def test_the_shrink_limit_is_the_share_that_may_go(home: Home, kept: int, limit: float | None, is_refused: bool) -> None:
+    home.load([page(home, *range(10))], tables.CONTACTS)
+    report = home.load([page(home, *range(kept), minutes=60)], tables.CONTACTS, shrink_limit=limit)
+    assert bool(report.refused) is is_refused
+    assert len(live(home)) == (10 if is_refused else kept)
+
+
+def test_only_the_scope_that_shrinks_is_refused(home: Home) -> None:
+    home.load([page(home, 1, 2, 3, list_id=12), page(home, 1, 2, 3, list_id=13)], tables.CONTACTS)
+    report = home.load([page(home, 4, list_id=12, minutes=60), page(home, 1, 2, 4, list_id=13, minutes=60)], tables.CONTACTS, shrink_limit=0.5)
+    assert report.tables["contacts"].refused == [report.tables["contacts"].refused[0]]
+    assert home.values(tables.CONTACTS, "contact_id", "list_id = 12 and _deleted_at is null") == [1, 2, 3]
+    assert home.values(tables.CONTACTS, "contact_id", "list_id = 13 and _deleted_at is null") == [1, 2, 4]
+
+
+def test_an_entry_that_cannot_be_read_may_be_any_row(home: Home) -> None:
+    home.load([page(home, 1, 2)], tables.CONTACTS)
+    items = [contact(1), {"id": "not a number", "email": "c2@example.com"}]
+    home.load([home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, 60, listid=12)], tables.CONTACTS)
+    assert live(home) == [1, 2]
+    (coverage,) = home.rows("sync.coverage")
+    assert coverage["is_complete"]
+    assert "could not be read" in coverage["reason"]
+
+
+def test_a_field_that_the_only_operation_leaves_out_is_empty(home: Home) -> None:
+    home.load([page(home, 1, city="Rome")], tables.CONTACTS)
+    home.load([page(home, 1, minutes=60)], tables.CONTACTS)
+    assert home.values(tables.CONTACTS, "custom_fields") == [None]
+
+
+def test_older_answers_do_not_replace_newer_ones(home: Home) -> None:
+    home.load([page(home, 1, minutes=60, status="2")], tables.CONTACTS)
+    report = home.load([page(home, 1, 2, minutes=0)], tables.CONTACTS)
+    assert report.tables["contacts"].stale == ["list_id=12"]
+    assert home.values(tables.CONTACTS, "status") == ["unsubscribed"]
+    assert home.values("sync.coverage", "as_of") == [START + HOUR]
+
+
+def test_a_table_without_key_holds_one_row_per_account(home: Home) -> None:
+    for minutes, name in enumerate(["Old", "New"]):
+        home.load([home.answer(account.ME, {"business": {"businessName": name}}, minutes)], tables.BUSINESS)
+    assert home.values(tables.BUSINESS, "business_name") == ["New"]
+
+
+def test_a_list_that_is_gone_takes_its_contacts_and_fields_along(home: Home) -> None:
+    def listing(*ids: int, minutes: float = 0) -> Answer:
+        items = [{"id": id_, "name": "N", "fields": {"7": "City"}} for id_ in ids]
+        return home.answer(lists.GETLISTS, {"lists": {"items": items}}, minutes)
+
+    home.load([listing(12, 13)], tables.LISTS, tables.LIST_FIELDS)
+    home.load([page(home, 1, 2, list_id=12), page(home, 1, list_id=13)], tables.CONTACTS)
+    report = home.load([listing(13, minutes=60)], tables.LISTS, tables.LIST_FIELDS)
+    assert report.tables["list_fields"].deleted == 1
+    assert home.values(tables.CONTACTS, "list_id", "_deleted_at is null") == [13]
+    assert home.values(tables.LIST_FIELDS, "list_id", "_deleted_at is null") == [13]
+    assert home.values("sync.coverage", "scope", "table_name = 'contacts'") == ["list_id=13"]
+
+
+def test_a_load_without_answers_empties_the_scope_it_names(home: Home) -> None:
+    home.load([page(home, 1, list_id=12), page(home, 2, list_id=13)], tables.CONTACTS)
+    home.load([], tables.CONTACTS, scope={"list_id": [12]})
+    assert live(home) == [2]
+
+
+def test_one_answer_is_the_whole_of_an_addresss_coupons(home: Home) -> None:
+    def coupons(email: str, *ids: int, minutes: float = 0) -> Answer:
+        data = {"coupons": [{"id": id_, "email": email.lower(), "couponcode": "A"} for id_ in ids]}
+        return home.answer(contacts.GETCOUPON, data, minutes, email=email)
+
+    home.load([coupons("Ann@x.com", 1, 2), coupons("bob@x.com", 3)], tables.COUPONS, is_complete=False, shrink_limit=0.5)
+    home.load([coupons("Ann@x.com", minutes=60)], tables.COUPONS, is_complete=False, shrink_limit=0.5)
+    assert home.values(tables.COUPONS, "coupon_id", "_deleted_at is null") == [3]
+
+
+def test_clickers_of_a_campaign_come_and_go_with_its_answer(home: Home) -> None:
+    def stats(campaign_id: int, *people: str, minutes: float = 0) -> Answer:
+        clicks = [{"url": "https://a.example", "message": "m", "clickers": [f"{name}@x.com(2 clicks)" for name in people]}]
+        data = {"campaign": {"stats": {"open": "1 (10%)"}, "clicks": clicks}}
+        return home.answer(campaigns.STATS, data, minutes, id=campaign_id, type="standard")
+
+    home.load([stats(1, "ann", "bob"), stats(2, "ann")], tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS)
+    home.load([stats(1, "bob", minutes=60)], tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS)
+    left = home.rows(tables.CAMPAIGN_CLICKERS, "campaign_id, email", "_deleted_at is null")
+    assert [tuple(row.values()) for row in left] == [(1, "bob@x.com"), (2, "ann@x.com")]
+
+
+def test_users_of_several_businesses_are_one_listing(home: Home) -> None:
+    def listing(*businesses: int, minutes: float = 0) -> Answer:
+        items = {str(id_): {"users": {"1": {"fullname": "Ann", "username": "ann", "status": "Active"}}} for id_ in businesses}
+        return home.answer(users.LISTS, {"users": {"count": len(items), "items": items}}, minutes)
+
+    home.load([listing(1, 2)], tables.USERS)
+    home.load([listing(2, minutes=60)], tables.USERS)
+    assert home.values(tables.USERS, "business_id", "_deleted_at is null") == [2]

@@ -1,0 +1,96 @@
+"""What can be checked about a table, as values. Not here: what a finding means (`assets.table_checks`)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from abc import ABC, abstractmethod
+from typing import Any
+
+import pyarrow as pa
+
+from warehouse.sql import Params, quoted
+from warehouse.table import Snapshot, Table
+
+_PREVIEW_ROWS, _PREVIEW_WIDTH = 5, 40
+
+
+class Checks(ABC):
+    """Questions about one table over all accounts."""
+
+    @abstractmethod
+    def read(self, sql: str, params: Params = None) -> pa.Table:
+        """The rows of one query as an Arrow table."""
+
+    def row_count(self, table: Table) -> int:
+        """Rows that exist (not those marked as deleted)."""
+        return int(self._value(f"select count(*) from {table.qualified} where {_live(table)}"))
+
+    def duplicate_keys(self, table: Table) -> int:
+        """Keys that more than one row has: uniqueness is checked, not enforced."""
+        key = ", ".join(["account", *map(quoted, table.key)])
+        return int(self._value(f"select count(*) from (select 1 from {table.qualified} group by {key} having count(*) > 1)"))
+
+    def rejected_count(self, table: Table) -> int:
+        """Entries set aside because they could not be read."""
+        return int(self._value("select count(*) from sync.rejected_records where table_name = $table", table))
+
+    def new_fields(self, table: Table, since: dt.datetime | None = None) -> list[str]:
+        """Fields without a column that first came at or after `since` (by default in the day before the table's last reading)."""
+        last = "(select max(as_of) - interval 1 day from sync.coverage where table_name = $table)"
+        rows = self.read(
+            f"select distinct field from sync.unknown_fields "
+            f"where table_name = $table and first_seen_at >= coalesce($since, {last}) order by 1",
+            {"table": table.name, "since": since},
+        )
+        found: list[str] = rows.column(0).to_pylist()
+        return found
+
+    def incomplete(self, table: Table) -> list[str]:
+        """Scopes that were not read completely, or have fewer rows than the service counts: one line each.
+
+        A range of days that a later complete reading holds as well is not mentioned.
+        """
+        rows = self.read(
+            """
+            select account || ', ' || scope || ': ' || case
+                when not is_complete then coalesce(reason, 'not read completely')
+                else rows || ' rows, the service counts ' || service_count end as line
+            from sync.coverage c
+            where table_name = $table and (not is_complete or rows < service_count) and not exists (
+                from sync.coverage o
+                where o.account = c.account and o.table_name = c.table_name and o.is_complete and o.as_of > c.as_of
+                    and contains(c.scope, '..') and contains(o.scope, '..')
+                    and split_part(o.scope, '..', 1) <= split_part(c.scope, '..', 1)
+                    and split_part(o.scope, '..', 2) >= split_part(c.scope, '..', 2)
+            )
+            order by account, scope
+            """,
+            {"table": table.name},
+        )
+        found: list[str] = rows.column(0).to_pylist()
+        return found
+
+    def freshness(self, table: Table) -> dt.datetime | None:
+        """When the table was last read for the account for which that is longest ago; None when it never was."""
+        newest = "select max(as_of) as as_of from sync.coverage where table_name = $table group by account"
+        found: dt.datetime | None = self._value(f"select min(as_of) from ({newest})", table)
+        return found
+
+    def preview(self, table: Table) -> str:
+        """The rows that changed last, as a Markdown table."""
+        columns = [column.name for column in table.columns if not column.name.startswith("_") and column.name != "extra"]
+        shown = ", ".join(f"left({quoted(name)}::varchar, {_PREVIEW_WIDTH}) as {quoted(name)}" for name in columns)
+        rows = self.read(f"select {shown} from {table.qualified} where {_live(table)} order by _changed_at desc limit {_PREVIEW_ROWS}")
+        lines = [columns, ["---"] * len(columns), *(map(_cell, row.values()) for row in rows.to_pylist())]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    def _value(self, sql: str, table: Table | None = None) -> Any:
+        return self.read(sql, {"table": table.name} if table else None).column(0)[0].as_py()
+
+
+def _live(table: Table) -> str:
+    return "_deleted_at is null" if isinstance(table.load, Snapshot) else "true"
+
+
+def _cell(value: str | None) -> str:
+    return "" if value is None else value.replace("|", "\\|").replace("\n", " ").replace("\r", " ")

@@ -1,0 +1,129 @@
+"""What the tables say that decides what is asked next. Not here: deciding (`assets.plan`), checks (`checks`)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from warehouse.loads.details import Key, row_hash
+from warehouse.sql import Params, literal
+from warehouse.table import Table
+from warehouse.tables import SOCIAL_POSTS
+
+_LIVE = "account = $account and _deleted_at is null"
+
+
+class Lookups(ABC):
+    """Questions to the tables of one account. Nothing loaded yet means empty answers."""
+
+    @abstractmethod
+    def read(self, sql: str, params: Params = None) -> pa.Table:
+        """The rows of one query as an Arrow table."""
+
+    def list_ids(self, account: str) -> list[int]:
+        """The lists that exist."""
+        return self._column(f"select list_id from source.lists where {_LIVE} order by list_id", account)
+
+    def vanished_list_ids(self, account: str) -> list[int]:
+        """Lists that are gone or unknown while contacts of theirs still count as existing (loading lists prevents it)."""
+        live = f"select list_id from source.lists where {_LIVE}"
+        return self._column(
+            f"select distinct list_id from source.contacts where {_LIVE} and list_id not in ({live}) order by list_id", account
+        )
+
+    def contacts(self, account: str) -> pa.Table:
+        """One row per contact that exists, whatever number of lists it is in: active ones first, then the newest first.
+
+        Columns: contact_id, email, status, registered_at, first_seen_at, changed_at, and those of sync.contact_coverage
+        (NULL for a contact that was never asked).
+        """
+        return self._read(
+            f"""
+            with people as (
+                select contact_id, min(email) as email, case when bool_or(status = 'active') then 'active' else min(status) end as status,
+                    max(registered_at) as registered_at, min(_first_seen_at) as first_seen_at, max(_changed_at) as changed_at
+                from source.contacts where {_LIVE} group by contact_id
+            )
+            select p.*, c.* exclude (account, contact_id, email)
+            from people p left join sync.contact_coverage c on c.account = $account and c.contact_id = p.contact_id
+            order by (p.status = 'active') desc nulls last, p.registered_at desc nulls last, p.contact_id desc
+            """,
+            account,
+        )
+
+    def addresses(self, account: str) -> pa.Table:
+        """One row per e-mail address of contacts that exist, case aside, in the order of `contacts`.
+
+        Columns: email, coupon_asked_at, coupon_changed_at, coupon_times_asked, coupon_times_changed, coupon_count.
+        """
+        counts = ", ".join(
+            f"max(c.coupon_{name}) as coupon_{name}" for name in ("asked_at", "changed_at", "times_asked", "times_changed", "count")
+        )
+        return self._read(
+            f"""
+            select lower(trim(p.email)) as email, {counts}
+            from source.contacts p left join sync.contact_coverage c on c.account = $account and c.contact_id = p.contact_id
+            where p.account = $account and p._deleted_at is null and trim(p.email) <> ''
+            group by 1
+            order by bool_or(p.status = 'active') desc nulls last, max(p.registered_at) desc nulls last, max(p.contact_id) desc
+            """,
+            account,
+        )
+
+    def campaigns(self, account: str) -> pa.Table:
+        """Campaigns that exist: campaign_id, type, status; the newest first."""
+        return self._read(f"select campaign_id, type, status from source.campaigns where {_LIVE} order by campaign_id desc", account)
+
+    def domain_ids(self, account: str) -> list[int]:
+        """Tracked domains that webhooks name."""
+        return self._column(f"select distinct domain_id from source.webhooks where {_LIVE} and domain_id is not null order by 1", account)
+
+    def listing_hashes(self, table: Table, account: str) -> dict[Key, str]:
+        """Key of each existing row → hash of its listing entry when its detail was asked (`loads.details.needs_detail`)."""
+        key = ", ".join(table.key)
+        rows = self._read(f"select {key}, _listing_hash from {table.qualified} where {_LIVE} and _listing_hash is not null", account)
+        return {tuple(parts): hash_ for *parts, hash_ in zip(*rows.to_pydict().values(), strict=True)}
+
+    def posts_needing_detail(self, account: str, networks: Sequence[str]) -> list[tuple[int, str]]:
+        """(post_id, network) of posts on these networks that are new or changed since their detail was asked; newest first."""
+        among = ", ".join(literal(network) for network in networks) or "null"
+        rows = self._read(
+            f"""
+            select p.post_id, p.network from source.social_posts p
+            left join source.social_post_details d
+                on d.account = p.account and d.post_id = p.post_id and d.network = p.network and d._deleted_at is null
+            where p.account = $account and p.network in ({among}) and d._listing_hash is distinct from {row_hash(SOCIAL_POSTS, "p")}
+            order by p.scheduled_at desc nulls last, p.post_id desc
+            """,
+            account,
+        )
+        return list(zip(*rows.to_pydict().values(), strict=True))
+
+    def covered_days(self, table: Table, account: str) -> list[tuple[dt.date, dt.date]]:
+        """The ranges of days that were read completely, both ends included, in order."""
+        rows = self._read(
+            "select split_part(scope, '..', 1)::date as first, split_part(scope, '..', 2)::date as last from sync.coverage "
+            f"where account = $account and table_name = {literal(table.name)} and is_complete and contains(scope, '..') order by all",
+            account,
+        )
+        return list(zip(*rows.to_pydict().values(), strict=True))
+
+    def finished_at(self, account: str, asset: str) -> dt.datetime | None:
+        """When all of the asset was last read (`Warehouse.finish_asset`)."""
+        rows = self._read(
+            f"select max(logged_at) as at from sync.loads where account = $account and asset = {literal(asset)} and len(tables) = 0",
+            account,
+        )
+        found: dt.datetime | None = rows["at"][0].as_py()
+        return found
+
+    def _read(self, sql: str, account: str) -> pa.Table:
+        return self.read(sql, {"account": account})
+
+    def _column(self, sql: str, account: str) -> list[Any]:
+        found: list[Any] = self._read(sql, account).column(0).to_pylist()
+        return found

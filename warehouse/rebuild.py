@@ -1,0 +1,133 @@
+"""Writes the warehouse anew from log and archive, without a request, and puts it in the old one's place.
+
+Not here: applying loads (`warehouse`). What does not follow from the archive is taken over: other schemas than `source`
+(`history` cannot be had again) and the tables of `sync_tables.KEPT`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from warehouse import requests
+from warehouse.archive import Archive
+from warehouse.connection import DEADLINE_S, OnWait
+from warehouse.sql import literal, quoted, rows, transaction, value
+from warehouse.sync_tables import KEPT, SYNC_TABLES
+from warehouse.warehouse import Warehouse
+
+log = logging.getLogger(__name__)
+
+_NEW = "warehouse.rebuild.duckdb"
+_OWN = "database_name = current_database()"
+#: Made anew; everything else is taken over.
+_DERIVED = {table.name for table in SYNC_TABLES if table not in KEPT} | {"meta"}
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildReport:
+    """How many logged loads were applied and how many could not be, and the rows of all `source` tables afterwards."""
+
+    loads: int
+    failed: int
+    rows: int
+
+
+def rebuild(
+    home: Path,
+    *,
+    archive: Archive | None = None,
+    deadline_s: float = DEADLINE_S,
+    on_wait: OnWait | None = None,
+    on_progress: Callable[[int], None] = lambda loads: None,
+) -> RebuildReport:
+    """Replay every logged load into a new file, which replaces the old one in one step when it is complete.
+
+    The old file stays locked meanwhile, so that no load gets lost; one that cannot be opened has to be moved away first.
+    `on_progress` is told the number of loads replayed. Raises what `connection.connect` raises.
+    """
+    if archive is None:
+        with Archive(home / "archive") as opened:
+            return rebuild(home, archive=opened, deadline_s=deadline_s, on_wait=on_wait, on_progress=on_progress)
+    _remove(home / _NEW)
+    old = Warehouse(home, archive, deadline_s=deadline_s, on_wait=on_wait)
+    new = Warehouse(home, archive, file_name=_NEW)
+    with old.writing() as connection:
+        rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
+        with new.writing() as empty:
+            report = _replay(new, archive, empty, on_progress)
+        _take_over(connection, new.path)
+        new.path.replace(old.path)
+    return report
+
+
+def _replay(new: Warehouse, archive: Archive, connection: duckdb.DuckDBPyConnection, on_progress: Callable[[int], None]) -> RebuildReport:
+    loads = failed = 0
+    for report in new.replay(connection, archive.loads()):
+        loads += report is not None
+        failed += report is None
+        on_progress(loads + failed)
+    requests.load_requests(connection, archive)
+    total = sum(int(value(connection, f"select count(*) from {table.qualified}")) for table in new.tables.values())
+    return RebuildReport(loads, failed, total)
+
+
+def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Copy what cannot be made anew into the new file."""
+    own = value(connection, "select current_database()")
+    tables = rows(connection, f"select schema_name, table_name from duckdb_tables() where {_OWN} and not temporary order by all")
+    views = [sql for (sql,) in rows(connection, f"select sql from duckdb_views() where {_OWN} and not internal")]
+    kept = [(schema, name) for schema, name in tables if schema != "source" and not (schema == "sync" and name in _DERIVED)]
+    comments = [statement for schema, name in kept for statement in _comments(connection, schema, name)]
+    rows(connection, f"attach {literal(str(path))} as rebuilt")
+    for schema, name in kept:
+        _copy(connection, f"{quoted(schema)}.{quoted(name)}", schema)
+    rows(connection, "use rebuilt")
+    for statement in comments:
+        rows(connection, statement)
+    _make_views(connection, views)
+    rows(connection, f"use {quoted(own)}")
+    rows(connection, "detach rebuilt")
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, name: str, schema: str) -> None:
+    with transaction(connection):
+        rows(connection, f"create schema if not exists rebuilt.{quoted(schema)}")
+        rows(connection, f"create table if not exists rebuilt.{name} as from {name} limit 0")
+        rows(connection, f"insert into rebuilt.{name} by name from {name}")
+
+
+def _comments(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> Iterator[str]:
+    here = f"{_OWN} and schema_name = {literal(schema)} and table_name = {literal(name)} and comment is not null"
+    table = f"{quoted(schema)}.{quoted(name)}"
+    for (comment,) in rows(connection, f"select comment from duckdb_tables() where {here}"):
+        yield f"comment on table {table} is {literal(comment)}"
+    for column, comment in rows(connection, f"select column_name, comment from duckdb_columns() where {here}"):
+        yield f"comment on column {table}.{quoted(column)} is {literal(comment)}"
+
+
+def _make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> None:
+    """Views may need one another, in any order. Those that fit the new tables no longer are left to their maker."""
+    left = [sql for sql in views if not _is_made(connection, sql)]
+    if left and len(left) < len(views):
+        _make_views(connection, left)
+    elif left:
+        log.warning("%d views were not taken over: build the models again", len(left))
+
+
+def _is_made(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
+    try:
+        rows(connection, sql)
+    except duckdb.Error:
+        return False
+    return True
+
+
+def _remove(path: Path) -> None:
+    """What a rebuild that was killed left behind."""
+    for leftover in (path, path.with_name(f"{path.name}.wal")):
+        leftover.unlink(missing_ok=True)

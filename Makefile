@@ -1,0 +1,46 @@
+# The two commands a newcomer needs: `make sync` and `make test`. Everything else is listed by `make help`.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help sync test check ui bench lint clean docs
+.DEFAULT_GOAL := help
+
+help: ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+.venv/installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+setup: .venv/installed
+
+sync: .venv/installed ## the nightly sync, against the sandbox when no key is configured
+	@$(BIN)/marketing-sync sync
+
+ui: .venv/installed ## the Dagster UI on 127.0.0.1:3000
+	@$(BIN)/marketing-sync ui
+
+test: .venv/installed ## the tests
+	$(BIN)/pytest
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint test ## what CI runs: lint, types, import rules, tests
+
+bench: .venv/installed ## the measured claims: pacing, loading, memory, recovery
+	$(BIN)/python -m tests.benchmarks
+
+docs: .venv/installed ## write the generated pages anew
+	$(BIN)/python -m marketing_api.operations.page
+	$(BIN)/python -m marketing_api.sandbox.page
+	$(BIN)/python -m warehouse.page
+	$(BIN)/python -m pipelines.page
+
+clean: ## remove what was installed and cached; data/ stays
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache *.egg-info

@@ -1,0 +1,184 @@
+"""What an asset function is given: ways to ask one account, each returning parts that can be loaded.
+
+Belongs here: asking, collecting and cutting into parts. Not here: who runs the functions (`reader`), pacing and retries
+(`marketing_api.client`), the tables (`warehouse`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from marketing_api.client import Failure
+
+from assets.days import DateRange
+from assets.session import Reuse, Session
+from marketing_api import paging
+from marketing_api.errors import InvalidCall, Refused, Transient
+from marketing_api.exchange import Answer
+from marketing_api.operation import Operation, Question
+from marketing_api.records.fields import Record
+
+#: A part of a fan-out is loaded after so many answers or seconds, so that a run cut short keeps its work in the tables.
+PART_ANSWERS = 500
+PART_SECONDS = 30.0
+#: Listings of several scopes (contacts of each list) that are read at once.
+_LISTINGS_AT_ONCE = 8
+
+Scope = Mapping[str, Any]
+R = TypeVar("R", bound=Record)
+
+
+@dataclass(frozen=True)
+class AskSettings:
+    """The settings that decide what is asked; see `pipelines.settings` for what they mean."""
+
+    history_start: dt.date
+    lookback_days: int = 7
+    calendar_days_ahead: int = 90
+    goal_domains: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Part:
+    """Answers that belong together: they are loaded in one transaction.
+
+    `scope` is what the questions do not say themselves (the days of a range; of a load without answers, what is gone).
+    """
+
+    request_ids: tuple[int, ...] = ()
+    scope: Scope = field(default_factory=dict)
+    is_complete: bool = True
+    may_shrink: bool = False
+    failures: tuple[Failure, ...] = ()
+
+    def __add__(self, other: Part) -> Part:
+        """This part's scope and completeness, with the other's answers beside them."""
+        return replace(
+            self,
+            request_ids=self.request_ids + other.request_ids,
+            failures=self.failures + other.failures,
+        )
+
+
+class Ask:
+    """Asks one account on behalf of one asset."""
+
+    def __init__(
+        self, session: Session, asked_days: DateRange, *, settings: AskSettings, reuse: Reuse, on_progress: Callable[[int, int], None]
+    ) -> None:
+        self.known = session.known
+        self.settings = settings
+        self.asked_days = asked_days
+        self.today = session.today()
+        self._client = session.client
+        self._zone = session.zone
+        self._reuse = reuse
+        self._on_progress = on_progress
+
+    def once(self, operation: Operation, **params: Any) -> Part:
+        """One request whose answer is the whole of its scope. Raises what the client raises."""
+        self._on_progress(0, 1)
+        answer = self._answer(operation.bind(**params))
+        self._on_progress(1, 0)
+        return Part((answer.request_id,))
+
+    def days(self, operation: Operation, *, days: DateRange | None = None, **params: Any) -> Iterator[Part]:
+        """A date-ranged read: the whole range at once, or year by year where the service refuses so much."""
+        whole = days or self.asked_days
+        try:
+            yield self._range(operation, whole, params)
+        except Refused:
+            if whole.first.year == whole.last.year:
+                raise
+            for year in whole.years():
+                yield self._range(operation, year, params)
+
+    def _range(self, operation: Operation, days: DateRange, params: Mapping[str, Any]) -> Part:
+        params = {**params, "from": days.first, "to": days.last}
+        part = self.pages(operation, **params) if operation.paging else self.once(operation, **params)
+        return replace(part, scope={"from_on": str(days.first), "to_on": str(days.last)})
+
+    def pages(self, operation: Operation, **params: Any) -> Part:
+        """Every page of a listing; when a page cannot be had, the pages before it as an incomplete part."""
+        listing = paging.Listing(operation, params)
+        ids: list[int] = []
+        failures: tuple[Failure, ...] = ()
+        self._on_progress(0, 1)
+        try:
+            for answer in listing.pages(self._answer):
+                ids.append(answer.request_id)
+        except Transient as problem:
+            if not ids:
+                raise
+            failures = (Failure(operation.bind(**params), problem),)
+        self._on_progress(1, 0)
+        return Part(tuple(ids), is_complete=not failures and listing.is_complete, failures=failures)
+
+    def listings(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Iterator[Part]:
+        """Paged listings of several scopes, a few at a time, each a part of its own."""
+
+        def one(params: Mapping[str, Any]) -> Part:
+            try:
+                return self.pages(operation, **params)
+            except (Transient, Refused) as problem:
+                return Part(is_complete=False, failures=(Failure(operation.bind(**params), problem),))
+
+        with ThreadPoolExecutor(_LISTINGS_AT_ONCE, thread_name_prefix="listing") as pool:
+            yield from pool.map(one, many)
+
+    def each(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Iterator[Part]:
+        """One request for each of `many`, in about that order, in parts of some hundred answers."""
+        questions, bad = self._bind_all(operation, many)
+        self._on_progress(0, len(questions))
+        answered: list[Answer] = []
+        failures: list[Failure] = bad
+        since = time.monotonic()
+        for result in self._client.ask_many(questions, reuse=self._reuse):
+            self._on_progress(1, 0)
+            if isinstance(result, Failure):
+                failures.append(result)
+                continue
+            answered.append(result)
+            if len(answered) >= PART_ANSWERS or time.monotonic() - since > PART_SECONDS:
+                yield _part(answered, ())
+                answered, since = [], time.monotonic()
+        if answered or failures:
+            yield _part(answered, tuple(failures))
+
+    def all(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Part:
+        """One request for each of `many`, all in one part: details beside the listing they belong to."""
+        parts = list(self.each(operation, many))
+        return sum(parts[1:], parts[0]) if parts else Part()
+
+    def new_or_changed(self, listing: Part, record: type[R]) -> list[R]:
+        """The listing's entries that are new, or differ from when their detail was last asked."""
+        return self.known.new_or_changed(listing.request_ids, record, self._zone)
+
+    @staticmethod
+    def nothing_left(**scope: Any) -> Part:
+        """A scope that is gone from the service: its rows are marked as deleted without asking."""
+        return Part(scope={name: [value] for name, value in scope.items()}, may_shrink=True)
+
+    def _answer(self, question: Question) -> Answer:
+        return self._reuse(question) or self._client.ask(question)
+
+    @staticmethod
+    def _bind_all(operation: Operation, many: Iterable[Mapping[str, Any]]) -> tuple[list[Question], list[Failure]]:
+        """Questions, and a failure for each value that the declaration does not allow (an address without @, say)."""
+        questions: list[Question] = []
+        bad: list[Failure] = []
+        for params in many:
+            try:
+                questions.append(operation.bind(**params))
+            except InvalidCall as problem:
+                bad.append(Failure(Question(operation, {name: str(value) for name, value in params.items()}), problem))
+        return questions, bad
+
+
+def _part(answers: list[Answer], failures: tuple[Failure, ...]) -> Part:
+    return Part(tuple(answer.request_id for answer in answers), failures=failures)

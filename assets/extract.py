@@ -1,0 +1,48 @@
+"""The one decorator: it turns a short function that says what is asked into an asset that fills tables.
+
+Belongs here: what a source asset is. Not here: what its function may use (`ask`), who runs it (`reader`), and how it
+looks in Dagster (`materialize`); the assets themselves are in one file per area.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.tables import Table
+
+if TYPE_CHECKING:
+    from assets.ask import Ask, Part
+
+AskFunction = Callable[["Ask"], Iterator["Part"]]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAsset:
+    """What is asked (`function`), for which tables, and which assets must be in the warehouse first (`after`)."""
+
+    name: str
+    tables: tuple[Table, ...]
+    function: AskFunction
+    after: tuple[SourceAsset, ...] = ()
+    is_daily: bool = False  # partitioned by the day that the data is about
+    doc: str = ""
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+#: Every source asset by name, in the order of declaration.
+SOURCE_ASSETS: dict[str, SourceAsset] = {}
+
+
+def source_asset(*tables: Table, after: Sequence[SourceAsset] = (), is_daily: bool = False) -> Callable[[AskFunction], SourceAsset]:
+    """Declare an asset: its function yields the parts it asked for; archive, load, coverage and errors are added around it."""
+
+    def declare(function: AskFunction) -> SourceAsset:
+        asset = SourceAsset(function.__name__, tables, function, tuple(after), is_daily, (function.__doc__ or "").strip())
+        SOURCE_ASSETS[asset.name] = asset
+        return asset
+
+    return declare

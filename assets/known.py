@@ -1,0 +1,81 @@
+"""What the warehouse already knows of one account: the look-ups that decide what is asked next."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+from assets.days import DateRange
+from marketing_api.records.fields import Record
+from marketing_api.wire import read_rows
+from warehouse.loads.details import needs_detail
+from warehouse.table import Table
+from warehouse.tables import TABLES
+from warehouse.warehouse import Warehouse
+
+R = TypeVar("R", bound=Record)
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignKey:
+    """What a campaign is asked by."""
+
+    campaign_id: int
+    type: str
+
+
+class Known:
+    """The warehouse as one account's assets see it. Empty tables give empty answers."""
+
+    def __init__(self, warehouse: Warehouse, account: str) -> None:
+        self._warehouse = warehouse
+        self._account = account
+
+    def list_ids(self) -> list[int]:
+        """Lists that exist."""
+        return self._warehouse.list_ids(self._account)
+
+    def vanished_list_ids(self) -> list[int]:
+        """Lists that are gone while contacts of theirs still count as existing."""
+        return self._warehouse.vanished_list_ids(self._account)
+
+    def contact_ids(self) -> list[int]:
+        """Contacts that exist, each once: active ones first, then the newest first."""
+        ids: list[int] = self._warehouse.contacts(self._account)["contact_id"].to_pylist()
+        return ids
+
+    def addresses(self) -> list[str]:
+        """E-mail addresses of contacts that exist, each once, in the same order."""
+        emails: list[str] = self._warehouse.addresses(self._account)["email"].to_pylist()
+        return emails
+
+    def campaigns(self) -> list[CampaignKey]:
+        """Campaigns that exist, the newest first."""
+        rows = self._warehouse.campaigns(self._account).to_pylist()
+        return [CampaignKey(row["campaign_id"], row["type"]) for row in rows]
+
+    def domain_ids(self) -> list[int]:
+        """Tracked domains that webhooks name."""
+        return self._warehouse.domain_ids(self._account)
+
+    def posts_needing_detail(self, networks: Sequence[str]) -> list[tuple[int, str]]:
+        """(post_id, network) of posts that are new or changed since their detail was asked."""
+        return self._warehouse.posts_needing_detail(self._account, networks)
+
+    def covered(self, table: Table) -> list[DateRange]:
+        """Ranges of days that were read completely."""
+        return [DateRange(first, last) for first, last in self._warehouse.covered_days(table, self._account)]
+
+    def finished_at(self, asset: str) -> dt.datetime | None:
+        """When all of an asset was last read."""
+        return self._warehouse.finished_at(self._account, asset)
+
+    def new_or_changed(self, request_ids: Sequence[int], record: type[R], zone: ZoneInfo) -> list[R]:
+        """Entries of the listing in these answers that are new, or differ from when their detail was last asked."""
+        table = next(table for table in TABLES.values() if table.record is record)
+        hashes = self._warehouse.listing_hashes(table, self._account)
+        stale = needs_detail(table, self._warehouse.archive.answers(request_ids), hashes, zone, read_rows)
+        return [entry for entry in stale if isinstance(entry, record)]

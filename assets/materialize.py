@@ -1,0 +1,123 @@
+"""How a source asset looks in Dagster: one step, a Dagster asset per table, metadata and checks.
+
+Belongs here: the factory that turns a `SourceAsset` into Dagster's terms. Not here: reading (`reader`), which assets exist
+(`AREA.py`), jobs and resources (`pipelines`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+
+from assets.extract import SourceAsset
+from assets.reader import Reader
+from assets.result import AccountResult
+from assets.table_checks import check_results, check_specs
+from warehouse.tables import Table
+
+#: The nightly sync is due daily; six hours of grace before a table counts as late.
+_FRESH_FOR = dt.timedelta(hours=30)
+
+#: One more try for what a person would simply run again; permanent errors are raised with `allow_retries=False`.
+_RETRY = dg.RetryPolicy(max_retries=1, delay=30, jitter=dg.Jitter.PLUS_MINUS)
+
+
+def asset_key(table: Table) -> dg.AssetKey:
+    """`source/<table>`, the schema and name in the warehouse."""
+    return dg.AssetKey(["source", table.name])
+
+
+def daily_partitions(start: dt.date, timezone: str) -> dg.DailyPartitionsDefinition:
+    """One partition per day that the data is about, today's included."""
+    return dg.DailyPartitionsDefinition(start_date=start.isoformat(), timezone=timezone, end_offset=1)
+
+
+def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
+    """The step that waits for the reader's result of `asset` and reports it, one materialization per table."""
+
+    @dg.multi_asset(
+        name=asset.name,
+        specs=[_spec(asset, table) for table in asset.tables],
+        check_specs=[spec for table in asset.tables for spec in check_specs(asset_key(table))],
+        partitions_def=partitions if asset.is_daily else None,
+        backfill_policy=dg.BackfillPolicy.single_run() if asset.is_daily else None,
+        retry_policy=_RETRY,
+        required_resource_keys={"reader"},
+        description=asset.doc,
+    )
+    def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
+        reader: Reader = context.resources.reader.of(context)
+        if context.retry_number:
+            reader.again(asset)
+        results = reader.result(asset)
+        for table in asset.tables:
+            yield _materialization(reader, table, results)
+        _raise_on_failure(context, reader, asset, results)
+
+    return step
+
+
+def _spec(asset: SourceAsset, table: Table) -> dg.AssetSpec:
+    return dg.AssetSpec(
+        asset_key(table),
+        deps=[asset_key(before) for upstream in asset.after for before in upstream.tables],
+        description=table.doc,
+        group_name=f"source/{table.area}",
+        kinds={"duckdb"},
+        metadata={
+            "dagster/column_schema": _column_schema(table),
+            "dagster/table_name": f"source.{table.name}",
+            "key": ", ".join(table.key) or "one row per account",
+            "load": type(table.load).__name__.lower(),
+        },
+        freshness_policy=dg.FreshnessPolicy.time_window(fail_window=_FRESH_FOR),
+    )
+
+
+def _column_schema(table: Table) -> dg.TableSchema:
+    return dg.TableSchema([dg.TableColumn(column.name, column.sql_type, description=column.comment) for column in table.columns])
+
+
+def _materialization(reader: Reader, table: Table, results: list[AccountResult]) -> dg.MaterializeResult[Any]:
+    counts = [report.tables[table.name] for result in results for report in result.reports if table.name in report.tables]
+    asked, planned = sum(result.asked for result in results), sum(result.planned for result in results)
+    return dg.MaterializeResult(
+        asset_key=asset_key(table),
+        metadata={
+            "dagster/row_count": reader.warehouse.row_count(table),
+            "rows added": sum(count.new for count in counts),
+            "rows changed": sum(count.changed for count in counts),
+            "rows deleted": sum(count.deleted for count in counts),
+            "records rejected": sum(count.rejected for count in counts),
+            "requests": sum(result.requests for result in results),
+            "seconds waited": round(sum(result.waited_s for result in results), 1),
+            "coverage %": round(100 * asked / planned, 1) if planned else 100.0,
+            "preview": dg.MetadataValue.md(reader.warehouse.preview(table)),
+        },
+        check_results=list(check_results(asset_key(table), reader.warehouse, table, results)),
+    )
+
+
+def _raise_on_failure(context: dg.AssetExecutionContext, reader: Reader, asset: SourceAsset, results: list[AccountResult]) -> None:
+    """Fail the step, after everything that could be had is loaded, naming account and reason.
+
+    Dagster skips the steps behind a failed one although their data does not depend on all of this one's, so this waits
+    until the reader is through: what could be read of them is in the warehouse, and a retry asks only what is missing.
+    """
+    failed = {result.account: result.problems for result in results if result.is_failure}
+    for result in results:
+        if result.problems and not result.is_failure:
+            context.log.warning(f"{asset.name}, account {result.account}: {'; '.join(result.problems)}")
+    if not failed:
+        return
+    may_retry = any(result.is_worth_a_retry for result in results)
+    if not may_retry or context.retry_number >= _RETRY.max_retries:
+        reader.finish()
+    raise dg.Failure(
+        description="; ".join(f"account {account}: {', '.join(problems)}" for account, problems in failed.items()),
+        metadata={account: "\n".join(problems) for account, problems in failed.items()},
+        allow_retries=may_retry,
+    )

@@ -1,0 +1,186 @@
+"""Runs the asset functions ahead of whoever waits for them, so that the limit is busy from the first second to the last.
+
+Every asset of every account runs in a thread of its own as soon as the assets it comes `after` are in the warehouse; the
+accounts' budgets (`marketing_api.pace`) put the requests in a row. A Dagster step only waits for its asset's result.
+Not here: what is asked (`AREA.py`), how (`ask`), how it is loaded (`warehouse`).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from assets.ask import Ask, AskSettings, Part
+from assets.days import DateRange, days_to_ask
+from assets.extract import SourceAsset
+from assets.result import AccountResult
+from assets.session import Session
+from marketing_api.errors import MarketingApiError
+from warehouse.errors import WarehouseError
+from warehouse.load import Load, LoadReport
+from warehouse.warehouse import Warehouse
+
+log = logging.getLogger(__name__)
+
+_Key = tuple[str, str]  # asset, account
+
+
+@dataclass(frozen=True)
+class ReadingState:
+    """How far the reading is: questions answered and known so far, and the assets at work."""
+
+    asked: int
+    planned: int
+    current: str
+
+
+class Reader:
+    """Reads the chosen assets of all accounts in the background; `result` waits for one of them."""
+
+    def __init__(
+        self,
+        sessions: Sequence[Session],
+        warehouse: Warehouse,
+        settings: AskSettings,
+        *,
+        chosen_days: DateRange | None = None,
+        shrink_limit: float | None = None,
+    ) -> None:
+        self.sessions = tuple(sessions)
+        self.warehouse = warehouse
+        self.results: dict[_Key, AccountResult] = {}
+        self._settings = settings
+        self._chosen_days = chosen_days
+        self._shrink_limit = shrink_limit
+        self._changed = threading.Condition()
+        self._chosen: dict[str, SourceAsset] = {}
+        self._started: set[_Key] = set()
+        self._finished: set[_Key] = set()
+        self._is_stopping = False
+
+    def begin(self, chosen: Iterable[SourceAsset]) -> None:
+        """Start reading; assets that were begun before are left alone."""
+        with self._changed:
+            self._chosen |= {asset.name: asset for asset in chosen if asset.name not in self._chosen}
+            self._start_ready()
+
+    def again(self, asset: SourceAsset) -> None:
+        """Read a failed asset once more for the accounts in which it failed: only what is missing is asked."""
+        with self._changed:
+            for session in self.sessions:
+                key = (asset.name, session.account)
+                if key in self._finished and self.results[key].is_failure:
+                    self._finished.discard(key)
+                    self._started.discard(key)
+            self._start_ready()
+
+    def result(self, asset: SourceAsset) -> list[AccountResult]:
+        """Wait until the asset is read and loaded for every account, whatever became of it."""
+        keys = [(asset.name, session.account) for session in self.sessions]
+        with self._changed:
+            while not self._finished.issuperset(keys):
+                self._changed.wait(0.5)  # in slices, so that Ctrl-C gets through
+        return [self.results[key] for key in keys]
+
+    def finish(self) -> None:
+        """Wait for everything that was begun."""
+        for asset in list(self._chosen.values()):
+            self.result(asset)
+
+    def stop(self) -> None:
+        """Ask nothing more. What has come is in the archive, and the next run begins with it."""
+        self._is_stopping = True
+        for session in self.sessions:
+            session.client.stop()
+
+    def progress(self) -> ReadingState:
+        """How far the reading is now."""
+        with self._changed:
+            at_work = [asset for asset, account in self._started if (asset, account) not in self._finished]
+        results = list(self.results.values())
+        return ReadingState(
+            sum(result.asked for result in results),
+            sum(result.planned for result in results),
+            ", ".join(sorted(set(at_work))) or "loading",
+        )
+
+    def requests_sent(self) -> int:
+        """Requests that left this process, retries included."""
+        return sum(session.client.statistics.requests for session in self.sessions)
+
+    def problems(self) -> dict[_Key, list[str]]:
+        """What could not be had: (asset, account) → reasons."""
+        return {key: result.problems for key, result in self.results.items() if result.problems}
+
+    def _start_ready(self) -> None:
+        """Start what waits for nothing. Called with `_changed` held."""
+        for session in self.sessions:
+            for asset in self._chosen.values():
+                key = (asset.name, session.account)
+                waits_for = [(before.name, session.account) for before in asset.after if before.name in self._chosen]
+                if key in self._started or not self._finished.issuperset(waits_for):
+                    continue
+                self._started.add(key)
+                threading.Thread(target=self._read, args=(asset, session), name=f"{session.account}/{asset.name}", daemon=True).start()
+
+    def _read(self, asset: SourceAsset, session: Session) -> None:
+        key = (asset.name, session.account)
+        result = self.results[key] = AccountResult(session.account)
+        try:
+            if session.problem is not None:
+                raise session.problem
+            self._run(asset, session, result)
+        except (MarketingApiError, WarehouseError, OSError) as problem:
+            result.error = problem
+        except Exception as problem:  # a mistake of ours in one asset must not stop the others
+            log.exception("reading %s of account %s failed", asset.name, session.account)
+            result.error = problem
+        finally:
+            with self._changed:
+                self._finished.add(key)
+                self._start_ready()
+                self._changed.notify_all()
+
+    def _run(self, asset: SourceAsset, session: Session, result: AccountResult) -> None:
+        def on_progress(asked: int, planned: int) -> None:
+            result.asked += asked
+            result.planned += planned
+
+        ask = Ask(
+            session,
+            self._days(asset, session),
+            settings=self._settings,
+            reuse=session.reuse(asset.name),
+            on_progress=on_progress,
+        )
+        for part in asset.function(ask):
+            result.failures += part.failures
+            result.reports.append(self._load(asset, session, part))
+            if self._is_stopping:
+                return
+        if not result.problems:
+            self.warehouse.finish_asset(session.account, asset.name)
+
+    def _days(self, asset: SourceAsset, session: Session) -> DateRange:
+        return days_to_ask(
+            session.known.covered(asset.tables[0]),
+            session.today(),
+            history_start=self._settings.history_start,
+            lookback_days=self._settings.lookback_days,
+            chosen=self._chosen_days,
+        )
+
+    def _load(self, asset: SourceAsset, session: Session, part: Part) -> LoadReport:
+        load = Load(
+            account=session.account,
+            asset=asset.name,
+            tables=tuple(table.name for table in asset.tables),
+            request_ids=part.request_ids,
+            scope=part.scope,
+            is_complete=part.is_complete,
+            zone=str(session.zone),
+            shrink_limit=None if part.may_shrink else self._shrink_limit,
+        )
+        return self.warehouse.apply(load)

@@ -1,0 +1,55 @@
+"""What became of one asset for one account: what was loaded, what could not be had, and whether that fails the night."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from marketing_api.client import Failure
+
+from marketing_api.errors import BudgetSpent, InvalidCall, NotAvailable, Refused, Transient
+from warehouse.load import LoadReport
+
+#: Single items that the service refuses (a contact deleted since the listing) are normal up to this share, or this many.
+_REFUSED_SHARE = 0.01
+_REFUSED_FEW = 3
+
+
+@dataclass
+class AccountResult:
+    """Counts are of questions: `asked` were answered, by the service or from the archive, of those `planned` so far."""
+
+    account: str
+    reports: list[LoadReport] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    error: Exception | None = None
+    asked: int = 0
+    planned: int = 0
+
+    @property
+    def problems(self) -> list[str]:
+        """Why data could not be had, one line per reason; empty when all of it was."""
+        lines = [_sentence(self.error)] if self.error else []
+        reasons = Counter(_sentence(failure.error) for failure in self._serious())
+        lines += [f"{reason} ({count} requests)" if count > 1 else reason for reason, count in reasons.items()]
+        return lines + [refusal for report in self.reports for refusal in report.refused.values()]
+
+    @property
+    def is_failure(self) -> bool:
+        """False when all is well, or when the account merely lacks the operation: that costs the table, not the night."""
+        errors = [*([self.error] if self.error else []), *(failure.error for failure in self._serious())]
+        return any(not isinstance(error, NotAvailable | BudgetSpent) for error in errors)
+
+    @property
+    def is_worth_a_retry(self) -> bool:
+        """True when another try may succeed without anybody changing anything."""
+        return isinstance(self.error, Transient) or any(isinstance(failure.error, Transient) for failure in self.failures)
+
+    def _serious(self) -> list[Failure]:
+        few = max(_REFUSED_FEW, _REFUSED_SHARE * self.planned)
+        refused = [failure for failure in self.failures if isinstance(failure.error, Refused | InvalidCall)]
+        return self.failures if len(refused) > few else [failure for failure in self.failures if failure not in refused]
+
+
+def _sentence(error: Exception) -> str:
+    return str(error) or type(error).__name__

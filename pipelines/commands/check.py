@@ -1,0 +1,52 @@
+"""`marketing-sync check`: one request per account, and what to do when it fails."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from marketing_api.client import Client, Connection
+
+from marketing_api.errors import MarketingApiError
+from marketing_api.exchange import Exchange
+from marketing_api.operations import account
+from marketing_api.pace import Pace, pace_path
+from marketing_api.wire import records_of
+from pipelines import exits
+from pipelines.service import connections
+from pipelines.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """None: everything is configured."""
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Print a line per account; 0 when all answered."""
+    codes = []
+    with connections(settings) as accounts:
+        if settings.is_sandbox:
+            print(
+                "no key is configured, so this checks the embedded sandbox; set MARKETING_API_KEY and MARKETING_API_URL for the real account"
+            )
+        for connection in accounts:
+            codes.append(_check(connection))
+    return max(codes)
+
+
+def _check(connection: Connection) -> int:
+    pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
+    with tempfile.TemporaryDirectory() as spool, Client(connection, pace, record=_forget, spool=Path(spool)) as client:
+        try:
+            answer = client.ask(account.ME.bind())
+        except MarketingApiError as problem:
+            print(f"{connection.account}: not connected: {problem}")
+            return exits.WRONG_USE
+    business = next(records_of(answer))
+    print(f"{connection.account}: connected as {business.business_name}, limit {pace.limit:g}/s")
+    return exits.DONE
+
+
+def _forget(exchange: Exchange) -> None:
+    """A check leaves nothing behind."""

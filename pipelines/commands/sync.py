@@ -1,0 +1,85 @@
+"""`marketing-sync sync`: the nightly sync as one command, with progress and a summary.
+
+Reading begins before Dagster is imported (it takes seconds); the Dagster run then reports what the reader brings, so that
+the run, its assets and checks are in the UI like those of the schedule.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+
+from marketing_api.client import Budget
+
+from assets import SOURCE_ASSETS
+from assets.extract import DateRange, SourceAsset
+from pipelines import exits
+from pipelines.home import prepare_home
+from pipelines.progress import Progress
+from pipelines.reading import open_reader
+from pipelines.settings import Settings, SettingsError
+from pipelines.summary import print_summary
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which assets, which days, how many requests."""
+    parser.add_argument("--only", nargs="+", metavar="ASSET", default=[], help="these assets or tables only")
+    parser.add_argument("--from", dest="first", type=_day, metavar="DAY", help="first day of date-ranged reads, e.g. 2026-01-31")
+    parser.add_argument("--to", dest="last", type=_day, metavar="DAY", help="last day (default: today)")
+    parser.add_argument("--max-requests", type=_count, metavar="N", help="stop after so many requests; the next run goes on")
+    parser.add_argument("--reads-only", action="store_true", help="read and load, nothing else")
+    parser.add_argument("--accept-shrink", action="store_true", help="apply listings that lost most of their rows")
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Exit code 0 when everything was had, 1 when something was not (the summary says what)."""
+    chosen = _chosen(arguments.only)
+    days = _days(arguments.first, arguments.last)
+    prepare_home(settings.home)
+    budget = Budget(arguments.max_requests) if arguments.max_requests is not None else None
+    shrink_limit = None if arguments.accept_shrink else settings.shrink_limit
+    with open_reader(settings, chosen_days=days, budget=budget, shrink_limit=shrink_limit) as reader:
+        with Progress(reader):
+            reader.begin(chosen)
+            from pipelines.run import run_in_dagster  # takes seconds to import: reading has begun
+
+            run_in_dagster(settings, reader, chosen, days)
+        reader.close()
+        print_summary(reader, settings)
+    return exits.INCOMPLETE if reader.problems() else exits.DONE
+
+
+def _chosen(names: list[str]) -> list[SourceAsset]:
+    """The assets of these names, or which fill tables of these names; all when none is named."""
+    if not names:
+        return list(SOURCE_ASSETS.values())
+    by_name = {table.name: asset for asset in SOURCE_ASSETS.values() for table in asset.tables} | SOURCE_ASSETS
+    unknown = [name for name in names if name.removeprefix("source.") not in by_name]
+    if unknown:
+        raise SettingsError(f"no asset or table is named {', '.join(unknown)}; there are {', '.join(sorted(by_name))}")
+    picked = {by_name[name.removeprefix("source.")].name for name in names}
+    return [asset for asset in SOURCE_ASSETS.values() if asset.name in picked]
+
+
+def _days(first: dt.date | None, last: dt.date | None) -> DateRange | None:
+    if first is None and last is None:
+        return None
+    if first is None:
+        raise SettingsError("--to needs --from")
+    last = last or dt.datetime.now(dt.UTC).date()
+    if first > last:
+        raise SettingsError(f"--from {first} is after --to {last}; swap them")
+    return DateRange(first, last)
+
+
+def _day(text: str) -> dt.date:
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a day; write it like 2026-01-31") from None
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of requests; it takes a whole number above 0")
+    return int(text)

@@ -1,0 +1,55 @@
+"""`marketing-sync ui`: Dagster's web server and daemon on loopback, with the home's run history."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from pipelines.home import prepare_home
+from pipelines.service import connections
+from pipelines.settings import Settings
+
+_STOP_SECONDS = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`--port`."""
+    parser.add_argument("--port", type=int, default=3000, help="port on 127.0.0.1 (default 3000)")
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Serve until Ctrl-C."""
+    home = prepare_home(settings.home)
+    with connections(settings) as accounts:
+        environment = os.environ | {"DAGSTER_HOME": str(home / "dagster"), "MARKETING_HOME": str(home)}
+        if settings.is_sandbox:
+            environment["MARKETING_SANDBOX_URL"] = accounts[0].url
+            print(f"no key is configured: the embedded sandbox answers at {accounts[0].url}")
+        print(f"Dagster UI: http://127.0.0.1:{arguments.port}  (Ctrl-C stops it)", flush=True)
+        return _serve(arguments.port, environment)
+
+
+def _serve(port: int, environment: dict[str, str]) -> int:
+    dagster = Path(sys.executable).with_name("dagster")
+    command = [str(dagster), "dev", "--module-name", "pipelines.definitions", "--host", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen(command, env=environment, start_new_session=True)  # noqa: S603 (our own interpreter's dagster)
+    try:
+        return process.wait()
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the server and its children: Dagster is slow to end on a first request, so the group is ended after a while."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is not None and number is not signal.SIGKILL:
+            continue
+        try:
+            os.killpg(process.pid, number)
+            process.wait(_STOP_SECONDS)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            continue

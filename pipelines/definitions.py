@@ -1,0 +1,42 @@
+"""The Dagster code location: composition only. Each part says what it is in its own module.
+
+`build_definitions(**overrides)` lets tests and the command line swap parts without patching.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from assets import SOURCE_ASSETS
+from assets.materialize import dagster_asset, daily_partitions
+from pipelines.jobs import asset_jobs, rebuild
+from pipelines.resources import reader_resource
+from pipelines.schedules import nightly
+from pipelines.sensors import failure_alert
+from pipelines.settings import Settings, load_settings
+
+
+def build_definitions(settings: Settings | None = None, **resources: Any) -> dg.Definitions:
+    """Everything that Dagster shows; `resources` replace those of the same name."""
+    settings = settings or load_settings(Path.cwd())
+    partitions = daily_partitions(settings.history_start, settings.timezone)
+    with warnings.catch_warnings():
+        # One run for a range of days is marked beta; the pinned version is tested with it.
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        assets = [dagster_asset(asset, partitions) for asset in SOURCE_ASSETS.values()]
+    return dg.Definitions(
+        assets=assets,
+        jobs=[*asset_jobs(), rebuild],
+        schedules=[nightly(settings)],
+        sensors=[failure_alert(settings)],
+        resources={"settings": settings, "reader": reader_resource(settings)} | resources,
+        executor=dg.in_process_executor,
+    )
+
+
+def defs() -> dg.Definitions:
+    return build_definitions()

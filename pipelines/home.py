@@ -1,0 +1,42 @@
+"""The home: the folder that holds everything a sync leaves behind, for the owner only (it holds personal data).
+
+Not here: what is in the files (`warehouse`), where the home is (`settings`).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_DAGSTER_YAML = """\
+# Written once by marketing-sync; yours to change.
+concurrency:
+  pools:
+    default_limit: 1   # steps of the pool `warehouse` take turns across runs
+    granularity: op
+run_monitoring:
+  enabled: true        # a run whose process died is marked as failed
+telemetry:
+  enabled: false
+"""
+
+
+class HomeError(Exception):
+    """The home cannot be used: the message names the folder and what to do."""
+
+
+def prepare_home(home: Path) -> Path:
+    """Create the home and Dagster's folder in it, readable by the owner only. Raises HomeError."""
+    os.umask(0o077)
+    dagster = home / "dagster"
+    try:
+        dagster.mkdir(parents=True, exist_ok=True)
+        home.chmod(0o700)
+        if not (dagster / "dagster.yaml").exists():
+            (dagster / "dagster.yaml").write_text(_DAGSTER_YAML)
+        probe = home / f".writable-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as problem:
+        raise HomeError(f"the home {home} cannot be written ({problem.strerror}); set MARKETING_HOME to a folder of yours") from None
+    return home

@@ -1,0 +1,49 @@
+"""The jobs: which assets run together. Not here: when (`schedules`), with what (`resources`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import dagster as dg
+
+from assets.contacts import contacts, coupons, timelines
+from assets.extract import SourceAsset
+from assets.lists import lists
+from assets.materialize import asset_key
+from warehouse.rebuild import rebuild as rebuild_warehouse
+
+
+def _selection(*assets: SourceAsset) -> dg.AssetSelection:
+    return dg.AssetSelection.assets(*(asset_key(table) for asset in assets for table in asset.tables))
+
+
+def asset_jobs(partitions: dg.PartitionsDefinition) -> Sequence[dg.UnresolvedAssetJobDefinition]:  # type: ignore[name-defined]
+    """Jobs over source assets. They run in one process: a process per step would cost more than the reading."""
+    return [
+        dg.define_asset_job(
+            "nightly_sync",
+            selection=dg.AssetSelection.all(),
+            description="Every readable part of every account, into the warehouse.",
+            executor_def=dg.in_process_executor,
+            partitions_def=partitions,
+        ),
+        dg.define_asset_job(
+            "refresh_contacts",
+            selection=_selection(lists, contacts, timelines, coupons),
+            description="Lists, contacts, timelines and coupons only.",
+            executor_def=dg.in_process_executor,
+        ),
+    ]
+
+
+@dg.op(pool="warehouse", required_resource_keys={"settings"})
+def rebuild_from_archive(context: dg.OpExecutionContext) -> None:
+    """Write the warehouse anew from the archive; no request is sent."""
+    report = rebuild_warehouse(context.resources.settings.home)
+    context.add_output_metadata({"loads replayed": report.loads, "rows": report.rows})
+
+
+@dg.job(executor_def=dg.in_process_executor)
+def rebuild() -> None:
+    """Write the warehouse anew from the archive, e.g. after a parser gained a column."""
+    rebuild_from_archive()

@@ -1,0 +1,75 @@
+"""Dagster's resources: the reader that all steps of one run share.
+
+Not here: what a reader is made of (`reading`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import dagster as dg
+
+from assets import SOURCE_ASSETS
+from assets.extract import DateRange, SourceAsset
+from assets.materialize import asset_key
+from assets.reader import Reader
+from pipelines.home import prepare_home
+from pipelines.reading import open_reader
+from pipelines.settings import Settings
+
+
+class GivenReader:
+    """A reader that is already reading: the command line's."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def of(self, context: dg.AssetExecutionContext) -> Reader:
+        return self._reader
+
+
+class RunReader:
+    """Opens a reader at a run's first step, for all assets that the run will ask, and closes it with the run."""
+
+    def __init__(self, settings: Settings, stack: ExitStack) -> None:
+        self._settings = settings
+        self._stack = stack
+        self._reader: Reader | None = None
+
+    def of(self, context: dg.AssetExecutionContext) -> Reader:
+        """The run's reader. All chosen assets are begun together, so that no step waits for another's requests."""
+        if self._reader is None:
+            prepare_home(self._settings.home)
+            self._reader = self._stack.enter_context(
+                open_reader(self._settings, chosen_days=_days(context), shrink_limit=self._settings.shrink_limit)
+            )
+            self._reader.begin(_chosen(context))
+        return self._reader
+
+
+def reader_resource(settings: Settings) -> dg.ResourceDefinition:
+    """The resource `reader`."""
+
+    @dg.resource(description="Reads the accounts ahead of the steps, under each account's limit.")
+    def reader(_: dg.InitResourceContext) -> Iterator[RunReader]:
+        with ExitStack() as stack:
+            yield RunReader(settings, stack)
+
+    return reader
+
+
+def _chosen(context: dg.AssetExecutionContext) -> list[SourceAsset]:
+    """The assets whose steps this run executes: its selection, or what a rerun from failure left over."""
+    steps = context.run.step_keys_to_execute
+    keys = context.job_def.asset_layer.executable_asset_keys
+    return [asset for asset in SOURCE_ASSETS.values() if asset_key(asset.tables[0]) in keys and (steps is None or asset.name in steps)]
+
+
+def _days(context: dg.AssetExecutionContext) -> DateRange | None:
+    """The days of the run's partitions, from its tags: the first step may be one without partitions."""
+    tags = context.run.tags
+    first = tags.get("dagster/asset_partition_range_start") or tags.get("dagster/partition")
+    last = tags.get("dagster/asset_partition_range_end") or tags.get("dagster/partition")
+    return DateRange(dt.date.fromisoformat(first), dt.date.fromisoformat(last)) if first and last else None

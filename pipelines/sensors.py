@@ -1,0 +1,44 @@
+"""What reacts to runs: an alert to a webhook address when one fails."""
+
+from __future__ import annotations
+
+import dagster as dg
+import requests
+
+from pipelines.settings import Settings
+
+_MAX_TEXT = 2000
+
+
+def failure_alert(settings: Settings) -> dg.SensorDefinition:
+    """Posts `{"text", "job", "run_id", "failed"}` to the alert address; `text` is what chat services show."""
+
+    @dg.run_failure_sensor(
+        name="failure_alert",
+        description="Tells the webhook address of the settings (MARKETING_ALERT_URL) that a run failed, and why.",
+        default_status=dg.DefaultSensorStatus.RUNNING if settings.alert_url else dg.DefaultSensorStatus.STOPPED,
+    )
+    def alert(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:
+        if not settings.alert_url:
+            return dg.SkipReason("MARKETING_ALERT_URL is not set")
+        response = requests.post(settings.alert_url, json=alert_body(context), timeout=10)
+        response.raise_for_status()
+        return None
+
+    return alert
+
+
+def alert_body(context: dg.RunFailureSensorContext) -> dict[str, object]:
+    """What is posted: the job, the run and each failed step with its reason."""
+    failed = {event.step_key or "run": _reason(event) for event in context.get_step_failure_events()}
+    lines = [f"{step}: {reason}" for step, reason in failed.items()] or [context.failure_event.message]
+    run = context.dagster_run
+    text = f"marketing-sync: {run.job_name} failed\n" + "\n".join(lines)
+    return {"text": text[:_MAX_TEXT], "job": run.job_name, "run_id": run.run_id, "failed": failed}
+
+
+def _reason(event: dg.DagsterEvent) -> str:
+    data = event.step_failure_data
+    if data.user_failure_data and data.user_failure_data.description:
+        return data.user_failure_data.description
+    return data.error.message.strip() if data.error else "no reason given"

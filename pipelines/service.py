@@ -1,0 +1,41 @@
+"""Whom to ask: the configured accounts, or the embedded sandbox when there is none.
+
+The sandbox runs in a process of its own, on loopback, and ends with the command that started it. What is written to it is
+kept in the home, so that it is still there for the next command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from marketing_api.client import Connection, Secret
+
+from marketing_api.sandbox.cli import spawn
+from marketing_api.sandbox.options import DEFAULT_KEY
+from pipelines.home import prepare_home
+from pipelines.settings import Settings, SettingsError
+
+
+@contextmanager
+def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
+    """The accounts to ask, for as long as the context lasts. Raises SettingsError when the sandbox does not start."""
+    if not settings.is_sandbox:
+        yield settings.accounts
+    elif settings.sandbox_url:
+        yield (_sandbox(settings.sandbox_url, settings),)
+    else:
+        prepare_home(settings.home)
+        sandbox = spawn("--contacts", str(settings.sandbox_contacts), "--state", str(settings.home / "sandbox.jsonl"))
+        try:
+            url = sandbox.__enter__()
+        except RuntimeError as problem:
+            raise SettingsError(f"{problem}; `marketing-sync sandbox` shows why") from None
+        try:
+            yield (_sandbox(url, settings),)
+        finally:
+            sandbox.__exit__(None, None, None)
+
+
+def _sandbox(url: str, settings: Settings) -> Connection:
+    return Connection("main", url, Secret(DEFAULT_KEY), settings.max_rate)

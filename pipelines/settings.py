@@ -1,0 +1,201 @@
+"""Settings: declared once here, read from the environment, `.env` and `accounts.toml`; nothing else reads the environment.
+
+Not here: what is done with them (`resources`, `cli`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from dotenv.parser import parse_stream
+from marketing_api.client import Connection, Secret
+
+
+class SettingsError(Exception):
+    """A setting is missing or malformed: the message names it and says what to write."""
+
+
+def _text(value: str) -> str:
+    return value
+
+
+def _whole(value: str) -> int:
+    if not re.fullmatch(r"\d+", value):
+        raise ValueError("a whole number is needed")
+    return int(value)
+
+
+def _rate(value: str) -> float:
+    if (rate := float(value)) <= 0:
+        raise ValueError("a number above 0 is needed")
+    return rate
+
+
+def _share(value: str) -> float:
+    if not 0 <= (share := float(value)) <= 1:
+        raise ValueError("a number from 0 to 1 is needed")
+    return share
+
+
+def _day(value: str) -> dt.date:
+    return dt.date.fromisoformat(value)
+
+
+def _zone(value: str) -> str:
+    try:
+        return str(ZoneInfo(value))
+    except Exception:
+        raise ValueError("a time zone name is needed, like Europe/Berlin") from None
+
+
+def _whole_numbers(value: str) -> tuple[int, ...]:
+    return tuple(_whole(part.strip()) for part in value.split(",") if part.strip())
+
+
+def setting(variable: str, read: Callable[[str], Any], default: Any, doc: str) -> Any:
+    """A settings field with its environment variable, reader and one-line description."""
+    return field(default=default, metadata={"variable": variable, "read": read, "doc": doc})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything a person can set. `accounts` is empty when nothing is configured: then the sandbox stands in."""
+
+    home: Path
+    accounts: tuple[Connection, ...] = ()
+    history_start: dt.date = setting("MARKETING_HISTORY_START", _day, dt.date(2015, 1, 1), "first day that the first sync reads")
+    lookback_days: int = setting("MARKETING_LOOKBACK_DAYS", _whole, 7, "days that every night reads again")
+    calendar_days_ahead: int = setting("MARKETING_CALENDAR_DAYS_AHEAD", _whole, 90, "days ahead for which scheduled posts are read")
+    goal_domains: tuple[int, ...] = setting(
+        "MARKETING_GOAL_DOMAINS", _whole_numbers, (), "ids of tracked domains, comma-separated, beside those that webhooks name"
+    )
+    timezone: str = setting("MARKETING_TIMEZONE", _zone, "UTC", "time zone of an account that does not tell its own")
+    max_rate: float | None = setting("MARKETING_MAX_RATE", _rate, None, "most requests a second per account, below what the service allows")
+    shrink_limit: float = setting("MARKETING_SHRINK_LIMIT", _share, 0.5, "a listing that lost more than this share is refused")
+    resume_hours: int = setting("MARKETING_RESUME_HOURS", _whole, 12, "an unfinished sync goes on from answers not older than this")
+    lock_seconds: int = setting("MARKETING_LOCK_SECONDS", _whole, 120, "how long to wait for a warehouse that another program holds")
+    schedule_cron: str = setting("MARKETING_SCHEDULE_CRON", _text, "0 2 * * *", "when the nightly sync runs")
+    schedule_timezone: str = setting("MARKETING_SCHEDULE_TIMEZONE", _zone, "UTC", "time zone of the schedule")
+    alert_url: str = setting("MARKETING_ALERT_URL", _text, "", "webhook address that is told of failed runs")
+    sandbox_url: str = setting("MARKETING_SANDBOX_URL", _text, "", "a sandbox that runs already, instead of the embedded one")
+    sandbox_contacts: int = setting("MARKETING_SANDBOX_CONTACTS", _whole, 600, "contacts of the embedded sandbox")
+
+    @property
+    def is_sandbox(self) -> bool:
+        """True when no account is configured, so that the embedded sandbox stands in."""
+        return not self.accounts
+
+    @property
+    def warehouse_path(self) -> Path:
+        return self.home / "warehouse.duckdb"
+
+
+def documented() -> list[tuple[str, str, str]]:
+    """(variable, default, description) of every optional setting, for the README."""
+    return [
+        (item.metadata["variable"], _shown(item.default), item.metadata["doc"]) for item in fields(Settings) if "variable" in item.metadata
+    ]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def load_settings(folder: Path, environment: Mapping[str, str] | None = None) -> Settings:
+    """Settings from `folder`/.env and `folder`/accounts.toml, overridden by the environment. Raises SettingsError."""
+    values = _dotenv(folder / ".env") | dict(os.environ if environment is None else environment)
+    given = {
+        item.name: _read(item.metadata["variable"], item.metadata["read"], values[item.metadata["variable"]])
+        for item in fields(Settings)
+        if values.get(item.metadata.get("variable", ""), "") != ""
+    }
+    accounts = _accounts(folder / "accounts.toml", values, given.get("max_rate"))
+    home = Path(values.get("MARKETING_HOME") or ("data/live" if accounts else "data/sandbox"))
+    return Settings(home=(folder / home.expanduser()).resolve(), accounts=accounts, **given)
+
+
+def _read(variable: str, read: Callable[[str], Any], text: str) -> Any:
+    try:
+        return read(text.strip())
+    except ValueError as problem:
+        raise SettingsError(f"{variable}={text!r} cannot be used: {problem}") from None
+
+
+def _dotenv(path: Path) -> dict[str, str]:
+    if not path.exists():
+        return {}
+    values: dict[str, str] = {}
+    try:
+        with path.open(encoding="utf-8") as stream:
+            for binding in parse_stream(stream):
+                if binding.error:
+                    raise SettingsError(f"{path.name}, line {binding.original.line}: not NAME=value; correct or remove the line")
+                if binding.key:
+                    values[binding.key] = binding.value or ""
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SettingsError(f"{path.name} cannot be read: {problem}") from None
+    return values
+
+
+def _accounts(path: Path, values: Mapping[str, str], max_rate: float | None) -> tuple[Connection, ...]:
+    """The accounts of `accounts.toml` when there is one, else the one from the environment."""
+    if path.exists():
+        return _accounts_from_file(path, values, max_rate)
+    key, url = values.get("MARKETING_API_KEY", "").strip(), values.get("MARKETING_API_URL", "").strip()
+    if not key and not url:
+        return ()
+    if not key:
+        raise SettingsError("MARKETING_API_URL is set but MARKETING_API_KEY is not; set both, or neither to use the sandbox")
+    if not url:
+        raise SettingsError("MARKETING_API_KEY is set but MARKETING_API_URL is not; set the service's address up to and including /1")
+    return (Connection("main", _url("MARKETING_API_URL", url), Secret(key), max_rate),)
+
+
+def _accounts_from_file(path: Path, values: Mapping[str, str], max_rate: float | None) -> tuple[Connection, ...]:
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("accounts")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise SettingsError(f"{path.name} cannot be read: {problem}") from None
+    if not isinstance(tables, dict) or not tables:
+        raise SettingsError(f"{path.name} names no account; write [accounts.NAME] with url and key_env")
+    return tuple(_account(path.name, name, table, values, max_rate) for name, table in tables.items())
+
+
+_ACCOUNT_KEYS = {"url": str, "key_env": str, "max_rate": (int, float), "timezone": str}
+
+
+def _account(file: str, name: str, table: Any, values: Mapping[str, str], max_rate: float | None) -> Connection:
+    where = f"{file}, [accounts.{name}]"
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+        raise SettingsError(f"{where}: an account's name has letters, digits, - and _ only")
+    if not isinstance(table, dict):
+        raise SettingsError(f"{where}: a table with url and key_env is needed")
+    for key, value in table.items():
+        if key not in _ACCOUNT_KEYS:
+            raise SettingsError(f"{where}: {key} is not known; it takes {', '.join(_ACCOUNT_KEYS)}")
+        if not isinstance(value, _ACCOUNT_KEYS[key]) or isinstance(value, bool):  # type: ignore[arg-type]
+            raise SettingsError(f"{where}: {key}={value!r} has the wrong type")
+    for key in ("url", "key_env"):
+        if not table.get(key):
+            raise SettingsError(f"{where}: {key} is missing")
+    if not (secret := values.get(table["key_env"], "").strip()):
+        raise SettingsError(f"{where}: the environment variable {table['key_env']} (key_env) is not set")
+    rates = [rate for rate in (table.get("max_rate"), max_rate) if rate]
+    zone = _read(f"{where}: timezone", _zone, table["timezone"]) if "timezone" in table else None
+    return Connection(name, _url(f"{where}: url", table["url"]), Secret(secret), min(rates, default=None), zone)
+
+
+def _url(name: str, url: str) -> str:
+    if not re.fullmatch(r"https?://[^\s?#]+", url):
+        raise SettingsError(f"{name}={url!r} is not an address; it looks like https://HOST/1")
+    return url.rstrip("/")

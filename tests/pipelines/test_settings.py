@@ -1,0 +1,89 @@
+"""Settings: what is read from where, and that every mistake is named."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from pipelines.settings import Settings, SettingsError, load_settings
+
+LIVE = {"MARKETING_API_URL": "https://api.example.com/1", "MARKETING_API_KEY": "secret-key"}
+
+
+def test_without_a_key_the_sandbox_stands_in(tmp_path: Path) -> None:
+    settings = load_settings(tmp_path, {})
+    assert settings.is_sandbox
+    assert settings.home == tmp_path / "data" / "sandbox"
+
+
+def test_a_key_and_an_address_make_one_account_named_main(tmp_path: Path) -> None:
+    settings = load_settings(tmp_path, LIVE)
+    (connection,) = settings.accounts
+    assert (connection.account, connection.url) == ("main", "https://api.example.com/1")
+    assert settings.home == tmp_path / "data" / "live"
+
+
+def test_the_key_is_not_shown(tmp_path: Path) -> None:
+    assert "secret-key" not in repr(load_settings(tmp_path, LIVE))
+
+
+def test_the_environment_wins_over_dotenv(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("MARKETING_LOOKBACK_DAYS=3\nMARKETING_SHRINK_LIMIT=0.2\n")
+    settings = load_settings(tmp_path, {"MARKETING_LOOKBACK_DAYS": "9"})
+    assert (settings.lookback_days, settings.shrink_limit) == (9, 0.2)
+
+
+def test_accounts_come_from_accounts_toml(tmp_path: Path) -> None:
+    (tmp_path / "accounts.toml").write_text(
+        '[accounts.north]\nurl = "https://n.example/1"\nkey_env = "NORTH"\nmax_rate = 5\ntimezone = "Europe/Berlin"\n'
+        '[accounts.south]\nurl = "https://s.example/1/"\nkey_env = "SOUTH"\n'
+    )
+    north, south = load_settings(tmp_path, {"NORTH": "n-key", "SOUTH": "s-key"}).accounts
+    assert (north.account, north.max_rate, north.timezone) == ("north", 5, "Europe/Berlin")
+    assert (south.account, south.url, south.max_rate) == ("south", "https://s.example/1", None)
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ({"MARKETING_API_KEY": "k"}, "MARKETING_API_URL"),
+        ({"MARKETING_API_URL": "https://x/1"}, "MARKETING_API_KEY"),
+        ({"MARKETING_API_URL": "ftp://x", "MARKETING_API_KEY": "k"}, "not an address"),
+        ({"MARKETING_LOOKBACK_DAYS": "soon"}, "MARKETING_LOOKBACK_DAYS"),
+        ({"MARKETING_TIMEZONE": "Mars/Olympus"}, "Europe/Berlin"),
+        ({"MARKETING_HISTORY_START": "2015-13-01"}, "MARKETING_HISTORY_START"),
+        ({"MARKETING_SHRINK_LIMIT": "2"}, "from 0 to 1"),
+        ({"MARKETING_MAX_RATE": "0"}, "above 0"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path: Path, values: dict[str, str], word: str) -> None:
+    with pytest.raises(SettingsError, match=word):
+        load_settings(tmp_path, values)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("[accounts.a\n", "cannot be read"),
+        ("title = 1\n", "names no account"),
+        ('[accounts.a]\nurl = "https://x/1"\n', "key_env is missing"),
+        ('[accounts.a]\nurl = "https://x/1"\nkey_env = "ABSENT"\n', "ABSENT"),
+        ('[accounts.a]\nurl = "https://x/1"\nkey_env = "K"\nspeed = 3\n', "speed is not known"),
+        ('[accounts.a]\nurl = "https://x/1"\nkey_env = "K"\nmax_rate = "fast"\n', "wrong type"),
+        ('[accounts."a b"]\nurl = "https://x/1"\nkey_env = "K"\n', "letters"),
+    ],
+)
+def test_a_malformed_accounts_toml_is_explained(tmp_path: Path, text: str, word: str) -> None:
+    (tmp_path / "accounts.toml").write_text(text)
+    with pytest.raises(SettingsError, match=word):
+        load_settings(tmp_path, {"K": "key"})
+
+
+def test_a_malformed_dotenv_names_the_line(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text('MARKETING_LOOKBACK_DAYS=3\n"broken\n')
+    with pytest.raises(SettingsError, match="line 2"):
+        load_settings(tmp_path, {})
+
+
+def test_history_starts_in_2015_by_default(tmp_path: Path) -> None:
+    assert load_settings(tmp_path, {}).history_start == Settings(tmp_path).history_start == dt.date(2015, 1, 1)

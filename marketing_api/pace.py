@@ -1,0 +1,145 @@
+"""One budget of requests per account, shared by every thread and process of the machine.
+
+Belongs here: waiting for a slot, in order, interruptibly; and where the shared file lies. Not here: which moments are slots
+(`pacing.slots`), how the file is locked (`pacing.slot_file`).
+
+A process holds at most one slot that is not yet due, so that processes share about equally however many threads they have.
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import itertools
+import os
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from marketing_api.errors import MarketingApiError
+from marketing_api.pacing.slot_file import SlotFile
+from marketing_api.pacing.slots import Report, Slots
+from marketing_api.pacing.windows import Slot
+from marketing_api.secret import Secret
+
+Clock = Callable[[], float]
+
+
+class Stopped(MarketingApiError):
+    """Somebody stopped the client while a request waited; it was not sent."""
+
+
+class _Waiter:
+    """A thread in the queue: refused requests first, then in order of arrival."""
+
+    __slots__ = ("order", "woken")
+    _counter = itertools.count()
+
+    def __init__(self, lock: threading.Lock, *, first: bool) -> None:
+        self.order = (not first, next(self._counter))
+        self.woken = threading.Condition(lock)
+
+    def __lt__(self, other: _Waiter) -> bool:
+        return self.order < other.order
+
+
+class Pace:
+    """The account's budget as this process sees it. Thread-safe.
+
+    `cap`: requests per second that are never exceeded, whatever the service allows. `clock` must be the same steady clock in
+    all processes of the machine.
+    """
+
+    def __init__(self, path: Path, *, cap: float | None = None, clock: Clock = time.monotonic, wall: Clock = time.time) -> None:
+        self._file = SlotFile(path)
+        self._cap = cap
+        self._clock = clock
+        self._wall = wall
+        self._lock = threading.Lock()
+        self._queue: list[_Waiter] = []
+        self._slot: Slot | None = None  # reserved for this process, not yet due
+
+    def wait(self, *, first: bool = False, is_given_up: Callable[[], bool] | None = None) -> Slot:
+        """Block until a request may leave, and return its slot for `learn`. `first`: it was refused and goes before all others.
+
+        Raises Stopped as soon as `is_given_up` says so (call `wake` when its answer changes).
+        """
+        with self._lock:
+            waiter = _Waiter(self._lock, first=first)
+            bisect.insort(self._queue, waiter)
+            try:
+                return self._wait(waiter, is_given_up)
+            finally:
+                self._queue.remove(waiter)
+                if self._queue:
+                    self._queue[0].woken.notify()
+
+    def _wait(self, waiter: _Waiter, is_given_up: Callable[[], bool] | None) -> Slot:
+        is_fresh = False  # the slot was reserved just now, so that nothing can have forbidden it
+        while True:
+            if is_given_up is not None and is_given_up():
+                raise Stopped("stopped while waiting for the rate limit")
+            if self._queue[0] is not waiter:
+                waiter.woken.wait()
+                continue
+            if self._slot is None or not (is_fresh or self._still_holds(self._slot)):
+                self._slot, is_fresh = self._reserve(), True
+            left = self._slot.at - self._clock()
+            if left <= 0:
+                slot, self._slot = self._slot, None
+                return slot
+            waiter.woken.wait(left)
+            is_fresh = False
+
+    def learn(self, slot: Slot, report: Report | None, *, refused: bool) -> None:
+        """Take in what the answer to the request of `slot` said about the limit. After a refusal everybody waits."""
+        with self._lock, self._file as slots:
+            slots.learn(slot, report, refused=refused, now=self._clock(), wall=self._wall())
+
+    def wake(self) -> None:
+        """Let every waiting thread look again whether it has been given up."""
+        with self._lock:
+            for waiter in self._queue:
+                waiter.woken.notify()
+
+    @property
+    def limit(self) -> float:
+        """Requests per second that the account reports, or the cautious start until it has."""
+        return self._look(lambda slots: slots.reported)
+
+    @property
+    def rate(self) -> float:
+        """Requests per second at which slots are given now."""
+        return self._look(lambda slots: slots.rate(self._cap))
+
+    def _look(self, at: Callable[[Slots], float]) -> float:
+        with self._lock, self._file as slots:
+            return at(slots)
+
+    def _reserve(self) -> Slot:
+        with self._file as slots:
+            return slots.reserve(self._clock(), self._cap)
+
+    def _still_holds(self, slot: Slot) -> bool:
+        with self._file as slots:
+            return slots.still_holds(slot)
+
+
+def pace_path(url: str, key: Secret | str) -> Path:
+    """The file of an account's budget, in a folder of the temp directory that only its owner can open.
+
+    Processes share a budget when they run as the same user with the same temp directory. The name is a hash of both values.
+    """
+    secret = key.reveal() if isinstance(key, Secret) else key
+    name = hashlib.blake2b(f"{url.rstrip('/').lower()}\0{secret}".encode(), digest_size=16).hexdigest()
+    folder = Path(tempfile.gettempdir()) / f"marketing-sync-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to somebody else; remove it, or set TMPDIR")
+    if found.st_mode & 0o077:
+        folder.chmod(0o700)
+    return folder / name

@@ -1,0 +1,165 @@
+"""Filling the service's windows: which slots lie in one, and how much of it is ours.
+
+*Fixed* windows get their slots in the middle, where neither delays nor clock drift carry a request over an edge: the whole
+limit is used and nothing is refused. Windows that *follow* their first request are opened by a small volley (the quickest of
+several varies much less than a single delay) and reopened as soon as the last one must be over.
+
+Values and arithmetic only. Times are seconds on one steady clock; every field is a float, so that the state can be shared.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+LEAD = 0.15  # seconds left free at the start of a fixed window; its end gets more, since delays only push requests later
+SPAN = 0.6  # seconds over which the slots of a window are spread
+LAST_ENTRY = 0.85  # seconds into a window after which nothing more is sent for it
+OTHERS_FADE = 0.5  # requests per window by which we press back once other clients fall silent
+FAIR_SHARE = 1 / 3  # of the limit, below which other clients cannot press us
+
+VOLLEY = 5.0  # slots that open a following window together
+FIRST_SLACK = 0.02  # seconds between the end of a following window and the next volley
+LEAST_SLACK = 0.01
+MOST_SLACK = 0.3
+SLACK_STEP = 0.01
+LATE_OPENING = 0.04
+SLACK_RECOVERY = 0.0003  # per window
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Permission to send one request at `at`, which is `gap` seconds after the slot before."""
+
+    at: float
+    gap: float
+    window: float = -1.0  # the window it was put into, -1 when paced evenly
+    index: float = 0.0  # how many slots of that window were given before it
+
+
+@dataclass(slots=True)
+class FixedWindows:
+    """The window that is being filled, the one before (whose answers still come), and what other clients use of them."""
+
+    number: float = -1.0  # -1: none yet
+    used: float = 0.0  # slots given
+    first: float = 0.0  # what the service counted before our first request
+    top: float = 0.0  # highest count that it reported
+    late: float = 0.0  # slots so close to the end that they may be counted in the next window
+    number_before: float = -1.0
+    used_before: float = 0.0
+    first_before: float = 0.0
+    top_before: float = 0.0
+    others: float = 0.0  # requests of other clients of the account per window
+
+    def place(self, earliest: float, last_at: float, limit: float, phase: float) -> Slot:
+        """The next slot not before `earliest`; windows begin at whole seconds plus `phase`."""
+        if self.number < 0:
+            self._enter(earliest - phase, limit)
+        number = max(math.floor(earliest - phase), self.number)
+        if number == self.number and self.used >= self.allowance(limit):
+            number += 1
+        crowded = self._is_crowded(number, limit)
+        if crowded and earliest > number + phase + LAST_ENTRY:
+            number += 1
+        if number != self.number:
+            self._turn_to(number)
+        start = number + phase
+        at = max(earliest, start, start + LEAD + SPAN * self.used / limit if crowded else last_at + SPAN / limit)
+        self.used += 1
+        self.late += at > start + LAST_ENTRY
+        return Slot(at, at - last_at, number, self.used - 1)
+
+    def allowance(self, limit: float) -> float:
+        """Slots that a window may hold."""
+        return max(math.floor(limit - self.others), math.ceil(limit * FAIR_SHARE))
+
+    def still_holds(self, slot: Slot, limit: float) -> bool:
+        return slot.window != self.number or slot.index < self.allowance(limit)
+
+    def count(self, slot: Slot, count: float) -> None:
+        """What the service counted beyond the slots given is the work of other clients."""
+        is_first = slot.index == 0
+        if slot.window == self.number:
+            self.top = max(self.top, count)
+            self.first = count - 1 if is_first else self.first
+        elif slot.window == self.number_before:
+            self.top_before = max(self.top_before, count)
+            self.first_before = count - 1 if is_first else self.first_before
+        self.others = max(self.others, self._others_seen())
+
+    def uncount(self, slot: Slot) -> None:
+        """A refused request used up nothing."""
+        if slot.window == self.number:
+            self.used -= 1
+        elif slot.window == self.number_before:
+            self.used_before -= 1
+
+    def is_early(self, slot: Slot, count: float, limit: float) -> bool:
+        """One of our first, yet counted among the last after a window full of our own: it came before the edge."""
+        full = slot.window == self.number_before + 1 and self.used_before > limit / 2
+        return full and self.others < 1 and slot.index < limit / 3 and count - slot.index > limit / 2
+
+    def _is_crowded(self, number: float, limit: float) -> bool:
+        """Whether edges matter: with less than half of a window asked for, a request that slips over one does no harm."""
+        if number == self.number:
+            busiest = max(self.used, self.used_before if self.number_before == number - 1 else 0.0)
+        else:
+            busiest = self.used if self.number == number - 1 else 0.0
+        return busiest + self.others > limit / 2
+
+    def _enter(self, now: float, limit: float) -> None:
+        """Begin after even pacing, which has used up its share of the present window."""
+        self.number = math.floor(now)
+        self.used = math.ceil(now % 1.0 * limit) + 1.0
+        self.first = self.top = self.late = self.others = 0.0
+        self.number_before = -1.0
+
+    def _turn_to(self, number: float) -> None:
+        self.others = max(self._others_seen(), self.others - OTHERS_FADE)
+        self.number_before, self.used_before = self.number, self.used
+        self.first_before, self.top_before = self.first, self.top
+        self.number, self.used = number, self.late
+        self.first = self.top = self.late = 0.0
+
+    def _others_seen(self) -> float:
+        return max(
+            _others(self.first_before, self.top_before - self.used_before),
+            _others(self.first, self.top - self.used),
+        )
+
+
+def _others(first: float, seen: float) -> float:
+    """Requests of others in a window, `seen` until our last slot and `first` of them before ours: the rest goes on as it went."""
+    went_on = max(seen - first, 0.0)
+    return math.ceil(max(seen, 0.0) + went_on * (1 - LEAD - SPAN) / SPAN)
+
+
+@dataclass(slots=True)
+class FollowingWindows:
+    """The window that our volley opened at `start`."""
+
+    start: float = 0.0
+    used: float = 0.0
+    slack: float = FIRST_SLACK
+
+    def place(self, earliest: float, last_at: float, limit: float) -> Slot:
+        """The next slot not before `earliest`."""
+        if self.used >= limit or earliest > self.start + LAST_ENTRY:
+            self.start = max(earliest, self.start + 1 + self.slack)
+            self.used = 0.0
+            self.slack = max(LEAST_SLACK, self.slack - SLACK_RECOVERY)
+        planned = self.start + (SPAN * self.used / limit if self.used >= VOLLEY else 0.0)
+        at = max(earliest, planned)
+        self.used += 1
+        return Slot(at, at - last_at, self.start, self.used - 1)
+
+    def begin(self, start: float, sent: float) -> None:
+        """A window was opened at `start`, and about `sent` requests followed."""
+        self.start, self.used = start, math.ceil(sent) + 2.0
+
+    def widen(self, slot: Slot) -> None:
+        """The slot's volley began before the window was over: whichever of it came late has opened the present one."""
+        self.slack = min(self.slack + SLACK_STEP, MOST_SLACK)
+        if slot.window == self.start:
+            self.start += LATE_OPENING

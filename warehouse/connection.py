@@ -30,6 +30,8 @@ from warehouse.version import check_version
 DEADLINE_S = 300.0
 #: Seconds between two tries, at random, so that several who wait do not keep meeting.
 _POLL = (0.02, 0.2)
+#: Taking turns is normal; a person wants to know about it when it lasts longer than this.
+_WORTH_TELLING_S = 1.0
 
 _HELD = re.compile(r"lock is held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
 _DAMAGED = ("not a valid DuckDB database", "Corrupt database", "Could not read enough bytes", "sqlite_scanner", "older development version")
@@ -68,10 +70,11 @@ def connect(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """The DuckDB file at `path`, open for the duration of the `with`; created when it is not there (unless `read_only`).
 
-    Waits up to `deadline_s` seconds while another process has it open; `on_wait` is told who whenever that changes. Threads
-    of this process share one DuckDB instance: one writer at a time (the same thread may enter again; its connections do not
-    see each other's open transactions), readers join whoever is there and then get its memory limit and threads. Consume or
-    drop Arrow readers before leaving: a half-read one keeps the file locked. What is not committed is rolled back.
+    Waits up to `deadline_s` seconds while another process has it open; after a second `on_wait` is told who, again when that
+    changes. Threads of this process share one DuckDB instance: one writer at a time (the same thread may enter again; its
+    connections do not see each other's open transactions), readers join whoever is there and then get its memory limit and
+    threads. Consume or drop Arrow readers before leaving: a half-read one keeps the file locked. What is not committed is
+    rolled back.
 
     Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse.
     """
@@ -98,6 +101,15 @@ def read(
         return connection.sql(sql, params=params).to_arrow_table()
 
 
+@dataclass(frozen=True)
+class _User:
+    """A connection that was handed out."""
+
+    connection: duckdb.DuckDBPyConnection
+    thread: threading.Thread
+    is_writer: bool
+
+
 @dataclass
 class _Place:
     """What this process has open at one path: `root` is the instance, the connections handed out are cursors of it."""
@@ -106,42 +118,45 @@ class _Place:
     changed: threading.Condition = field(default_factory=threading.Condition)
     root: duckdb.DuckDBPyConnection | None = None
     is_read_only: bool = False
-    users: list[duckdb.DuckDBPyConnection] = field(default_factory=list)
-    writers: list[duckdb.DuckDBPyConnection] = field(default_factory=list)  # of one thread, nested
-    writing_thread: threading.Thread | None = None
+    users: list[_User] = field(default_factory=list)
+    waiting_writers: int = 0
 
     def enter(self, read_only: bool, config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
         """A connection, or _Held. Call it while holding `changed`."""
         me = threading.current_thread()
-        if not read_only and self.writing_thread not in (None, me):
-            raise _Held(self._ourselves(self.writing_thread))
-        if not read_only and self.root is not None and self.is_read_only:
-            raise _Held(self._ourselves(None))
+        if (blocking := self._blocking(me, read_only)) is not None:
+            raise _Held(Holder(os.getpid(), f"this program, {blocking.thread.name}"))
         if self.root is None:
             self.root, self.is_read_only = _open(self.path, read_only, config), read_only
         connection = self.root.cursor()
-        self.users.append(connection)
-        if not read_only:
-            self.writers.append(connection)
-            self.writing_thread = me
+        self.users.append(_User(connection, me, not read_only))
         return connection
+
+    def _blocking(self, me: threading.Thread, read_only: bool) -> _User | None:
+        """Whoever of this process has to leave first."""
+        if read_only and self.is_read_only and self.waiting_writers and all(user.thread is not me for user in self.users):
+            return next(iter(self.users), None)  # or readers that relieve one another would keep writers out for ever
+        if read_only:
+            return None
+        return next((user for user in self.users if self.is_read_only or (user.is_writer and user.thread is not me)), None)
+
+    def wait(self, seconds: float, read_only: bool) -> None:
+        """Until somebody of this process leaves, or so long. Call it while holding `changed`."""
+        self.waiting_writers += not read_only
+        try:
+            self.changed.wait(seconds)
+        finally:
+            self.waiting_writers -= not read_only
 
     def leave(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Close it, and the file with the last one."""
         with self.changed:
             connection.close()
-            self.users = [user for user in self.users if user is not connection]
-            self.writers = [writer for writer in self.writers if writer is not connection]
-            if not self.writers:
-                self.writing_thread = None
+            self.users = [user for user in self.users if user.connection is not connection]
             if not self.users and self.root is not None:
                 root, self.root = self.root, None
                 root.close()
             self.changed.notify_all()
-
-    @staticmethod
-    def _ourselves(thread: threading.Thread | None) -> Holder:
-        return Holder(os.getpid(), f"this program, {thread.name if thread else 'which reads it'}")
 
 
 _places: dict[Path, _Place] = {}
@@ -165,14 +180,13 @@ def _wait_for(
                 return place.enter(read_only, config)
             except _Held as held:
                 holder = held.holder
-        left = began + deadline_s - time.monotonic()
-        if left <= 0:
-            raise WarehouseLocked(_locked(place.path, holder, deadline_s), holder=holder)
-        if on_wait and holder != told:
+            waited = time.monotonic() - began
+            if waited >= deadline_s:
+                raise WarehouseLocked(_locked(place.path, holder, deadline_s), holder=holder)
+            place.wait(min(deadline_s - waited, random.uniform(*_POLL)), read_only)  # noqa: S311 - not a secret
+        if on_wait and holder != told and waited >= _WORTH_TELLING_S:
             on_wait(holder)
             told = holder
-        with place.changed:
-            place.changed.wait(min(left, random.uniform(*_POLL)))  # noqa: S311 - not a secret
 
 
 def _locked(path: Path, holder: Holder, deadline_s: float) -> str:

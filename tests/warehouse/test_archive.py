@@ -217,6 +217,17 @@ def test_an_answer_refers_only_to_the_last_one_of_its_own_question_and_account(r
         assert [rows(archive)[id_]["body_ref"] for id_ in ids] == [None] * 5
 
 
+def test_an_earlier_answer_that_is_sealed_later_does_not_become_the_last(root: Path) -> None:
+    with Archive(root) as slow, Archive(root) as quick:
+        record(slow, exchange(envelope({"n": 1})))
+        (last,) = record(quick, exchange(envelope({"n": 2})))
+        quick.seal()
+        slow.seal()
+        (equal,) = record(quick, exchange(envelope({"n": 2})))
+        quick.seal()
+        assert rows(quick)[equal]["body_ref"] == last
+
+
 def test_only_whole_answers_are_referred_to(root: Path) -> None:
     with Archive(root) as archive:
         ids = record(archive, *(exchange(b'{"cut', outcome=Outcome.BROKEN) for _ in range(2)), *(exchange(b"") for _ in range(2)))

@@ -250,9 +250,13 @@ class Reusable:
     def __contains__(self, question_key: str) -> bool:
         return question_key in self._newest
 
-    def get(self, question_key: str) -> Answer | None:
-        """The answer, or None when the question has to be asked. Never the answer to a write: that has to take effect again."""
-        if (newest := self._newest.get(question_key)) is None:
+    def get(self, question_key: str, since: dt.datetime | None = None) -> Answer | None:
+        """The answer (asked at or after `since`), or None when the question has to be asked.
+
+        Never the answer to a write: that has to take effect again.
+        """
+        newest = self._newest.get(question_key)
+        if newest is None or (since is not None and newest[0] < since):
             return None
         try:
             answer = self._reader.answer(newest[1])

@@ -31,9 +31,9 @@ def rate_report(body: Body | memoryview | None, headers: Mapping[str, str]) -> R
     """The report in the body, whatever level it stands at, completed by the headers (api-observed row 27); None without any."""
     values: dict[str, Any] = {}
     for name, value in headers.items():
-        if match := _HEADER.fullmatch(name):
+        if name[:2].lower() == "x-" and (match := _HEADER.fullmatch(name)):
             values[match[1].lower()] = value
-        elif name.lower() == "retry-after":
+        elif len(name) == 11 and name.lower() == "retry-after":
             values.setdefault("after", value)
     values |= _in_body(body)
     if not values:

@@ -32,17 +32,16 @@ def check(question: Question, status: int, headers: Mapping[str, str], body: Bod
     Raises RateLimited, AuthenticationFailed, NotAvailable, Refused or BrokenAnswer. No message holds a value that was sent.
     """
     operation = question.operation
-    report = rate_report(body, headers)
     if status == 429:
-        _limited(operation, report)
+        _limited(operation, rate_report(body, headers))
     try:
         envelope = read_envelope(body)
     except ValueError:
-        _no_envelope(operation, status, _described(view(body)), report)
+        _no_envelope(operation, status, _described(view(body)), rate_report(body, headers))
     if (error := _error(envelope, operation)) is not None:
-        _refuse(operation, status, error, report)
+        _refuse(operation, status, error, rate_report(body, headers))
     if envelope.status != "ok" and not _is_bare_payload(envelope, operation):
-        _no_verdict(operation, status, report)
+        _no_verdict(operation, status, rate_report(body, headers))
     if operation.is_read:
         _check_payload(operation, status, envelope)
 

@@ -1,0 +1,149 @@
+"""The client: asks questions of one account, as fast as its limit allows, until each has its answer or a reason.
+
+Belongs here: what users of the package call, and when to try again. Not here: one request (`sender`), many questions at once
+(`fan_out`), what an answer says (`wire`).
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from marketing_api.budget import Budget
+from marketing_api.crew import Crew
+from marketing_api.errors import BrokenAnswer, InvalidCall, OutcomeUnknown, RateLimited, Transient, Unreachable
+from marketing_api.exchange import Answer, Exchange
+from marketing_api.fan_out import Failure, FanOut
+from marketing_api.operation import Question
+from marketing_api.pace import Pace, Stopped
+from marketing_api.secret import Secret
+from marketing_api.sender import Sender, Statistics
+from marketing_api.transport import Transport
+
+__all__ = ["Budget", "Client", "Connection", "Failure", "Secret", "Statistics", "Stopped"]
+
+TRIES = 6  # of a read that meets time-outs, resets or broken answers
+REFUSALS = 40  # 429s of one question: each costs a window, and none says that the next try will fail too
+FIRST_PAUSE = 0.5  # seconds before the second try, then doubling
+LONGEST_PAUSE = 15.0
+SPARE_CONNECTIONS = 32  # for callers of `ask` beside the workers
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One account and how to reach it. `url` up to and including `/1`; `max_rate` in requests per second."""
+
+    account: str
+    url: str
+    key: Secret
+    max_rate: float | None = None
+    timezone: str | None = None
+
+
+class Client:
+    """Thread-safe. Every request becomes an Exchange, given to `record` before anything is made of its answer.
+
+    `spool`: folder for bodies over 4 MiB, which then are files that belong to whoever keeps the exchange. `budget`: shared
+    with other clients of the run. Use as a context manager, or call `close`.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        pace: Pace,
+        *,
+        record: Callable[[Exchange], None],
+        spool: Path,
+        workers: int = 32,
+        budget: Budget | None = None,
+        first_pause: float = FIRST_PAUSE,
+    ) -> None:
+        self.connection = connection
+        self._transport = Transport(connection.url, connection.key, spool=spool, connections=workers + SPARE_CONNECTIONS)
+        self._sender = Sender(connection.account, connection.url, self._transport, pace, record, budget)
+        self._crew = Crew(workers)
+        self._first_pause = first_pause
+        self._stop = threading.Event()
+
+    def ask(self, question: Question) -> Answer:
+        """The answer to a read, after as many tries as it takes.
+
+        Raises what the last try raised: Refused, NotAvailable, AuthenticationFailed (from then on for every question),
+        Transient, BudgetSpent; or Stopped.
+        """
+        return self._persist(question, self._stop, lambda: False)
+
+    def ask_many(
+        self, questions: Iterable[Question], *, reuse: Callable[[Question], Answer | None] | None = None
+    ) -> Iterator[Answer | Failure]:
+        """Answers in order of arrival; a question without one becomes a Failure with its reason.
+
+        `questions` is pulled as needed, about two per worker ahead; `reuse` may supply an answer that is there already.
+        An operation that is not available, or fails five times in a row, is not asked further: the rest of its questions fail
+        with that reason. Raises AuthenticationFailed, BudgetSpent or Stopped, after which nothing more is asked.
+        """
+        return FanOut(self._persist, self._crew).answers(questions, reuse)
+
+    def write(self, question: Question) -> Answer:
+        """Send a write, once.
+
+        Raises RateLimited, Refused, or Unreachable when it certainly took no effect, and OutcomeUnknown when that cannot be
+        told: look before sending it again.
+        """
+        lost: Transient
+        try:
+            return self._sender.send(question)
+        except RateLimited:
+            raise
+        except (Unreachable, BrokenAnswer) as problem:
+            if isinstance(problem, Unreachable) and not problem.was_sent:
+                raise
+            lost = problem
+        raise OutcomeUnknown(f"{lost}; it was sent and may have taken effect") from lost
+
+    def stop(self) -> None:
+        """Send nothing more: who waits raises Stopped, requests under way end. From any thread."""
+        self._stop.set()
+        self._sender.stop()
+
+    def close(self, grace: float = 2.0) -> None:
+        """Stop, and give requests under way `grace` seconds to be recorded."""
+        self.stop()
+        self._crew.close(grace)
+        self._transport.close()
+
+    @property
+    def statistics(self) -> Statistics:
+        """A copy of the figures as of now."""
+        return self._sender.statistics
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _persist(self, question: Question, stop: threading.Event, is_hopeless: Callable[[], bool]) -> Answer:
+        if not question.operation.is_read:
+            raise InvalidCall(f"{question.operation.name} changes the account: use write()")
+        tries = refusals = 0
+        is_refused = False
+        while True:
+            try:
+                return self._sender.send(question, first=is_refused, is_given_up=stop.is_set)
+            except RateLimited:  # no pause: the pace holds everybody until the window resets, then this one goes first
+                refusals, is_refused = refusals + 1, True
+                if refusals >= REFUSALS or is_hopeless():
+                    raise
+                continue
+            except Transient:
+                tries, is_refused = tries + 1, False
+                if tries >= TRIES or is_hopeless():
+                    raise
+            pause = min(self._first_pause * 2 ** (tries - 1), LONGEST_PAUSE)
+            self._stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 (jitter, not secrecy)

@@ -1,0 +1,98 @@
+"""Reading a listing to its end, when neither `count` nor the size of a page can be trusted (api-observed rows 14 and 15).
+
+Belongs here: which page to ask next, and when that was all. Not here: asking (passed in), what the entries mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+from marketing_api import wire
+from marketing_api.exchange import Answer
+from marketing_api.operation import Operation, Question
+
+Ask = Callable[[Question], Answer]
+
+
+class End(StrEnum):
+    """What told that a listing was over."""
+
+    EMPTY = "an empty page"
+    REPEATED = "a page with nothing new"
+    SHORTER = "a page shorter than the one before"
+    UNPAGED = "more entries than were asked for"
+    SINGLE = "a listing that is not paged"
+
+
+class Listing:
+    """One reading of a listing.
+
+        listing = Listing(contacts.GETCONTACTS, {"id": 12})
+        for answer in listing.pages(client.ask): ...
+
+    Its figures are those of the pages read so far; `end` is None until it is over.
+    """
+
+    def __init__(self, operation: Operation, params: Mapping[str, Any]) -> None:
+        self.operation = operation
+        self.params = dict(params)
+        self.end: End | None = None
+        self.pages_read = 0
+        self.rows = 0  # entries served, without those that a page repeated
+        self.service_count: int | None = None  # as last named: of one page or of everything
+        self._keys: set[str] = set()
+
+    @property
+    def missing(self) -> int:
+        """Entries that the service announced and did not serve."""
+        return max(0, (self.service_count or 0) - self.rows)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the end was reached, with no less than the service announced."""
+        return self.end is not None and not self.missing
+
+    def pages(self, ask: Ask) -> Iterator[Answer]:
+        """Every page that held something new, and the first in any case. Raises what `ask` raises."""
+        if self.operation.paging is None:
+            answer = ask(self.operation.bind(**self.params))
+            self._count(answer)
+            self.end = End.SINGLE
+            yield answer
+            return
+        limit = int(self.params.get("limit") or self.operation.paging.size)
+        before: int | None = None
+        while self.end is None:
+            answer = ask(self.operation.bind(**{**self.params, "limit": limit, "page": self.pages_read + 1}))
+            served, new = self._count(answer)
+            self.end = self._end(served, new, before, limit)
+            before = served
+            if new or self.pages_read == 1:
+                yield answer
+
+    def _count(self, answer: Answer) -> tuple[int, int]:
+        """Entries of the page, and those of them that no page before had."""
+        keys = wire.item_keys(answer)
+        new = sum(key not in self._keys for key in keys)  # equal entries of one page are two entries
+        self._keys.update(keys)
+        self.pages_read += 1
+        self.rows += new
+        if keys or self.service_count is None:  # an empty page past the end counts 0
+            self.service_count = wire.service_count(answer)
+        return len(keys), new
+
+    def _end(self, served: int, new: int, before: int | None, limit: int) -> End | None:
+        """Why this page is the last one, or None. Only a page without anything new ends what is announced to go on."""
+        if not served:
+            return End.EMPTY
+        if not new:
+            return End.REPEATED
+        if self.missing:
+            return None
+        if served > limit:
+            return End.UNPAGED
+        if before is not None and served < before:
+            return End.SHORTER
+        return None

@@ -1,0 +1,223 @@
+"""HTTP: one request out, whatever comes back in. The only module that touches `requests`.
+
+The key is added to the request line by the connection itself, as the very last step: neither `requests` nor `urllib3` ever
+has an address with the key in it, so their logs, exceptions and reprs cannot leak it. Redirects are not followed (they could
+carry the key to another host), netrc is not read, cookies are not kept.
+
+Not here: what an answer means (`wire`), whether to try again (`client`), when to send (`pace`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import ssl
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from requests.structures import CaseInsensitiveDict
+
+from marketing_api.errors import BrokenAnswer, Transient, Unreachable
+from marketing_api.exchange import Body
+from marketing_api.secret import Redactor, Secret
+from marketing_api.wire import Prepared
+
+CONNECT_SECONDS = 10.0
+SPOOL_BYTES = 4 * 1024 * 1024  # larger bodies go to a file while they arrive
+_CHUNK = 256 * 1024
+_HEADERS = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate", "User-Agent": "marketing-sync"}
+_FORM = {**_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What came back, the key replaced. With a `problem` it is not a whole HTTP answer (`body`: what had come until then)."""
+
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Body = field(default=b"", repr=False)
+    problem: Transient | None = None
+
+
+class Transport:
+    """Connections to one service with one key, kept open between requests. Thread-safe.
+
+    `spool` is the folder for bodies over `SPOOL_BYTES`; its files belong to whoever is given the `Received`.
+    """
+
+    def __init__(self, url: str, key: Secret, *, spool: Path, connections: int) -> None:
+        self._spool = spool
+        self._key = key
+        self._redactor = Redactor(key)
+        self._settings = _from_environment(url)
+        self._kept = _KeyedAdapter(key, pool_connections=1, pool_maxsize=connections)
+
+    def send(self, prepared: Prepared, *, what: str, spool_name: str, timeout: float) -> Received:
+        """Send once and read all of the answer.
+
+        `what`: how messages call the request; `spool_name`: the file for a large body; `timeout`: seconds without a byte.
+        """
+        return self._send(self._kept, prepared, what, spool_name, timeout)
+
+    def send_fresh(self, prepared: Prepared, *, what: str, spool_name: str, timeout: float) -> Received:
+        """The same over a new connection: one that the service is just closing would leave the outcome of a write unknown."""
+        adapter = _KeyedAdapter(self._key, pool_connections=1, pool_maxsize=1)
+        try:
+            return self._send(adapter, prepared, what, spool_name, timeout)
+        finally:
+            adapter.close()
+
+    def close(self) -> None:
+        self._kept.close()
+
+    def _send(self, adapter: HTTPAdapter, prepared: Prepared, what: str, spool_name: str, timeout: float) -> Received:
+        problem: Transient | None = None
+        status: int | None = None
+        headers: Mapping[str, str] = {}
+        body = _Inflow(self._spool / spool_name)
+        try:
+            response = adapter.send(_request(prepared), stream=True, timeout=(CONNECT_SECONDS, timeout), **self._settings)
+            with response:
+                status, headers = response.status_code, response.raw.headers
+                for chunk in self._redactor.stream(response.raw.stream(_CHUNK, decode_content=True)):
+                    body.write(chunk)
+        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+            problem = _problem(error, what, status, timeout)
+        except BaseException:
+            body.discard()
+            raise
+        return Received(status, headers, body.finish(), problem)
+
+
+class _Inflow:
+    """A body as it comes in: in memory while small, then in a file that only its owner can read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._file: Any = None
+
+    def write(self, chunk: bytes) -> None:
+        self._size += len(chunk)
+        if self._file is None and self._size <= SPOOL_BYTES:
+            self._parts.append(chunk)
+            return
+        if self._file is None:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+            self._file.writelines(self._parts)
+            self._parts.clear()
+        self._file.write(chunk)
+
+    def finish(self) -> Body:
+        if self._file is None:
+            return b"".join(self._parts)
+        self._file.close()
+        return self._path
+
+    def discard(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._path.unlink(missing_ok=True)
+
+
+class _KeyedAdapter(HTTPAdapter):
+    """Connections that write the key into the request line themselves."""
+
+    def __init__(self, key: Secret, **options: Any) -> None:
+        self._query = "key=" + urllib.parse.quote(key.reveal(), safe="")
+        self._pool: Any = None
+        super().__init__(**options)
+
+    def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
+        """The one pool there is (one service, one proxy); looking it up would cost a fifth of a request."""
+        if self._pool is None:
+            pool: Any = super().get_connection_with_tls_context(*args, **options)
+            pool.ConnectionCls = _keyed(pool.ConnectionCls, self._query)
+            self._pool = pool
+        return self._pool
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.close()
+        self._pool = None
+        super().close()
+
+
+def _keyed(kind: Any, query: str) -> Any:
+    class Keyed(kind):  # type: ignore[misc]
+        debuglevel = 0  # http.client would print request lines
+
+        def putrequest(self, method: str, url: str, *args: Any, **options: Any) -> None:
+            super().putrequest(method, f"{url}{'&' if '?' in url else '?'}{query}", *args, **options)
+
+    return Keyed
+
+
+def _request(prepared: Prepared) -> requests.PreparedRequest:
+    """Built by hand: preparing checks and re-parses what `wire` has just put together, at a third of a request's cost."""
+    request = requests.PreparedRequest()
+    request.method = prepared.method
+    request.url = prepared.url + ("?" + urllib.parse.urlencode(prepared.query) if prepared.query else "")
+    form = urllib.parse.urlencode(prepared.form).encode() if prepared.form else None
+    request.body = form
+    if form is None and prepared.method == "GET":
+        request.headers = CaseInsensitiveDict(_HEADERS)
+    else:
+        request.headers = CaseInsensitiveDict({**_FORM, "Content-Length": str(len(form or b""))})
+    return request
+
+
+def _from_environment(url: str) -> dict[str, Any]:
+    """Proxies and certificate bundle as other tools take them from the environment; never a proxy to this very machine."""
+    if _is_loopback(urllib.parse.urlsplit(url).hostname or ""):
+        return {"verify": True, "proxies": {}}
+    with requests.Session() as session:
+        found = session.merge_environment_settings(url, {}, None, None, None)
+    return {"verify": found["verify"], "proxies": found["proxies"]}
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _problem(error: Exception, what: str, status: int | None, timeout: float) -> Transient:
+    """In words of our own: the texts of the libraries hold addresses and parameters."""
+    kinds = tuple(type(each) for each in _chain(error))
+
+    def is_a(*wanted: type[Exception]) -> bool:
+        return any(issubclass(kind, wanted) for kind in kinds)
+
+    if is_a(requests.ConnectTimeout, urllib3.exceptions.ConnectTimeoutError):
+        return Unreachable(f"{what}: no connection within {CONNECT_SECONDS:g} s", was_sent=False)
+    if is_a(requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError):
+        return Unreachable(f"{what}: no byte came for {timeout:g} s", was_sent=True)
+    if status is not None:
+        return BrokenAnswer(f"{what}: HTTP {status}, the answer broke off", status=status)
+    if is_a(ssl.SSLCertVerificationError):
+        return Unreachable(f"{what}: the service's certificate is not valid", was_sent=False)
+    if is_a(urllib3.exceptions.NameResolutionError):
+        return Unreachable(f"{what}: the host name cannot be resolved", was_sent=False)
+    if is_a(requests.exceptions.ProxyError, urllib3.exceptions.ProxyError):
+        return Unreachable(f"{what}: the proxy cannot be used", was_sent=False)
+    if is_a(urllib3.exceptions.NewConnectionError):
+        return Unreachable(f"{what}: the connection was refused", was_sent=False)
+    return Unreachable(f"{what}: the connection broke before an answer came", was_sent=True)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error, what it wraps in its arguments, and what it wraps as `reason`."""
+    yield error
+    for inner in (*error.args, getattr(error, "reason", None)):
+        if isinstance(inner, BaseException):
+            yield from _chain(inner)

@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from marketing_api.client import Failure
+from marketing_api.client import Failure, Stopped
 
 from assets.days import DateRange
 from assets.session import Reuse, Session
 from marketing_api import paging
-from marketing_api.errors import InvalidCall, Refused, Transient
+from marketing_api.errors import AuthenticationFailed, BudgetSpent, InvalidCall, Refused, Transient
 from marketing_api.exchange import Answer
 from marketing_api.operation import Operation, Question
 from marketing_api.records.fields import Record
@@ -79,9 +79,11 @@ class Ask:
         self._zone = session.zone
         self._reuse = reuse
         self._on_progress = on_progress
+        self.operations: set[Operation] = set()
 
     def once(self, operation: Operation, **params: Any) -> Part:
         """One request whose answer is the whole of its scope. Raises what the client raises."""
+        self.operations.add(operation)
         self._on_progress(0, 1)
         answer = self._answer(operation.bind(**params))
         self._on_progress(1, 0)
@@ -105,6 +107,7 @@ class Ask:
 
     def pages(self, operation: Operation, **params: Any) -> Part:
         """Every page of a listing; when a page cannot be had, the pages before it as an incomplete part."""
+        self.operations.add(operation)
         listing = paging.Listing(operation, params)
         ids: list[int] = []
         failures: tuple[Failure, ...] = ()
@@ -133,22 +136,26 @@ class Ask:
 
     def each(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Iterator[Part]:
         """One request for each of `many`, in about that order, in parts of some hundred answers."""
-        questions, bad = self._bind_all(operation, many)
+        self.operations.add(operation)
+        questions, failures = self._bind_all(operation, many)
         self._on_progress(0, len(questions))
-        answered: list[Answer] = []
-        failures: list[Failure] = bad
+        answered: list[int] = []
         since = time.monotonic()
-        for result in self._client.ask_many(questions, reuse=self._reuse):
-            self._on_progress(1, 0)
-            if isinstance(result, Failure):
-                failures.append(result)
-                continue
-            answered.append(result)
-            if len(answered) >= PART_ANSWERS or time.monotonic() - since > PART_SECONDS:
-                yield _part(answered, ())
-                answered, since = [], time.monotonic()
+        try:
+            for result in self._client.ask_many(questions, reuse=self._reuse):
+                self._on_progress(1, 0)
+                if isinstance(result, Failure):
+                    failures.append(result)
+                else:
+                    answered.append(result.request_id)
+                if len(answered) >= PART_ANSWERS or time.monotonic() - since > PART_SECONDS:
+                    yield Part(tuple(answered))
+                    answered, since = [], time.monotonic()
+        except (AuthenticationFailed, BudgetSpent, Stopped):
+            yield Part(tuple(answered), failures=tuple(failures))
+            raise
         if answered or failures:
-            yield _part(answered, tuple(failures))
+            yield Part(tuple(answered), failures=tuple(failures))
 
     def all(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Part:
         """One request for each of `many`, all in one part: details beside the listing they belong to."""
@@ -178,7 +185,3 @@ class Ask:
             except InvalidCall as problem:
                 bad.append(Failure(Question(operation, {name: str(value) for name, value in params.items()}), problem))
         return questions, bad
-
-
-def _part(answers: list[Answer], failures: tuple[Failure, ...]) -> Part:
-    return Part(tuple(answer.request_id for answer in answers), failures=failures)

@@ -69,9 +69,9 @@ class Known:
         """Ranges of days that were read completely."""
         return [DateRange(first, last) for first, last in self._warehouse.covered_days(table, self._account)]
 
-    def finished_at(self, asset: str) -> dt.datetime | None:
-        """When all of an asset was last read."""
-        return self._warehouse.finished_at(self._account, asset)
+    def finished_at(self) -> dict[str, dt.datetime]:
+        """When each asset was last read to the end."""
+        return self._warehouse.finished_at(self._account)
 
     def new_or_changed(self, request_ids: Sequence[int], record: type[R], zone: ZoneInfo) -> list[R]:
         """Entries of the listing in these answers that are new, or differ from when their detail was last asked."""

@@ -4,8 +4,6 @@ Belongs here: the factory that turns a `SourceAsset` into Dagster's terms. Not h
 (`AREA.py`), jobs and resources (`pipelines`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from typing import Any
@@ -92,8 +90,8 @@ def _materialization(reader: Reader, table: Table, results: list[AccountResult])
             "rows changed": sum(count.changed for count in counts),
             "rows deleted": sum(count.deleted for count in counts),
             "records rejected": sum(count.rejected for count in counts),
-            "requests": sum(result.requests for result in results),
-            "seconds waited": round(sum(result.waited_s for result in results), 1),
+            "requests": sum(result.spent.requests for result in results),
+            "seconds waited": round(sum(result.spent.waited_s for result in results), 1),
             "coverage %": round(100 * asked / planned, 1) if planned else 100.0,
             "preview": dg.MetadataValue.md(reader.warehouse.preview(table)),
         },

@@ -7,6 +7,7 @@ Not here: what is asked (`AREA.py`), how (`ask`), how it is loaded (`warehouse`)
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 import threading
 from collections.abc import Iterable, Sequence
@@ -20,9 +21,14 @@ from assets.session import Session
 from marketing_api.errors import MarketingApiError
 from warehouse.errors import WarehouseError
 from warehouse.load import Load, LoadReport
+from warehouse.requests import load_requests
+from warehouse.runs import Run, write_run
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
+
+#: How long stopping waits for each thread; a load takes seconds.
+_STOP_SECONDS = 30.0
 
 _Key = tuple[str, str]  # asset, account
 
@@ -58,12 +64,17 @@ class Reader:
         self._chosen: dict[str, SourceAsset] = {}
         self._started: set[_Key] = set()
         self._finished: set[_Key] = set()
+        self._threads: list[threading.Thread] = []
         self._is_stopping = False
+        self.began_at = self.ended_at = dt.datetime.now(dt.UTC)
 
     def begin(self, chosen: Iterable[SourceAsset]) -> None:
         """Start reading; assets that were begun before are left alone."""
+        new = {asset.name: asset for asset in chosen if asset.name not in self._chosen}
+        for session in self.sessions:
+            session.prepare(new)
         with self._changed:
-            self._chosen |= {asset.name: asset for asset in chosen if asset.name not in self._chosen}
+            self._chosen |= new
             self._start_ready()
 
     def again(self, asset: SourceAsset) -> None:
@@ -94,6 +105,28 @@ class Reader:
         self._is_stopping = True
         for session in self.sessions:
             session.client.stop()
+        for thread in self._threads:
+            thread.join(_STOP_SECONDS)  # a load under way is finished: ending it half-way would only repeat it
+
+    def note_run(self, run_id: str, job: str) -> None:
+        """Write the run and its requests into the `sync` tables."""
+        problems = [f"{asset}, account {account}: {reason}" for (asset, account), lines in self.problems().items() for reason in lines]
+        failed = all(result.error is not None for result in self.results.values())
+        statistics = [session.client.statistics for session in self.sessions]
+        run = Run(
+            run_id=run_id,
+            job=job,
+            started_at=self.began_at,
+            ended_at=self.ended_at,
+            outcome=("failed" if failed else "partial") if problems else "done",
+            request_count=sum(part.requests for part in statistics),
+            waited_s=sum(part.waited_s for part in statistics),
+            message="\n".join(problems),
+        )
+        self.warehouse.archive.seal()
+        with self.warehouse.writing() as connection:
+            write_run(connection, run)
+            load_requests(connection, self.warehouse.archive)
 
     def progress(self) -> ReadingState:
         """How far the reading is now."""
@@ -120,10 +153,12 @@ class Reader:
             for asset in self._chosen.values():
                 key = (asset.name, session.account)
                 waits_for = [(before.name, session.account) for before in asset.after if before.name in self._chosen]
-                if key in self._started or not self._finished.issuperset(waits_for):
+                if self._is_stopping or key in self._started or not self._finished.issuperset(waits_for):
                     continue
                 self._started.add(key)
-                threading.Thread(target=self._read, args=(asset, session), name=f"{session.account}/{asset.name}", daemon=True).start()
+                thread = threading.Thread(target=self._read, args=(asset, session), name=f"{session.account}/{asset.name}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
 
     def _read(self, asset: SourceAsset, session: Session) -> None:
         key = (asset.name, session.account)
@@ -140,6 +175,7 @@ class Reader:
         finally:
             with self._changed:
                 self._finished.add(key)
+                self.ended_at = dt.datetime.now(dt.UTC)
                 self._start_ready()
                 self._changed.notify_all()
 
@@ -160,6 +196,7 @@ class Reader:
             result.reports.append(self._load(asset, session, part))
             if self._is_stopping:
                 return
+        result.spent = session.spent(ask.operations)
         if not result.problems:
             self.warehouse.finish_asset(session.account, asset.name)
 

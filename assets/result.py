@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from assets.session import Spent
 from marketing_api.client import Failure
 
 from marketing_api.errors import BudgetSpent, InvalidCall, NotAvailable, Refused, Transient
@@ -25,6 +26,7 @@ class AccountResult:
     error: Exception | None = None
     asked: int = 0
     planned: int = 0
+    spent: Spent = field(default_factory=Spent)
 
     @property
     def problems(self) -> list[str]:

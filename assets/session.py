@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
-from zoneinfo import ZoneInfo
-
-from marketing_api.client import Client
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from assets.known import Known
+from marketing_api.client import Budget, Client, Connection
 from marketing_api.errors import MarketingApiError
-from marketing_api.exchange import Answer
-from marketing_api.operation import Question
+from marketing_api.exchange import Answer, Exchange
+from marketing_api.operation import Operation, Question
 from marketing_api.operations import account as operations
+from marketing_api.pace import Pace
 from marketing_api.records.account import Business
 from marketing_api.wire import read_rows
-from warehouse.archive import Archive
+from warehouse.archive import Archive, Reusable
 from warehouse.warehouse import Warehouse
 
+log = logging.getLogger(__name__)
+
 Reuse = Callable[[Question], Answer | None]
+
+
+@dataclass
+class Spent:
+    """What asking cost: requests sent, and seconds that they waited for the limit, summed over threads."""
+
+    requests: int = 0
+    waited_s: float = 0.0
+
+
+def business_of(answer: Answer) -> Business | None:
+    """The business that an answer of `app/me` names."""
+    for rows in read_rows(answer, dt.UTC, answer.requested_at.date()):
+        for record in rows.records:
+            if isinstance(record, Business):
+                return record
+    return None
 
 
 class Session:
@@ -26,17 +50,21 @@ class Session:
 
     def __init__(
         self,
-        client: Client,
+        connection: Connection,
         archive: Archive,
         warehouse: Warehouse,
         *,
+        pace: Pace,
+        spool: Path,
+        budget: Budget | None,
         fallback_zone: str,
         resume_hours: float,
         now: Callable[[], dt.datetime],
     ) -> None:
-        self.client = client
-        self.account = client.connection.account
-        self.zone = ZoneInfo(client.connection.timezone or fallback_zone)
+        self.account = connection.account
+        self.pace = pace
+        self.client = Client(connection, pace, record=self.record, spool=spool, budget=budget)
+        self.zone = ZoneInfo(connection.timezone or fallback_zone)
         self.business: Business | None = None
         self.problem: MarketingApiError | None = None
         self.known = Known(warehouse, self.account)
@@ -44,6 +72,17 @@ class Session:
         self._now = now
         self._not_before = now() - dt.timedelta(hours=resume_hours)
         self._me: Answer | None = None
+        self._unused_since: dict[str, dt.datetime] = {}
+        self._archived: Reusable | None = None
+        self._spent: dict[str, Spent] = defaultdict(Spent)
+        self._counting = threading.Lock()
+
+    def prepare(self, assets: Iterable[str]) -> None:
+        """Find out from when on archived answers have not been used by these assets. Call it before `reuse`."""
+        finished = self.known.finished_at()
+        self._unused_since |= {asset: max(self._not_before, finished.get(asset, self._not_before)) for asset in assets}
+        if self._unused_since:
+            self._archived = self._archive.reusable(self.account, min(self._unused_since.values()))
 
     def today(self) -> dt.date:
         """The account's local date."""
@@ -56,21 +95,37 @@ class Session:
         except MarketingApiError as problem:
             self.problem = problem
             raise
-        self.business = next((record for rows in read_rows(self._me, self.zone, self.today()) for record in rows.records), None)  # type: ignore[assignment]
+        self.business = business_of(self._me)
         if self.business and self.business.timezone and not self.client.connection.timezone:
-            self.zone = ZoneInfo(self.business.timezone)
+            try:
+                self.zone = ZoneInfo(self.business.timezone)
+            except (ZoneInfoNotFoundError, ValueError):
+                log.warning("account %s names a time zone that is not known; %s is used", self.account, self.zone)
+
+    def record(self, exchange: Exchange) -> None:
+        """Archive one request and count it for its operation."""
+        self._archive.record(exchange)
+        with self._counting:
+            spent = self._spent[exchange.question.operation.name]
+            spent.requests += 1
+            spent.waited_s += exchange.waited_ms / 1000
+
+    def spent(self, operations: Iterable[Operation]) -> Spent:
+        """Requests, retries included, and waiting of these operations in this run."""
+        with self._counting:
+            parts = [self._spent[operation.name] for operation in operations]
+            return Spent(sum(part.requests for part in parts), sum(part.waited_s for part in parts))
 
     def reuse(self, asset: str) -> Reuse:
         """Finds whole answers that came after `asset` was last read to the end: a run that died left them.
 
         The account's own answer of this run is among them, so that it is asked once.
         """
-        since = max(self._not_before, self.known.finished_at(asset) or self._not_before)
-        archived = self._archive.reusable(self.account, since)
+        since = self._unused_since[asset]
 
         def find(question: Question) -> Answer | None:
             if self._me is not None and question.key == self._me.question.key:
                 return self._me
-            return archived.get(question.key)
+            return self._archived.get(question.key, since) if self._archived else None
 
         return find

@@ -1,10 +1,9 @@
 """The jobs: which assets run together. Not here: when (`schedules`), with what (`resources`)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import dagster as dg
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from assets.contacts import contacts, coupons, timelines
 from assets.extract import SourceAsset
@@ -17,7 +16,7 @@ def _selection(*assets: SourceAsset) -> dg.AssetSelection:
     return dg.AssetSelection.assets(*(asset_key(table) for asset in assets for table in asset.tables))
 
 
-def asset_jobs(partitions: dg.PartitionsDefinition) -> Sequence[dg.UnresolvedAssetJobDefinition]:  # type: ignore[name-defined]
+def asset_jobs(partitions: dg.PartitionsDefinition) -> Sequence[UnresolvedAssetJobDefinition]:
     """Jobs over source assets. They run in one process: a process per step would cost more than the reading."""
     return [
         dg.define_asset_job(

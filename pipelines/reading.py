@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
-from marketing_api.client import Budget, Client, Connection
+from marketing_api.client import Budget, Connection
 
 from assets.ask import AskSettings
-from assets.extract import DateRange
+from assets.days import DateRange
 from assets.reader import Reader
 from assets.session import Session
 from marketing_api.errors import AuthenticationFailed, MarketingApiError
@@ -34,7 +34,9 @@ def open_reader(
         accounts = stack.enter_context(connections(settings))
         archive = stack.enter_context(Archive(settings.home / "archive"))
         warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds)
-        sessions = [stack.enter_context(_session(settings, connection, archive, warehouse, budget)) for connection in accounts]
+        sessions = [_session(settings, connection, archive, warehouse, budget) for connection in accounts]
+        for session in sessions:
+            stack.enter_context(session.client)
         _open_all(sessions)
         ask_settings = AskSettings(settings.history_start, settings.lookback_days, settings.calendar_days_ahead, settings.goal_domains)
         reader = Reader(sessions, warehouse, ask_settings, chosen_days=chosen_days, shrink_limit=shrink_limit)
@@ -44,21 +46,18 @@ def open_reader(
             reader.stop()
 
 
-@contextmanager
-def _session(
-    settings: Settings, connection: Connection, archive: Archive, warehouse: Warehouse, budget: Budget | None
-) -> Iterator[Session]:
-    pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
-    spool = settings.home / "archive" / "spool"
-    with Client(connection, pace, record=archive.record, spool=spool, budget=budget) as client:
-        yield Session(
-            client,
-            archive,
-            warehouse,
-            fallback_zone=settings.timezone,
-            resume_hours=settings.resume_hours,
-            now=lambda: dt.datetime.now(dt.UTC),
-        )
+def _session(settings: Settings, connection: Connection, archive: Archive, warehouse: Warehouse, budget: Budget | None) -> Session:
+    return Session(
+        connection,
+        archive,
+        warehouse,
+        pace=Pace(pace_path(connection.url, connection.key), cap=connection.max_rate),
+        spool=settings.home / "tmp" / "spool",
+        budget=budget,
+        fallback_zone=settings.timezone,
+        resume_hours=settings.resume_hours,
+        now=lambda: dt.datetime.now(dt.UTC),
+    )
 
 
 def _open_all(sessions: list[Session]) -> None:

@@ -12,7 +12,8 @@ from contextlib import ExitStack
 import dagster as dg
 
 from assets import SOURCE_ASSETS
-from assets.extract import DateRange, SourceAsset
+from assets.days import DateRange
+from assets.extract import SourceAsset
 from assets.materialize import asset_key
 from assets.reader import Reader
 from pipelines.home import prepare_home

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from assets.extract import DateRange, SourceAsset
+from assets.days import DateRange
+from assets.extract import SourceAsset
 from assets.materialize import asset_key
 from assets.reader import Reader
 from pipelines.definitions import build_definitions
@@ -18,8 +19,8 @@ from pipelines.schedules import partition_tags
 from pipelines.settings import Settings
 
 
-def run_in_dagster(settings: Settings, reader: Reader, chosen: Sequence[SourceAsset], days: DateRange | None) -> bool:
-    """True when every step succeeded. The run is recorded in the home, where the UI finds it."""
+def run_in_dagster(settings: Settings, reader: Reader, chosen: Sequence[SourceAsset], days: DateRange | None) -> str:
+    """The run's id. The run is recorded in the home, where the UI finds it."""
     os.environ["DAGSTER_HOME"] = str(settings.home / "dagster")
     today = dt.datetime.now(dt.UTC).date()
     days = days or DateRange(today - dt.timedelta(days=settings.lookback_days), today)
@@ -35,4 +36,4 @@ def run_in_dagster(settings: Settings, reader: Reader, chosen: Sequence[SourceAs
                 run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
                 raise_on_error=False,
             )
-    return bool(result.success)
+    return str(result.run_id)

@@ -31,7 +31,7 @@ def failure_alert(settings: Settings) -> dg.SensorDefinition:
 def alert_body(context: dg.RunFailureSensorContext) -> dict[str, object]:
     """What is posted: the job, the run and each failed step with its reason."""
     failed = {event.step_key or "run": _reason(event) for event in context.get_step_failure_events()}
-    lines = [f"{step}: {reason}" for step, reason in failed.items()] or [context.failure_event.message]
+    lines: list[str] = [f"{step}: {reason}" for step, reason in failed.items()] or [context.failure_event.message or "no reason given"]
     run = context.dagster_run
     text = f"marketing-sync: {run.job_name} failed\n" + "\n".join(lines)
     return {"text": text[:_MAX_TEXT], "job": run.job_name, "run_id": run.run_id, "failed": failed}

@@ -6,13 +6,13 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from assets.session import business_of
 from marketing_api.client import Client, Connection
 
 from marketing_api.errors import MarketingApiError
 from marketing_api.exchange import Exchange
 from marketing_api.operations import account
 from marketing_api.pace import Pace, pace_path
-from marketing_api.wire import records_of
 from pipelines import exits
 from pipelines.service import connections
 from pipelines.settings import Settings
@@ -43,8 +43,9 @@ def _check(connection: Connection) -> int:
         except MarketingApiError as problem:
             print(f"{connection.account}: not connected: {problem}")
             return exits.WRONG_USE
-    business = next(records_of(answer))
-    print(f"{connection.account}: connected as {business.business_name}, limit {pace.limit:g}/s")
+    business = business_of(answer)
+    name = business.business_name if business else "an account without a name"
+    print(f"{connection.account}: connected as {name}, limit {pace.limit:g}/s")
     return exits.DONE
 
 

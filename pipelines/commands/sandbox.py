@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from marketing_api.sandbox import server
+from marketing_api.sandbox import cli
 from pipelines.settings import Settings
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The sandbox's own options."""
-    server.add_arguments(parser)
+add_arguments = cli.add_arguments
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Serve until Ctrl-C."""
-    return server.run(arguments)
+    return cli.run(cli.options_from(arguments), arguments.parent)

@@ -12,7 +12,8 @@ import datetime as dt
 from marketing_api.client import Budget
 
 from assets import SOURCE_ASSETS
-from assets.extract import DateRange, SourceAsset
+from assets.days import DateRange
+from assets.extract import SourceAsset
 from pipelines import exits
 from pipelines.home import prepare_home
 from pipelines.progress import Progress
@@ -43,8 +44,9 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
             reader.begin(chosen)
             from pipelines.run import run_in_dagster  # takes seconds to import: reading has begun
 
-            run_in_dagster(settings, reader, chosen, days)
-        reader.close()
+            run_id = run_in_dagster(settings, reader, chosen, days)
+            reader.finish()
+            reader.note_run(run_id, "nightly_sync")
         print_summary(reader, settings)
     return exits.INCOMPLETE if reader.problems() else exits.DONE
 

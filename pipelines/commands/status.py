@@ -1,0 +1,107 @@
+"""`marketing-sync status`: how fresh and complete every table is, the last runs, and what could not be read."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from pipelines import exits
+from pipelines.settings import Settings
+from warehouse.connection import read
+
+_TABLES = """
+    select table_name as "table", account, sum(rows)::bigint as rows, min(as_of) as oldest, max(as_of) as newest,
+        count(*) as scopes, count(*) filter (not is_complete) as incomplete, max(due_at) as due
+    from sync.coverage group by all order by account, min(rowid)
+"""
+_CONTACTS = """
+    with people as (select distinct account, contact_id from source.contacts where _deleted_at is null)
+    select p.account, count(*) as contacts, count(c.timeline_asked_at) as timelines, count(c.coupon_asked_at) as coupons,
+        min(c.timeline_asked_at) as oldest, count(*) filter (c.timeline_served < c.timeline_total) as cut
+    from people p left join sync.contact_coverage c using (account, contact_id) group by p.account order by p.account
+"""
+_RUNS = "select started_at, ended_at, job, outcome, request_count, waited_s, message from sync.runs order by started_at desc limit 5"
+_REJECTED = """
+    select account, table_name, reason, count(*) as records
+    from sync.rejected_records group by all order by records desc, table_name limit 20
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """None."""
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Print it all; 0 even when something is late: that is what it tells."""
+    console = Console(highlight=False)
+    if not settings.warehouse_path.exists():
+        console.print(f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`", soft_wrap=True)
+        return exits.DONE
+    tables, contacts, runs, rejected = (_rows(settings, sql) for sql in (_TABLES, _CONTACTS, _RUNS, _REJECTED))
+    now = dt.datetime.now(dt.UTC)
+    console.print(_table_grid(tables, now))
+    for row in contacts:
+        console.print(_contact_line(row, now))
+    console.print(_run_grid(runs))
+    console.print(_rejected_grid(rejected) if rejected else "no rejected records")
+    return exits.DONE
+
+
+def _rows(settings: Settings, sql: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = read(settings.warehouse_path, sql, deadline_s=settings.lock_seconds).to_pylist()
+    return rows
+
+
+def _grid(title: str, *columns: str, right: tuple[str, ...] = ()) -> Grid:
+    grid = Grid(title=title, title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
+    for column in columns:
+        grid.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return grid
+
+
+def _table_grid(rows: list[dict[str, Any]], now: dt.datetime) -> Grid:
+    grid = _grid("tables", "account", "table", "rows", "read", "complete", right=("rows",))
+    for row in rows:
+        whole = row["scopes"] - row["incomplete"]
+        complete = "yes" if not row["incomplete"] else f"{whole:,} of {row['scopes']:,} parts"
+        grid.add_row(row["account"], row["table"], f"{row['rows']:,}", _ago(row["newest"], now), complete)
+    return grid
+
+
+def _contact_line(row: dict[str, Any], now: dt.datetime) -> str:
+    def share(count: int) -> str:
+        return f"{100 * count / row['contacts']:.1f} %"
+
+    oldest = f", the oldest {_ago(row['oldest'], now)}" if row["oldest"] else ""
+    cut = f", {row['cut']:,} cut by the service" if row["cut"] else ""
+    return (
+        f"account {row['account']}: {row['contacts']:,} contacts, timelines of {share(row['timelines'])}{oldest}{cut}, "
+        f"coupons of {share(row['coupons'])}\n"
+    )
+
+
+def _run_grid(rows: list[dict[str, Any]]) -> Grid:
+    grid = _grid("last runs", "started", "took", "job", "outcome", "requests", "not read", right=("requests",))
+    for row in rows:
+        took = f"{(row['ended_at'] - row['started_at']).total_seconds():,.0f} s" if row["ended_at"] else "–"
+        started = row["started_at"].astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
+        grid.add_row(started, took, row["job"], row["outcome"] or "runs", f"{row['request_count']:,}", row["message"] or "")
+    return grid
+
+
+def _rejected_grid(rows: list[dict[str, Any]]) -> Grid:
+    grid = _grid("rejected records", "account", "table", "records", "reason", right=("records",))
+    for row in rows:
+        grid.add_row(row["account"], row["table_name"], f"{row['records']:,}", row["reason"])
+    return grid
+
+
+def _ago(moment: dt.datetime, now: dt.datetime) -> str:
+    minutes = (now - moment).total_seconds() / 60
+    if minutes < 90:
+        return f"{minutes:.0f} minutes ago"
+    return f"{minutes / 60:.0f} hours ago" if minutes < 48 * 60 else f"{minutes / 60 / 24:.0f} days ago"

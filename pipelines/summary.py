@@ -1,0 +1,73 @@
+"""What a person is told at the end of a sync."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from assets import SOURCE_ASSETS
+from assets.reader import Reader
+from marketing_api.exchange import Outcome
+from pipelines.settings import Settings
+
+_FIRST_QUERY = """\
+select c.subject, s.opened_count, s.opened_percent
+from source.campaign_stats s join source.campaigns c using (account, campaign_id)
+order by s.observed_on desc, s.opened_count desc limit 5"""
+
+
+def print_summary(reader: Reader, settings: Settings, console: Console | None = None) -> None:
+    """Tables, requests, what could not be had, where the file is, and a query to begin with."""
+    console = console or Console(highlight=False, soft_wrap=True)
+    console.print(_tables(reader))
+    console.print(_requests(reader))
+    _print_problems(reader, console)
+    console.print(f"\nwarehouse  {settings.warehouse_path}")
+    console.print(f"status     marketing-sync status\nquery      duckdb {settings.warehouse_path} \"", end="")
+    console.print(_FIRST_QUERY.replace("\n", "\n           ") + '"')
+
+
+def _tables(reader: Reader) -> Grid:
+    grid = Grid(box=None, header_style="bold", pad_edge=False)
+    for column in ("table", "rows", "new", "changed", "deleted", "rejected", "read"):
+        grid.add_column(column, justify="left" if column == "table" else "right")
+    for asset in SOURCE_ASSETS.values():
+        results = [result for (name, _), result in reader.results.items() if name == asset.name]
+        if not results:
+            continue
+        planned = sum(result.planned for result in results)
+        share = f"{100 * sum(result.asked for result in results) / planned:.0f} %" if planned else "–"
+        for table in asset.tables:
+            counts = [report.tables[table.name] for result in results for report in result.reports if table.name in report.tables]
+            cells = [sum(getattr(count, name) for count in counts) for name in ("new", "changed", "deleted", "rejected")]
+            grid.add_row(table.name, f"{reader.warehouse.row_count(table):,}", *(f"{cell:,}" if cell else "·" for cell in cells), share)
+    return grid
+
+
+def _requests(reader: Reader) -> str:
+    lines = []
+    for session in reader.sessions:
+        statistics = session.client.statistics
+        outcomes = statistics.outcomes
+        seconds = max((reader.ended_at - reader.began_at).total_seconds(), 0.001)
+        bad = {outcome: outcomes[outcome] for outcome in Outcome if outcome is not Outcome.OK and outcomes[outcome]}
+        lines.append(
+            f"\naccount {session.account}: {statistics.requests:,} requests in {dt.timedelta(seconds=round(seconds))} "
+            f"({statistics.requests / seconds:.1f}/s, limit {session.pace.limit:g}/s), "
+            f"waited {statistics.waited_s / max(statistics.requests, 1):.2f} s each"
+            + ("; " + ", ".join(f"{count} {outcome.value.replace('_', ' ')}" for outcome, count in bad.items()) if bad else "")
+        )
+    return "".join(lines).lstrip("\n")
+
+
+def _print_problems(reader: Reader, console: Console) -> None:
+    problems = reader.problems()
+    if not problems:
+        console.print("everything that was asked for was read")
+        return
+    console.print("\n[bold]not read[/bold]")
+    for (asset, account), reasons in problems.items():
+        for reason in reasons:
+            console.print(f"  {asset}, account {account}: {reason}", markup=False)

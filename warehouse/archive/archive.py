@@ -133,7 +133,10 @@ class Archive:
         """
         reusable = Reusable(self._reader, account, since)
         with self._lock:
-            self._reusables.add(reusable)
+            self._reusables.add(reusable)  # first, so that nothing recorded while the files are read is missed
+        newest = self._reader.newest(account, since)
+        with self._lock:
+            reusable.take_in(newest)
         return reusable
 
     def exchanges(self, exclude: Collection[str] = ()) -> Iterator[tuple[str, pa.Table]]:

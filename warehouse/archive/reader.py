@@ -12,7 +12,7 @@ import itertools
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -242,7 +242,7 @@ class Reusable:
         self.account = account
         self.since = since
         self._reader = reader
-        self._newest = reader.newest(account, since)
+        self._newest: dict[str, tuple[dt.datetime, int]] = {}
 
     def __len__(self) -> int:
         return len(self._newest)
@@ -265,8 +265,12 @@ class Reusable:
             return None
         return answer if answer.question.operation.is_read else None
 
+    def take_in(self, newest: Mapping[str, tuple[dt.datetime, int]]) -> None:
+        """Add what the reader found. The archive sees to it that only one thread adds at a time."""
+        for key, found in newest.items():
+            self._newest[key] = max(self._newest.get(key, found), found)
+
     def note(self, row: Row) -> None:
-        """Take in what was recorded just now."""
+        """Add what was recorded just now."""
         if row.account == self.account and row.is_whole and row.requested_at >= self.since:
-            mine = (row.requested_at, row.request_id)
-            self._newest[row.question_key] = max(self._newest.get(row.question_key, mine), mine)
+            self.take_in({row.question_key: (row.requested_at, row.request_id)})

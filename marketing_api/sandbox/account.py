@@ -86,7 +86,7 @@ class Account:
         )
         self.book = CampaignBook(self.origin.seed, self.start, [list_id(number) for number in range(len(self.rolls))], name)
         self.written: dict[int, Campaign] = {}
-        self.unsent: set[int] = set()  # seeded campaigns that were deleted or edited before they were sent
+        self.replaced: set[int] = set()  # seeded campaigns that were deleted before they were sent, or stand in `written`
         self._planned_until = 0
         self._plan(self.origin.base)
 
@@ -101,7 +101,7 @@ class Account:
 
     def _plan(self, moment: int) -> None:
         self._planned_until = moment + _AHEAD
-        seeded = [campaign for campaign in self.book.until(self._planned_until + _AHEAD) if campaign.campaign_id not in self.unsent]
+        seeded = [campaign for campaign in self.book.until(self._planned_until + _AHEAD) if campaign.campaign_id not in self.replaced]
         campaigns = [campaign for campaign in seeded + list(self.written.values()) if campaign.sent_at or campaign.trigger]
         self.sends = _by_list(campaigns)
         self.mailings: list[Mailings] = []

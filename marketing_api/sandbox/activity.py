@@ -109,7 +109,7 @@ class Activity:
             number, index = roll_and_index(card.contact_id)
             slot = self._account.rolls[number].slot(index)
             for automation in self._account.automations[number]:
-                outcome = automation.outcome(index, slot) if automation.campaign is campaign else None
+                outcome = automation.outcome(index, slot) if automation.campaign.campaign_id == campaign.campaign_id else None
                 if outcome is not None and card.quiet_from <= outcome.sent_at <= now:
                     yield card.contact_id, outcome
             if card.quiet_from <= campaign.sent_at <= now:

@@ -32,6 +32,8 @@ class Automation:
         if slot not in self._slots or index < self._from or self.roll.is_deleted(index, self._sent_at(index)):
             return None
         sent = self._sent_at(index)
+        if sent > self.campaign.ended_at:
+            return None
         opens, clickers = self._shares(slot)
         block = index // SLOTS
         if self.trigger.kind == "sms" or not opens.has(block):
@@ -55,7 +57,8 @@ class Automation:
         after = CHARACTERS[slot].deleted_after
         if after and after <= self.trigger.after:
             return range(0)
-        return range(self.roll.blocks_of_first(slot, self._from), self.roll.blocks(slot, moment - self.trigger.after))
+        last = min(moment, self.campaign.ended_at) - self.trigger.after
+        return range(self.roll.blocks_of_first(slot, self._from), self.roll.blocks(slot, last))
 
     def totals(self, moment: int) -> Totals:
         sent = opened = 0

@@ -7,7 +7,7 @@ Not here: who opened what (`mailing`, `automations`), how campaigns are shown (`
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.roll import DAY, HISTORY_DAYS
@@ -53,11 +53,9 @@ class Campaign:
     reply_to: str = "hello@example.com"
     from_email: str = "news@example.com"
     from_name: str = ""
-    audiences: tuple[int, ...] = field(default=())
-
-    @property
-    def is_automated(self) -> bool:
-        return self.trigger is not None
+    audiences: tuple[int, ...] = ()
+    is_automated: bool = False
+    ended_at: int = 1 << 40  # when an automation was deleted
 
     @property
     def slug(self) -> str:
@@ -65,7 +63,7 @@ class Campaign:
 
     def group(self, moment: int) -> str:
         """The status group it stands in at `moment`."""
-        if self.trigger is not None:
+        if self.is_automated:
             return "Automation"
         if not self.sent_at or moment < self.scheduled_at:
             return "Draft"
@@ -165,6 +163,7 @@ class CampaignBook:
                 created_at=self._start + (20 + place * 45) * DAY + 36_000,
                 links=LINKS[place : place + 2],
                 trigger=trigger,
+                is_automated=True,
                 from_name=self._business,
             )
             for place, (name, (subject, trigger)) in enumerate(texts.items())

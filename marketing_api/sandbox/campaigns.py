@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
-from marketing_api.sandbox.call import Call, Payload, missing
+from marketing_api.sandbox.call import NOT_VALID, Call, Payload, Refusal, missing
 from marketing_api.sandbox.campaign_book import Campaign
 from marketing_api.sandbox.mailing import Totals
 from marketing_api.sandbox.rules import rule
@@ -84,3 +86,75 @@ def _clicks(world: World, call: Call, campaign: Campaign) -> list[dict[str, Any]
             entry["clickers"] = clickers
         entries.append(entry)
     return entries if campaign.is_automated or campaign.group(call.now) == "Sent" else []
+
+
+def _flags(call: Call) -> tuple[int, int]:
+    """(scheduled_at, sent_at): a draft is never sent, a scheduled one at its time, any other at once."""
+    if call.is_true("isdraft") or call.get("type") == "automated":
+        return 0, 0
+    if not call.is_true("isscheduled"):
+        return call.now, call.now
+    if not call.has("scheduled_datetime"):
+        raise Refusal(NOT_VALID, "scheduled_datetime is required", ("scheduled_datetime",))
+    return call.now, max(call.now, call.moment(call.get("scheduled_datetime")))
+
+
+def _texts(call: Call) -> dict[str, Any]:
+    names = {
+        "name": "name",
+        "subject": "subject",
+        "body": "body",
+        "fromemail": "from_email",
+        "from_name": "from_name",
+        "reply_to": "reply_to",
+    }
+    return {member: call.get(name) for name, member in names.items() if call.has(name)}
+
+
+def _links(body: str) -> tuple[tuple[str, str], ...]:
+    return tuple((url, text) for url, text in re.findall(r'href="(https?://[^"]+)"[^>]*>([^<]*)<', body))
+
+
+def _targets(world: World, call: Call) -> tuple[int, ...]:
+    known = world.lists.all(call.now)
+    if any(wanted not in known for wanted in call.ids("lists")):
+        raise missing("The list")
+    return tuple(call.ids("lists"))
+
+
+@rule("emailmarketing/addcampaign")
+def addcampaign(world: World, call: Call) -> Payload:
+    scheduled, sent = _flags(call)
+    new = world.new_campaign_id()
+    campaign = Campaign(
+        new,
+        lists=_targets(world, call),
+        created_at=call.now,
+        scheduled_at=scheduled,
+        sent_at=sent,
+        links=_links(call.get("body")),
+        audiences=tuple(call.ids("audiences")),
+        is_automated=call.get("type") == "automated",
+        **_texts(call),
+    )
+    world.put_campaign(campaign, call.now)
+    return {"id": call.an_id(new), "item": "The campaign was added successfully"}
+
+
+@rule("emailmarketing/editcampaign")
+def editcampaign(world: World, call: Call) -> Payload:
+    """Of a campaign that is out, or of an automation, only the texts change."""
+    campaign = existing(world, call)
+    changed = replace(campaign, **_texts(call))
+    if not campaign.is_automated and campaign.group(call.now) != "Sent":
+        scheduled, sent = _flags(call)
+        lists = _targets(world, call) if call.has("lists") else campaign.lists
+        changed = replace(changed, scheduled_at=scheduled, sent_at=sent, lists=lists, links=_links(changed.body))
+    world.put_campaign(changed, call.now)
+    return {"item": "The campaign was updated successfully"}
+
+
+@rule("emailmarketing/deletecampaign")
+def deletecampaign(world: World, call: Call) -> Payload:
+    world.delete_campaign(existing(world, call), call.now)
+    return {"item": "The campaign was deleted successfully"}

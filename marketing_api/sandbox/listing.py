@@ -106,7 +106,7 @@ class _Fast:
         self._deleted = [roll.blocks(slot, now - one.deleted_after) if one.deleted_after else 0 for slot, one in enumerate(CHARACTERS)]
         self._left = [self._mailings.surely_left(slot, now) for slot in range(SLOTS)]
         self._form = moments.shape("24h")
-        self._minutes = [self._form.joint + self._form.minute(minute) for minute in range(1440)]
+        self._minutes = [f" {text}" for text in self._form.minutes]
         self._first = [plain for _, plain in FIRST_NAMES]
         self._last = [plain for _, plain in LAST_NAMES]
         self._texts = [json.dumps(name, ensure_ascii=False)[1:-1] for name, _ in FIRST_NAMES]
@@ -131,13 +131,16 @@ class _Fast:
 
     def _block(self, block: int, start: int, end: int, template: str, found: list[str]) -> None:
         roll, deleted, minutes = self._roll, self._deleted, self._minutes
-        registered_at, day_form, now = roll.registered_at, self._form.day, self._now
+        times = roll.registered_between(start, end)
+        day_form, now, local = self._form.day, self._now, self._moments.local
+        offset = self._moments.offset(times[0] // 3600)
+        is_steady = offset == self._moments.offset(times[-1] // 3600) and times[-1] - times[0] < 30 * DAY  # no clock change in between
         firsts, lasts, first_texts, last_texts = self._first, self._last, self._texts, self._last_texts
         first_count, last_count, city_count = len(firsts), len(lasts), len(CITIES)
         salt, more_salt = self._account.people.salt, self._account.people.salt ^ 0x5BD1E995
         deal = DEALS[spread(roll.salt, block) % len(DEALS)]
-        base, today, local = block * SLOTS, now // DAY, self._moments.local
-        for index in range(start, end):
+        base, today = block * SLOTS, now // DAY
+        for index, registered in enumerate(times, start):
             slot = deal[index - base]
             if block < deleted[slot]:
                 continue
@@ -152,8 +155,7 @@ class _Fast:
             more = (more ^ more >> 15) * 0x85EBCA77 & 0xFFFFFFFF
             more = (more ^ more >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
             more ^= more >> 16
-            registered = registered_at(index)
-            day, minute = local(registered)
+            day, minute = divmod((registered + offset) // 60, 1440) if is_steady else local(registered)
             domains = (
                 character.domains if number % LISTS == roll.number else CHARACTERS[self._account.rolls[0].slot(number // LISTS)].domains
             )

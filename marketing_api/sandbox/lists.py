@@ -58,7 +58,7 @@ def _existing(world: World, call: Call) -> Thing:
 
 
 @rule("emailmarketing/getaudiences")
-def getaudiences(_: World, call: Call) -> Payload:
+def getaudiences(_world: World, call: Call) -> Payload:
     found = [{"id": call.an_id(FIRST_AUDIENCE_ID + place * 4), "name": name} for place, name in enumerate(AUDIENCES)]
     return {"audiences": {"count": len(found), "items": call.items(found)}}
 

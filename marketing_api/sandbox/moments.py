@@ -16,11 +16,10 @@ DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """`joint` stands between the text of the day and the text of the minute of the day."""
+    """How a day is written, and the text of every minute of a day."""
 
     day: str  # strftime
-    minute: Callable[[int], str]
-    joint: str = " "
+    minutes: tuple[str, ...]
 
 
 def _clock(minute: int) -> str:
@@ -35,13 +34,17 @@ def _twelve(minute: int) -> str:
     return f"{(minute // 60 + 11) % 12 + 1:02d}:{minute % 60:02d} {_half(minute)}"
 
 
+def _form(day: str, minute: Callable[[int], str]) -> Form:
+    return Form(day, tuple(minute(one) for one in range(1440)))
+
+
 FORMS = {
-    "24h": Form("%m/%d/%Y", _clock),
-    "24h-pm": Form("%m/%d/%Y", lambda minute: f"{_clock(minute)} {_half(minute)}"),
-    "12h": Form("%m/%d/%Y", _twelve),
-    "iso-12h": Form("%Y-%m-%d", _twelve),
-    "dmy-12h": Form("%d-%m-%Y", _twelve),
-    "iso-12h-tight": Form("%Y-%m-%d", lambda minute: _twelve(minute).replace(" ", "")),
+    "24h": _form("%m/%d/%Y", _clock),
+    "24h-pm": _form("%m/%d/%Y", lambda minute: f"{_clock(minute)} {_half(minute)}"),
+    "12h": _form("%m/%d/%Y", _twelve),
+    "iso-12h": _form("%Y-%m-%d", _twelve),
+    "dmy-12h": _form("%d-%m-%Y", _twelve),
+    "iso-12h-tight": _form("%Y-%m-%d", lambda minute: _twelve(minute).replace(" ", "")),
 }
 _MIXED = tuple(FORMS.values())
 
@@ -82,7 +85,7 @@ class Moments:
         """The moment in the form that the place has by the specification, or the one that the switch asks for."""
         form = self.shape(specified, moment)
         day, minute = self.local(moment)
-        return day_text(day, form.day) + form.joint + form.minute(minute)
+        return f"{day_text(day, form.day)} {form.minutes[minute]}"
 
     def day(self, moment: int, form: str = "%m/%d/%Y") -> str:
         return day_text(self.local(moment)[0], form)

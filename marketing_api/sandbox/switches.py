@@ -71,7 +71,7 @@ SWITCHES: tuple[Switch, ...] = (
         ("id", "label", "nested", "off"),
         "Custom-field values in contacts: keyed by id, by label, in `fields`, none.",
     ),
-    _onoff("timezone", "20", "app/me shows the account's time zone."),
+    _onoff("show-timezone", "20", "app/me shows the account's time zone."),
     Switch(
         "dates",
         "21",

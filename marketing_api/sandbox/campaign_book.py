@@ -94,7 +94,8 @@ class CampaignBook:
         draw = spread(self._salt, ordinal)
         sent = self._start + self._send_day(ordinal) * DAY + (9 + draw % 8) * 3600 + (draw >> 4 & 3) * 900
         subject, opening = CAMPAIGNS[ordinal % len(CAMPAIGNS)]
-        month = _MONTHS[dt.datetime.fromtimestamp(sent, dt.UTC).month - 1]
+        day = dt.datetime.fromtimestamp(sent, dt.UTC)
+        month = f"{_MONTHS[day.month - 1]} {day.year}"
         links = tuple(LINKS[(ordinal + position) % len(LINKS)] for position in range(2 + draw % 3))
         return Campaign(
             campaign_id=FIRST_ID + ordinal * 7 + (draw >> 8) % 5,

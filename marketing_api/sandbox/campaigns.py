@@ -67,7 +67,7 @@ def stats(world: World, call: Call) -> Payload:
 
 def _counts(call: Call, totals: Totals) -> dict[str, str]:
     unopened = totals.sent - totals.bounced - totals.opened
-    whole = unopened if call.switches.is_on("over-100-percent") else totals.sent
+    whole = max(1, totals.sent // 10) if call.switches.is_on("over-100-percent") else totals.sent
     values = {"open": totals.opened, "unopened": unopened, "bounced": totals.bounced, "unsubscribed": totals.unsubscribed}
     return {name: f"{value} ({round(100 * value / whole, 2) if whole else 0:g}%)" for name, value in values.items()}
 

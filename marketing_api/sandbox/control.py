@@ -22,9 +22,9 @@ Asked = dict[str, str]
 def answer_control(app: App, request: Request, real: float) -> Reply:
     """400 with `error` when the request makes no sense, 404 for an unknown path."""
     asked = dict(urllib.parse.parse_qsl(request.query + ("&" + request.body.decode() if request.body else "")))
-    handle = _PATHS.get(request.path.removeprefix("/sandbox").strip("/"))
+    handle = PATHS.get(request.path.removeprefix("/sandbox").strip("/"))
     if handle is None:
-        return Reply(404, msgspec.json.encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in _PATHS]}))
+        return Reply(404, msgspec.json.encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in PATHS]}))
     try:
         return Reply(200, msgspec.json.encode(handle(app, asked, real)))
     except (ValueError, KeyError) as problem:
@@ -96,7 +96,7 @@ def _log(app: App, asked: Asked, _: float) -> Any:
     return {"requests": app.requests, "items": found[:limit]}
 
 
-_PATHS: dict[str, Callable[[App, Asked, float], Any]] = {
+PATHS: dict[str, Callable[[App, Asked, float], Any]] = {
     "advance": _advance,
     "switches": _switches,
     "faults": _faults,

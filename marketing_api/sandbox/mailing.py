@@ -20,6 +20,7 @@ from marketing_api.sandbox.roll import CHARACTERS, DAY, SLOTS, Roll
 
 #: Nobody opens later than this.
 LONGEST = 14 * DAY
+_BOUNCES_AFTER = 45  # seconds
 _LEAVES_WITHIN = 120  # seconds from opening to the click on "unsubscribe"
 
 
@@ -130,7 +131,7 @@ class Mailings:
 
     def _leaving(self, reach: Reach, block: int, slot: int, sent: int) -> Outcome:
         if CHARACTERS[slot].fate == "bounces":
-            return Outcome(sent, bounced_at=sent + 45)
+            return Outcome(sent, bounced_at=sent + _BOUNCES_AFTER)
         opened = sent + delay(block - reach.first, reach.stay - reach.first, reach.draw)
         return Outcome(sent, opened, left_at=opened + _LEAVES_WITHIN)
 
@@ -165,20 +166,19 @@ class Mailings:
         place = self._place.get(campaign_id)
         if place is None or self.times[place] > moment:
             return Totals()
-        total = Totals()
+        passed = moment - self.times[place]
+        sent = bounced = opened = unsubscribed = 0
         for slot, character in enumerate(CHARACTERS):
             reach = self.reach(place, slot)
             leaving = reach.stay - reach.first
             if character.fate == "bounces":
-                left = leaving if self.times[place] + 45 <= moment else 0
-                total += Totals(bounced=left)
+                bounced += leaving if passed >= _BOUNCES_AFTER else 0
             elif leaving:
-                passed = moment - self.times[place]
-                opened = _by(passed, leaving, leaving, reach.draw)
-                total += Totals(opened=opened, unsubscribed=_by(passed - _LEAVES_WITHIN, leaving, leaving, reach.draw))
-            opened = _by(moment - self.times[place], reach.openers, reach.openers, reach.draw)
-            total += Totals(sent=reach.end - reach.first, opened=opened)
-        return total
+                opened += _by(passed, leaving, reach.draw)
+                unsubscribed += _by(passed - _LEAVES_WITHIN, leaving, reach.draw)
+            opened += _by(passed, reach.openers, reach.draw)
+            sent += reach.end - reach.first
+        return Totals(sent, bounced, opened, unsubscribed)
 
     def clickers(self, campaign_id: int, moment: int) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
         """(index, clicks) of every contact that clicked by `moment`."""
@@ -199,8 +199,8 @@ class Mailings:
                     yield index, clicks(draw, links)
 
 
-def _by(passed: int, upto: int, of: int, draw: float) -> int:
-    """How many of the first `upto` openings come within `passed` seconds."""
+def _by(passed: int, openers: int, draw: float) -> int:
+    """How many of the openings come within `passed` seconds."""
     if passed >= LONGEST:
-        return upto
-    return bisect.bisect_right(range(upto), passed, key=lambda place: delay(place, of, draw))
+        return openers
+    return bisect.bisect_right(range(openers), passed, key=lambda place: delay(place, openers, draw))

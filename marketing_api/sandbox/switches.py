@@ -21,7 +21,7 @@ class Switch:
     default: str
     choices: tuple[str, ...]
     doc: str
-    ground: str = "observed"  # or assumed: no sample or statement exists, the form is a guess
+    ground: str = "observed"  # or variant: the specification says both; or assumed: nobody has shown it
 
     def check(self, value: str) -> str:
         """The value as it is kept; ValueError saying what is allowed."""
@@ -93,7 +93,7 @@ SWITCHES: tuple[Switch, ...] = (
         "Social channels: the specified ones, or with companies, boards, Instagram, TikTok.",
     ),
     Switch("clickers", "25", "any", ("any", "always", "never"), "`clickers` of a link: when there are any, also when empty, or never."),
-    _onoff("over-100-percent", "25", "Percentages of campaign statistics refer to the unopened, so that some exceed 100."),
+    _onoff("over-100-percent", "25", "Percentages of campaign statistics refer to a tenth of the recipients, so that some exceed 100."),
     _onoff("action-deleted", "26", "The action of the first goal is `Action is deleted!`."),
     Switch("goal-decimals", "26", "2", (), "Digits after the point of a goal's value."),
     Switch("rate-limit-place", "27", "top", ("top", "response", "header", "data", "headers-only"), "Where the `rate-limit` object stands."),
@@ -102,10 +102,14 @@ SWITCHES: tuple[Switch, ...] = (
     _onoff("header-extras", "28", "The header carries `cached`, and `limit` as text."),
     Switch("reputation", "30", "present", ("present", "gone"), "Reputation operations: there, or answered with 1002."),
     Switch("rating", "32", "php", ("php", "json", "number", "list"), "The serialized rating of online reviews.", "assumed"),
-    Switch("ids", "–", "text", ("text", "number"), "Identifiers as text (as in most samples), or as numbers (as in the schemas)."),
-    Switch("business-names", "–", "camel", ("camel", "lower"), "`businessName`, or `businessname` as in a variant."),
-    Switch("envelope", "–", "always", ("always", "writes"), "Reads with the envelope, or bare as in some samples."),
-    Switch("required", "–", "primary", ("primary", "variants"), "Parameters that only a variant requires: optional, or required."),
+    Switch(
+        "ids", "–", "text", ("text", "number"), "Identifiers as text (as in most samples), or as numbers (as in the schemas).", "variant"
+    ),
+    Switch("business-names", "–", "camel", ("camel", "lower"), "`businessName`, or `businessname` as in a variant.", "variant"),
+    Switch("envelope", "–", "always", ("always", "writes"), "Reads with the envelope, or bare as in some samples.", "variant"),
+    Switch(
+        "required", "–", "primary", ("primary", "variants"), "Parameters that only a variant requires: optional, or required.", "variant"
+    ),
     Switch("timeline-cut", "–", "0", (), "Timelines show only the newest so many entries, `total` tells all; 0: not cut.", "assumed"),
     Switch("activity", "–", "snippet", ("snippet", "detail", "other-key"), "Form of a written activity in the timeline.", "assumed"),
     Switch(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from typing import Any
 
 from marketing_api.sandbox.listing import Listing
@@ -13,7 +14,6 @@ from marketing_api.sandbox.world import World
 def truth(world: World, moments: Moments, days: int) -> dict[str, Any]:
     """Counters as of now, and for each of the last `days` local days what happened on it (today until now)."""
     now = world.now()
-    today = moments.date(now)
     counted = {wanted: Listing(world.account, world.subscribers, wanted, now).count for wanted in world.lists.all(now)}
     return {
         "now": now,
@@ -23,7 +23,7 @@ def truth(world: World, moments: Moments, days: int) -> dict[str, Any]:
         "contacts": sum(counted.values()),
         "contacts_by_list": counted,
         "mails": _mails(world, now),
-        "days": [_day(world, moments, today - dt.timedelta(days=back), now) for back in reversed(range(days))],
+        "days": list(_days(world, moments, days, now)) if days else [],
     }
 
 
@@ -42,16 +42,20 @@ def _mails(world: World, now: int) -> dict[str, int]:
     return found
 
 
-def _day(world: World, moments: Moments, day: dt.date, now: int) -> dict[str, Any]:
-    """Seeded registrations, deletions and mails of one local day."""
-    first = moments.midnight(day) - 1
-    last = min(now, moments.midnight(day + dt.timedelta(days=1)) - 1)
-    before, after = _mails(world, first), _mails(world, last)
-    rolls = world.account.rolls
-    return {
-        "day": day.isoformat(),
-        "registered": sum(roll.registered(last) - roll.registered(first) for roll in rolls),
-        "deleted": sum(roll.deleted(last) - roll.deleted(first) for roll in rolls),
-        "campaigns_sent": [campaign.campaign_id for campaign in world.campaigns(now) if first < campaign.sent_at <= last],
-        **{name: after[name] - before[name] for name in after},
-    }
+def _days(world: World, moments: Moments, days: int, now: int) -> Iterator[dict[str, Any]]:
+    """Seeded registrations and deletions, and mails, of each of the last local days."""
+    today = moments.date(now)
+    dates = [today - dt.timedelta(days=back) for back in reversed(range(days))]
+    ends = [min(now, moments.midnight(date + dt.timedelta(days=1)) - 1) for date in dates]
+    first = moments.midnight(dates[0]) - 1 if dates else now
+    before, rolls = _mails(world, first), world.account.rolls
+    for date, last in zip(dates, ends, strict=True):
+        after = _mails(world, last)
+        yield {
+            "day": date.isoformat(),
+            "registered": sum(roll.registered(last) - roll.registered(first) for roll in rolls),
+            "deleted": sum(roll.deleted(last) - roll.deleted(first) for roll in rolls),
+            "campaigns_sent": [campaign.campaign_id for campaign in world.campaigns(now) if first < campaign.sent_at <= last],
+            **{name: after[name] - before[name] for name in after},
+        }
+        first, before = last, after

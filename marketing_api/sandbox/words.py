@@ -64,18 +64,18 @@ AUDIENCES = (
 #: Custom fields of every list: position in the id → label.
 FIELDS = ("First Name", "Last Name", "Phone", "City", "Last Visit")
 
-#: Subject and first line; `{month}` is filled in.
+#: Subject and first line; `{month}` is filled in, which makes every subject unique.
 CAMPAIGNS = (
     ("What's cooking in {month}", "Six new dishes, one old favourite, and a word from the chef."),
-    ("Your table by the window", "Quiet evenings in {month}: book now and choose your seat."),
+    ("Your table by the window, {month}", "Quiet evenings: book now and choose your seat."),
     ("A coupon for you: 15% off in {month}", "Show this at the counter, as often as you like."),
     ("Tasting night in {month}", "Five wines, five plates, forty guests."),
     ("Inside the kitchen, {month} edition", "Meet the people who bake your bread."),
-    ("Learn to fold dumplings", "Our {month} class has twelve places."),
+    ("Learn to fold dumplings in {month}", "Our class has twelve places."),
     ("Market notes: {month}", "Asparagus, rhubarb & other arrivals."),
     ("Two for one, weekdays in {month}", "Bring somebody you like. Coupon inside."),
     ("Catering menus for {month}", "Boxes, buffets and everything between."),
-    ("The shop has restocked", "Olive oil, jars and the {month} spice box."),
+    ("The shop has restocked: {month}", "Olive oil, jars and a new spice box."),
 )
 DRAFTS = (
     "Anniversary dinner (to be written)", "Gift cards – new design", "Survey: what should we change?",

@@ -1,0 +1,54 @@
+"""Every declared operation answers over real HTTP, with the members that its declaration promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from marketing_api.operations import ALL
+from marketing_api.sandbox.areas import RULES
+from marketing_api.sandbox.options import Options
+from marketing_api.sandbox.server import serve
+from tests.marketing_api.sandbox.asking import NOW, asking, fetch, params_for, read
+
+#: Reads before writes, and deletions last, so that one server can answer all of them.
+ORDER = sorted(ALL, key=lambda name: (not ALL[name].is_read, ALL[name].effect == "delete", name))
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with serve(Options(contacts=200, now=NOW, rate_limit=0)) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def params() -> dict[str, dict[str, Any]]:
+    return params_for(asking())
+
+
+def test_rules_and_declarations_name_the_same_operations() -> None:
+    assert set(RULES) == set(ALL)
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_operation_answers_with_what_it_declares(name: str, url: str, params: dict[str, dict[str, Any]]) -> None:
+    operation = ALL[name]
+    status, body, headers = fetch(url, name, operation.method, **params[name])
+    assert status == 200
+    assert headers["x-rate-limit-remaining"]
+    data = read(body)
+    if operation.is_read:
+        assert not operation.at or operation.at in data
+        assert set(operation.members) <= set(data)
+    else:
+        assert set(data) == set(operation.result)
+        assert isinstance(data["item"], str)
+
+
+@pytest.mark.parametrize("verb", ["GET", "POST", "PUT", "DELETE"])
+def test_any_verb_is_accepted(verb: str, url: str) -> None:
+    status, body, _ = fetch(url, "app/me", verb)
+    assert status == 200
+    assert read(body)["business"]["businessName"]

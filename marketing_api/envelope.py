@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,25 +42,15 @@ def view(body: Body | memoryview | None) -> bytes | memoryview:
 
 
 def decode(raw: Buffer) -> Any:
-    """JSON → Python. Half surrogate pairs and numbers out of range cost their own value only; ValueError for what is no JSON."""
+    """JSON → Python. Numbers out of range and bytes that are no UTF-8 cost their own value only; ValueError for what is no JSON."""
     try:
         return _decode(raw)
     except (ValueError, msgspec.MsgspecError, RecursionError):
         pass
     try:
-        return _whole(json.loads(bytes(memoryview(raw)).decode("utf-8", "replace")))
+        return json.loads(bytes(memoryview(raw)).decode("utf-8", "replace"))
     except RecursionError:
         raise ValueError("nested too deeply") from None
-
-
-def _whole(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, list):
-        return [_whole(item) for item in value]
-    if isinstance(value, dict):
-        return {_whole(name): _whole(item) for name, item in value.items()}
-    return value
 
 
 def parts(raw: Buffer) -> Parts:
@@ -68,6 +59,15 @@ def parts(raw: Buffer) -> Parts:
         return _decode_parts(raw)
     except (ValueError, msgspec.MsgspecError, RecursionError):
         raise ValueError("not a whole JSON object") from None
+
+
+#: Every escape in turn, so that an escaped backslash before `ud800` is not taken for one.
+_ESCAPE = re.compile(rb"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)", re.DOTALL)
+
+
+def _mended(body: bytes | memoryview) -> bytes:
+    """The body with a replacement character for every half of a surrogate pair: one cut emoji must not cost a whole listing."""
+    return _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1][:2] in (b"ud", b"uD") and len(escape[1]) == 5 else escape[0], body)
 
 
 def parts_or_none(raw: Buffer | None) -> Parts | None:
@@ -129,10 +129,16 @@ class Envelope:
 
 def read_envelope(body: Body | memoryview | None) -> Envelope:
     """ValueError when the body is no whole JSON object."""
-    top = parts(view(body))
+    whole = view(body)
+    try:
+        top = parts(whole)
+    except ValueError:
+        if not re.search(rb"\\u[dD]", whole):
+            raise
+        top = parts(_mended(whole))
     response = parts_or_none(part(top, "response"))
     inner = response if response is not None else top
     header = parts_or_none(part(inner, "header"))
     if response is None and header is None:
         return Envelope(top, None, None, None, bare=True)
-    return Envelope(top, response, {name: decode(raw) for name, raw in (header or {}).items()}, part(inner, "data"))
+    return Envelope(top, response, {name.lower(): decode(raw) for name, raw in (header or {}).items()}, part(inner, "data"))

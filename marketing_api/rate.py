@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from marketing_api.envelope import Parts, decode, parts_or_none, read_envelope
+from marketing_api.envelope import Parts, decode, part, parts_or_none, read_envelope
 from marketing_api.exchange import Body
 from marketing_api.records.values import read_bool, read_decimal, read_int
 
@@ -67,7 +67,7 @@ def _levels(body: Body | memoryview | None) -> Iterator[Parts]:
     yield envelope.top
     if envelope.response is not None:
         yield envelope.response
-        if (header := parts_or_none(envelope.response.get("header"))) is not None:
+        if (header := parts_or_none(part(envelope.response, "header"))) is not None:
             yield header
     if envelope.members is not None:
         yield envelope.members

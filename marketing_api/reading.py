@@ -120,7 +120,13 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
 def _reason(problem: ValidationError) -> str:
     """Field and fault, without the value: it stands in the raw entry, and reasons are shown and logged."""
     errors = problem.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(f"{'.'.join(map(str, error['loc'])) or 'entry'}: {error['msg'].removeprefix('Value error, ')}" for error in errors)
+    return "; ".join(_fault(".".join(map(str, error["loc"])), error["type"], error["msg"]) for error in errors)
+
+
+def _fault(field_name: str, kind: str, message: str) -> str:
+    if not field_name:
+        return "not an object"
+    return f"{field_name}: {'missing' if kind == 'missing' else message.removeprefix('Value error, ')}"
 
 
 def service_count(answer: Answer) -> int | None:

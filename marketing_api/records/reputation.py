@@ -108,10 +108,15 @@ def direct_reviews(payload: Any, asked: Mapping[str, str]) -> Rows:
 def _direct_review(entry: dict[str, Any]) -> dict[str, Any]:
     raw = dict(entry)
     if "date" in raw:
-        date, time = raw.pop("date"), raw.pop("time", None)
-        has_both = isinstance(date, str) and isinstance(time, str) and not is_no_moment(date) and not is_nothing(time)
-        raw["reviewed_at"] = f"{date} {time}" if has_both else date
+        raw["reviewed_at"] = _joined(raw.pop("date"), raw.pop("time", None))
     return raw
+
+
+def _joined(date: Any, time: Any) -> Any:
+    """Date and time of day; the date alone where it tells the time already (unix seconds, or both in one) or nothing more is told."""
+    if not isinstance(date, str) or is_no_moment(date) or date.strip().isdigit() or ":" in date or is_nothing(time):
+        return date
+    return f"{date} {time}"
 
 
 def online_reviews(payload: Any, asked: Mapping[str, str]) -> Rows:

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from marketing_api.operations import campaigns
+from marketing_api.records.campaigns import Campaign, CampaignClicker, CampaignLink, CampaignStats
+from tests.marketing_api import samples
+from tests.marketing_api.answers import DAY, read, records, rejected, utc
+
+
+def listed(items: Any, **params: Any) -> list[tuple[int, str | None, str | None]]:
+    found = records(Campaign, campaigns.CAMPAIGNS, {"campaigns": {"count": "2", "items": items}}, **params)
+    return [(campaign.campaign_id, campaign.status, campaign.type) for campaign in found]
+
+
+def statistics(campaign: Any) -> dict[type, list[Any]]:
+    return {batch.record: batch.records for batch in read(campaigns.STATS, {"campaign": campaign}, id=41, type="standard")}
+
+
+def test_status_is_the_group_and_type_follows_from_it() -> None:
+    first, second = records(Campaign, campaigns.CAMPAIGNS, samples.CAMPAIGNS)
+    assert (first.campaign_id, first.status, first.type) == (41, "draft", "standard")
+    assert (second.campaign_id, second.status, second.type) == (42, "automation", "automated")
+    assert (first.subject, first.reply_to, first.from_email) == ("Spring", "hi@example.com", "news@example.com")
+    assert first.created_at == utc("2014-11-04 21:33:00")
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        {"Sent": {"data": [{"id": 1}, {"id": 2}]}},
+        {"Sent": {"data": {"1": {"id": 1}, "2": {"id": 2}}}},
+        {"Sent": [{"id": 1}, {"id": 2}]},
+        {"Sent": {"1": {"id": 1}, "2": {"id": 2}}, "Draft": {"count": 0}, "Scheduled": []},
+    ],
+    ids=["data list", "data by number", "list", "by number"],
+)
+def test_group_shapes_give_the_same_campaigns(items: Any) -> None:
+    assert listed(items) == [(1, "sent", "standard"), (2, "sent", "standard")]
+
+
+def test_campaigns_without_groups_have_the_status_that_was_asked_for() -> None:
+    assert listed([{"id": 1}], filter="automation") == [(1, "automation", "automated")]
+    assert listed({"1": {"id": 1, "status": "Sent"}}) == [(1, "sent", "standard")]
+    assert listed([{"id": 1}]) == [(1, None, "standard")]
+
+
+def test_detail_does_not_know_the_status() -> None:
+    (campaign,) = records(Campaign, campaigns.GETCAMPAIGN, samples.CAMPAIGN_DETAIL, id=41, type="automated")
+    assert campaign.type == "automated"
+    assert "status" not in campaign.model_fields_set
+    assert {"message", "campaign_id", "type"} <= campaign.model_fields_set
+
+
+def test_counts_and_percentages_of_a_campaign() -> None:
+    (stats,) = records(CampaignStats, campaigns.STATS, samples.CAMPAIGN_STATS, id=41, type="standard")
+    assert (stats.campaign_id, stats.observed_on) == (41, DAY)
+    assert (stats.opened_count, stats.opened_percent) == (11, 366.67)
+    assert (stats.unopened_count, stats.unopened_percent) == (3, 27.3)
+    assert (stats.bounced_count, stats.bounced_percent) == (0, 0.0)
+    assert (stats.unsubscribed_count, stats.unsubscribed_percent) == (1, 9.1)
+
+
+def test_one_odd_statistic_does_not_cost_the_others() -> None:
+    (stats,) = statistics({"stats": {"open": "plenty", "bounced": "N/A", "unopened": 3, "spam": "1 (2%)"}})[CampaignStats]
+    assert (stats.opened_count, stats.bounced_count, stats.unopened_count, stats.unopened_percent) == (None, None, 3, None)
+    assert stats.extra == {"open": "plenty", "spam": "1 (2%)"}
+
+
+def test_clicks_of_an_address_on_a_link_are_summed_over_its_entries() -> None:
+    clickers = records(CampaignClicker, campaigns.STATS, samples.CAMPAIGN_STATS, id=41, type="standard")
+    assert {(each.url, each.email): each.click_count for each in clickers} == {
+        ("https://corner.example/menu", "ann@example.com"): 5,
+        ("https://corner.example/menu", "bob@example.com"): 1,
+    }
+
+
+def test_a_link_is_one_row_whether_or_not_anybody_clicked() -> None:
+    links = records(CampaignLink, campaigns.STATS, samples.CAMPAIGN_STATS, id=41, type="standard")
+    assert [(each.url, each.message, each.clicker_count, each.click_count) for each in links] == [
+        ("https://corner.example/menu", "Menu", 2, 6),
+        ("https://corner.example/none", "Nobody", 0, 0),
+    ]
+
+
+def test_campaign_nobody_got_has_a_row_of_statistics() -> None:
+    rows = statistics({"stats": [], "clicks": []})
+    assert list(rows) == [CampaignStats]
+    assert rows[CampaignStats][0].opened_count is None
+
+
+def test_unreadable_clicker_is_set_aside_alone() -> None:
+    campaign = {"stats": {}, "clicks": [{"url": "u", "clickers": ["nobody", "a@example.com"]}]}
+    (bad,) = rejected(campaigns.STATS, {"campaign": campaign}, id=41, type="standard")
+    assert bad.raw == "nobody"
+    assert [each.click_count for each in statistics(campaign)[CampaignClicker]] == [1]

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from marketing_api.operations import lists
+from marketing_api.records.lists import Audience, ContactList, ListField
+from tests.marketing_api import samples
+from tests.marketing_api.answers import records, utc
+
+
+def test_misspelt_confirmation_fields_are_read() -> None:
+    (found,) = records(ContactList, lists.GETLISTS, samples.LISTS)
+    assert (found.list_id, found.name, found.is_double_opt_in) == (5, "Newsletter", True)
+    assert (found.confirmation_email, found.confirmation_message) == ("<p>[CONFIRM]</p>", "Check your mail")
+    assert found.created_at == utc("2014-11-04 21:33:00")
+    assert found.extra is None
+
+
+@pytest.mark.parametrize(("right", "wrong", "expected"), [("a", "", "a"), ("", "b", "b"), ("a", "b", "a")], ids=["right", "wrong", "both"])
+def test_of_two_spellings_the_one_with_a_value_counts(right: str, wrong: str, expected: str) -> None:
+    entry = {"id": 1, "confirmation_email": right, "confimation_email": wrong}
+    (found,) = records(ContactList, lists.GETLIST, {"list": entry}, id=1)
+    assert found.confirmation_email == expected
+    assert found.extra is None
+
+
+def test_detail_adds_the_custom_fields() -> None:
+    found = records(ListField, lists.GETLIST, samples.LIST_DETAIL, id=5)
+    assert [(each.list_id, each.field_id, each.label) for each in found] == [(5, "12", "City"), (5, "13", "Birthday")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"12": "City"}, [("12", "City")]),
+        ([{"id": 12, "name": "City"}], [("12", "City")]),
+        ([], []),
+        (None, []),
+    ],
+)
+def test_listing_may_carry_custom_fields_in_any_shape(fields: Any, expected: list[tuple[str, str]]) -> None:
+    found = records(ListField, lists.GETLISTS, {"lists": {"items": {"1": {"id": 5, "fields": fields}}}})
+    assert [(each.field_id, each.label) for each in found] == expected
+
+
+def test_listing_tells_only_the_columns_it_has() -> None:
+    (found,) = records(ContactList, lists.GETLISTS, {"lists": {"items": [{"id": 5, "name": "Newsletter"}]}})
+    assert found.model_fields_set == {"list_id", "name"}
+
+
+def test_audiences_are_rows() -> None:
+    (audience,) = records(Audience, lists.GETAUDIENCES, samples.AUDIENCES)
+    assert (audience.audience_id, audience.name) == (6, "Regulars")

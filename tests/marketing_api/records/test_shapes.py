@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marketing_api.records.shapes import entries, items_of, keyed, lift, mapping, member, objects
+
+RAWS = st.lists(st.fixed_dictionaries({"a": st.integers(0, 2), "b": st.sampled_from(["x", "y"])}), max_size=12)
+
+
+def keys(raws: list[dict[str, Any]]) -> list[str]:
+    return [raw["key"] for raw in keyed(raws, "key", lambda raw: (raw["a"], raw["b"]))]
+
+
+@given(RAWS)
+def test_keys_are_unique_and_stable(raws: list[dict[str, Any]]) -> None:
+    assert len(set(keys(raws))) == len(raws)
+    assert keys(raws) == keys(raws)
+
+
+@given(RAWS, st.randoms())
+def test_keys_as_a_set_do_not_depend_on_the_order(raws: list[dict[str, Any]], random: Any) -> None:
+    shuffled = random.sample(raws, len(raws))
+    assert Counter(keys(raws)) == Counter(keys(shuffled))
+
+
+@given(RAWS, RAWS)
+def test_later_entries_do_not_change_earlier_keys(raws: list[dict[str, Any]], more: list[dict[str, Any]]) -> None:
+    assert keys(raws + more)[: len(raws)] == keys(raws)
+
+
+@given(RAWS)
+def test_keys_are_the_same_for_numbers_and_texts(raws: list[dict[str, Any]]) -> None:
+    assert keys([{**raw, "a": str(raw["a"])} for raw in raws]) == keys(raws)
+
+
+def test_an_absent_value_is_not_an_empty_text() -> None:
+    first, second = keyed([{"a": None}, {"a": ""}], "key", lambda raw: [raw["a"]])
+    assert first["key"] != second["key"]
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [([1, 2], [1, 2]), ({"1": "a", "2": "b"}, ["a", "b"]), ([], []), ({}, []), (None, []), ("", []), ("...", ["..."]), (7, [7])],
+)
+def test_entries_of_every_shape(items: Any, expected: list[Any]) -> None:
+    assert list(entries(items)) == expected
+
+
+def test_mapping_refuses_what_is_no_object() -> None:
+    assert mapping([]) == mapping(None) == {}
+    assert mapping(["a"]) == {"0": "a"}
+    with pytest.raises(ValueError, match="not an object"):
+        mapping("text")
+
+
+def test_member_prefers_the_exact_name() -> None:
+    assert member({"reviews": 1, "Reviews": 2}, "Reviews") == 2
+    assert member({"REVIEWS": 3}, "Reviews") == 3
+    assert member([], "Reviews") is None
+
+
+def test_wrappers_and_single_fetches() -> None:
+    assert items_of({"count": 1, "Items": [1]}) == [1]
+    assert items_of([1]) == [1]
+    assert objects({"id": 1}) == [{"id": 1}]
+    assert objects([{"id": 1}, {"id": 2}]) == [{"id": 1}, {"id": 2}]
+    assert objects({}) == objects([]) == objects(None) == []
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ({"url": {"filter": "is", "link": "x"}}, {"url_filter": "is", "url_link": "x"}),
+        ({"url": {"filter": "is", "new": 1}}, {"url_filter": "is", "url": {"new": 1}}),
+        ({"url": []}, {"url_filter": None, "url_link": None}),
+        ({"url": "plain"}, {"url": "plain"}),
+        ({}, {}),
+    ],
+)
+def test_lift_turns_named_members_into_columns_and_keeps_the_rest(raw: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert lift(raw, "url", {"filter": "url_filter", "link": "url_link"}) == expected

@@ -1,0 +1,187 @@
+"""Single values: every form that was observed, and properties over all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marketing_api.records.values import (
+    is_nothing,
+    read_bool,
+    read_clicker,
+    read_decimal,
+    read_int,
+    read_moment,
+    read_share,
+    read_text,
+    singular,
+)
+from tests.marketing_api.answers import ZONE, utc
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+)
+OSLO = ZoneInfo("Europe/Oslo")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("11/04/2014 16:33", "2014-11-04 21:33:00"),
+        ("08/15/2013 14:52 PM", "2013-08-15 18:52:00"),
+        ("05/16/2013 10:34 AM", "2013-05-16 14:34:00"),
+        ("2022-05-26 05:40 PM", "2022-05-26 21:40:00"),
+        ("23-03-2022 05:13 PM", "2022-03-23 21:13:00"),
+        ("2022-05-26 05:40PM", "2022-05-26 21:40:00"),
+        ("05/16/2013 12:05 AM", "2013-05-16 04:05:00"),
+        ("05/16/2013 12:05 PM", "2013-05-16 16:05:00"),
+        ("2022-05-26 17:40:09", "2022-05-26 21:40:09"),
+        ("2022-05-26T17:40:09Z", "2022-05-26 17:40:09"),
+        ("2022-05-26T17:40:09+02:00", "2022-05-26 15:40:09"),
+        ("01/15/2026", "2026-01-15 05:00:00"),
+        ("1383582780", "2013-11-04 16:33:00"),
+        (1383582780, "2013-11-04 16:33:00"),
+        (1383582780.0, "2013-11-04 16:33:00"),
+        (" 11/04/2014 16:33 ", "2014-11-04 21:33:00"),
+    ],
+)
+def test_every_observed_date_form_is_read_in_the_accounts_zone(text: Any, expected: str) -> None:
+    assert read_moment(text, ZONE) == utc(expected)
+
+
+@pytest.mark.parametrize("value", ["N/A", "-", "", "0", 0, None, "0000-00-00 00:00:00", "00/00/0000", "null", []])
+def test_words_for_no_date_are_none(value: Any) -> None:
+    assert read_moment(value, ZONE) is None
+
+
+@pytest.mark.parametrize("value", ["soon", "13/45/2014", "02/30/2014", "2014", True, 1e30, {"a": 1}, "11/04/2014 25:00"])
+def test_what_is_no_date_is_refused_without_repeating_it(value: Any) -> None:
+    with pytest.raises(ValueError, match="date or time") as refused:
+        read_moment(value, ZONE)
+    assert str(value) not in str(refused.value)
+
+
+@given(st.datetimes(min_value=dt.datetime(1971, 1, 1), max_value=dt.datetime(2100, 1, 1)))
+def test_local_times_come_back_in_their_zone(local: dt.datetime) -> None:
+    local = local.replace(second=0, microsecond=0)
+    aware = local.replace(tzinfo=OSLO)
+    if aware.astimezone(dt.UTC).astimezone(OSLO).replace(tzinfo=None) != local:
+        return  # the hour that the clock change leaves out
+    for form in ("%m/%d/%Y %H:%M", "%m/%d/%Y %I:%M %p", "%Y-%m-%d %I:%M%p", "%d-%m-%Y %I:%M %p"):
+        moment = read_moment(local.strftime(form), OSLO)
+        assert moment == aware.astimezone(dt.UTC)
+
+
+@given(st.integers(100_000_000, 4_000_000_000))
+def test_unix_seconds_are_the_same_as_number_and_text(seconds: int) -> None:
+    assert read_moment(seconds, ZONE) == read_moment(str(seconds), OSLO) == dt.datetime.fromtimestamp(seconds, dt.UTC)
+
+
+@pytest.mark.parametrize(("value", "number"), [("12", 12), (12, 12), (12.0, 12), ("12.0", 12), ("1,204", 1204), (" -3 ", -3), (True, 1)])
+def test_whole_numbers_in_every_form(value: Any, number: int) -> None:
+    assert read_int(value) == number
+
+
+@pytest.mark.parametrize("value", ["1.5", 1.5, "x", "", None, [], "1e400", float("nan"), float("inf"), 2**63, "9" * 30, "9" * 5000, "²"])
+def test_what_is_no_whole_number_of_64_bits_is_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match="number"):
+        read_int(value)
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_numbers_and_their_texts_are_the_same(number: int) -> None:
+    assert read_int(number) == read_int(str(number)) == read_int(f"{number:,}") == number
+
+
+@pytest.mark.parametrize(("value", "number"), [("80.0000", "80.0000"), (4, "4"), ("1,234.5", "1234.5"), (0.1, "0.1")])
+def test_decimals_keep_their_digits(value: Any, number: str) -> None:
+    assert str(read_decimal(value)) == number
+    assert isinstance(read_decimal(value), Decimal)
+
+
+@pytest.mark.parametrize(("value", "truth"), [("1", True), (0, False), ("Yes", True), ("no", False), (True, True), ("FALSE", False)])
+def test_truth_in_every_form(value: Any, truth: bool) -> None:
+    assert read_bool(value) is truth
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("11 (366.67%)", (11, 366.67)),
+        ("3 (27.3 %)", (3, 27.3)),
+        ("1,204 (5%)", (1204, 5.0)),
+        ("0(0)", (0, 0.0)),
+        ("12", (12, None)),
+        (12, (12, None)),
+        ("N/A", (None, None)),
+        ("", (None, None)),
+    ],
+)
+def test_counts_with_a_percentage(value: Any, expected: tuple[int | None, float | None]) -> None:
+    assert read_share(value) == expected
+
+
+@given(st.integers(0, 10**9), st.floats(0, 10_000).map(lambda share: round(share, 2)))
+def test_any_count_and_percentage_come_back(count: int, share: float) -> None:
+    assert read_share(f"{count} ({share:f}%)") == (count, share)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("name@example.com(2 clicks)", ("name@example.com", 2)),
+        ("name@example.com (1 click)", ("name@example.com", 1)),
+        ("name@example.com", ("name@example.com", 1)),
+        ("odd(name)@example.com(1,000 Clicks)", ("odd(name)@example.com", 1000)),
+    ],
+)
+def test_clickers(text: str, expected: tuple[str, int]) -> None:
+    assert read_clicker(text) == expected
+
+
+@given(st.emails(), st.integers(1, 10**6))
+def test_any_address_and_number_of_clicks_come_back(email: str, count: int) -> None:
+    assert read_clicker(f"{email}({count} clicks)") == (email, count)
+
+
+@pytest.mark.parametrize(
+    ("word", "one"),
+    [
+        ("Pages", "page"),
+        ("profiles", "profile"),
+        ("companies", "company"),
+        ("boards", "board"),
+        ("Positives", "positive"),
+        ("Neutral", "neutral"),
+        ("business", "business"),
+        ("businesses", "business"),
+        ("inboxes", "inbox"),
+        ("status", "status"),
+    ],
+)
+def test_singular(word: str, one: str) -> None:
+    assert singular(word) == one
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("", ""), ("N/A", "N/A"), (7, "7"), (1.5, "1.5"), (True, "true"), ([], None), ({"a": "é"}, '{"a": "é"}')]
+)
+def test_texts_stay_as_they_came(value: Any, text: str | None) -> None:
+    assert read_text(value) == text
+
+
+@given(ANYTHING)
+def test_readers_refuse_with_value_errors_only(value: Any) -> None:
+    is_nothing(value)
+    read_text(value)
+    for reader in (read_int, read_decimal, read_bool, read_share, read_clicker, lambda item: read_moment(item, ZONE)):
+        with contextlib.suppress(ValueError):
+            reader(value)

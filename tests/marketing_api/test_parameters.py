@@ -1,0 +1,155 @@
+"""Binding values to an operation's parameters: what is sent, and what is refused before it costs a request."""
+
+from __future__ import annotations
+
+import datetime as dt
+import string
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marketing_api.errors import InvalidCall
+from marketing_api.operation import Operation
+from marketing_api.operations import ALL, account, campaigns, contacts, goals, lists, reputation, social, users
+from marketing_api.parameter import Kind, Parameter
+
+
+def test_values_are_sent_in_their_wire_form_and_declared_order() -> None:
+    question = social.CALENDAR.bind(
+        page=2, to="12/31/2026", from_=dt.date(2026, 1, 31), includeposted=True, channels=["Facebook", "twitter"]
+    )
+    assert list(question.params.items()) == [
+        ("channels", "facebook,twitter"),
+        ("from", "2026-01-31"),
+        ("to", "2026-12-31"),
+        ("includeposted", "true"),
+        ("page", "2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "sent"),
+    [
+        (dt.datetime(2026, 1, 31, 14, 5), "2026-01-31 14:05:00"),
+        ("2026-01-31T14:05:09", "2026-01-31 14:05:09"),
+        ("01/31/2026 14:05", "2026-01-31 14:05:00"),
+        ("2026-01-31", "2026-01-31 00:00:00"),
+    ],
+)
+def test_date_times_are_sent_in_one_form(value: Any, sent: str) -> None:
+    assert contacts.ADDACTIVITY.bind(id=1, description="Called", datetime=value).params["datetime"] == sent
+
+
+def test_fields_are_sent_one_by_one_however_they_are_given() -> None:
+    as_map = contacts.EDITCONTACT.bind(id=1, fields={"12": "London", 13: 4})
+    typed = contacts.EDITCONTACT.bind(id=1, **{"fields[12]": "London", "fields[13]": "4"})
+    assert as_map.params == typed.params == {"id": "1", "fields[12]": "London", "fields[13]": "4"}
+
+
+def test_required_parameter_with_a_default_is_sent_all_the_same() -> None:
+    assert campaigns.CAMPAIGNS.bind().params == {"filter": "all"}
+    assert campaigns.CAMPAIGNS.bind(filter="Sent").params == {"filter": "sent"}
+
+
+def test_none_means_not_given() -> None:
+    assert reputation.DIRECT.bind(filter=None).params == {}
+
+
+@pytest.mark.parametrize(
+    ("operation", "values", "parameter", "hint"),
+    [
+        (contacts.GETCONTACTS, {}, "listid", "listid is required"),
+        (contacts.GETCONTACTS, {"listid": " "}, "listid", "an id is needed"),
+        (contacts.GETCONTACTS, {"listId": 1, "lmit": 2}, "lmit", "did you mean limit"),
+        (contacts.GETCONTACTS, {"listid": 1, "limit": "many"}, "limit", "a number is needed"),
+        (contacts.TIMELINE, {"id": 1, "include": "utm,visits"}, "include", "allowed: utm, automated"),
+        (contacts.GETCOUPON, {"email": "nobody"}, "email", "an e-mail address is needed"),
+        (contacts.EDITCONTACT, {"id": 1, "fields": "London"}, "fields", "takes a map"),
+        (reputation.STATS, {"from_": "31.01.2026", "to": "2026-01-31"}, "from", "a date is needed"),
+        (reputation.STATS, {"from_": "2026-01-01"}, "to", "to is required"),
+        (campaigns.GETCAMPAIGN, {"id": 1}, "type", "one of standard, automated"),
+        (account.AUTOLOGIN, {"id": 1, "expire": 3601}, "expire", "at most 3600"),
+        (goals.ADD, {"domainid": 1, "name": "x", "type": "url", "destination_url": "corner"}, "destination_url", "a link is needed"),
+        (social.CALENDAR, {"from_": "2026-01-01", "to": "2026-01-02", "includeposted": "maybe"}, "includeposted", "true or false"),
+    ],
+)
+def test_a_wrong_call_names_the_parameter_and_what_is_allowed(
+    operation: Operation, values: dict[str, Any], parameter: str, hint: str
+) -> None:
+    with pytest.raises(InvalidCall, match=hint) as refused:
+        operation.bind(**values)
+    assert refused.value.parameter == parameter
+
+
+def test_permissions_are_required_without_a_group() -> None:
+    person = {"fullname": "Ada", "username": "ada", "password": "x", "type": "user"}
+    with pytest.raises(InvalidCall, match="one of group, permissions"):
+        users.ADD.bind(**person)
+    assert users.ADD.bind(**person, group=4).params["group"] == "4"
+    assert users.ADD.bind(**person, permissions=["notes", "heatmap"]).params["permissions"] == "notes,heatmap"
+
+
+def test_flags_are_sent_as_0_and_1() -> None:
+    texts = dict.fromkeys(
+        ("name", "email_subject", "reply_to", "fromemail", "from_name", "notify", "notify_email", "success_email", "success_message"), "x"
+    )
+    question = lists.ADDLIST.bind(**texts, error_message="x", doubleOptin=True, communications="0")
+    assert (question.params["doubleOptin"], question.params["communications"]) == ("1", "0")
+
+
+def test_channel_ids_are_not_restricted() -> None:
+    question = social.ADDPOST.bind(message="Hello", channel="instagram", channelid=["17841400000000000", "urn:li:7"])
+    assert question.params["channelid"] == "17841400000000000,urn:li:7"
+
+
+def test_secrets_and_addresses_are_not_in_messages_nor_reprs() -> None:
+    question = users.ADD.bind(fullname="Ada", username="ada", password="hunter2", type="user", group=1)
+    assert question.shown["password"] == "***"
+    assert "hunter2" not in repr(question)
+    assert "Ada" not in repr(question)
+    with pytest.raises(InvalidCall) as refused:
+        contacts.GETCOUPON.bind(email="ann at example.com")
+    assert "ann" not in str(refused.value)
+
+
+def test_equal_questions_have_equal_keys_whatever_the_order() -> None:
+    one = social.CALENDAR.bind(from_="2026-01-01", to="2026-01-02", limit=5)
+    other = social.CALENDAR.bind(limit="5", to=dt.date(2026, 1, 2), from_="01/01/2026")
+    assert one.key == other.key
+    assert one.key != social.CALENDAR.bind(from_="2026-01-01", to="2026-01-02", limit=6).key
+
+
+NAMES = [*sorted({parameter.name for operation in ALL.values() for parameter in operation.parameters}), "key", "nonsense", "fields[1]"]
+VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(["all", "2026-01-31", "a@example.com", "1,2"])
+
+
+@given(
+    operation=st.sampled_from(list(ALL.values())),
+    values=st.dictionaries(st.sampled_from(NAMES) | st.text(string.ascii_lowercase, min_size=1, max_size=6), VALUES, max_size=6),
+)
+def test_bind_never_sends_what_is_not_declared(operation: Operation, values: dict[str, Any]) -> None:
+    try:
+        question = operation.bind(**values)
+    except InvalidCall:
+        return
+    declared = {parameter.name: parameter for parameter in operation.parameters}
+    for name, value in question.params.items():
+        parameter = declared[name.partition("[")[0]]
+        assert isinstance(value, str)
+        if parameter.choices:
+            assert set(value.split(",") if parameter.many else [value]) <= set(parameter.choices)
+    assert {name for name, parameter in declared.items() if parameter.required} <= question.params.keys()
+
+
+@given(st.from_regex(r"-?[0-9]{1,12}(\.[0-9]{1,6})?", fullmatch=True))
+def test_numbers_arrive_unchanged_in_value(text: str) -> None:
+    assert float(Parameter("value", Kind.NUMBER).encode(text, "x")["value"]) == float(text)
+
+
+@given(st.dates(min_value=dt.date(1000, 1, 1)))
+def test_dates_may_be_given_in_either_form(day: dt.date) -> None:
+    parameter = Parameter("from", Kind.DATE)
+    forms = [day, day.isoformat(), f"{day.month:02}/{day.day:02}/{day.year}"]
+    assert {parameter.encode(form, "x")["from"] for form in forms} == {day.isoformat()}

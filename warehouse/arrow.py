@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from marketing_api.records.fields import Record
-from warehouse.table import EXTRA, Accumulate, Table
+from warehouse.table import EXTRA, Table
 
 #: Beside the record's columns: which answer of the load a row is from (its index), its place among all rows of the load,
 #: a bit for each column that its answer knows, and the hash of a listing's entry.
@@ -60,7 +60,7 @@ class Converter:
         self._masks: dict[frozenset[str], int] = {}
         self._key = table.key
         self._is_composed = table.is_composed
-        self._is_partial = table.is_composed or isinstance(table.load, Accumulate)
+        self._is_partial = table.is_partial
 
     def batch(self, records: Sequence[Record], answers: Sequence[int], first_part: int) -> pa.RecordBatch:
         """The records as one batch. ValueError or an ArrowException when a value does not fit its column."""

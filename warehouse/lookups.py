@@ -112,14 +112,11 @@ class Lookups(ABC):
         )
         return list(zip(*rows.to_pydict().values(), strict=True))
 
-    def finished_at(self, account: str, asset: str) -> dt.datetime | None:
-        """When all of the asset was last read (`Warehouse.finish_asset`)."""
-        rows = self._read(
-            f"select max(logged_at) as at from sync.loads where account = $account and asset = {literal(asset)} and len(tables) = 0",
-            account,
-        )
-        found: dt.datetime | None = rows["at"][0].as_py()
-        return found
+    def finished_at(self, account: str) -> dict[str, dt.datetime]:
+        """When all of each asset was last read (`Warehouse.finish_asset`)."""
+        finished = "select asset, max(logged_at) as at from sync.loads where account = $account and len(tables) = 0 group by asset"
+        rows = self._read(finished, account)
+        return dict(zip(*rows.to_pydict().values(), strict=True))
 
     def _read(self, sql: str, account: str) -> pa.Table:
         return self.read(sql, {"account": account})

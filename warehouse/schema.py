@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 import duckdb
 
-from warehouse.sql import literal, quoted, rows, value
+from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.sync_tables import SYNC_TABLES, SyncTable
 from warehouse.table import Table
 from warehouse.version import stamp_version
@@ -20,14 +21,19 @@ SCHEMAS = ("source", "history", "marts", "sync")
 
 
 def ensure_schema(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> None:
-    """Create what is missing, in the caller's transaction; one look-up when nothing is.
+    """Create what is missing; one look-up when nothing is. Not to be called within a transaction.
 
     Tables keep columns that are no longer declared. A column whose type changed needs a rebuild.
     """
-    wanted: list[Table | SyncTable] = [*tables, *SYNC_TABLES]
+    wanted: tuple[Table | SyncTable, ...] = (*tables, *SYNC_TABLES)
     fingerprint = _fingerprint(wanted)
     if _stored_fingerprint(connection) == fingerprint:
         return
+    with transaction(connection):
+        _make(connection, wanted, fingerprint)
+
+
+def _make(connection: duckdb.DuckDBPyConnection, wanted: Iterable[Table | SyncTable], fingerprint: str) -> None:
     for schema in SCHEMAS:
         connection.execute(f"create schema if not exists {schema}")
     for table in wanted:
@@ -60,18 +66,15 @@ def _columns(connection: duckdb.DuckDBPyConnection, table: Table | SyncTable) ->
     return [row[0] for row in found]
 
 
-def _fingerprint(tables: Iterable[Table | SyncTable]) -> str:
+@cache
+def _fingerprint(tables: tuple[Table | SyncTable, ...]) -> str:
     text = "\n".join(statement for table in tables for statement in statements(table))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _stored_fingerprint(connection: duckdb.DuckDBPyConnection) -> str | None:
-    if not _has_meta(connection):  # asked beforehand: a statement that fails would end the transaction
+    try:
+        found = value(connection, "select value from sync.meta where name = 'tables'")
+    except duckdb.CatalogException:
         return None
-    found = value(connection, "select value from sync.meta where name = 'tables'")
     return None if found is None else str(found)
-
-
-def _has_meta(connection: duckdb.DuckDBPyConnection) -> bool:
-    tables = "duckdb_tables() where database_name = current_database() and schema_name = 'sync' and table_name = 'meta'"
-    return bool(value(connection, f"select count(*) from {tables}"))

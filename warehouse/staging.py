@@ -22,7 +22,7 @@ from marketing_api.operations import contacts
 from marketing_api.records.fields import Record
 from marketing_api.wire import timeline_extent
 from warehouse.arrow import UNFIT, Converter, json_text
-from warehouse.table import Table
+from warehouse.table import EXTRA, Table
 
 #: Rows that are converted at once, and rows up to which a table waits in memory instead of a file.
 BATCH, IN_MEMORY = 20_000, 60_000
@@ -82,6 +82,7 @@ class Staged:
     rows: dict[str, pa.Table | Path] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     rejects: list[Reject] = field(default_factory=list)
+    with_extra: set[str] = field(default_factory=set)  # tables with a row that has unknown fields
     extents: dict[int, tuple[int, int]] = field(default_factory=dict)  # of timeline answers by index: (served, total) events
 
     @property
@@ -161,6 +162,8 @@ class _TableStage:
             self._staged.rejects += [Reject(name, answer, reason, json_text(record.model_dump())) for record, answer, reason in bad]
             batch = self._batch(chunk)
         self._staged.counts[self.table.name] += batch.num_rows
+        if batch[EXTRA.name].null_count < batch.num_rows:
+            self._staged.with_extra.add(self.table.name)
         self._keep(batch)
 
     def _batch(self, chunk: list[tuple[Record, int]]) -> pa.RecordBatch:

@@ -146,8 +146,13 @@ class Table:
 
     @property
     def is_composed(self) -> bool:
-        """Whether several operations contribute to one row: columns that an answer does not know stay as they are."""
+        """Whether several operations contribute to one row."""
         return isinstance(self.load, Snapshot) and bool(self.load.listing)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether a column that an answer does not know stays as it is, rather than becoming empty."""
+        return self.is_composed or isinstance(self.load, Accumulate)
 
     @cached_property
     def record_columns(self) -> tuple[Column, ...]:

@@ -78,6 +78,8 @@ def _scope_label(target: Target, asked: Asked, scope: Mapping[str, Any]) -> str:
 
 def write_unknown_fields(target: Target) -> None:
     """Note fields that no column holds, the first time an answer has them."""
+    if not target.has_extra:
+        return
     table = literal(target.table.name)
     target.run(
         f"""

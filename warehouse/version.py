@@ -30,21 +30,26 @@ def stamp_version(connection: duckdb.DuckDBPyConnection, version: int = SCHEMA_V
 
 def schema_version(connection: duckdb.DuckDBPyConnection) -> int | None:
     """The file's version; None when it was never stamped (an empty or foreign file)."""
-    if "meta" not in _tables(connection).get("sync", ()):
+    return _version(connection, _tables(connection))
+
+
+def _version(connection: duckdb.DuckDBPyConnection, tables: dict[str, set[str]]) -> int | None:
+    if "meta" not in tables.get("sync", ()):
         return None
-    row = connection.execute("select value::integer from sync.meta where name = 'schema_version'").fetchone()
-    return int(row[0]) if row else None
+    rows = connection.execute("select value::integer from sync.meta where name = 'schema_version'").fetchall()
+    return int(rows[0][0]) if rows else None
 
 
 def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """WarehouseTooNew when the file needs a newer program, NotAWarehouse when it holds somebody else's tables."""
-    version = schema_version(connection)
+    tables = _tables(connection)
+    version = _version(connection, tables)
     if version is not None and version > SCHEMA_VERSION:
         raise WarehouseTooNew(
             f"{path} has schema version {version}, this installation knows {SCHEMA_VERSION}: upgrade marketing-sync "
             "(or move the file away and run `marketing-sync rebuild`)"
         )
-    if (schemas := set(_tables(connection))) and not schemas & _OURS:
+    if (schemas := set(tables)) and not schemas & _OURS:
         raise NotAWarehouse(f"{path} is a DuckDB file with tables of something else in {', '.join(sorted(schemas))}: choose another home")
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from marketing_api import wire
 from marketing_api.exchange import Answer
-from marketing_api.records.fields import Record
 from warehouse import requests
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
@@ -29,7 +28,6 @@ from warehouse.errors import WarehouseError
 from warehouse.load import Load, LoadReport
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.bookkeeping import applied_ids, is_applied, write_load
-from warehouse.loads.details import needs_detail
 from warehouse.lookups import Lookups
 from warehouse.schema import ensure_schema
 from warehouse.sql import Params, rows, transaction
@@ -41,6 +39,7 @@ log = logging.getLogger(__name__)
 
 #: Enough for a million contacts; what does not fit goes to a temporary file.
 MEMORY_LIMIT = "400MB"
+_UTC = "set timezone = 'UTC'"
 #: Not the fault of a load: nothing is to be remembered about it.
 _PASSING = (OSError, MemoryError, duckdb.IOException, duckdb.OutOfMemoryException, WarehouseError)
 
@@ -92,11 +91,6 @@ class Warehouse(Checks, Lookups):
             assert staged is not None
             return self._commit(connection, load, staged)
 
-    def needs_detail(self, table: Table, request_ids: Sequence[int], account: str, zone: ZoneInfo) -> list[Record]:
-        """The entries of these listing answers that are new, or differ from when their detail was asked."""
-        known = self.listing_hashes(table, account)
-        return needs_detail(table, self.archive.answers(request_ids), known, zone, self.read_rows)
-
     def finish_asset(self, account: str, asset: str) -> None:
         """Note that all of an asset was read: answers from before need not be used again (`lookups.finished_at`)."""
         self.apply(Load(account, asset, (), (), "UTC"))
@@ -120,9 +114,8 @@ class Warehouse(Checks, Lookups):
     def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """The file, open for writing and with all its tables, while nobody else has it."""
         with connect(self.path, deadline_s=self._deadline_s, memory_limit=MEMORY_LIMIT, on_wait=self._on_wait) as connection:
-            rows(connection, "set timezone = 'UTC'")
-            with transaction(connection):
-                ensure_schema(connection, self.tables.values())
+            rows(connection, _UTC)
+            ensure_schema(connection, self.tables.values())
             yield connection
 
     # -- the parts of apply
@@ -135,7 +128,9 @@ class Warehouse(Checks, Lookups):
             if load.load_id in applied:
                 continue
             try:
-                yield self._commit(connection, load, self._stage(load, None))
+                with closing(connection.cursor()) as own:  # what a load keeps goes with its connection
+                    rows(own, _UTC)
+                    yield self._commit(own, load, self._stage(load, None))
             except _PASSING:
                 raise
             except Exception as problem:  # a mistake in reading old answers must not keep new ones out

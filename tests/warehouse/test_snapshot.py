@@ -99,7 +99,9 @@ def test_a_listing_that_shrinks_too_much_is_refused(home: Home) -> None:
     assert "4 rows were listed where 10 are known" in coverage["reason"]
 
 
-@pytest.mark.parametrize(("kept", "limit", "is_refused"), [(5, 0.5, False), (4, 0.5, True), (0, 1.0, False), (0, None, False), (9, 0.0, True)])
+@pytest.mark.parametrize(
+    ("kept", "limit", "is_refused"), [(5, 0.5, False), (4, 0.5, True), (0, 1.0, False), (0, None, False), (9, 0.0, True)]
+)
 def test_the_shrink_limit_is_the_share_that_may_go(home: Home, kept: int, limit: float | None, is_refused: bool) -> None:
     home.load([page(home, *range(10))], tables.CONTACTS)
     report = home.load([page(home, *range(kept), minutes=60)], tables.CONTACTS, shrink_limit=limit)
@@ -109,7 +111,9 @@ def test_the_shrink_limit_is_the_share_that_may_go(home: Home, kept: int, limit:
 
 def test_only_the_scope_that_shrinks_is_refused(home: Home) -> None:
     home.load([page(home, 1, 2, 3, list_id=12), page(home, 1, 2, 3, list_id=13)], tables.CONTACTS)
-    report = home.load([page(home, 4, list_id=12, minutes=60), page(home, 1, 2, 4, list_id=13, minutes=60)], tables.CONTACTS, shrink_limit=0.5)
+    report = home.load(
+        [page(home, 4, list_id=12, minutes=60), page(home, 1, 2, 4, list_id=13, minutes=60)], tables.CONTACTS, shrink_limit=0.5
+    )
     assert report.tables["contacts"].refused == [report.tables["contacts"].refused[0]]
     assert home.values(tables.CONTACTS, "contact_id", "list_id = 12 and _deleted_at is null") == [1, 2, 3]
     assert home.values(tables.CONTACTS, "contact_id", "list_id = 13 and _deleted_at is null") == [1, 2, 4]

@@ -40,8 +40,6 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
     for target in targets:
         _take_along(target, targets, tables)
     _note_contacts(connection, load, staged, targets)
-    for target in targets:
-        target.drop_temporaries()
     return [target.report for target in targets]
 
 

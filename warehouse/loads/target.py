@@ -20,6 +20,16 @@ from warehouse.sql import rows as sql_rows
 from warehouse.staging import Asked, Staged
 from warehouse.table import EXTRA, Snapshot, Table
 
+#: Two JSON objects as one, the second's members before the first's, in the order of their names: equal whatever the order in
+#: which they came. (json_merge_patch leaves the order open and drops members that are null.)
+_MACROS = (
+    "pointer_to(name) as '/' || replace(replace(name, '~', '~0'), '/', '~1')",
+    """merged(a, b) as ('{' || array_to_string([
+        to_json(name)::varchar || ':' || coalesce(json_extract(b, pointer_to(name)), json_extract(a, pointer_to(name)))::varchar
+        for name in list_sort(list_distinct(list_concat(json_keys(a), json_keys(b))))
+    ], ',') || '}')::json""",
+)
+
 
 @dataclass
 class TableReport:
@@ -47,8 +57,11 @@ class Target:
         self.asked = rows.asked
         self.rejects = [reject for reject in rows.rejects if reject.table == table.name]
         self.report = TableReport(table.name, received=rows.counts[table.name], rejected=len(self.rejects))
-        self._made: dict[str, str] = {}
+        self.has_extra = table.name in rows.with_extra
         self.held = ""  # a temporary relation that stands for `stored`
+        if table.is_composed:
+            for macro in _MACROS:
+                self.run(f"create or replace temp macro {macro}")
         self.source = self.staged = self._relation(rows.rows[table.name])
 
     # -- what the declaration says about answers
@@ -99,7 +112,6 @@ class Target:
 
     def make(self, name: str, query: str) -> int:
         """Keep the rows of `query` as the temporary table `name`; returns their number."""
-        self._made[f"{name}_{self.table.name}"] = "table"
         return int(self.value(f"create or replace temp table {name}_{self.table.name} as {query}") or 0)
 
     # -- staged rows
@@ -118,7 +130,6 @@ class Target:
             self.make("staged", query)
             self.connection.unregister(source)
         else:
-            self._made[f"staged_{self.table.name}"] = "view"
             self.run(f"create temp view staged_{self.table.name} as {query}")
         return self.temp("staged")
 
@@ -149,14 +160,8 @@ class Target:
         extra = EXTRA.name
         if not self.table.is_composed:
             return f"arg_max_null({extra}, {PART}) as {extra}"
-        merged = f"list_reduce(list({extra} order by {PART}) filter (where {extra} is not null), lambda a, b: json_merge_patch(a, b))"
+        merged = f"list_reduce(list({extra} order by {PART}) filter (where {extra} is not null), lambda a, b: merged(a, b))"
         return f"case when count({extra}) > 0 then {merged} end as {extra}"
-
-    def drop_temporaries(self) -> None:
-        """Free what the load kept."""
-        for name, kind in self._made.items():
-            self.run(f"drop {kind} temp.{name}")
-        self._made.clear()
 
 
 def _among(indexes: Iterable[int]) -> str:

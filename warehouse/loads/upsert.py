@@ -104,6 +104,8 @@ def _value_names(target: Target) -> list[str]:
 
 def _partial_columns(target: Target) -> list[str]:
     """Columns that some staged row does not know."""
+    if not target.table.is_partial:
+        return []
     known = target.value(f"select bit_and({KNOWN}) from {target.staged}")
     return [name for name in _value_names(target) if known is not None and not known & target.bit(name)]
 
@@ -114,5 +116,5 @@ def _new_extra(target: Target) -> str:
         return f"s.{EXTRA.name}"
     stored, received = f"t.{EXTRA.name}", f"s.{EXTRA.name}"
     return (
-        f"case when {received} is null then {stored} when {stored} is null then {received} else json_merge_patch({stored}, {received}) end"
+        f"case when {received} is null then {stored} when {stored} is null then {received} else merged({stored}, {received}) end"
     )

@@ -1,0 +1,81 @@
+"""What can be checked about tables."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from marketing_api.exchange import Answer
+from marketing_api.operations import contacts, lists, reputation
+from tests.warehouse.answering import START, Home
+from warehouse import tables
+from warehouse.sql import rows
+
+
+def page(home: Home, *numbers: int, list_id: int = 12, minutes: float = 0, account: str = "main") -> Answer:
+    items = [{"id": number, "email": f"c{number}|@x.com"} for number in numbers]
+    return home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, minutes, account, listid=list_id)
+
+
+def test_rows_marked_as_deleted_do_not_count(home: Home) -> None:
+    home.load([page(home, 1, 2)], tables.CONTACTS)
+    home.load([page(home, 1, minutes=1)], tables.CONTACTS)
+    assert home.warehouse.row_count(tables.CONTACTS) == 1
+
+
+def test_duplicate_keys_are_found(home: Home) -> None:
+    home.load([page(home, 1, 2)], tables.CONTACTS)
+    assert home.warehouse.duplicate_keys(tables.CONTACTS) == 0
+    with home.warehouse.writing() as connection:
+        rows(connection, "insert into source.contacts from source.contacts where contact_id = 1")
+    assert home.warehouse.duplicate_keys(tables.CONTACTS) == 1
+
+
+def test_scopes_that_are_not_complete_are_named(home: Home) -> None:
+    home.load([page(home, 1)], tables.CONTACTS, is_complete=False)
+    home.load([page(home, 1, 2, list_id=13)], tables.CONTACTS, service_count=5)
+    home.load([page(home, 1, 2, list_id=14)], tables.CONTACTS, service_count=2)
+    assert home.warehouse.incomplete(tables.CONTACTS) == [
+        "main, list_id=12: not every page could be had",
+        "main, list_id=13: 2 rows, the service counts 5",
+    ]
+
+
+def test_a_range_that_a_later_one_holds_is_not_named(home: Home) -> None:
+    def reviews(first: int, last: int, minutes: float, is_complete: bool) -> None:
+        answer = home.answer(reputation.DIRECT, {"reviews": {"items": []}}, minutes, filter="date", from_="2026-03-01", to="2026-03-09")
+        scope = {"from_on": f"2026-03-0{first}", "to_on": f"2026-03-0{last}"}
+        home.load([answer], tables.DIRECT_REVIEWS, scope=scope, is_complete=is_complete)
+
+    reviews(2, 3, 0, is_complete=False)
+    reviews(4, 9, 1, is_complete=False)
+    reviews(1, 5, 2, is_complete=True)
+    assert home.warehouse.incomplete(tables.DIRECT_REVIEWS) == ["main, 2026-03-04..2026-03-09: not every page could be had"]
+
+
+def test_freshness_is_that_of_the_account_read_longest_ago(home: Home) -> None:
+    assert home.warehouse.freshness(tables.CONTACTS) is None
+    home.load([page(home, 1, minutes=5), page(home, 1, minutes=60, list_id=13)], tables.CONTACTS)
+    home.load([page(home, 1, minutes=30, account="second")], tables.CONTACTS)
+    assert home.warehouse.freshness(tables.CONTACTS) == START + dt.timedelta(minutes=30)
+
+
+def test_a_preview_is_a_markdown_table(home: Home) -> None:
+    home.load([page(home, 1)], tables.CONTACTS)
+    head, rule, row = home.warehouse.preview(tables.CONTACTS).splitlines()
+    assert head.startswith("| account | list_id | contact_id | email |")
+    assert set(rule) <= set("|- ")
+    assert row.startswith("| main | 12 | 1 | c1\\|@x.com |")
+
+
+def test_look_ups_of_an_empty_warehouse_are_empty(home: Home) -> None:
+    warehouse = home.warehouse
+    assert warehouse.list_ids("main") == warehouse.domain_ids("main") == warehouse.vanished_list_ids("main") == []
+    assert warehouse.contacts("main").num_rows == warehouse.addresses("main").num_rows == warehouse.campaigns("main").num_rows == 0
+    assert warehouse.listing_hashes(tables.LISTS, "main") == {}
+
+
+def test_lists_that_exist_and_contacts_of_those_that_do_not(home: Home) -> None:
+    home.load([home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 12, "name": "A"}, {"id": 9, "name": "B"}]}})], tables.LISTS)
+    home.load([page(home, 1), page(home, 1, list_id=77)], tables.CONTACTS)
+    assert home.warehouse.list_ids("main") == [9, 12]
+    assert home.warehouse.vanished_list_ids("main") == [77]

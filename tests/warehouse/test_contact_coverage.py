@@ -1,0 +1,100 @@
+"""What is known about asking each contact."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from marketing_api.operations import contacts
+from tests.warehouse.answering import START, Home
+from tests.warehouse.timelines import event, load, timeline
+from warehouse import tables
+
+
+def coverage(home: Home, contact_id: int = 1) -> dict[str, Any]:
+    (row,) = home.rows("sync.contact_coverage", where=f"contact_id = {contact_id}")
+    return row
+
+
+def timeline_state(home: Home, contact_id: int = 1) -> tuple[Any, ...]:
+    row = coverage(home, contact_id)
+    return tuple(row[f"timeline_{name}"] for name in ("times_asked", "times_changed", "served", "total"))
+
+
+def add_contacts(home: Home, *people: tuple[int, str], list_id: int = 12) -> None:
+    items = [{"id": id_, "email": email, "status": "1"} for id_, email in people]
+    home.load([home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, -60, listid=list_id)], tables.CONTACTS)
+
+
+def coupons(home: Home, email: str, *ids: int, minutes: float = 0) -> None:
+    data = {"coupons": [{"id": id_, "couponcode": "C"} for id_ in ids]}
+    home.load([home.answer(contacts.GETCOUPON, data, minutes, email=email)], tables.COUPONS)
+
+
+def test_each_asking_is_counted_and_whether_it_brought_something(home: Home) -> None:
+    load(home, timeline(home, 1, event(1)))
+    load(home, timeline(home, 1, event(1), minutes=60))
+    load(home, timeline(home, 1, event(1), event(2), total=7, minutes=120))
+    assert timeline_state(home) == (3, 2, 2, 7)
+    row = coverage(home)
+    assert row["timeline_asked_at"] == row["timeline_changed_at"] == START + dt.timedelta(hours=2)
+
+
+def test_an_empty_timeline_counts_as_asked(home: Home) -> None:
+    load(home, timeline(home, 1))
+    assert timeline_state(home) == (1, 0, 0, 0)
+    assert coverage(home)["timeline_changed_at"] is None
+
+
+def test_an_answer_that_is_loaded_again_or_is_older_counts_once(home: Home) -> None:
+    answers = [timeline(home, 1, event(1)), timeline(home, 1, event(1), minutes=60)]
+    load(home, answers[1])
+    load(home, *answers)
+    load(home, answers[0])
+    assert timeline_state(home) == (1, 1, 1, 1)
+
+
+def test_the_address_is_the_contacts(home: Home) -> None:
+    add_contacts(home, (1, "ann@x.com"))
+    load(home, timeline(home, 1), timeline(home, 2))
+    assert (coverage(home, 1)["email"], coverage(home, 2)["email"]) == ("ann@x.com", None)
+
+
+def test_an_addresss_coupons_are_known_of_every_contact_that_has_it(home: Home) -> None:
+    add_contacts(home, (1, "Ann@x.com"), (2, "bob@x.com"), (3, "ann@x.com"))
+    coupons(home, "ann@x.com", 7, 8)
+    assert home.values("sync.contact_coverage", "contact_id") == [1, 3]
+    assert [coverage(home, id_)["coupon_count"] for id_ in (1, 3)] == [2, 2]
+
+
+def test_coupons_and_timelines_do_not_disturb_one_another(home: Home) -> None:
+    add_contacts(home, (1, "ann@x.com"))
+    load(home, timeline(home, 1, event(1)))
+    coupons(home, "ann@x.com", minutes=10)
+    coupons(home, "ann@x.com", 7, minutes=20)
+    coupons(home, "ann@x.com", minutes=30)
+    row = coverage(home)
+    assert timeline_state(home) == (1, 1, 1, 1)
+    assert (row["coupon_times_asked"], row["coupon_times_changed"], row["coupon_count"]) == (3, 2, 0)
+    assert row["coupon_changed_at"] == START + dt.timedelta(minutes=30)
+
+
+def test_a_contact_that_was_never_asked_is_planned_without_coverage(home: Home) -> None:
+    add_contacts(home, (1, "ann@x.com"), (2, "Bob@x.com"))
+    load(home, timeline(home, 1))
+    people = home.warehouse.contacts("main").to_pylist()
+    assert [(row["contact_id"], row["timeline_times_asked"]) for row in people] == [(2, None), (1, 1)]
+    assert home.warehouse.addresses("main")["email"].to_pylist() == ["bob@x.com", "ann@x.com"]
+
+
+def test_active_and_new_contacts_are_planned_first(home: Home) -> None:
+    items = [
+        {"id": 1, "email": "a@x.com", "status": "1", "registration_date": "01/01/2024 10:00"},
+        {"id": 2, "email": "b@x.com", "status": "2", "registration_date": "01/01/2026 10:00"},
+        {"id": 3, "email": "c@x.com", "status": "1", "registration_date": "01/01/2025 10:00"},
+        {"id": 4, "status": "1"},
+    ]
+    home.load([home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, listid=12)], tables.CONTACTS)
+    home.load([home.answer(contacts.GETCONTACTS, {"contacts": {"items": items[:1]}}, listid=13)], tables.CONTACTS)
+    assert home.warehouse.contacts("main")["contact_id"].to_pylist() == [3, 1, 4, 2]
+    assert home.warehouse.addresses("main")["email"].to_pylist() == ["c@x.com", "a@x.com", "b@x.com"]

@@ -1,0 +1,131 @@
+"""The warehouse follows from log and archive: written anew it is the same."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from marketing_api.operations import campaigns, contacts, goals, lists, reputation, social
+from tests.warehouse.answering import Home
+from tests.warehouse.timelines import event, load, timeline
+from warehouse import tables
+from warehouse.connection import connect
+from warehouse.rebuild import rebuild
+from warehouse.sql import rows
+
+
+def fill(home: Home) -> None:
+    """Two nights of everything that loads in a way of its own."""
+    for night in range(2):
+        minutes = night * 24 * 60
+        ids = range(night, 6 - night)
+        items = [{"id": id_, "name": f"L{id_ * night}", "fields": {"1": "City"}, "odd": night} for id_ in ids]
+        home.load([home.answer(lists.GETLISTS, {"lists": {"items": items}}, minutes)], tables.LISTS, tables.LIST_FIELDS)
+        for list_id in (1, 2):
+            people = [{"id": id_, "email": f"c{id_}@x.com", "status": str(night)} for id_ in ids] + [{"id": "?", "n": night}]
+            page = home.answer(contacts.GETCONTACTS, {"contacts": {"items": people}}, minutes + 1, listid=list_id)
+            home.load([page], tables.CONTACTS, shrink_limit=0.5)
+        load(home, *(timeline(home, id_, *(event(n, str(night)) for n in ids), total=9, minutes=minutes + 2) for id_ in ids))
+        coupon = home.answer(contacts.GETCOUPON, {"coupons": [{"id": night}]}, minutes + 3, email="c3@x.com")
+        home.load([coupon], tables.COUPONS)
+        reviews = [{"id": id_, "date": f"03/0{id_ + 1}/2026", "rating": str(night)} for id_ in ids]
+        scope = {"from_on": "2026-03-02", "to_on": f"2026-03-0{6 - night}"}
+        answer = home.answer(
+            reputation.DIRECT, {"reviews": {"items": reviews}}, minutes + 4, filter="date", from_="2026-03-02", to="2026-03-06"
+        )
+        home.load([answer], tables.DIRECT_REVIEWS, scope=scope)
+        stats = home.answer(
+            campaigns.STATS, {"campaign": {"stats": {"open": f"{night} (1%)"}, "clicks": []}}, minutes, id=1, type="standard"
+        )
+        home.load([stats], tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS)
+        listing = home.answer(goals.LISTS, {"goals": {"items": [{"id": id_, "name": "G"} for id_ in ids]}}, minutes)
+        home.load(
+            [listing, home.answer(goals.SHOW, {"goal": {"id": 3, "type": str(night)}}, minutes, id=3)], tables.GOALS, shrink_limit=0.5
+        )
+        channel = {"network": "Facebook", "type": "pages", "id": "1", "name": "P", "date": "03/02/2026 10:00 AM"}
+        posts = {"2026-03-02": {str(id_): {"id": id_, "message": f"m{night}", "channel": channel} for id_ in ids}}
+        calendar = home.answer(social.CALENDAR, {"calendar": {"items": posts}}, minutes, from_="2026-03-02", to="2026-03-06")
+        home.load([calendar], tables.SOCIAL_POSTS, scope=scope)
+        post = home.answer(social.GETPOST, {"item": {"id": night, "title": "T"}}, minutes, id=night, channel="facebook")
+        home.load([post], tables.SOCIAL_POST_DETAILS)
+    home.warehouse.finish_asset("main", "contacts")
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a home that is filled and closed."""
+    path = tmp_path_factory.mktemp("filled")
+    home = Home(path)
+    fill(home)
+    home.close()
+    return path
+
+
+@pytest.fixture
+def full_home(filled: Path, tmp_path: Path) -> Iterator[Home]:
+    """A copy of it to work with."""
+    shutil.copytree(filled, tmp_path / "home")
+    home = Home(tmp_path / "home")
+    yield home
+    home.close()
+
+
+def test_a_rebuilt_warehouse_equals_the_old_row_for_row(full_home: Home) -> None:
+    before = full_home.contents()
+    report = rebuild(full_home.path, archive=full_home.archive)
+    assert full_home.contents() == before
+    assert (report.loads, report.failed) == (len(list(full_home.archive.loads())), 0)
+    assert report.rows == sum(len(found) for name, found in before.items() if name.startswith("source."))
+    assert {name for name, found in before.items() if found} > {"source.contacts", "source.timeline_events", "sync.rejected_records"}
+
+
+def test_a_warehouse_that_is_lost_is_there_again(full_home: Home) -> None:
+    before = full_home.contents()
+    full_home.warehouse.path.unlink()
+    rebuild(full_home.path, archive=full_home.archive)
+    assert full_home.contents() == before
+
+
+def test_what_does_not_follow_from_the_archive_is_taken_over(home: Home) -> None:
+    home.load([home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": 1, "name": "A"}]}})], tables.AUDIENCES)
+    with home.warehouse.writing() as connection:
+        rows(connection, "insert into sync.runs by name select 'r1' as run_id, 'nightly_sync' as job")
+        rows(connection, "create table history.audiences as select *, now() as seen_at, {'a': 1} as more from source.audiences")
+        rows(connection, "comment on table history.audiences is 'It''s history.'")
+        rows(connection, "comment on column history.audiences.name is 'Name then.'")
+        rows(connection, "create view marts.b as from source.audiences")
+        rows(connection, "create view marts.a as from marts.b")
+        history = rows(connection, "from history.audiences")
+    rebuild(home.path, archive=home.archive)
+    with connect(home.warehouse.path) as connection:
+        assert rows(connection, "from history.audiences") == history
+        assert rows(connection, "select run_id, job from sync.runs") == [("r1", "nightly_sync")]
+        assert rows(connection, "select name from marts.a") == [("A",)]
+        assert rows(connection, "select comment from duckdb_tables() where schema_name = 'history'") == [("It's history.",)]
+        assert ("Name then.",) in rows(connection, "select comment from duckdb_columns() where schema_name = 'history'")
+
+
+def test_the_old_warehouse_stays_when_a_rebuild_fails(full_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = full_home.contents()
+
+    def fail(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("warehouse.rebuild.requests.load_requests", fail)
+    with pytest.raises(OSError, match="no space"):
+        rebuild(full_home.path, archive=full_home.archive)
+    monkeypatch.undo()
+    assert full_home.contents() == before
+    rebuild(full_home.path, archive=full_home.archive)
+    assert not list(Path(full_home.path).glob("*.rebuild*"))
+
+
+def test_a_rebuild_takes_in_loads_that_were_never_applied(home: Home) -> None:
+    answer = home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": 1, "name": "A"}]}})
+    home.archive.log_load(home.event([answer], tables.AUDIENCES).event())
+    home.archive.flush()
+    report = rebuild(home.path, archive=home.archive)
+    assert (report.loads, report.rows) == (1, 1)

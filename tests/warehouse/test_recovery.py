@@ -1,0 +1,146 @@
+"""Loads are logged before they are applied, applied once, and not lost when the program is killed in between."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from marketing_api.exchange import Answer
+from marketing_api.operations import contacts, lists
+from tests.warehouse.answering import Home
+from tests.warehouse.timelines import event, load, timeline
+from warehouse import tables
+from warehouse.load import Load
+from warehouse.warehouse import Warehouse
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def page(home: Home, *numbers: int, list_id: int = 12, minutes: float = 0) -> Answer:
+    items = [{"id": number, "email": f"c{number}@x.com"} for number in numbers]
+    return home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, minutes, listid=list_id)
+
+
+def kill_before_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    monkeypatch.setattr("warehouse.warehouse.write_load", die)
+
+
+def test_a_load_that_was_logged_and_not_applied_is_applied_by_the_next(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        kill_before_commit(patch)
+        with pytest.raises(Killed):
+            home.load([page(home, 1)], tables.CONTACTS)
+    assert home.rows(tables.CONTACTS) == []
+    home.load([page(home, 2, list_id=13)], tables.CONTACTS)
+    assert home.values(tables.CONTACTS, "contact_id") == [1, 2]
+    assert len(list(home.archive.loads())) == 2
+
+
+def test_pending_loads_are_applied_in_the_order_they_were_logged(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    for minutes, numbers in enumerate([(1, 2, 3), (1, 2), (2, 3)]):
+        event_ = home.event([page(home, *numbers, minutes=minutes)], tables.CONTACTS)
+        home.archive.log_load(event_.event())
+    home.load([], tables.AUDIENCES)
+    assert home.values(tables.CONTACTS, "contact_id", "_deleted_at is null") == [2, 3]
+
+
+def test_the_same_load_is_applied_once(home: Home) -> None:
+    answers = [page(home, 1)]
+    home.load(answers, tables.CONTACTS)
+    home.load([page(home, 2, minutes=60)], tables.CONTACTS)
+    before = home.contents()
+    report = home.load(answers, tables.CONTACTS, logged_at=dt.datetime.now(dt.UTC))
+    assert report.is_repeat
+    assert report.tables["contacts"].new == 0
+    assert home.contents() == before
+    assert len(list(home.archive.loads())) == 2
+
+
+def test_a_retry_of_a_load_that_was_killed_applies_it_once(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [timeline(home, 1, event(1))]
+    with monkeypatch.context() as patch:
+        kill_before_commit(patch)
+        with pytest.raises(Killed):
+            load(home, *answers)
+    report = load(home, *answers)
+    assert report.tables["timeline_events"].new == 1
+    assert len(list(home.archive.loads())) == 1
+
+
+def test_answers_that_cannot_be_interpreted_are_tried_again_by_a_rebuild_and_keep_nobody_out(home: Home) -> None:
+    def broken(*_: Any) -> Iterator[Any]:
+        raise KeyError("a mistake in the parser")
+
+    home.warehouse.read_rows = broken
+    with pytest.raises(KeyError):
+        home.load([page(home, 1)], tables.CONTACTS)
+    with pytest.raises(KeyError):
+        home.load([page(home, 2, list_id=13)], tables.CONTACTS)
+    home.warehouse.read_rows = Warehouse(home.path, home.archive).read_rows
+    home.load([page(home, 3, list_id=14)], tables.CONTACTS)
+    assert home.values(tables.CONTACTS, "contact_id") == [2, 3]
+    rows = home.rows("sync.loads", "outcome, error")
+    assert [row["outcome"] for row in rows].count("failed") == 1
+    assert any("KeyError" in (row["error"] or "") for row in rows)
+
+
+def test_answers_may_be_given_or_come_from_the_archive(home: Home) -> None:
+    answers = [page(home, 1), page(home, 2)]
+    home.warehouse.apply(home.event(answers, tables.CONTACTS), iter(answers))
+    assert home.values(tables.CONTACTS, "contact_id") == [1, 2]
+
+
+@pytest.mark.parametrize("order", [[1, 0], [0], [0, 1, 0]])
+def test_answers_have_to_be_the_loads_own(home: Home, order: list[int]) -> None:
+    answers = [page(home, 1), page(home, 2)]
+    with pytest.raises(ValueError, match="answers"):
+        home.warehouse.apply(home.event(answers, tables.CONTACTS), [answers[index] for index in order])
+    assert home.rows(tables.CONTACTS) == []
+
+
+def test_a_load_survives_its_way_through_the_log() -> None:
+    now = dt.datetime.now(dt.UTC)
+    load = Load("main", "a", ("contacts",), (1, 2), "Europe/Berlin", {"list_id": 3}, False, 0.5, 10, now, now)
+    assert Load.from_event(load.event()) == load
+    assert Load.from_event({**load.event(), "of a later version": 1}).load_id == load.load_id
+
+
+def test_what_tells_loads_apart_is_what_they_change() -> None:
+    load = Load("main", "a", ("lists",), (1,), "UTC")
+    assert replace(load, due_at=dt.datetime.now(dt.UTC), logged_at=dt.datetime.now(dt.UTC)).load_id == load.load_id
+    assert replace(load, is_complete=False).load_id != load.load_id
+    assert replace(load, request_ids=(2,)).load_id != load.load_id
+
+
+def test_an_asset_is_finished_when_that_was_noted(home: Home) -> None:
+    assert home.warehouse.finished_at("main").get("contacts") is None
+    home.warehouse.finish_asset("main", "contacts")
+    first = home.warehouse.finished_at("main").get("contacts")
+    home.warehouse.finish_asset("main", "contacts")
+    second = home.warehouse.finished_at("main").get("contacts")
+    assert first is not None
+    assert second is not None
+    assert second > first
+    assert home.warehouse.finished_at("other").get("contacts") is None
+
+
+def test_nothing_is_half_applied_when_a_table_fails(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    listing = home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 1, "name": "A", "fields": {"7": "City"}}]}})
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("warehouse.loads.apply.unread.write_unknown_fields", fail)
+        with pytest.raises(RuntimeError):
+            home.load([listing], tables.LISTS, tables.LIST_FIELDS)
+    assert home.rows(tables.LISTS) == home.rows("sync.coverage") == []

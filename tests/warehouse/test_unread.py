@@ -1,0 +1,89 @@
+"""Entries that could not be read, and fields that no column holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marketing_api.exchange import Answer
+from marketing_api.operations import contacts, goals, lists, reputation
+from tests.warehouse.answering import START, Home
+from warehouse import tables
+
+GOOD: dict[str, Any] = {"id": "1", "email": "a@x.com"}
+BAD: dict[str, Any] = {"id": "one", "email": "b@x.com"}
+
+
+def page(home: Home, *items: Any, list_id: int = 12, minutes: float = 0) -> Answer:
+    return home.answer(contacts.GETCONTACTS, {"contacts": {"items": list(items)}}, minutes, listid=list_id)
+
+
+def reviews(home: Home, first: int, last: int, *days: int, bad: int | None = None, minutes: float = 0) -> None:
+    items: list[dict[str, Any]] = [{"id": day, "date": f"03/{day:02}/2026"} for day in days]
+    items += [{"id": "?", "date": f"03/{bad:02}/2026"}] if bad else []
+    scope = {"from_on": f"2026-03-{first:02}", "to_on": f"2026-03-{last:02}"}
+    answer = home.answer(
+        reputation.DIRECT, {"reviews": {"items": items}}, minutes, filter="date", from_=scope["from_on"], to=scope["to_on"]
+    )
+    home.load([answer], tables.DIRECT_REVIEWS, scope=scope)
+
+
+def test_an_entry_that_cannot_be_read_is_kept_with_its_reason_and_the_rest_goes_on(home: Home) -> None:
+    answer = page(home, GOOD, BAD)
+    report = home.load([answer], tables.CONTACTS)
+    assert report.tables["contacts"].rejected == 1
+    assert home.values(tables.CONTACTS, "contact_id") == [1]
+    (row,) = home.rows("sync.rejected_records")
+    assert (row["table_name"], row["scope"], row["request_id"], row["requested_at"]) == ("contacts", "list_id=12", answer.request_id, START)
+    assert '"one"' in row["raw"]
+    assert "one" not in row["reason"]
+
+
+def test_reading_the_scope_again_replaces_what_was_set_aside(home: Home) -> None:
+    home.load([page(home, BAD), page(home, BAD, list_id=13)], tables.CONTACTS)
+    home.load([page(home, GOOD, minutes=60)], tables.CONTACTS)
+    assert home.values("sync.rejected_records", "scope") == ["list_id=13"]
+    assert home.warehouse.rejected_count(tables.CONTACTS) == 1
+
+
+def test_a_value_too_large_for_its_column_costs_its_entry_only(home: Home) -> None:
+    items = [{"id": 1, "goal_value": {"value": "80"}}, {"id": 2, "goal_value": {"value": "9" * 30}}]
+    report = home.load([home.answer(goals.LISTS, {"goals": {"items": items}})], tables.GOALS)
+    assert home.values(tables.GOALS, "goal_id") == [1]
+    assert report.tables["goals"].rejected == 1
+    assert home.values("sync.rejected_records", "reason") == ["value: missing, or too large for the column"]
+
+
+def test_an_entry_that_ranges_share_is_set_aside_once(home: Home) -> None:
+    reviews(home, 1, 8, 2, bad=4)
+    reviews(home, 2, 9, 2, bad=4, minutes=60)
+    assert home.values("sync.rejected_records", "scope") == ["2026-03-02..2026-03-09"]
+
+
+def test_a_range_that_holds_an_earlier_one_replaces_what_that_set_aside(home: Home) -> None:
+    reviews(home, 3, 5, bad=4)
+    reviews(home, 7, 20, bad=8, minutes=1)
+    reviews(home, 1, 10, 4, minutes=2)
+    assert home.values("sync.rejected_records", "scope") == ["2026-03-07..2026-03-20"]
+
+
+def test_details_set_aside_are_replaced_by_the_same_rows_detail(home: Home) -> None:
+    listing = home.answer(goals.LISTS, {"goals": {"items": [{"id": 1}, {"id": 2}]}})
+    bad = [home.answer(goals.SHOW, {"goal": {"id": id_, "has_action": "perhaps"}}, id=id_) for id_ in (1, 2)]
+    home.load([listing, *bad], tables.GOALS)
+    good = home.answer(goals.SHOW, {"goal": {"id": 1, "has_action": "Yes"}}, 60, id=1)
+    home.load([home.answer(goals.LISTS, {"goals": {"items": [{"id": 1}, {"id": 2}]}}, 60), good], tables.GOALS)
+    assert home.values("sync.rejected_records", "scope") == ["goal_id=2"]
+
+
+def test_unknown_fields_are_noted_when_they_first_come(home: Home) -> None:
+    def listing(minutes: float, **more: Any) -> None:
+        home.load([home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": 1, "name": "A", **more}]}}, minutes)], tables.AUDIENCES)
+
+    listing(0, colour="red")
+    listing(60, colour="blue", size=3)
+    rows = home.rows("sync.unknown_fields", "field, first_seen_at")
+    assert [(row["field"], (row["first_seen_at"] - START).seconds) for row in rows] == [("colour", 0), ("size", 3600)]
+    assert home.values(tables.AUDIENCES, "extra") == ['{"colour":"blue","size":3}']
+    assert home.warehouse.new_fields(tables.AUDIENCES) == ["colour", "size"]
+    listing(3 * 24 * 60, colour="blue", size=3)
+    assert home.warehouse.new_fields(tables.AUDIENCES) == []

@@ -20,10 +20,10 @@ FAIR_SHARE = 1 / 3  # of the limit, below which other clients cannot press us
 
 VOLLEY = 5.0  # slots that open a following window together
 FIRST_SLACK = 0.02  # seconds between the end of a following window and the next volley
-LEAST_SLACK = 0.01
+LEAST_SLACK = 0.015
 MOST_SLACK = 0.3
 SLACK_STEP = 0.01
-LATE_OPENING = 0.04
+LATE_OPENING = 0.04  # seconds by which a window opened late when part of its volley was refused
 SLACK_RECOVERY = 0.0003  # per window
 
 

@@ -1,4 +1,4 @@
-"""A service with delays, windows and several askers in virtual time: a minute of traffic takes milliseconds."""
+"""A service that counts requests, its delays, and several processes that ask it, all in virtual time: a minute takes milliseconds."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from dataclasses import dataclass, field
 from marketing_api.pacing.slots import Slots
 from marketing_api.pacing.windows import Slot
 
+START = 1000.0  # when the simulation begins, on the steady clock; the service's clock shows the same
 
-@dataclass
+
+@dataclass(frozen=True)
 class Told:
+    """What an answer says about the limit."""
+
     limit: int | None = None
     requests: int | None = None
     remaining: int | None = None
@@ -24,149 +28,150 @@ class Told:
 
 
 class Grid:
-    """Fixed windows that begin at whole seconds of the service's clock."""
+    """Fixed windows that begin `offset` after whole seconds; another client makes `ahead` requests at once in each."""
 
-    def __init__(self, limit: int = 15, offset: float = 0.37, counts_refused: bool = False, drift: float = 0.0, ahead: int = 0) -> None:
-        self.limit, self.offset, self.counts_refused, self.drift = limit, offset, counts_refused, drift
-        self.window, self.count, self.ahead = -1, 0, ahead
+    def __init__(self, limit: int = 15, offset: float = 0.37, *, counts_refused: bool = False, drift: float = 0.0, ahead: int = 0) -> None:
+        self.limit = limit
+        self.count = 0
+        self._offset = offset
+        self._counts_refused = counts_refused
+        self._drift = drift
+        self._ahead = ahead
+        self._window = -1
 
     def arrive(self, at: float) -> Told:
-        clock = (at - self.offset) * (1 + self.drift)
-        window = math.floor(clock)
-        if window != self.window:
-            self.window, self.count = window, self.ahead
-        return self._count(at, window + 1 + self.offset - at)
+        window = math.floor((at - self._offset) * (1 + self._drift))
+        if window != self._window:
+            self._window, self.count = window, self._ahead
+        return self._counted(window + 1 + self._offset)
 
-    def _count(self, at: float, left: float) -> Told:
+    def _counted(self, reset: float) -> Told:
         refused = self.count >= self.limit
-        if not refused or self.counts_refused:
-            self.count += 1
-        return Told(self.limit, self.count, max(0, self.limit - self.count), refused, at + left, 1.0 if refused else 0.0)
+        self.count += not refused or self._counts_refused
+        return Told(self.limit, self.count, max(0, self.limit - self.count), refused, reset, 1.0 if refused else 0.0)
 
 
 class FromFirst(Grid):
     """Windows that begin with the first request after the one before has ended."""
 
-    begun = -9.0
+    _begun = -9.0
 
     def arrive(self, at: float) -> Told:
-        if at >= self.begun + 1:
-            self.begun, self.count = at, 0
-        return self._count(at, self.begun + 1 - at)
+        if at >= self._begun + 1:
+            self._begun, self.count = at, 0
+        return self._counted(self._begun + 1)
 
 
 class Sliding(Grid):
-    """At most `limit` in any second."""
+    """At most `limit` requests in any second."""
+
+    def __init__(self, limit: int = 15, offset: float = 0.0) -> None:
+        super().__init__(limit, offset)
+        self._log: list[float] = []
 
     def arrive(self, at: float) -> Told:
-        self.log = [t for t in getattr(self, "log", []) if t > at - 1]
-        refused = len(self.log) >= self.limit
-        if not refused:
-            self.log.append(at)
-        n = len(self.log)
-        return Told(self.limit, n, self.limit - n, refused, self.log[0] + 1, 1.0 if refused else 0.0)
+        self._log = [each for each in self._log if each > at - 1]
+        self.count = len(self._log)
+        told = self._counted((self._log or [at])[0] + 1)
+        if not told.reached:
+            self._log.append(at)
+        return told
 
 
 class Bucket(Grid):
     """A token bucket as large as the limit."""
 
-    level, seen = 15.0, 0.0
+    _level, _seen = 1.0, 0.0
 
     def arrive(self, at: float) -> Told:
-        self.level = min(self.limit, self.level + max(0.0, at - self.seen) * self.limit)
-        self.seen = max(at, self.seen)
-        refused = self.level < 1
-        if not refused:
-            self.level -= 1
-        n = self.limit - int(self.level)
-        return Told(self.limit, n, self.limit - n, refused, at + (1 - self.level % 1) / self.limit, 1.0 if refused else 0.0)
+        self._level = min(self.limit, self._level + max(0.0, at - self._seen) * self.limit)
+        self._seen = max(at, self._seen)
+        self.count = self.limit - int(self._level)
+        told = self._counted(at + 1 / self.limit)
+        self._level -= not told.reached
+        return told
 
 
-def lognormal(rng: random.Random, median: float, p99: float) -> float:
-    return median * math.exp(rng.gauss(0, math.log(p99 / median) / 2.326))
+def lognormal(chance: random.Random, median: float, p99: float) -> float:
+    return median * math.exp(chance.gauss(0, math.log(p99 / median) / 2.326))
 
 
 @dataclass
 class Run:
+    """`askers`: threads of each process that ask without pause; `others`: requests per second of another client."""
+
     service: Grid
-    slots: Slots = field(default_factory=Slots)
     seconds: float = 60.0
-    askers: tuple[int, ...] = (32,)  # threads of each process
-    others: float = 0.0  # requests per second of another client
-    greedy: bool = False
-    shown: Callable[[Told], Told | None] = lambda told: told
+    askers: tuple[int, ...] = (32,)
+    others: float = 0.0
     seed: int = 1
     cap: float | None = None
-    counts: dict[str, int] = field(default_factory=dict)
-    served: list[int] = field(default_factory=list)
-    modes: list[str] = field(default_factory=list)
-    refused_times: list[float] = field(default_factory=list)
+    shown: Callable[[Told], Told | None] = lambda told: told
+    slots: Slots = field(default_factory=Slots)
+    start: float = START
+    accepted: int = 0
+    refused: int = 0
+    others_accepted: int = 0
+    others_refused: int = 0
+    served: list[int] = field(default_factory=list)  # of each process
 
     def go(self) -> Run:
-        rng = random.Random(self.seed)
-        tie = itertools.count()
-        events: list[tuple[float, int, Callable[[float], None]]] = []
-
-        def at(time: float, what: Callable[[float], None]) -> None:
-            heapq.heappush(events, (time, next(tie), what))
-
-        idle = list(self.askers)
-        refused_waiting = [0] * len(idle)
-        busy = [False] * len(idle)
-        self.counts = {"ok": 0, "refused": 0, "other ok": 0, "other refused": 0}
-        self.served = [0] * len(idle)
-
-        def ask(process: int, now: float) -> None:
-            if busy[process] or not idle[process]:
-                return
-            busy[process] = True
-            slot = self.slots.reserve(now, self.cap)
-            at(max(slot.at, now) + 0.0002, lambda t: wake(process, slot, t))
-
-        def wake(process: int, slot: Slot, now: float) -> None:
-            busy[process] = False
-            if not self.slots.still_holds(slot):
-                ask(process, now)
-                return
-            idle[process] -= 1
-            delay = lognormal(rng, 0.020, 0.060)
-            latency = max(delay + 0.005, lognormal(rng, 0.120, 0.600))
-            at(now + delay, lambda t: arrive(process, slot, t, now + latency))
-            ask(process, now)
-
-        def arrive(process: int, slot: Slot, now: float, answered: float) -> None:
-            told = self.service.arrive(now)
-            at(answered, lambda t: answer(process, slot, told, t))
-
-        def answer(process: int, slot: Slot, told: Told, now: float) -> None:
-            refused = told.reached
-            self.counts["refused" if refused else "ok"] += 1
-            if refused:
-                self.refused_times.append(now)
-            self.served[process] += not refused
-            self.slots.learn(slot, self.shown(told), refused=refused, now=now, wall=now)
-            idle[process] += 1
-            ask(process, now)
-
-        def other(now: float) -> None:
-            told = self.service.arrive(now)
-            self.counts["other refused" if told.reached else "other ok"] += 1
-            at(now + rng.uniform(0.5, 1.5) / self.others, other)
-
+        self._chance = random.Random(self.seed)
+        self._order = itertools.count()
+        self._events: list[tuple[float, int, Callable[[float], None]]] = []
+        self._idle = list(self.askers)
+        self._holds_slot = [False] * len(self.askers)
+        self.served = [0] * len(self.askers)
+        for process in range(len(self.askers)):
+            self._at(self.start, lambda now, process=process: self._ask(process, now))  # type: ignore[misc]
         if self.others:
-            at(100.0, other)
-        for process in range(len(idle)):
-            at(100.0 + process * 0.001, lambda t, p=process: ask(p, t))  # type: ignore[misc]
-        end = 100.0 + self.seconds
-        while events and events[0][0] < end:
-            time, _, what = heapq.heappop(events)
-            what(time)
+            self._at(self.start, self._other)
+        while self._events and self._events[0][0] < self.start + self.seconds:
+            now, _, happen = heapq.heappop(self._events)
+            happen(now)
         return self
 
     @property
     def share(self) -> float:
-        return self.counts["ok"] / self.seconds / self.service.limit
+        """Of the limit, that was used."""
+        return self.accepted / self.seconds / self.service.limit
 
     @property
     def refused_share(self) -> float:
-        return self.counts["refused"] / max(1, self.counts["ok"] + self.counts["refused"])
+        return self.refused / (self.accepted + self.refused)
+
+    def _at(self, time: float, happen: Callable[[float], None]) -> None:
+        heapq.heappush(self._events, (time, next(self._order), happen))
+
+    def _ask(self, process: int, now: float) -> None:
+        if self._idle[process] and not self._holds_slot[process]:
+            self._holds_slot[process] = True
+            slot = self.slots.reserve(now, self.cap)
+            self._at(max(slot.at, now) + 0.0002, lambda then: self._send(process, slot, then))
+
+    def _send(self, process: int, slot: Slot, now: float) -> None:
+        self._holds_slot[process] = False
+        if self.slots.still_holds(slot):
+            self._idle[process] -= 1
+            delay = lognormal(self._chance, 0.020, 0.060)
+            answered = now + max(delay + 0.005, lognormal(self._chance, 0.120, 0.600))
+            self._at(now + delay, lambda then: self._arrive(process, slot, then, answered))
+        self._ask(process, now)
+
+    def _arrive(self, process: int, slot: Slot, now: float, answered: float) -> None:
+        told = self.service.arrive(now)
+        self._at(answered, lambda then: self._answer(process, slot, told, then))
+
+    def _answer(self, process: int, slot: Slot, told: Told, now: float) -> None:
+        self.accepted += not told.reached
+        self.refused += told.reached
+        self.served[process] += not told.reached
+        self.slots.learn(slot, self.shown(told), refused=told.reached, now=now, wall=now)
+        self._idle[process] += 1
+        self._ask(process, now)
+
+    def _other(self, now: float) -> None:
+        told = self.service.arrive(now)
+        self.others_accepted += not told.reached
+        self.others_refused += told.reached
+        self._at(now + self._chance.uniform(0.5, 1.5) / self.others, self._other)

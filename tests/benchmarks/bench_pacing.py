@@ -55,15 +55,16 @@ def measure(seconds: float, limit: int, windows: str, workers: list[int]) -> Non
     """One line of figures for so many processes with so many workers each."""
     with serving("--limit", str(limit), "--windows", windows) as (url, server):
         command = [sys.executable, "-m", "tests.benchmarks.bench_pacing", "--asker", url, "--seconds", str(seconds), "--workers"]
-        askers = [subprocess.Popen([*command, str(count)], stdout=subprocess.PIPE, text=True) for count in workers]  # noqa: S603
+        askers = [subprocess.Popen([*command, str(count)], stdout=subprocess.PIPE, text=True) for count in workers]
         figures = [json.loads(asker.communicate()[0]) for asker in askers]
         total = counted(server)
     rate = total["accepted"] / total["seconds"]
+    refused = total["refused"] / (total["accepted"] + total["refused"])
     shares = " + ".join(f"{each['answered'] / sum(one['answered'] for one in figures):.0%}" for each in figures)
+    cpu = sum(each["cpu"] for each in figures) / total["accepted"] * 1000
     print(
-        f"{windows:>9} windows, {len(workers)} process(es) × {'/'.join(map(str, workers))} workers: {rate:6.2f}/s = {rate / limit:6.1%} of the limit, "
-        f"{total['refused']:.0f} refused = {total['refused'] / (total['accepted'] + total['refused']):.2%}, shares {shares}, "
-        f"{sum(each['cpu'] for each in figures) / total['accepted'] * 1000:.2f} ms CPU a request",
+        f"{windows:>9} windows, {' + '.join(map(str, workers)):>6} workers: {rate:.2f}/s = {rate / limit:.1%} of the limit, "
+        f"{total['refused']:.0f} refused = {refused:.2%}, shares {shares}, {cpu:.2f} ms CPU a request",
         flush=True,
     )
 

@@ -93,7 +93,7 @@ async def _serve(counter: Counter) -> None:
 def serving(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The server as a child process: its address, and the process to pass to `counted` when done."""
     command = [sys.executable, "-m", "tests.benchmarks.limited_server", *arguments]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             yield process.stdout.readline().strip(), process

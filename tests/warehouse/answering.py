@@ -5,15 +5,19 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+import duckdb
 
 from marketing_api.exchange import Answer, Exchange, Outcome
 from marketing_api.operation import Operation, Question
 from warehouse.archive import Archive
 from warehouse.load import Load, LoadReport
+from warehouse.sql import rows
 from warehouse.table import Table
+from warehouse.tables import TABLES
 from warehouse.warehouse import Warehouse
 
 #: A Monday morning; `minutes` of the tests count from here.
@@ -63,8 +67,14 @@ class Home:
         """One column of the rows."""
         return [row[column] for row in self.rows(table, column, where)]
 
-    def contents(self) -> Mapping[str, list[dict[str, Any]]]:
+    def contents(self) -> dict[str, list[tuple[Any, ...]]]:
         """All rows of all tables that follow from log and archive."""
-        names = [table.qualified for table in self.warehouse.tables.values()]
-        names += [f"sync.{name}" for name in ("coverage", "contact_coverage", "rejected_records", "unknown_fields", "loads")]
-        return {name: self.rows(name) for name in names}
+        with self.warehouse.writing() as connection:
+            return contents(connection)
+
+
+def contents(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, ...]]]:
+    """All rows of all tables that follow from log and archive."""
+    names = [table.qualified for table in TABLES.values()]
+    names += [f"sync.{name}" for name in ("coverage", "contact_coverage", "rejected_records", "unknown_fields", "loads")]
+    return {name: rows(connection, f"from {name} order by all") for name in names}

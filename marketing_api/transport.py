@@ -191,6 +191,16 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+#: Why nothing was sent, the more special kinds first.
+_NOT_CONNECTED: tuple[tuple[type[Exception], str], ...] = (
+    (ssl.SSLCertVerificationError, "the service's certificate is not valid"),
+    (urllib3.exceptions.NameResolutionError, "the host name cannot be resolved"),
+    (urllib3.exceptions.ProxyError, "the proxy cannot be used"),
+    (urllib3.exceptions.NewConnectionError, "the connection was refused"),
+    (urllib3.exceptions.ConnectTimeoutError, f"no connection within {CONNECT_SECONDS:g} s"),
+)
+
+
 def _problem(error: Exception, what: str, status: int | None, timeout: float) -> Transient:
     """In words of our own: the texts of the libraries hold addresses and parameters."""
     kinds = tuple(type(each) for each in _chain(error))
@@ -198,20 +208,13 @@ def _problem(error: Exception, what: str, status: int | None, timeout: float) ->
     def is_a(*wanted: type[Exception]) -> bool:
         return any(issubclass(kind, wanted) for kind in kinds)
 
-    if is_a(requests.ConnectTimeout, urllib3.exceptions.ConnectTimeoutError):
-        return Unreachable(f"{what}: no connection within {CONNECT_SECONDS:g} s", was_sent=False)
     if is_a(requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError):
         return Unreachable(f"{what}: no byte came for {timeout:g} s", was_sent=True)
     if status is not None:
         return BrokenAnswer(f"{what}: HTTP {status}, the answer broke off", status=status)
-    if is_a(ssl.SSLCertVerificationError):
-        return Unreachable(f"{what}: the service's certificate is not valid", was_sent=False)
-    if is_a(urllib3.exceptions.NameResolutionError):
-        return Unreachable(f"{what}: the host name cannot be resolved", was_sent=False)
-    if is_a(requests.exceptions.ProxyError, urllib3.exceptions.ProxyError):
-        return Unreachable(f"{what}: the proxy cannot be used", was_sent=False)
-    if is_a(urllib3.exceptions.NewConnectionError):
-        return Unreachable(f"{what}: the connection was refused", was_sent=False)
+    for kind, words in _NOT_CONNECTED:
+        if is_a(kind):
+            return Unreachable(f"{what}: {words}", was_sent=False)
     return Unreachable(f"{what}: the connection broke before an answer came", was_sent=True)
 
 

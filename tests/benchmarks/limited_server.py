@@ -72,7 +72,12 @@ class Counter:
         self.first_at = self.first_at or self.last_at
         self.refused += told.reached
         self.accepted += not told.reached
-        rate = {"limit": told.limit, "requests": told.requests, "remaining": told.remaining, "reached": int(told.reached)}
+        rate: dict[str, float | None] = {
+            "limit": told.limit,
+            "requests": told.requests,
+            "remaining": told.remaining,
+            "reached": int(told.reached),
+        }
         rate |= {"reset": math.ceil(told.reset or 0), "after": told.after}
         header = {"status": "error" if told.reached else "ok", "dataType": "array"}
         data = {"errorCode": 429, "errorMessage": "slow down"} if told.reached else {"business": {"businessName": "Harbor"}}

@@ -97,7 +97,12 @@ def test_after_a_refusal_other_processes_wait_too(path: Path) -> None:
     one, other = Pace(path), Pace(path)
     slot = one.wait()
     left: list[float] = []
-    thread = in_thread(lambda: (other.wait(), left.append(time.monotonic())))
+
+    def leave() -> None:
+        other.wait()
+        left.append(time.monotonic())
+
+    thread = in_thread(leave)
     refused_at = time.monotonic()
     one.learn(slot, RateReport(limit=10, requests=10, remaining=0, reached=True, reset=time.time() + 0.4), refused=True)
     thread.join(5)

@@ -1,0 +1,273 @@
+"""Many questions at once: order, laziness, fairness, and how they end."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from marketing_api.client import Budget, Failure, Stopped
+from marketing_api.errors import AuthenticationFailed, BrokenAnswer, BudgetSpent, NotAvailable, Refused
+from marketing_api.exchange import Answer
+from marketing_api.operation import Question
+from marketing_api.operations import account, contacts, lists
+from tests.marketing_api.conftest import MakeBench
+from tests.marketing_api.scripted_server import Asked, Reply, ScriptedServer, ok, refusal
+
+CONTACT = {"contact": {"id": "1", "email": "ann@example.com"}}
+
+
+def contact(number: int) -> Question:
+    return contacts.GETCONTACT.bind(id=number)
+
+
+def numbers(results: list[Answer | Failure]) -> list[int]:
+    return sorted(int(result.question.params["id"]) for result in results)
+
+
+def test_every_question_gets_its_answer(bench: MakeBench) -> None:
+    at = bench(ok(CONTACT))
+    results = list(at.client.ask_many(map(contact, range(1, 101))))
+    assert numbers(results) == list(range(1, 101))
+    assert all(isinstance(result, Answer) for result in results)
+    assert len(at.asked) == len(at.recorded) == 100
+
+
+def test_no_more_than_the_crew_asks_at_once(bench: MakeBench) -> None:
+    now, most = [0], [0]
+    lock = threading.Lock()
+
+    def answer(asked: Asked) -> Reply:
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        time.sleep(0.01)
+        with lock:
+            now[0] -= 1
+        return ok(CONTACT)
+
+    at = bench(ok(CONTACT), answer, workers=5)
+    at.client.ask(contact(1))
+    list(at.client.ask_many(map(contact, range(1, 61))))
+    assert most[0] == 5
+
+
+def test_answers_come_as_they_arrive(bench: MakeBench) -> None:
+    def answer(asked: Asked) -> Reply:
+        time.sleep(0.4 if asked.query["id"] == "1" else 0)
+        return ok(CONTACT)
+
+    at = bench(answer)
+    results = list(at.client.ask_many(map(contact, range(1, 11))))
+    assert results[-1].question.params["id"] == "1"
+
+
+def test_questions_are_pulled_as_needed(bench: MakeBench) -> None:
+    pulled: list[int] = []
+
+    def endless() -> Iterator[Question]:
+        for number in itertools.count(1):
+            pulled.append(number)
+            yield contact(number)
+
+    at = bench(ok(CONTACT), workers=4)
+    answers = at.client.ask_many(endless())
+    for _ in range(20):
+        next(answers)
+    assert len(pulled) <= 20 + 2 * 4 + 1
+    answers.close()  # type: ignore[attr-defined]
+
+
+def test_who_leaves_early_has_nothing_more_asked(bench: MakeBench) -> None:
+    at = bench(ok(CONTACT), ok(CONTACT, limit=20), workers=4)
+    answers = at.client.ask_many(map(contact, range(1, 1000)))
+    for _ in range(5):
+        next(answers)
+    answers.close()  # type: ignore[attr-defined]
+    asked = len(at.asked)
+    time.sleep(0.3)
+    assert len(at.asked) <= asked + 1
+
+
+def test_what_is_there_already_is_not_asked(bench: MakeBench) -> None:
+    at = bench(ok(CONTACT))
+    known = at.client.ask(contact(3))
+    results = list(at.client.ask_many(map(contact, range(1, 6)), reuse=lambda question: known if question.params["id"] == "3" else None))
+    assert numbers(results) == [1, 2, 3, 4, 5]
+    assert len(at.asked) == 5
+
+
+def test_a_refused_question_fails_alone(bench: MakeBench) -> None:
+    at = bench(lambda asked: refusal(1003) if asked.query["id"] == "3" else ok(CONTACT))
+    results = list(at.client.ask_many(map(contact, range(1, 31))))
+    (failure,) = [result for result in results if isinstance(result, Failure)]
+    assert failure.question.params["id"] == "3"
+    assert isinstance(failure.error, Refused)
+    assert len(at.asked) == 30
+
+
+def by_operation(broken: Reply) -> Callable[[Asked], Reply]:
+    return lambda asked: broken if asked.operation.endswith("getcontact") else ok({"list": {"id": "1", "name": "News"}})
+
+
+def mixed(count: int) -> Iterator[Question]:
+    for number in range(1, count + 1):
+        yield contact(number)
+        yield lists.GETLIST.bind(id=number)
+
+
+def test_an_operation_that_is_not_available_is_not_asked_further(bench: MakeBench) -> None:
+    at = bench(by_operation(refusal(1002)), workers=4)
+    results = list(at.client.ask_many(mixed(200)))
+    failures = [result for result in results if isinstance(result, Failure)]
+    assert len(results) == 400
+    assert len(failures) == 200
+    assert all(isinstance(failure.error, NotAvailable) for failure in failures)
+    assert sum(asked.operation.endswith("getcontact") for asked in at.asked) <= 8
+
+
+def test_an_operation_that_keeps_failing_costs_that_operation_only(bench: MakeBench) -> None:
+    at = bench(by_operation(Reply(500, b"")), workers=4)
+    results = list(at.client.ask_many(mixed(200)))
+    failures = [result for result in results if isinstance(result, Failure)]
+    assert len(failures) == 200
+    assert all(isinstance(failure.error, BrokenAnswer) for failure in failures)
+    assert sum(asked.operation.endswith("getcontact") for asked in at.asked) < 80
+    assert sum(isinstance(result, Answer) for result in results) == 200
+
+
+def test_failures_here_and_there_give_up_nothing(bench: MakeBench) -> None:
+    at = bench(lambda asked: Reply(500, b"") if int(asked.query["id"]) % 4 == 0 else ok(CONTACT), workers=2)
+    results = list(at.client.ask_many(map(contact, range(1, 61))))
+    assert sum(isinstance(result, Failure) for result in results) == 15
+    assert sum(isinstance(result, Answer) for result in results) == 45
+
+
+def test_a_refused_key_ends_everything(bench: MakeBench) -> None:
+    at = bench(*[ok(CONTACT)] * 10, refusal(1000, status=401), workers=4)
+    with pytest.raises(AuthenticationFailed):
+        list(at.client.ask_many(map(contact, range(1, 1000))))
+    assert len(at.asked) < 30
+    with pytest.raises(AuthenticationFailed):
+        next(at.client.ask_many([contact(1)]))
+
+
+def test_the_budget_ends_the_questions_after_the_last_answer_that_was_paid_for(bench: MakeBench) -> None:
+    budget = Budget(25)
+    at = bench(ok(CONTACT), workers=4, budget=budget)
+    results: list[Answer | Failure] = []
+    with pytest.raises(BudgetSpent):
+        results.extend(at.client.ask_many(map(contact, range(1, 1000))))  # keeps what came before the error
+    assert len(results) == len(at.asked) == 25
+
+
+def test_a_budget_is_shared(bench: MakeBench) -> None:
+    budget = Budget(10)
+    one, other = bench(ok(CONTACT), budget=budget), bench(ok(CONTACT), budget=budget)
+    list(one.client.ask_many(map(contact, range(1, 7))))
+    with pytest.raises(BudgetSpent):
+        list(other.client.ask_many(map(contact, range(1, 7))))
+    assert len(other.asked) == 4
+
+
+def test_several_callers_share_the_crew(bench: MakeBench) -> None:
+    def answer(asked: Asked) -> Reply:
+        time.sleep(0.02)
+        return ok(CONTACT)
+
+    at = bench(ok(CONTACT), answer, workers=2)
+    at.client.ask(contact(1))
+    finished: dict[str, float] = {}
+
+    def caller(name: str, count: int) -> None:
+        list(at.client.ask_many(map(contact, range(1, count + 1))))
+        finished[name] = time.monotonic()
+
+    long = threading.Thread(target=caller, args=("long", 100))
+    long.start()
+    time.sleep(0.1)
+    caller("short", 10)
+    long.join(20)
+    assert finished["short"] < finished["long"]
+
+
+def test_a_mistake_in_a_worker_reaches_the_caller(bench: MakeBench) -> None:
+    def full(exchange: object) -> None:
+        raise OSError("no space left")
+
+    at = bench(ok(CONTACT), record=full)
+    with pytest.raises(OSError, match="no space left"):
+        list(at.client.ask_many(map(contact, range(1, 100))))
+
+
+def test_stop_ends_the_questions(bench: MakeBench) -> None:
+    at = bench(ok(CONTACT, limit=20))
+    answers = at.client.ask_many(map(contact, itertools.count(1)))
+    next(answers)
+    threading.Timer(0.1, at.client.stop).start()
+    began = time.monotonic()
+    with pytest.raises(Stopped):
+        list(answers)
+    assert time.monotonic() - began < 2
+
+
+def test_closing_waits_for_what_is_under_way(bench: MakeBench) -> None:
+    def answer(asked: Asked) -> Reply:
+        time.sleep(0.3)
+        return ok(CONTACT)
+
+    at = bench(ok(CONTACT), answer, workers=3)
+    at.client.ask(contact(1))
+    answers = at.client.ask_many(map(contact, range(1, 100)))
+    threading.Timer(0.1, at.client.close).start()
+    with pytest.raises(Stopped):
+        list(answers)
+    time.sleep(0.5)
+    assert len(at.recorded) == len(at.asked)
+
+
+_INTERRUPTED = """
+import itertools, sys, tempfile
+from pathlib import Path
+from marketing_api.client import Client, Connection, Secret
+from marketing_api.operations import account
+from marketing_api.pace import Pace
+folder = Path(tempfile.mkdtemp(dir=sys.argv[2]))
+recorded = []
+try:
+    with Client(Connection("main", sys.argv[1], Secret("key")), Pace(folder / "pace"), record=recorded.append, spool=folder) as client:
+        for answer in client.ask_many(account.ME.bind() for _ in itertools.count()):
+            print("answer", flush=True)
+except KeyboardInterrupt:
+    print("recorded", len(recorded), flush=True)
+"""
+
+
+def test_an_interrupt_ends_promptly_and_loses_nothing(tmp_path: object) -> None:
+    with ScriptedServer(lambda asked: ok(limit=30)) as server:
+        process = subprocess.Popen([sys.executable, "-c", _INTERRUPTED, server.url, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "answer\n"
+        os.kill(process.pid, signal.SIGINT)
+        began = time.monotonic()
+        output, _ = process.communicate(timeout=10)
+        assert time.monotonic() - began < 3
+        assert process.returncode == 0
+        assert output.splitlines()[-1] == f"recorded {len(server.asked)}"
+
+
+def test_many_of_no_questions_is_nothing(bench: MakeBench) -> None:
+    at = bench(ok(CONTACT))
+    assert list(at.client.ask_many([])) == []
+
+
+def test_account_questions_may_be_mixed_in(bench: MakeBench) -> None:
+    at = bench()
+    assert len(list(at.client.ask_many([account.ME.bind()]))) == 1

@@ -7,7 +7,7 @@ The arrival time is passed in, so that the same request at the same time gets th
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,6 +80,7 @@ class Tenant:
     faults: Faults
     revoke_after: int = 0  # requests until the key stops working; 0: never
     asked: int = 0
+    outcomes: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))  # by operation
     pending: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -112,7 +113,7 @@ class App:
         self.tenants = {tenant.key: tenant for tenant in tenants}
         self.first = tenants[0]
         self.journal = journal
-        self.log: deque[Logged] = deque(maxlen=200_000)
+        self.log: deque[Logged] = deque(maxlen=50_000)
         self.requests = 0
         self._strangers = Window(tenants[0].window.limit)
 
@@ -160,6 +161,7 @@ class App:
     ) -> None:
         shown = Question(operation, given).shown if operation else given
         self.requests += 1
+        tenant.outcomes[name][outcome] += 1
         self.log.append(Logged(self.requests, tenant.name, name, verb, shown, arrived, status, outcome))
 
     # errors

@@ -41,7 +41,7 @@ def autologin(world: World, call: Call) -> Payload:
     business = world.businesses.get(call.id(), call.now)
     if business is None:
         raise missing("The sub-account")
-    expires = call.now + int(call.get("expire", "3600"))
+    expires = call.now + int(float(call.get("expire", "3600")))
     token = f"{salt(world.account.origin.seed, call.id(), call.now):08x}"
     return {
         "id": call.id(),

@@ -76,17 +76,25 @@ class Call:
 
     def day(self, name: str) -> int | None:
         """The unix second at which the given local day begins."""
-        return self.moments.midnight(dt.date.fromisoformat(self.get(name))) if self.has(name) else None
+        return self._midnight(name) if self.has(name) else None
+
+    def _midnight(self, name: str, days_later: int = 0) -> int:
+        try:
+            return self.moments.midnight(dt.date.fromisoformat(self.get(name)) + dt.timedelta(days=days_later))
+        except (ValueError, OverflowError):  # the first and last years that there are
+            raise Refusal(NOT_VALID, f"{name} is not valid", (name,)) from None
 
     def between(self) -> tuple[int, int]:
         """The range of `from` … `to`, both days included, as unix seconds; open ends are far away."""
-        first, last = self.day("from"), self.get("to")
-        after = dt.date.fromisoformat(last) + dt.timedelta(days=1) if last else None
-        return first if first is not None else 0, self.moments.midnight(after) if after else 1 << 40
+        first = self.day("from")
+        return first if first is not None else 0, self._midnight("to", days_later=1) if self.has("to") else 1 << 40
 
-    def moment(self, text: str) -> int:
-        """A local `Y-m-d H:i:s` as unix seconds."""
-        return self.moments.unix(dt.datetime.fromisoformat(text))
+    def moment(self, name: str) -> int:
+        """The given local `Y-m-d H:i:s` as unix seconds."""
+        try:
+            return self.moments.unix(dt.datetime.fromisoformat(self.get(name)))
+        except (ValueError, OverflowError):
+            raise Refusal(NOT_VALID, f"{name} is not valid", (name,)) from None
 
     # shapes
 
@@ -103,10 +111,10 @@ class Call:
         return [] if not entries and self.switches["empty-object"] == "list" else dict(entries)
 
     def page(self, entries: list[Any], default_limit: int) -> tuple[int, list[Any]]:
-        """(count to show, entries of the page that is asked for)."""
+        """(count to show, entries of the page that is asked for); a page past the end counts 0 (api-observed row 14)."""
         offset, limit = self.window(default_limit)
         shown = entries[offset:] if limit is None else entries[offset : offset + limit]
-        return (len(entries) if self.switches["count"] == "total" else len(shown)), shown
+        return (len(entries) if self.switches["count"] == "total" and shown else len(shown)), shown
 
     def window(self, default_limit: int, *, is_paged: bool = True) -> tuple[int, int | None]:
         """(offset, limit) of the page; no limit when the listing is not paged."""

@@ -96,7 +96,7 @@ def _flags(call: Call) -> tuple[int, int]:
         return call.now, call.now
     if not call.has("scheduled_datetime"):
         raise Refusal(NOT_VALID, "scheduled_datetime is required", ("scheduled_datetime",))
-    return call.now, max(call.now, call.moment(call.get("scheduled_datetime")))
+    return call.now, max(call.now, call.moment("scheduled_datetime"))
 
 
 def _texts(call: Call) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from marketing_api.sandbox.faults import BY_NAME as FAULTS
 from marketing_api.sandbox.faults import FAULTS as FAULT_LIST
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--now", type=_moment, help="let the clock stand still at this UTC time, like 2026-11-01T03:00 (default: the present)"
     )
-    parser.add_argument("--timezone", default="UTC", help="the account's time zone (default: %(default)s)")
+    parser.add_argument("--timezone", type=_zone, default="UTC", help="the account's time zone (default: %(default)s)")
     parser.add_argument(
         "--account", action="append", type=_account, default=[], metavar="NAME=KEY:SEED:CONTACTS", help="one of several accounts"
     )
@@ -83,6 +84,14 @@ def _moment(text: str) -> int:
     return int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp())
 
 
+def _zone(text: str) -> str:
+    """ValueError (and so an error of usage) when there is no such zone."""
+    try:
+        return ZoneInfo(text).key
+    except ZoneInfoNotFoundError:
+        raise ValueError(text) from None
+
+
 def _pair(text: str) -> tuple[float, float]:
     median, _, p99 = text.partition(",")
     return float(median), float(p99 or median)
@@ -111,8 +120,11 @@ def run(options: Options, parent: int | None = None) -> int:
     async def main() -> None:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(signal.SIGTERM, stop.set)
+        if parent:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches parent and child: the parent may still need answers
+        else:
+            loop.add_signal_handler(signal.SIGINT, stop.set)
         watch = asyncio.ensure_future(_orphaned(parent, stop)) if parent else None
         await run_until(Server(build(options), options), stop, started)
         if watch is not None:
@@ -145,8 +157,12 @@ def spawn(*arguments: str) -> Iterator[str]:
         child.stdout.close()
 
 
+def parser() -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(prog="marketing-sync sandbox", description="A stand-in for the service, on the loopback only.")
+    add_arguments(found)
+    return found
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="marketing-sync sandbox", description="A stand-in for the service, on the loopback only.")
-    add_arguments(parser)
-    arguments = parser.parse_args(argv)
+    arguments = parser().parse_args(argv)
     return run(options_from(arguments), arguments.parent)

@@ -103,7 +103,7 @@ def deletecontact(world: World, call: Call) -> Payload:
 @rule("emailmarketing/addactivity")
 def addactivity(world: World, call: Call) -> Payload:
     contact = existing(world, call)
-    world.subscribers.note(contact, call.moment(call.get("datetime")), call.get("description"), call.now)
+    world.subscribers.note(contact, call.moment("datetime"), call.get("description"), call.now)
     return {"item": "The activity was added successfully"}
 
 

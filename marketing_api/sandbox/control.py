@@ -83,14 +83,15 @@ def _faults(app: App, asked: Asked, _: float) -> Any:
 
 
 def _state(app: App, asked: Asked, real: float) -> Any:
-    """The truth of one account: counters, and what happened on each of the last `days=7` days."""
+    """The truth of one account: counters, what happened on each of the last `days=7` days, requests by operation and outcome."""
     tenant = _tenants(app, asked)[0]
     tenant.settle(real)
-    return truth(tenant.world, tenant.moments, int(asked.get("days", "7"))) | {"account": tenant.name, "requests": tenant.asked}
+    told = truth(tenant.world, tenant.moments, int(asked.get("days", "7")))
+    return told | {"account": tenant.name, "requests": sum(one.total() for one in tenant.outcomes.values()), "outcomes": tenant.outcomes}
 
 
 def _log(app: App, asked: Asked, _: float) -> Any:
-    """Requests received, oldest first: those after number `since=0`, at most `limit=1000`."""
+    """Requests received (the last 50,000), oldest first: those after number `since=0`, at most `limit=1000`."""
     since, limit = int(asked.get("since", "0")), int(asked.get("limit", "1000"))
     found = [asdict(one) for one in app.log if one.number > since]
     return {"requests": app.requests, "items": found[:limit]}

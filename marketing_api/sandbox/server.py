@@ -13,6 +13,7 @@ import random
 import socket
 import threading
 import time
+import traceback
 import urllib.parse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -189,7 +190,11 @@ class Server:
             self._answer(request, send)
 
     def _answer(self, request: Request, send: Send) -> None:
-        reply = self.app.answer(request, time.time())
+        try:
+            reply = self.app.answer(request, time.time())
+        except Exception:  # a mistake in a rule costs this answer, not the server
+            traceback.print_exc()
+            reply = Reply(500, b"the sandbox failed, see its standard error", "text/plain")
         wait = reply.wait + self._latency.draw(self._chance)
         if wait:
             asyncio.get_running_loop().call_later(wait, send, reply)
@@ -227,14 +232,14 @@ def serve(options: Options | None = None) -> Iterator[str]:
     def body() -> None:
         try:
             asyncio.run(main())
-        except OSError as problem:
+        except BaseException as problem:  # told to whoever waits for the start
             box["problem"] = problem
             ready.set()
 
     thread = threading.Thread(target=body, name="sandbox", daemon=True)
     thread.start()
     ready.wait()
-    if isinstance(problem := box.get("problem"), OSError):
+    if isinstance(problem := box.get("problem"), BaseException):
         raise problem
     try:
         yield str(box["url"])

@@ -140,7 +140,7 @@ def _scheduled(call: Call) -> int:
         raise Refusal(NOT_VALID, "scheduledhours is not valid", ("scheduledhours",))
     half = call.get("scheduledampm").lower()
     hours = int(hour) % 12 + (12 if half == "pm" else 0) if half else int(hour) % 24
-    day = dt.date.fromisoformat(call.get("scheduleddate"))
+    day = call.moments.date(call.day("scheduleddate") or 0)
     return call.moments.unix(dt.datetime.combine(day, dt.time(hours, int(minute or 0) % 60)))
 
 
@@ -162,7 +162,7 @@ def editpost(world: World, call: Call) -> Payload:
     if call.has("message"):
         changes["message"] = call.get("message")
     if call.has("scheduleddatetime"):
-        changes["at"] = call.moment(call.get("scheduleddatetime"))
+        changes["at"] = call.moment("scheduleddatetime")
     elif call.is_true("isscheduled"):
         changes["at"] = _scheduled(call)
     world.posts.edit(call.id(), changes)

@@ -32,12 +32,12 @@ class Asking:
     def __init__(self, app: App, key: str = DEFAULT_KEY) -> None:
         self.app, self.key, self.clock = app, key, 1000.0
 
-    def reply(self, operation: str, verb: str = "GET", body: bytes = b"", content_type: str = "", **params: Any) -> Reply:
+    def reply(self, operation: str, as_verb: str = "GET", **params: Any) -> Reply:
         """Arrivals are seconds apart unless a test sets the clock."""
         self.clock += 1
         named = {name.rstrip("_"): value for name, value in params.items()}
         query = urllib.parse.urlencode({"key": self.key, **_flat(named)})
-        return self.app.answer(Request(verb, f"/1/{operation}.json", query, content_type, body), self.clock)
+        return self.app.answer(Request(as_verb, f"/1/{operation}.json", query), self.clock)
 
     def whole(self, operation: str, **params: Any) -> Any:
         """The parsed answer."""
@@ -149,8 +149,8 @@ def params_for(ask: Asking) -> dict[str, dict[str, Any]]:
         "emailmarketing/getcontacttimeline": {"id": contact["id"], "include": "utm,automated"},
         "emailmarketing/getcontacttimelinebyemailaddress": {"email": contact["email"]},
         "emailmarketing/addactivity": {"id": contact["id"], "description": "called", "datetime": "2026-11-20 10:00:00"},
-        "emailmarketing/addtag": {"email": contact["email"], "tagname": "vip"},
-        "emailmarketing/removetag": {"id": contact["id"], "email": contact["email"], "tagname": "vip"},
+        "emailmarketing/addtag": {"email": contacts[9]["email"], "tagname": "vip"},
+        "emailmarketing/removetag": {"id": contacts[9]["id"], "email": contacts[9]["email"], "tagname": "vip"},
         "emailmarketing/getcoupon": {"email": contact["email"]},
         "emailmarketing/getlist": {"id": first},
         "emailmarketing/addlist": a_list,

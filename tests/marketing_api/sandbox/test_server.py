@@ -1,0 +1,273 @@
+"""The server on its socket: keep-alive, delays, mishaps, streaming, control paths, and how it starts and ends."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marketing_api.sandbox.cli import main, options_from, parser, spawn
+from marketing_api.sandbox.options import AccountOptions, Options
+from marketing_api.sandbox.server import Delay, serve
+from tests.marketing_api.sandbox.asking import NOW, fetch, read
+
+
+def options(**changes: Any) -> Options:
+    return Options(**{"contacts": 200, "now": NOW, "rate_limit": 0, **changes})
+
+
+def connect(url: str) -> contextlib.closing[http.client.HTTPConnection]:
+    return contextlib.closing(http.client.HTTPConnection("127.0.0.1", int(url.rsplit(":", 1)[1].split("/")[0]), timeout=20))
+
+
+def control(url: str, path: str) -> Any:
+    with urllib.request.urlopen(f"{url.removesuffix('/1')}/sandbox/{path}", timeout=20) as answer:
+        return json.load(answer)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with serve(options()) as url:
+        yield url
+
+
+def test_connection_is_kept_and_reused(url: str) -> None:
+    with connect(url) as connection:
+        connection.connect()
+        first = connection.sock
+        for _ in range(5):
+            connection.request("GET", "/1/app/me?key=sandbox-key")
+            assert connection.getresponse().read()
+            assert connection.sock is first
+        connection.request("GET", "/1/app/me?key=sandbox-key", headers={"connection": "close"})
+        assert connection.getresponse().read()
+        assert connection.sock is None
+
+
+def test_requests_sent_in_pieces_or_all_at_once_are_answered_in_order(url: str) -> None:
+    request = (
+        b"POST /1/app/me HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 21\r\n\r\n" + b'{"key":"sandbox-key"}'
+    )
+    with socket.create_connection(("127.0.0.1", int(url.split(":")[2].split("/")[0])), timeout=20) as client:
+        for place in range(0, len(request), 40):
+            client.sendall(request[place : place + 40])
+            time.sleep(0.002)
+        client.sendall(request + request)
+        received = b""
+        while received.count(b'"businessName"') < 3:
+            received += client.recv(65536)
+    assert received.count(b"HTTP/1.1 200 OK") == 3
+
+
+def test_broken_request_is_refused_and_the_connection_closed(url: str) -> None:
+    with socket.create_connection(("127.0.0.1", int(url.split(":")[2].split("/")[0])), timeout=20) as client:
+        client.sendall(b"nonsense\r\n\r\n")
+        assert client.recv(65536).startswith(b"HTTP/1.1 400 ")
+        assert client.recv(65536) == b""
+
+
+def test_large_listing_streams_while_others_are_answered() -> None:
+    with serve(options(contacts=60_000)) as url, connect(url) as slow:
+        slow.request("GET", "/1/emailmarketing/getcontacts?key=sandbox-key&listid=1801")
+        answer = slow.getresponse()
+        assert answer.read(1000)
+        assert fetch(url, "app/me")[0] == 200
+        body = answer.read()
+        assert body.endswith(b"}")
+        assert body.count(b'"email"') > 20_000
+
+
+def test_latency_delays_each_answer_but_none_of_the_others() -> None:
+    with serve(options(latency_ms=(300.0, 300.0))) as url:
+        began = time.monotonic()
+        threads = [threading.Thread(target=fetch, args=(url, "app/me")) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert 0.29 < time.monotonic() - began < 2.0
+
+
+def test_delays_have_the_median_and_tail_asked_for() -> None:
+    import random
+
+    chance = random.Random(1)
+    drawn = sorted(Delay(120, 600).draw(chance) for _ in range(4000))
+    assert drawn[2000] == pytest.approx(0.12, rel=0.1)
+    assert drawn[3960] == pytest.approx(0.6, rel=0.2)
+    assert Delay().draw(chance) == 0
+
+
+def test_jitter_moves_a_request_into_a_later_window() -> None:
+    with serve(options(jitter_ms=(1100.0, 1100.0), rate_limit=5)) as url:
+        began = int(time.time())
+        fetch(url, "app/me")
+        assert control(url, "log")["items"][0]["arrived"] >= began + 1
+
+
+def test_rate_limit_holds_over_the_socket() -> None:
+    with serve(options(rate_limit=15)) as url, connect(url) as connection:
+        while time.time() % 1 > 0.3:
+            time.sleep(0.02)
+        statuses = []
+        for _ in range(25):
+            connection.request("GET", "/1/app/me?key=sandbox-key")
+            answer = connection.getresponse()
+            answer.read()
+            statuses.append(answer.status)
+        seconds = {int(one["arrived"]) for one in control(url, "log")["items"]}
+        assert 429 in statuses
+        assert statuses.count(200) <= 15 * len(seconds)
+
+
+@pytest.mark.parametrize(
+    ("fault", "problem"),
+    [
+        ("reset", ConnectionResetError),
+        ("lost-answer", http.client.RemoteDisconnected),
+        ("cut-body", http.client.IncompleteRead),
+    ],
+)
+def test_connection_breaks_as_the_fault_says(fault: str, problem: type[Exception]) -> None:
+    with serve(options(faults={fault: "1"})) as url, connect(url) as connection:
+        connection.request("POST", "/1/goal/delete?key=sandbox-key&id=301")
+        with pytest.raises(problem):
+            connection.getresponse().read()
+        control(url, "faults?off=1")
+        assert fetch(url, "app/me")[0] == 200
+
+
+def test_stalled_answer_comes_late_and_blocks_nobody() -> None:
+    with serve(options(faults={"stall": "1@goal/lists"}, stall_seconds=0.8)) as url:
+        began = time.monotonic()
+        stalled = threading.Thread(target=fetch, args=(url, "goal/lists"))
+        stalled.start()
+        fetch(url, "app/me")
+        assert time.monotonic() - began < 0.6
+        stalled.join()
+        assert time.monotonic() - began > 0.8
+
+
+def test_control_paths_need_no_key_and_spend_no_request() -> None:
+    with serve(options()) as url:
+        before = control(url, "state")
+        assert control(url, "advance?days=2")["main"]["now"] == NOW + 2 * 86_400
+        assert control(url, "switches?ids=number")["main"]["ids"] == "number"
+        assert control(url, "faults?500-before=0.5@goal/lists")["main"] == {"500-before": "0.5@goal/lists"}
+        assert control(url, "state")["requests"] == before["requests"] == 0
+        with pytest.raises(urllib.error.HTTPError):
+            control(url, "switches?ids=maybe")
+        with pytest.raises(urllib.error.HTTPError):
+            control(url, "nothing")
+
+
+def test_log_tells_requests_without_key_and_secrets() -> None:
+    with serve(options()) as url:
+        fetch(url, "user/add", "POST", fullname="a", username="b", password="hunter2", type="user", group=801)
+        fetch(url, "emailmarketing/getlist", id=1801)
+        told = control(url, "log")
+        assert [(one["operation"], one["status"], one["outcome"]) for one in told["items"]] == [
+            ("user/add", 200, "ok"), ("emailmarketing/getlist", 200, "ok"),
+        ]  # fmt: skip
+        assert told["items"][1]["params"] == {"id": "1801"}
+        assert "hunter2" not in json.dumps(told)
+        assert "sandbox-key" not in json.dumps(told)
+        assert control(url, "log?since=1")["items"] == told["items"][1:]
+
+
+def test_several_accounts_are_apart() -> None:
+    accounts = (AccountOptions("one", "k1", 1, 150), AccountOptions("two", "k2", 2, 300))
+    with serve(options(accounts=accounts)) as url:
+        names = [read(fetch(url, "app/me", key=key)[1])["business"]["id"] for key in ("k1", "k2")]
+        assert len(set(names)) == 2
+        control(url, "switches?account=two&ids=number")
+        assert control(url, "switches")["one"]["ids"] == "text"
+        assert control(url, "state?account=two")["contacts"] == 300
+
+
+def test_port_in_use_is_told_at_once(url: str) -> None:
+    port = int(url.split(":")[2].split("/")[0])
+    with pytest.raises(OSError, match="in use"), serve(options(port=port)):
+        pass
+
+
+def test_server_ends_with_the_with_and_can_start_again() -> None:
+    with serve(options()) as first:
+        fetch(first, "app/me")
+    with pytest.raises(urllib.error.URLError):
+        fetch(first, "app/me")
+    with serve(options(port=int(first.split(":")[2].split("/")[0]))) as second:
+        assert second == first
+
+
+def test_child_process_answers_and_ends() -> None:
+    with spawn("--contacts", "150", "--rate-limit", "0", "--now", "2026-11-20T15:00") as url:
+        assert control(url, "state")["contacts"] == 150
+    with pytest.raises(urllib.error.URLError):
+        fetch(url, "app/me")
+
+
+def test_child_dies_with_its_parent() -> None:
+    code = (
+        "import sys,os;from marketing_api.sandbox.cli import spawn;c=spawn();print(c.__enter__(),flush=True);sys.stdin.read();os._exit(9)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    assert parent.stdin is not None
+    url = parent.stdout.readline().strip()
+    assert fetch(url, "app/me")[0] == 200
+    parent.stdin.close()
+    parent.wait()
+    parent.stdout.close()
+    for _ in range(100):
+        try:
+            fetch(url, "app/me")
+        except OSError:
+            return
+        time.sleep(0.05)
+    pytest.fail("the sandbox outlived its parent")
+
+
+def test_interrupt_ends_cleanly() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "marketing_api.sandbox", "--contacts", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    assert "127.0.0.1" in child.stdout.readline()
+    assert "sandbox-key" in child.stdout.readline()
+    os.kill(child.pid, signal.SIGINT)
+    _, errors = child.communicate(timeout=20)
+    assert (child.returncode, errors) == (0, "")
+
+
+def test_options_reach_the_sandbox(tmp_path: Path) -> None:
+    text = (
+        f"--seed 4 --contacts 300 --rate-limit 10 --latency-ms 120,600 --jitter-ms 5 --state {tmp_path / 's'} --ids number "
+        "--fault-500-before 0.02@goal/lists --account a=k:2:100 --revoke-after 9 --now 2026-11-20T15:00 --timezone Europe/Lisbon"
+    )
+    chosen = options_from(parser().parse_args(text.split()))
+    assert (chosen.seed, chosen.contacts, chosen.rate_limit, chosen.now, chosen.timezone) == (4, 300, 10, NOW, "Europe/Lisbon")
+    assert (chosen.latency_ms, chosen.jitter_ms, chosen.revoke_after) == ((120.0, 600.0), (5.0, 5.0), 9)
+    assert (chosen.switches, chosen.faults) == ({"ids": "number"}, {"500-before": "0.02@goal/lists"})
+    assert chosen.accounts == (AccountOptions("a", "k", 2, 100),)
+
+
+@pytest.mark.parametrize("text", ["--ids maybe", "--fault-reset 7", "--account nonsense", "--now soon", "--contacts x", "--timezone Mars"])
+def test_senseless_options_are_wrong_usage(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(text.split())
+    assert ended.value.code == 2
+    assert "error" in capsys.readouterr().err

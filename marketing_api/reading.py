@@ -23,7 +23,7 @@ from marketing_api.records.shapes import content_hash, objects
 from marketing_api.records.values import read_int
 
 #: Records in one batch. 20,000 took a third more time (a million contacts), since Python's collector walks what is alive.
-BATCH = 2_000
+BATCH = 1_000
 
 
 @dataclass(frozen=True, slots=True)

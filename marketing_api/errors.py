@@ -1,16 +1,16 @@
 """The errors of the service, one small tree, named by what the caller should do.
 
-    MarketingApiError
-    ├── InvalidCall            fix the call: it was refused here and cost no request
-    ├── AuthenticationFailed   stop: the key is missing, wrong or revoked
-    ├── NotAvailable           give up on this table: the account does not have the operation (1002)
-    ├── Refused                fix the call: the service understood it and said no
-    ├── Transient              retry (reads only)
-    │   ├── RateLimited        wait for the window to reset, then retry
-    │   ├── Unreachable        no connection, a reset, a time-out
-    │   └── BrokenAnswer       5xx, HTML, cut JSON: an answer came, but not a whole one
-    ├── BudgetSpent            stop asking: the run's `max_requests` are used up
-    └── OutcomeUnknown         a write was sent and no answer came: reconcile, never resend blindly
+MarketingApiError
+├── InvalidCall            fix the call: it was refused here and cost no request
+├── AuthenticationFailed   stop: the key is missing, wrong or revoked
+├── NotAvailable           give up on this table: the account does not have the operation (1002)
+├── Refused                fix the call: the service understood it and said no
+├── Transient              retry (reads only)
+│   ├── RateLimited        wait for the window to reset, then retry
+│   ├── Unreachable        no connection, a reset, a time-out
+│   └── BrokenAnswer       5xx, HTML, cut JSON: an answer came, but not a whole one
+├── BudgetSpent            stop asking: the run's `max_requests` are used up
+└── OutcomeUnknown         a write was sent and no answer came: reconcile, never resend blindly
 """
 
 from __future__ import annotations

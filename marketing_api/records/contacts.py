@@ -16,7 +16,7 @@ class Contact(Record):
     list_id: ApiInt = key("The list that the contact is in.", "listid")
     contact_id: ApiInt = key("The service's id of the contact.", "id")
     email: MaybeText = field("E-mail address.")
-    status: MaybeText = field("active, unconfirmed, unsubscribed or bounced.")
+    status: MaybeText = field("active, unconfirmed, unsubscribed or bounced; another word of the service in lower case.")
     status_code: MaybeInt = field("The service's code: 0 unconfirmed, 1 active, 2 unsubscribed, 3 bounced.")
     registered_at: AccountTime = field("When the contact was added, UTC.", "registration_date")
     custom_fields: Json = field("Values of the list's custom fields, by field id or name.")

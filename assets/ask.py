@@ -13,11 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from marketing_api.client import Failure, Stopped
-
 from assets.days import DateRange
 from assets.session import Reuse, Session
 from marketing_api import paging
+from marketing_api.client import Failure, Stopped
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, InvalidCall, Refused, Transient
 from marketing_api.exchange import Answer
 from marketing_api.operation import Operation, Question

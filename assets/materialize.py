@@ -51,8 +51,9 @@ def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) 
         if context.retry_number:
             reader.again(asset)
         results = reader.result(asset)
-        for table in asset.tables:
-            yield _materialization(reader, table, results)
+        with reader.warehouse.reading():
+            materializations = [_materialization(reader, table, results) for table in asset.tables]
+        yield from materializations
         _raise_on_failure(context, reader, asset, results)
 
     return step

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from assets.session import Spent
 from marketing_api.client import Failure
-
 from marketing_api.errors import BudgetSpent, InvalidCall, NotAvailable, Refused, Transient
 from warehouse.load import LoadReport
 

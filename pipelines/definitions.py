@@ -38,5 +38,7 @@ def build_definitions(settings: Settings | None = None, **resources: Any) -> dg.
     )
 
 
+@dg.definitions
 def defs() -> dg.Definitions:
+    """What `dagster dev` and the daemon load: settings from the folder they are started in."""
     return build_definitions()

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
-from marketing_api.client import Budget, Connection
-
 from assets.ask import AskSettings
 from assets.days import DateRange
 from assets.reader import Reader
 from assets.session import Session
+from marketing_api.client import Budget, Connection
 from marketing_api.errors import AuthenticationFailed, MarketingApiError
 from marketing_api.pace import Pace, pace_path
 from pipelines.service import connections

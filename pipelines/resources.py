@@ -46,6 +46,7 @@ class RunReader:
             self._reader = self._stack.enter_context(
                 open_reader(self._settings, chosen_days=_days(context), shrink_limit=self._settings.shrink_limit)
             )
+            self._stack.callback(self._reader.note_run, context.run_id, context.job_name)
             self._reader.begin(_chosen(context))
         return self._reader
 

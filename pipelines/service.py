@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from marketing_api.client import Connection, Secret
-
 from marketing_api.sandbox.cli import spawn
 from marketing_api.sandbox.options import DEFAULT_KEY
 from pipelines.home import prepare_home

@@ -16,6 +16,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from dotenv.parser import parse_stream
+
 from marketing_api.client import Connection, Secret
 
 

@@ -21,11 +21,12 @@ order by s.observed_on desc, s.opened_count desc limit 5"""
 def print_summary(reader: Reader, settings: Settings, console: Console | None = None) -> None:
     """Tables, requests, what could not be had, where the file is, and a query to begin with."""
     console = console or Console(highlight=False, soft_wrap=True)
-    console.print(_tables(reader))
+    with reader.warehouse.reading():
+        console.print(_tables(reader))
     console.print(_requests(reader))
     _print_problems(reader, console)
     console.print(f"\nwarehouse  {settings.warehouse_path}")
-    console.print(f"status     marketing-sync status\nquery      duckdb {settings.warehouse_path} \"", end="")
+    console.print(f'status     marketing-sync status\nquery      duckdb {settings.warehouse_path} "', end="")
     console.print(_FIRST_QUERY.replace("\n", "\n           ") + '"')
 
 

@@ -35,10 +35,13 @@ def schema(table: Table) -> pa.Schema:
     return pa.schema([*own, (ANSWER, pa.int32()), (PART, pa.int64()), (KNOWN, pa.uint64()), (ENTRY_HASH, pa.string())])
 
 
+_encoder = msgspec.json.Encoder(order="sorted")
+
+
 def json_text(value: Any) -> str:
     """JSON with sorted keys, so that equal values are equal text."""
     try:
-        return msgspec.json.encode(value, order="sorted").decode()
+        return _encoder.encode(value).decode()
     except (ValueError, TypeError, OverflowError):  # lone surrogates, numbers beyond 64 bits
         return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str).encode("utf-8", "replace").decode()
 
@@ -57,6 +60,7 @@ class Converter:
         self._columns = [(column.name, column.arrow_type, _prepare(column.sql_type)) for column in table.record_columns]
         self._bits = {column.name: 1 << index for index, column in enumerate(table.record_columns)}
         self._all_known = sum(self._bits.values())
+        self._names = frozenset(self._bits)
         self._masks: dict[frozenset[str], int] = {}
         self._key = table.key
         self._is_composed = table.is_composed
@@ -67,7 +71,7 @@ class Converter:
         values = [record.__dict__ for record in records]
         arrays = [self._array(values, name, arrow_type, prepare) for name, arrow_type, prepare in self._columns]
         arrays += [
-            pa.array([json_text(extra) if (extra := record.model_extra) else None for record in records], pa.string()),
+            pa.array([json_text(extra) if (extra := record.__pydantic_extra__) else None for record in records], pa.string()),
             pa.array(answers, pa.int32()),
             pa.array(range(first_part, first_part + len(records)), pa.int64()),
             pa.array([self._mask(record) for record in records], pa.uint64()),
@@ -104,9 +108,9 @@ class Converter:
 
     def _mask(self, record: Record) -> int:
         """Where one operation is all there is to a row, a field that it leaves out is empty."""
-        if not self._is_partial:
+        if not self._is_partial or record.__pydantic_fields_set__ >= self._names:
             return self._all_known
-        known = frozenset(record.model_fields_set & self._bits.keys())
+        known = frozenset(record.__pydantic_fields_set__ & self._names)
         if (mask := self._masks.get(known)) is None:
             mask = self._masks[known] = sum(bit for name, bit in self._bits.items() if name in known)
         return mask

@@ -33,6 +33,9 @@ _POLL = (0.02, 0.2)
 #: Taking turns is normal; a person wants to know about it when it lasts longer than this.
 _WORTH_TELLING_S = 1.0
 
+#: Seconds for which the writers of one process may pass the open file on to one another.
+_PASS_ON_S = 2.0
+
 _HELD = re.compile(r"lock is held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
 _DAMAGED = ("not a valid DuckDB database", "Corrupt database", "Could not read enough bytes", "sqlite_scanner", "older development version")
 
@@ -118,6 +121,7 @@ class _Place:
     changed: threading.Condition = field(default_factory=threading.Condition)
     root: duckdb.DuckDBPyConnection | None = None
     is_read_only: bool = False
+    opened_at: float = 0.0
     users: list[_User] = field(default_factory=list)
     waiting_writers: int = 0
 
@@ -127,7 +131,7 @@ class _Place:
         if (blocking := self._blocking(me, read_only)) is not None:
             raise _Held(Holder(os.getpid(), f"this program, {blocking.thread.name}"))
         if self.root is None:
-            self.root, self.is_read_only = _open(self.path, read_only, config), read_only
+            self.root, self.is_read_only, self.opened_at = _open(self.path, read_only, config), read_only, time.monotonic()
         connection = self.root.cursor()
         self.users.append(_User(connection, me, not read_only))
         return connection
@@ -149,11 +153,14 @@ class _Place:
             self.waiting_writers -= not read_only
 
     def leave(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Close it, and the file with the last one."""
+        """Close it, and the file with the last one, unless a writer of this process waits: opening it anew would cost more
+        than most loads. After a while other processes get their turn all the same.
+        """
         with self.changed:
             connection.close()
             self.users = [user for user in self.users if user.connection is not connection]
-            if not self.users and self.root is not None:
+            is_passed_on = self.waiting_writers > 0 and not self.is_read_only and time.monotonic() - self.opened_at < _PASS_ON_S
+            if not self.users and self.root is not None and not is_passed_on:
                 root, self.root = self.root, None
                 root.close()
             self.changed.notify_all()

@@ -45,7 +45,14 @@ def note_timelines(
         timeline_served=pa.array([totals.get(one.index, (None, None))[0] for one in asked], pa.int64()),
         timeline_total=pa.array([totals.get(one.index, (None, None))[1] for one in asked], pa.int64()),
     )
-    changed = " union ".join(f"select contact_id from {target.temp('change')} join {target.staged} using (_part)" for target in targets)
+    changed = " union ".join(
+        ["select null::bigint as contact_id where false"]
+        + [
+            f"select contact_id from {target.temp('change')} join {target.staged} using (_part)"
+            for target in targets
+            if target.report.received
+        ]
+    )
     _note(connection, account, _TIMELINE, table, "select *, null::varchar as email from arrow_answers", changed)
 
 

@@ -29,33 +29,27 @@ def stamp_version(connection: duckdb.DuckDBPyConnection, version: int = SCHEMA_V
 
 
 def schema_version(connection: duckdb.DuckDBPyConnection) -> int | None:
-    """The file's version; None when it was never stamped (an empty or foreign file)."""
-    return _version(connection, _tables(connection))
-
-
-def _version(connection: duckdb.DuckDBPyConnection, tables: dict[str, set[str]]) -> int | None:
-    if "meta" not in tables.get("sync", ()):
+    """The file's version; None when it was never stamped (an empty or foreign file). Not to be called within a transaction."""
+    try:
+        found = connection.execute("select value::integer from sync.meta where name = 'schema_version'").fetchall()
+    except duckdb.CatalogException:
         return None
-    rows = connection.execute("select value::integer from sync.meta where name = 'schema_version'").fetchall()
-    return int(rows[0][0]) if rows else None
+    return int(found[0][0]) if found else None
 
 
 def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """WarehouseTooNew when the file needs a newer program, NotAWarehouse when it holds somebody else's tables."""
-    tables = _tables(connection)
-    version = _version(connection, tables)
-    if version is not None and version > SCHEMA_VERSION:
+    version = schema_version(connection)
+    if version is None:
+        _check_schemas(connection, path)
+    elif version > SCHEMA_VERSION:
         raise WarehouseTooNew(
             f"{path} has schema version {version}, this installation knows {SCHEMA_VERSION}: upgrade marketing-sync "
             "(or move the file away and run `marketing-sync rebuild`)"
         )
-    if (schemas := set(tables)) and not schemas & _OURS:
+
+
+def _check_schemas(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    found = connection.execute("select distinct schema_name from duckdb_tables() where database_name = current_database()").fetchall()
+    if (schemas := {schema for (schema,) in found}) and not schemas & _OURS:
         raise NotAWarehouse(f"{path} is a DuckDB file with tables of something else in {', '.join(sorted(schemas))}: choose another home")
-
-
-def _tables(connection: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
-    rows = connection.execute("select schema_name, table_name from duckdb_tables() where database_name = current_database()").fetchall()
-    found: dict[str, set[str]] = {}
-    for schema, table in rows:
-        found.setdefault(schema, set()).add(table)
-    return found

@@ -89,7 +89,7 @@ class Warehouse(Checks, Lookups):
             if problem is not None:
                 raise problem
             assert staged is not None
-            return self._commit(connection, load, staged)
+            return self.commit(connection, load, staged)
 
     def finish_asset(self, account: str, asset: str) -> None:
         """Note that all of an asset was read: answers from before need not be used again (`lookups.finished_at`)."""
@@ -111,6 +111,12 @@ class Warehouse(Checks, Lookups):
             return connection.sql(sql, params=params).to_arrow_table()
 
     @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Keep the file open for several `read`s of this thread, which then cost no opening each."""
+        with connect(self.path, deadline_s=self._deadline_s, read_only=True, on_wait=self._on_wait):
+            yield
+
+    @contextmanager
     def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """The file, open for writing and with all its tables, while nobody else has it."""
         with connect(self.path, deadline_s=self._deadline_s, memory_limit=MEMORY_LIMIT, on_wait=self._on_wait) as connection:
@@ -130,7 +136,7 @@ class Warehouse(Checks, Lookups):
             try:
                 with closing(connection.cursor()) as own:  # what a load keeps goes with its connection
                     rows(own, _UTC)
-                    yield self._commit(own, load, self._stage(load, None))
+                    yield self.commit(own, load, self.stage(load))
             except _PASSING:
                 raise
             except Exception as problem:  # a mistake in reading old answers must not keep new ones out
@@ -151,7 +157,8 @@ class Warehouse(Checks, Lookups):
             log.warning("a load that an earlier run had logged was applied from the archive")
         return len(waiting) < len(pending)
 
-    def _commit(self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> LoadReport:
+    def commit(self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> LoadReport:
+        """The load's one transaction. Its log entry is the caller's business."""
         try:
             with transaction(connection):
                 reports = apply_tables(connection, load, staged, self.tables)
@@ -164,13 +171,14 @@ class Warehouse(Checks, Lookups):
     def _try_to_stage(self, load: Load, answers: Iterable[Answer] | None) -> tuple[Staged | None, Exception | None]:
         """A load whose answers cannot be read is logged all the same: a later version may read them."""
         try:
-            return self._stage(load, answers), None
+            return self.stage(load, answers), None
         except _PASSING:
             raise
         except Exception as problem:
             return None, problem
 
-    def _stage(self, load: Load, answers: Iterable[Answer] | None) -> Staged:
+    def stage(self, load: Load, answers: Iterable[Answer] | None = None) -> Staged:
+        """Read the load's answers, without opening the file."""
         tables = [self.tables[name] for name in load.tables]
         read = self.archive.answers(load.request_ids) if answers is None else _in_order(load, answers)
         return stage(read, tables, ZoneInfo(load.zone), self.read_rows, self._new_file)

@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 
 import msgspec
-from marketing_api.client import Client, Connection
 
 from marketing_api import operations
+from marketing_api.client import Client, Connection
 from marketing_api.errors import InvalidCall, OutcomeUnknown
 from marketing_api.exchange import Exchange
 from marketing_api.operation import Question

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from assets.session import business_of
 from marketing_api.client import Client, Connection
-
 from marketing_api.errors import MarketingApiError
 from marketing_api.exchange import Exchange
 from marketing_api.operations import account

@@ -9,11 +9,10 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 
-from marketing_api.client import Budget
-
 from assets import SOURCE_ASSETS
 from assets.days import DateRange
 from assets.extract import SourceAsset
+from marketing_api.client import Budget
 from pipelines import exits
 from pipelines.home import prepare_home
 from pipelines.progress import Progress

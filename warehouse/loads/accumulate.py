@@ -20,17 +20,21 @@ def load_accumulate(target: Target, whole_answers: frozenset[int], *, is_complet
     A group that was served whole, or with at least as many entries as are stored, updates the stored rows one by one. A
     smaller group of a cut answer may be any of the stored ones: only content that is not there yet is added, as new rows.
     """
+    result = ScopeResult(ALL, is_complete, None, None if is_complete else "not everything could be had")
+    if not target.report.received:
+        return [result]
     target.merge_parts()
-    target.make(
+    held = target.make(
         "held",
         f"select rowid as rid, * from {target.table.qualified} t "
         f"where account = {target.account} and exists (from {target.staged} s where {target.on_outer('s', 't')})",
     )
     target.held = target.temp("held")
-    if _find_small_groups(target, whole_answers):
+    is_cut = len(whole_answers) < len(target.asked)
+    if held and is_cut and _find_small_groups(target, whole_answers):
         _renumber_unseen(target)
     upsert(target)
-    return [ScopeResult(ALL, is_complete, None, None if is_complete else "not everything could be had")]
+    return [result]
 
 
 def _group(target: Target, alias: str) -> str:

@@ -115,6 +115,4 @@ def _new_extra(target: Target) -> str:
     if not target.table.is_composed:
         return f"s.{EXTRA.name}"
     stored, received = f"t.{EXTRA.name}", f"s.{EXTRA.name}"
-    return (
-        f"case when {received} is null then {stored} when {stored} is null then {received} else merged({stored}, {received}) end"
-    )
+    return f"case when {received} is null then {stored} when {stored} is null then {received} else merged({stored}, {received}) end"

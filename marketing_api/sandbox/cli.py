@@ -17,45 +17,52 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from marketing_api.sandbox.faults import BY_NAME as FAULTS
-from marketing_api.sandbox.faults import FAULTS as FAULT_LIST
-from marketing_api.sandbox.faults import read_chance
+from marketing_api.sandbox.faults import FAULTS, read_chance
 from marketing_api.sandbox.options import DEFAULT_KEY, AccountOptions, Options, build
 from marketing_api.sandbox.server import Server, run_until
 from marketing_api.sandbox.switches import SWITCHES
 
+_EXAMPLE = "0.02@emailmarketing/getcoupon,goal/show"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Every option of the sandbox."""
+    _add_account(parser)
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: any free one)")
-    parser.add_argument("--key", default=DEFAULT_KEY, help="the key that is accepted (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="which account (default: %(default)s)")
-    parser.add_argument("--contacts", type=int, default=600, help="how many contacts it shows at its start (default: %(default)s)")
-    parser.add_argument(
-        "--now", type=_moment, help="let the clock stand still at this UTC time, like 2026-11-01T03:00 (default: the present)"
-    )
-    parser.add_argument("--timezone", type=_zone, default="UTC", help="the account's time zone (default: %(default)s)")
-    parser.add_argument(
-        "--account", action="append", type=_account, default=[], metavar="NAME=KEY:SEED:CONTACTS", help="one of several accounts"
-    )
     parser.add_argument("--rate-limit", type=int, default=15, help="requests a second and key; 0: no limit (default: %(default)s)")
     parser.add_argument("--latency-ms", type=_pair, default=(0.0, 0.0), metavar="MEDIAN,P99", help="log-normal delay of answers")
     parser.add_argument("--jitter-ms", type=_pair, default=(0.0, 0.0), metavar="MEDIAN,P99", help="delay before a request is counted")
-    parser.add_argument("--state", type=Path, metavar="FILE", help="journal of writes, replayed at start")
     parser.add_argument("--parent", type=int, help="end when the process with this id is no longer the parent")
-    faults = parser.add_argument_group(
-        "faults", "each takes a probability, optionally for some operations: 0.02@emailmarketing/getcoupon,goal/show"
+    _add_faults(parser.add_argument_group("faults", f"each takes a probability, for some operations if wanted: {_EXAMPLE}"))
+    _add_switches(
+        parser.add_argument_group("switches", "behave as observed instead of as specified (rows of the observations in brackets)")
     )
-    for fault in FAULT_LIST:
-        faults.add_argument(f"--fault-{fault.name}", type=_chance, metavar="P[@OPERATIONS]", help=fault.doc.replace("%", "%%"))
-    faults.add_argument("--fault-seed", type=int, default=1)
-    faults.add_argument("--stall-seconds", type=float, default=60.0)
-    faults.add_argument("--revoke-after", type=int, default=0, metavar="N", help="the key stops working after so many requests")
-    switches = parser.add_argument_group("switches", "behave as observed instead of as specified (rows of the observations in brackets)")
+
+
+def _add_account(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--key", default=DEFAULT_KEY, help="the key that is accepted (default: %(default)s)")
+    add("--seed", type=int, default=1, help="which account (default: %(default)s)")
+    add("--contacts", type=int, default=600, help="how many contacts it shows at its start (default: %(default)s)")
+    add("--now", type=_moment, help="let the clock stand still at this UTC time, like 2026-11-01T03:00 (default: the present)")
+    add("--timezone", type=_zone, default="UTC", help="the account's time zone (default: %(default)s)")
+    add("--account", action="append", type=_account, default=[], metavar="NAME=KEY:SEED:CONTACTS", help="one of several accounts")
+    add("--state", type=Path, metavar="FILE", help="journal of writes, replayed at start")
+
+
+def _add_faults(group: argparse._ArgumentGroup) -> None:
+    for fault in FAULTS:
+        group.add_argument(f"--fault-{fault.name}", type=_chance, metavar="P[@OPERATIONS]", help=fault.doc, dest=f"fault_{fault.name}")
+    group.add_argument("--fault-seed", type=int, default=1, help="which requests are hit (default: %(default)s)")
+    group.add_argument("--stall-seconds", type=float, default=60.0, help="how long a stalled answer takes (default: %(default)s)")
+    group.add_argument("--revoke-after", type=int, default=0, metavar="N", help="the key stops working after so many requests")
+
+
+def _add_switches(group: argparse._ArgumentGroup) -> None:
     for switch in SWITCHES:
-        about = f"{switch.doc} (default: {switch.default}) [{switch.row}]".replace("%", "%%")
+        about = f"{switch.doc} (default: {switch.default}) [{switch.row}]"
         metavar = "{" + ",".join(switch.choices) + "}" if switch.choices else "N"
-        switches.add_argument(f"--{switch.name}", type=switch.check, metavar=metavar, help=about, dest=f"switch_{switch.name}")
+        group.add_argument(f"--{switch.name}", type=switch.check, metavar=metavar, help=about, dest=f"switch_{switch.name}")
 
 
 def options_from(arguments: argparse.Namespace) -> Options:
@@ -69,7 +76,7 @@ def options_from(arguments: argparse.Namespace) -> Options:
         timezone=arguments.timezone,
         rate_limit=arguments.rate_limit,
         switches={switch.name: given[f"switch_{switch.name}"] for switch in SWITCHES if given.get(f"switch_{switch.name}") is not None},
-        faults={name: chance for name in FAULTS if (chance := given.get(f"fault_{name.replace('-', '_')}")) is not None},
+        faults={fault.name: given[f"fault_{fault.name}"] for fault in FAULTS if given.get(f"fault_{fault.name}") is not None},
         fault_seed=arguments.fault_seed,
         stall_seconds=arguments.stall_seconds,
         revoke_after=arguments.revoke_after,

@@ -13,7 +13,9 @@ from typing import Any
 
 import msgspec
 
-from marketing_api.sandbox.app import App, Reply, Request, Tenant
+from marketing_api.sandbox.app import App
+from marketing_api.sandbox.replies import Reply, Request
+from marketing_api.sandbox.tenant import Tenant
 from marketing_api.sandbox.truth import truth
 
 Asked = dict[str, str]

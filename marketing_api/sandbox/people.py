@@ -72,15 +72,29 @@ class People:
         return found
 
     def person(self, number: int) -> Person:
-        index, home = divmod(number, LISTS)
-        mixed = spread(self.salt, number)
-        more = spread(self.salt ^ 0x5BD1E995, number)
-        first, plain_first = FIRST_NAMES[mixed % len(FIRST_NAMES)]
-        last, plain_last = LAST_NAMES[(mixed >> 10) % len(LAST_NAMES)]
-        domains = CHARACTERS[self._rolls[home].slot(index)].domains
-        email = f"{plain_first}.{plain_last}{number}@{domains[more % len(domains)]}"
+        mixed, more = self._draws(number)
         phone = f"+1555{number:07d}" if more >> 8 & 3 else ""
-        return Person(number, first, last, email, phone, CITIES[(more >> 10) % len(CITIES)], 20 + (more >> 16 & 127), more >> 23)
+        return Person(
+            number,
+            FIRST_NAMES[mixed % len(FIRST_NAMES)][0],
+            LAST_NAMES[(mixed >> 10) % len(LAST_NAMES)][0],
+            self.email(number),
+            phone,
+            CITIES[(more >> 10) % len(CITIES)],
+            20 + (more >> 16 & 127),
+            more >> 23,
+        )
+
+    def _draws(self, number: int) -> tuple[int, int]:
+        return spread(self.salt, number), spread(self.salt ^ 0x5BD1E995, number)
+
+    def email(self, number: int) -> str:
+        """At a domain that suits the character of the person's first entry."""
+        index, home = divmod(number, LISTS)
+        mixed, more = self._draws(number)
+        domains = CHARACTERS[self._rolls[home].slot(index)].domains
+        first, last = FIRST_NAMES[mixed % len(FIRST_NAMES)][1], LAST_NAMES[(mixed >> 10) % len(LAST_NAMES)][1]
+        return f"{first}.{last}{number}@{domains[more % len(domains)]}"
 
     def of_contact(self, roll_number: int, index: int) -> Person:
         return self.person(self.number(roll_number, index))

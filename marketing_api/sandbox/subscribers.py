@@ -132,7 +132,7 @@ class Subscribers:
         if card is not None and card.email:
             return card.email
         number, index = roll_and_index(wanted)
-        return self._account.people.of_contact(number, index).email
+        return self._account.people.email(self._account.people.number(number, index))
 
     def _has_email(self, wanted: int, word: str, now: int) -> bool:
         contact = self.get(wanted, now)

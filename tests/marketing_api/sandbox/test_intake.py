@@ -7,7 +7,7 @@ import urllib.parse
 
 import pytest
 
-from marketing_api.sandbox.app import Request
+from marketing_api.sandbox.replies import Request
 from tests.marketing_api.sandbox.asking import Asking, Refused, asking, content, read
 
 

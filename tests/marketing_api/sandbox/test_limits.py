@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from marketing_api.sandbox.app import Request
 from marketing_api.sandbox.options import AccountOptions
+from marketing_api.sandbox.replies import Request
 from tests.marketing_api.sandbox.asking import Asking, asking, content
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from marketing_api.sandbox.app import Request
+from marketing_api.sandbox.replies import Request
 from marketing_api.sandbox.switches import SWITCHES
 from tests.marketing_api.sandbox.asking import Asking, Refused, asking, content
 

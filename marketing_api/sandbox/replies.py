@@ -1,0 +1,153 @@
+"""Requests and replies as values, and making replies: the envelope around payloads and errors, and what faults make of them.
+
+Not here: deciding which reply is due (`app`), putting it on the wire (`connection`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from marketing_api.sandbox.call import UNAVAILABLE, WRONG_KEY, Payload, Refusal, Streamed
+from marketing_api.sandbox.faults import Fault
+from marketing_api.sandbox.limits import RateReport
+from marketing_api.sandbox.tenant import Tenant
+
+_JSON = "application/json"
+_HTML = b"<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center></body></html>"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Header names are lower-case."""
+
+    verb: str
+    path: str
+    query: str = ""
+    content_type: str = ""
+    body: bytes = b""
+
+
+@dataclass(slots=True)
+class Reply:
+    """`mishap` tells the server to misbehave: reset, close (without an answer), or cut (in the middle of the body)."""
+
+    status: int
+    body: bytes | Iterator[bytes]
+    kind: str = _JSON
+    headers: bytes = b""
+    mishap: str = ""
+    wait: float = 0.0
+
+
+def answered(tenant: Tenant, data: Payload, rate: RateReport, *, is_bare: bool) -> Reply:
+    """A payload in its envelope, or without one as in some samples."""
+    head, tail = ("", "") if is_bare else _envelope(tenant, rate, "ok")
+    if isinstance(data, Streamed):
+        return Reply(200, _stream(_joined(head, data.head, ""), data, tail), headers=rate.headers())
+    return Reply(200, _joined(head, msgspec.json.encode(data).decode(), tail).encode(), headers=rate.headers())
+
+
+def refused(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Reply:
+    """An error in its envelope."""
+    data: dict[str, Any] = {"errorCode": refusal.code, "errorMessage": refusal.message}
+    if refusal.fields and tenant.switches.is_on("validation-fields"):
+        data["fields"] = list(refusal.fields)
+    head, tail = _envelope(tenant, rate, "error")
+    status = refusal.code if refusal.code in (405, 429) else int(tenant.switches["error-status"])
+    return Reply(status, _joined(head, json.dumps(data), tail).encode(), headers=rate.headers())
+
+
+def limited(tenant: Tenant, rate: RateReport) -> Reply:
+    return refused(tenant, Refusal(429, "Too Many Requests"), rate)
+
+
+def unavailable(tenant: Tenant, rate: RateReport) -> Reply:
+    """For unknown operations, and for unknown keys by the specification."""
+    return refused(tenant, Refusal(UNAVAILABLE, "The system cannot find the requested action"), rate)
+
+
+def unknown_key(tenant: Tenant, rate: RateReport) -> Reply:
+    """api-observed row 1."""
+    if tenant.switches["bad-key"] == "1002":
+        return unavailable(tenant, rate)
+    reply = refused(tenant, Refusal(WRONG_KEY, "Authentication failed: the key is missing or wrong"), rate)
+    reply.status = 401
+    return reply
+
+
+def failed(tenant: Tenant, fault: Fault, rate: RateReport) -> Reply:
+    """The reply to a request that took no effect because of a fault."""
+    match fault.name:
+        case "429":
+            return limited(tenant, rate)
+        case "502-html":
+            return Reply(502, _HTML, "text/html", rate.headers())
+        case "1002":
+            return unavailable(tenant, rate)
+        case "reset":
+            return Reply(200, b"", mishap="reset")
+        case _:
+            return Reply(500, b"Internal Server Error", "text/plain", rate.headers())
+
+
+def _joined(head: str, data: str, tail: str) -> str:
+    """A head that ends inside `data` (rate-limit object placed there) takes the place of the payload's opening brace."""
+    return head + (data[1:] if head.endswith(",") else data) + tail
+
+
+def _stream(head: str, data: Streamed, tail: str) -> Iterator[bytes]:
+    yield head.encode()
+    done = 0
+    for batch in data.batches:
+        lead = "," if done else ""
+        if data.numbered:
+            batch = [f'"{place}":{item}' for place, item in enumerate(batch, done + 1)]
+        done += len(batch)
+        yield (lead + ",".join(batch)).encode()
+    yield (data.tail + tail).encode()
+
+
+def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[str, str]:
+    """What stands before and after the payload."""
+    switches = tenant.switches
+    place = switches["rate-limit-place"]
+    member = "" if place == "headers-only" else f',"rate-limit":{rate.members(as_text=switches["rate-limit-values"] == "text")}'
+    limit = f',"limit":{rate.limit}' if status == "ok" else ""
+    if switches.is_on("header-extras"):
+        limit = (limit.replace(":", ':"') + '"' if limit else "") + ',"cached":false'
+    header = f'{{"status":"{status}","dataType":"array"{limit}{member if place == "header" else ""}}}'
+    head = f'{{"response":{{"header":{header},"data":'
+    if place == "data":
+        head += '{"rate-limit":' + rate.members(as_text=switches["rate-limit-values"] == "text") + ","
+        return head, "}}"
+    return head, (member if place == "response" else "") + "}" + (member if place == "top" else "") + "}"
+
+
+def spoilt(tenant: Tenant, fault: Fault, reply: Reply) -> Reply:
+    """The answer to a request that took effect, as it arrives."""
+    match fault.name:
+        case "500-after":
+            return Reply(500, b"Internal Server Error", "text/plain", reply.headers)
+        case "html-200":
+            return Reply(200, _HTML, "text/html", reply.headers)
+        case "lost-answer":
+            return Reply(200, b"", mishap="close")
+        case "stall":
+            reply.wait = tenant.faults.stall_seconds
+        case "cut-json":
+            reply.body = reply.body[: len(reply.body) * 3 // 5] if isinstance(reply.body, bytes) else _ending_early(reply.body)
+        case "cut-body":
+            reply.mishap = "cut"
+    return reply
+
+
+def _ending_early(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    for number, piece in enumerate(pieces):
+        yield piece[: len(piece) // 2 + 1]
+        if number:
+            break

@@ -5,6 +5,7 @@ Not here: what is in the files (`warehouse`), where the home is (`settings`).
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -18,6 +19,11 @@ run_monitoring:
   enabled: true        # a run whose process died is marked as failed
 telemetry:
   enabled: false
+event_log_storage:     # Dagster's own, without a flush to disk per event
+  module: pipelines.run_history
+  class: KeptOpenEventLog
+  config:
+    base_dir: {base_dir}
 """
 
 
@@ -33,7 +39,7 @@ def prepare_home(home: Path) -> Path:
         dagster.mkdir(parents=True, exist_ok=True)
         home.chmod(0o700)
         if not (dagster / "dagster.yaml").exists():
-            (dagster / "dagster.yaml").write_text(_DAGSTER_YAML)
+            (dagster / "dagster.yaml").write_text(_DAGSTER_YAML.format(base_dir=json.dumps(str(dagster / "history" / "runs"))))
         probe = home / f".writable-{os.getpid()}"
         probe.touch()
         probe.unlink()

@@ -15,7 +15,6 @@ from assets.materialize import asset_key
 from assets.reader import Reader
 from pipelines.definitions import build_definitions
 from pipelines.resources import GivenReader
-from pipelines.run_history import unhurried
 from pipelines.schedules import partition_tags
 from pipelines.settings import Settings
 
@@ -25,7 +24,7 @@ def run_in_dagster(settings: Settings, reader: Reader, chosen: Sequence[SourceAs
     os.environ["DAGSTER_HOME"] = str(settings.home / "dagster")
     today = dt.datetime.now(dt.UTC).date()
     days = days or DateRange(today - dt.timedelta(days=settings.lookback_days), today)
-    with warnings.catch_warnings(), unhurried():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         definitions = build_definitions(settings, reader=GivenReader(reader))
         job = definitions.resolve_job_def("nightly_sync")

@@ -16,11 +16,11 @@ from typing import Self
 
 from marketing_api.budget import Budget
 from marketing_api.crew import Crew
-from marketing_api.errors import BrokenAnswer, InvalidCall, OutcomeUnknown, RateLimited, Transient, Unreachable
+from marketing_api.errors import BrokenAnswer, InvalidCall, OutcomeUnknown, RateLimited, Stopped, Transient, Unreachable
 from marketing_api.exchange import Answer, Exchange
 from marketing_api.fan_out import Failure, FanOut
 from marketing_api.operation import Question
-from marketing_api.pace import Pace, Stopped
+from marketing_api.pace import Pace
 from marketing_api.secret import Secret
 from marketing_api.sender import Sender, Statistics
 from marketing_api.transport import Transport

@@ -9,6 +9,7 @@ MarketingApiError
 │   ├── RateLimited        wait for the window to reset, then retry
 │   ├── Unreachable        no connection, a reset, a time-out
 │   └── BrokenAnswer       5xx, HTML, cut JSON: an answer came, but not a whole one
+├── Stopped                nothing: the client was told to stop, and this was not sent
 ├── BudgetSpent            stop asking: the run's `max_requests` are used up
 └── OutcomeUnknown         a write was sent and no answer came: reconcile, never resend blindly
 """
@@ -78,6 +79,10 @@ class BrokenAnswer(Transient):
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
+
+
+class Stopped(MarketingApiError):
+    """Somebody stopped the client while the question waited; it was not sent."""
 
 
 class BudgetSpent(MarketingApiError):

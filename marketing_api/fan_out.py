@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from marketing_api.crew import Crew, Lane
-from marketing_api.errors import AuthenticationFailed, BudgetSpent, MarketingApiError, NotAvailable, Transient
+from marketing_api.errors import AuthenticationFailed, BudgetSpent, MarketingApiError, NotAvailable, Stopped, Transient
 from marketing_api.exchange import Answer
 from marketing_api.operation import Question
-from marketing_api.pace import Stopped
 
 #: Questions of one operation that have used up all their tries, one after the other, before the rest is not asked.
 FAILURES_IN_A_ROW = 5

@@ -19,17 +19,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from marketing_api.errors import MarketingApiError
+from marketing_api.errors import Stopped
 from marketing_api.pacing.slot_file import SlotFile
 from marketing_api.pacing.slots import Report, Slots
 from marketing_api.pacing.windows import Slot
 from marketing_api.secret import Secret
 
 Clock = Callable[[], float]
-
-
-class Stopped(MarketingApiError):
-    """Somebody stopped the client while a request waited; it was not sent."""
 
 
 class _Waiter:

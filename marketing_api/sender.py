@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 
 from marketing_api import wire
 from marketing_api.budget import Budget
-from marketing_api.errors import AuthenticationFailed, BrokenAnswer, MarketingApiError, RateLimited, Unreachable
+from marketing_api.errors import AuthenticationFailed, BrokenAnswer, MarketingApiError, RateLimited, Stopped, Unreachable
 from marketing_api.exchange import Answer, Exchange, Outcome, new_request_id
 from marketing_api.operation import Question
-from marketing_api.pace import Pace, Stopped
+from marketing_api.pace import Pace
 from marketing_api.pacing.windows import Slot
 from marketing_api.transport import Received, Transport
 

@@ -58,6 +58,9 @@ class SlotFile:
             os.close(self._descriptor)
         self._descriptor, self._seen = -1, b""
 
+    def __del__(self) -> None:
+        self.close()
+
     def _open(self) -> None:
         """A forked child opens the file anew: with its parent's descriptor it would share its parent's lock."""
         if self._descriptor >= 0 and self._process == os.getpid():

@@ -148,6 +148,16 @@ def test_redirects_are_not_followed(bench: MakeBench) -> None:
         assert not elsewhere.asked
 
 
+def test_a_proxy_is_used_as_the_environment_says_but_not_for_this_machine(bench: MakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ScriptedServer(lambda asked: ok()) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/1"))
+        near = bench()
+        near.client.ask(ME)
+        assert (len(near.asked), len(proxy.asked)) == (1, 0)
+        bench(url="http://service.example/1").client.ask(ME)
+        assert proxy.asked[0].query == {"key": KEY}
+
+
 def test_compressed_answers_are_understood(bench: MakeBench) -> None:
     whole = ok()
     at = bench(Reply(200, gzip.compress(whole.body), {"Content-Encoding": "gzip"}))

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from marketing_api.pace import Pace, Stopped, pace_path
+from marketing_api.errors import Stopped
+from marketing_api.pace import Pace, pace_path
 from marketing_api.secret import Secret
 from marketing_api.wire import RateReport
 

@@ -13,7 +13,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -130,21 +132,26 @@ def run(options: Options, parent: int | None = None) -> int:
         loop.add_signal_handler(signal.SIGTERM, stop.set)
         if parent:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches parent and child: the parent may still need answers
+            _end_with(parent, lambda: loop.call_soon_threadsafe(stop.set))
         else:
             loop.add_signal_handler(signal.SIGINT, stop.set)
-        watch = asyncio.ensure_future(_orphaned(parent, stop)) if parent else None
         await run_until(Server(build(options), options), stop, started)
-        if watch is not None:
-            watch.cancel()
 
     asyncio.run(main())
     return 0
 
 
-async def _orphaned(parent: int, stop: asyncio.Event) -> None:
-    while os.getppid() == parent:
-        await asyncio.sleep(0.5)
-    stop.set()
+def _end_with(parent: int, end: Callable[[], object]) -> None:
+    """Watch from a thread of its own, so that a loop busy with a long answer cannot outlive the parent either."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        end()
+        time.sleep(3)
+        os._exit(1)  # every journalled line is flushed already
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 @contextlib.contextmanager

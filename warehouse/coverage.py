@@ -7,6 +7,7 @@ Everything follows from the load and its answers, so that a rebuild writes the s
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -17,35 +18,44 @@ from warehouse.sql import literal, quoted
 from warehouse.table import Snapshot, Table
 
 
-def write_coverage(target: Target, results: Sequence[ScopeResult], *, due_at: dt.datetime | None, service_count: int | None) -> None:
+def write_coverage(results: Sequence[tuple[Target, ScopeResult]], *, due_at: dt.datetime | None, service_count: int | None) -> None:
     """Replace the coverage of the scopes that were loaded. A row count that is not told grows by the rows that are new."""
-    table = literal(target.table.name)
-    rows = pa.table(
-        {
-            "scope": pa.array([result.scope for result in results], pa.string()),
-            "is_complete": pa.array([result.is_complete for result in results], pa.bool_()),
-            "rows": pa.array([result.rows for result in results], pa.int64()),
-            "reason": pa.array([result.reason for result in results], pa.string()),
-        }
-    )
+    if not results:
+        return
+    target = results[0][0]
+    target.connection.register("arrow_coverage", _as_arrow(results, service_count))
     due = f"timestamptz {literal(due_at.isoformat())}" if due_at else "null"
-    target.connection.register("arrow_coverage", rows)
-    target.make(
-        "covered",
+    target.run(
         f"""
-        select {target.account} as account, {table} as table_name, n.scope, {target.as_of} as as_of, {due} as due_at, n.is_complete,
-            coalesce(n.rows, coalesce(o.rows, 0) + {target.report.new}) as rows,
-            {"null" if service_count is None or len(results) != 1 else service_count}::bigint as service_count, n.reason
+        create or replace temp table covered as
+        select {target.account} as account, n.table_name, n.scope, {target.as_of} as as_of, {due} as due_at, n.is_complete,
+            coalesce(n.rows, coalesce(o.rows, 0) + n.new) as rows, n.service_count, n.reason
         from arrow_coverage n
-        left join sync.coverage o on o.account = {target.account} and o.table_name = {table} and o.scope = n.scope
-        """,
+        left join sync.coverage o on o.account = {target.account} and o.table_name = n.table_name and o.scope = n.scope
+        """
     )
     target.connection.unregister("arrow_coverage")
-    covered = target.temp("covered")
     target.run(
-        f"delete from sync.coverage where account = {target.account} and table_name = {table} and scope in (select scope from {covered})"
+        f"delete from sync.coverage where account = {target.account} and (table_name, scope) in (select (table_name, scope) from covered)"
     )
-    target.run(f"insert into sync.coverage by name from {covered}")
+    target.run("insert into sync.coverage by name from covered")
+
+
+def _as_arrow(results: Sequence[tuple[Target, ScopeResult]], service_count: int | None) -> pa.Table:
+    """The service's count is that of the load's only scope."""
+    scopes = Counter(target.table.name for target, _ in results)
+    counts = [service_count if scopes[target.table.name] == 1 else None for target, _ in results]
+    return pa.table(
+        {
+            "table_name": pa.array([target.table.name for target, _ in results], pa.string()),
+            "scope": pa.array([result.scope for _, result in results], pa.string()),
+            "is_complete": pa.array([result.is_complete for _, result in results], pa.bool_()),
+            "rows": pa.array([result.rows for _, result in results], pa.int64()),
+            "new": pa.array([target.report.new for target, _ in results], pa.int64()),
+            "service_count": pa.array(counts, pa.int64()),
+            "reason": pa.array([result.reason for _, result in results], pa.string()),
+        }
+    )
 
 
 def forget_scopes(target: Target, table: Table) -> None:

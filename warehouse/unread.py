@@ -19,8 +19,17 @@ from warehouse.staging import Asked
 from warehouse.table import Snapshot, Window
 
 
-def write_rejected(target: Target, scope: Mapping[str, Any]) -> None:
+def write_rejected(targets: Sequence[Target], scope: Mapping[str, Any]) -> None:
     """Set aside what could not be read, in place of what was set aside when the same scope was read before."""
+    if not targets:
+        return
+    known = targets[0].rows(f"select distinct table_name from sync.rejected_records where account = {targets[0].account}")
+    for target in targets:
+        if target.rejects or (target.table.name,) in known:
+            _replace_rejected(target, scope)
+
+
+def _replace_rejected(target: Target, scope: Mapping[str, Any]) -> None:
     labels = {asked.index: _scope_label(target, asked, scope) for asked in target.asked}
     _forget_rejected(target, sorted(set(labels.values())))
     if not target.rejects:
@@ -51,8 +60,6 @@ def write_rejected(target: Target, scope: Mapping[str, Any]) -> None:
 def _forget_rejected(target: Target, labels: Sequence[str]) -> None:
     """Of a range, also what belongs to ranges that lie within it."""
     here = f"account = {target.account} and table_name = {literal(target.table.name)}"
-    if target.value(f"select 1 from sync.rejected_records where {here} limit 1") is None:
-        return
     same = [f"scope in ({', '.join(literal(label) for label in labels) or 'null'})"]
     if isinstance(target.table.load, Window):
         same += [_is_within(*label.split("..")) for label in labels if ".." in label]

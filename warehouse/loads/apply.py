@@ -31,11 +31,10 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
     """Fill the load's tables and write the coverage. The caller has begun a transaction and commits it."""
     as_of = staged.as_of or load.logged_at
     targets = [Target(connection, tables[name], load.account, as_of, staged) for name in load.tables]
+    results = [(target, result) for target in targets for result in _fill(target, load, staged, tables)]
+    coverage.write_coverage(results, due_at=load.due_at, service_count=load.service_count)
+    unread.write_rejected(targets, load.scope)
     for target in targets:
-        results = _fill(target, load, staged, tables)
-        if results:
-            coverage.write_coverage(target, results, due_at=load.due_at, service_count=load.service_count)
-        unread.write_rejected(target, load.scope)
         unread.write_unknown_fields(target)
     for target in targets:
         _take_along(target, targets, tables)

@@ -6,6 +6,7 @@ import argparse
 import errno
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -34,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     arguments = _parser(argv).parse_args(argv)
     logging.basicConfig(level=os.environ.get("MARKETING_LOG", "WARNING").upper(), format="%(levelname)s %(name)s: %(message)s")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a service manager's stop cleans up as Ctrl-C does
     try:
         settings = load_settings(Path.cwd())
         return int(import_module(f"pipelines.commands.{arguments.command}").run(arguments, settings))

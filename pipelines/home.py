@@ -17,7 +17,12 @@ concurrency:
     granularity: op
 run_monitoring:
   enabled: true        # a run whose process died is marked as failed
+compute_logs:          # what a step prints is not captured: that takes four processes a run, and steps log to Dagster
+  module: dagster._core.storage.noop_compute_log_manager
+  class: NoOpComputeLogManager
 telemetry:
+  enabled: false
+nux:
   enabled: false
 event_log_storage:     # Dagster's own, without a flush to disk per event
   module: pipelines.run_history

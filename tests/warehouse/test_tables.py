@@ -6,7 +6,7 @@ import re
 
 from marketing_api.operations import ALL
 from tests.warehouse.answering import Home
-from warehouse import tables
+from warehouse import page, tables
 from warehouse.sql import rows
 from warehouse.sync_tables import SYNC_TABLES, SyncTable
 from warehouse.table import Daily, Snapshot, Table, Window
@@ -116,3 +116,15 @@ def test_a_column_that_is_declared_later_is_added(home: Home) -> None:
     with home.warehouse.writing() as connection:
         columns = [name for name, *_ in rows(connection, "describe source.audiences")]
     assert set(columns) == {column.name for column in tables.AUDIENCES.columns}
+
+
+def test_the_reference_page_is_up_to_date() -> None:
+    assert page.PAGE.read_text(encoding="utf-8") == page.render(), "run `python -m warehouse.page`"
+
+
+def test_the_reference_page_names_every_table_and_column() -> None:
+    text = page.render()
+    for table in TABLES.values():
+        assert f"### {table.qualified}\n" in text
+        for column in table.columns:
+            assert column.name in text

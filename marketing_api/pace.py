@@ -121,7 +121,7 @@ class Pace:
 
     def _still_holds(self, slot: Slot) -> bool:
         with self._file as slots:
-            return slots.still_holds(slot)
+            return slots.still_holds(slot, self._clock())
 
 
 def pace_path(url: str, key: Secret | str) -> Path:

@@ -81,9 +81,16 @@ class Slots:
         self.last_at = slot.at
         return slot
 
-    def still_holds(self, slot: Slot) -> bool:
-        """Whether nothing was learnt since that forbids the slot."""
-        return slot.at >= self.hold_until and (slot.window < 0 or self.fixed.still_holds(slot, self.limit))
+    def still_holds(self, slot: Slot, now: float) -> bool:
+        """Whether nothing was learnt since that forbids the slot. When it is due, it is taken to leave now."""
+        if slot.at < self.hold_until:
+            return False
+        if slot.window < 0 or self.edges.verdict == UNKNOWN:
+            return True
+        if self.edges.verdict == FIXED:
+            return self.fixed.still_holds(slot, self.limit)
+        self.following.leave(slot, now)
+        return True
 
     @property
     def reported(self) -> float:

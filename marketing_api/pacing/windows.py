@@ -23,7 +23,7 @@ FIRST_SLACK = 0.02  # seconds between the end of a following window and the next
 LEAST_SLACK = 0.015
 MOST_SLACK = 0.3
 SLACK_STEP = 0.01
-LATE_OPENING = 0.04  # seconds by which a window opened late when part of its volley was refused
+LATE_OPENING = 0.04  # seconds by which a window begins late when something else than a whole volley opened it
 SLACK_RECOVERY = 0.0003  # per window
 
 
@@ -155,11 +155,16 @@ class FollowingWindows:
         return Slot(at, at - last_at, self.start, self.used - 1)
 
     def begin(self, start: float, sent: float) -> None:
-        """A window was opened at `start`, and about `sent` requests followed."""
-        self.start, self.used = start, math.ceil(sent) + 2.0
+        """A single request, which may have been late, opened a window at `start`; about `sent` others followed."""
+        self.start, self.used = start + LATE_OPENING, math.ceil(sent) + 2.0
+
+    def leave(self, slot: Slot, now: float) -> None:
+        """A busy machine lets a volley go late, and so its window begins late."""
+        if slot.index == 0 and slot.window == self.start and now > slot.at:
+            self.start = now
 
     def widen(self, slot: Slot) -> None:
-        """The slot's volley began before the window was over: whichever of it came late has opened the present one."""
+        """The slot's volley came before the window was over: whichever of it was late has opened the present one."""
         self.slack = min(self.slack + SLACK_STEP, MOST_SLACK)
-        if slot.window == self.start:
+        if abs(slot.window - self.start) < LAST_ENTRY:
             self.start += LATE_OPENING

@@ -136,7 +136,7 @@ def test_after_a_refusal_everybody_waits_for_the_window_to_reset() -> None:
     slots = Slots()
     first, second = slots.reserve(START), slots.reserve(START)
     slots.learn(first, Told(15, 15, 0, True, START + 0.7, 1.0), refused=True, now=START + 0.1, wall=START + 0.1)
-    assert not slots.still_holds(second)
+    assert not slots.still_holds(second, START + 0.2)
     assert slots.reserve(START + 0.1).at == pytest.approx(START + 0.7, abs=0.05)
 
 

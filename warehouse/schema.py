@@ -6,11 +6,12 @@ Not here: what the tables are (`table`, `tables`, `sync_tables`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 import duckdb
 
+from warehouse.errors import WarehouseError
 from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.sync_tables import SYNC_TABLES, SyncTable
 from warehouse.table import Table
@@ -20,10 +21,13 @@ from warehouse.version import stamp_version
 SCHEMAS = ("source", "history", "marts", "sync")
 
 
+_FULL_NAMES = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
+
+
 def ensure_schema(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> None:
     """Create what is missing; one look-up when nothing is. Not to be called within a transaction.
 
-    Tables keep columns that are no longer declared. A column whose type changed needs a rebuild.
+    Tables keep columns that are no longer declared. WarehouseError when a column's values do not fit its new type.
     """
     wanted: tuple[Table | SyncTable, ...] = (*tables, *SYNC_TABLES)
     fingerprint = _fingerprint(wanted)
@@ -37,33 +41,38 @@ def _make(connection: duckdb.DuckDBPyConnection, wanted: Iterable[Table | SyncTa
     for schema in SCHEMAS:
         connection.execute(f"create schema if not exists {schema}")
     for table in wanted:
-        for statement in statements(table, _columns(connection, table)):
-            connection.execute(statement)
+        for statement in statements(table, _types(connection, table)):
+            try:
+                rows(connection, statement)
+            except duckdb.ConversionException as problem:
+                raise WarehouseError(f"{table.qualified} cannot be adapted to this version: run `marketing-sync rebuild`") from problem
     stamp_version(connection)
     connection.execute("delete from sync.meta where name = 'tables'")
     connection.execute("insert into sync.meta values ('tables', ?)", [fingerprint])
 
 
-def statements(table: Table | SyncTable, existing: Iterable[str] = ()) -> Iterator[str]:
-    """The DDL that makes or completes a table with `existing` columns."""
-    present = set(existing)
+def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The DDL that makes a table, or completes the one with the `existing` columns (name → type)."""
     columns = ", ".join(f"{quoted(column.name)} {column.sql_type}" for column in table.columns)
     yield f"create table if not exists {table.qualified} ({columns})"
     yield f"comment on table {table.qualified} is {literal(table.doc)}"
     for column in table.columns:
-        if present and column.name not in present:
+        if existing and column.name not in existing:
             yield f"alter table {table.qualified} add column {quoted(column.name)} {column.sql_type}"
+        elif existing and existing[column.name] != _FULL_NAMES.get(column.sql_type, column.sql_type):
+            yield f"alter table {table.qualified} alter column {quoted(column.name)} set data type {column.sql_type}"
         yield f"comment on column {table.qualified}.{quoted(column.name)} is {literal(column.comment)}"
 
 
-def _columns(connection: duckdb.DuckDBPyConnection, table: Table | SyncTable) -> list[str]:
+def _types(connection: duckdb.DuckDBPyConnection, table: Table | SyncTable) -> dict[str, str]:
     schema, name = table.qualified.split(".")
     found = rows(
         connection,
-        "select column_name from duckdb_columns() where database_name = current_database() and schema_name = ? and table_name = ?",
+        "select column_name, data_type from duckdb_columns() "
+        "where database_name = current_database() and schema_name = ? and table_name = ?",
         [schema, name],
     )
-    return [row[0] for row in found]
+    return dict(found)
 
 
 @cache

@@ -24,10 +24,10 @@ from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
 from warehouse.checks import Checks
 from warehouse.connection import DEADLINE_S, OnWait, connect
-from warehouse.errors import WarehouseError
+from warehouse.errors import ArchiveFull, WarehouseLocked
 from warehouse.load import Load, LoadReport
 from warehouse.loads.apply import apply_tables
-from warehouse.loads.bookkeeping import applied_ids, is_applied, write_load
+from warehouse.loads.bookkeeping import APPLIED, done_ids, outcome_of, write_load
 from warehouse.lookups import Lookups
 from warehouse.schema import ensure_schema
 from warehouse.sql import Params, rows, transaction
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 MEMORY_LIMIT = "400MB"
 _UTC = "set timezone = 'UTC'"
 #: Not the fault of a load: nothing is to be remembered about it.
-_PASSING = (OSError, MemoryError, duckdb.IOException, duckdb.OutOfMemoryException, WarehouseError)
+_PASSING = (OSError, MemoryError, duckdb.IOException, duckdb.OutOfMemoryException, WarehouseLocked, ArchiveFull)
 
 
 class Warehouse(Checks, Lookups):
@@ -82,7 +82,7 @@ class Warehouse(Checks, Lookups):
         self.archive.flush()
         with self.writing() as connection:
             is_logged = self._recover(connection, load.load_id)
-            if is_applied(connection, load.load_id):
+            if outcome_of(connection, load.load_id) == APPLIED:
                 return LoadReport.of_repeat(load)
             if not is_logged:
                 self.archive.log_load(load.event())
@@ -128,10 +128,10 @@ class Warehouse(Checks, Lookups):
 
     def replay(self, connection: duckdb.DuckDBPyConnection, events: Iterable[Mapping[str, Any]]) -> Iterator[LoadReport | None]:
         """Apply logged loads in their order from the archive; None for one that cannot be applied (sync.loads says why)."""
-        applied = applied_ids(connection)
+        done = done_ids(connection)
         for event in events:
             load = Load.from_event(event)
-            if load.load_id in applied:
+            if load.load_id in done:
                 continue
             try:
                 with closing(connection.cursor()) as own:  # what a load keeps goes with its connection
@@ -147,15 +147,18 @@ class Warehouse(Checks, Lookups):
 
     def _recover(self, connection: duckdb.DuckDBPyConnection, load_id: str) -> bool:
         """Apply what was logged and not applied, but for the load itself; returns whether that is in the log."""
-        pending = []
+        waiting: list[Mapping[str, Any]] = []
+        is_logged = False
         for event in self.archive.loads_backwards():
-            if is_applied(connection, (logged := Load.from_event(event)).load_id):
+            logged = Load.from_event(event).load_id
+            is_logged |= logged == load_id
+            if outcome_of(connection, logged):
                 break
-            pending.append((logged.load_id, event))
-        waiting = [event for id_, event in reversed(pending) if id_ != load_id]
-        for _ in self.replay(connection, waiting):
+            if logged != load_id:
+                waiting.append(event)
+        for _ in self.replay(connection, reversed(waiting)):
             log.warning("a load that an earlier run had logged was applied from the archive")
-        return len(waiting) < len(pending)
+        return is_logged
 
     def commit(self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> LoadReport:
         """The load's one transaction. Its log entry is the caller's business."""

@@ -93,6 +93,29 @@ def test_answers_that_cannot_be_interpreted_are_tried_again_by_a_rebuild_and_kee
     assert any("KeyError" in (row["error"] or "") for row in rows)
 
 
+def test_a_load_that_failed_can_be_applied_once_its_answers_are_understood(home: Home) -> None:
+    def broken(*_: Any) -> Iterator[Any]:
+        raise KeyError("a mistake in the parser")
+
+    understood, home.warehouse.read_rows = home.warehouse.read_rows, broken
+    answers = [page(home, 1)]
+    for each in (answers, [page(home, 2, list_id=13)]):
+        with pytest.raises(KeyError):
+            home.load(each, tables.CONTACTS)
+    home.warehouse.read_rows = understood
+    assert home.values("sync.loads", "outcome") == ["failed"]
+    assert not home.load(answers, tables.CONTACTS).is_repeat
+    assert home.values(tables.CONTACTS, "contact_id") == [1, 2]
+    assert home.values("sync.loads", "outcome") == ["applied", "applied"]
+
+
+def test_a_logged_load_whose_answers_are_lost_keeps_nobody_out(home: Home) -> None:
+    home.archive.log_load(Load("main", "test", ("contacts",), (999,), "UTC").event())
+    home.load([page(home, 1)], tables.CONTACTS)
+    assert home.values(tables.CONTACTS, "contact_id") == [1]
+    assert home.values("sync.loads", "error", "outcome = 'failed'")[0].startswith("NotArchived")
+
+
 def test_answers_may_be_given_or_come_from_the_archive(home: Home) -> None:
     answers = [page(home, 1), page(home, 2)]
     home.warehouse.apply(home.event(answers, tables.CONTACTS), iter(answers))

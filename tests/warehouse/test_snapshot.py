@@ -199,3 +199,13 @@ def test_users_of_several_businesses_are_one_listing(home: Home) -> None:
     home.load([listing(1, 2)], tables.USERS)
     home.load([listing(2, minutes=60)], tables.USERS)
     assert home.values(tables.USERS, "business_id", "_deleted_at is null") == [2]
+
+
+def test_a_listing_of_which_nothing_came_is_noted_without_a_time(home: Home) -> None:
+    home.load([], tables.CONTACTS, scope={"list_id": 12}, is_complete=False)
+    (coverage,) = home.rows("sync.coverage")
+    assert (coverage["scope"], coverage["is_complete"], coverage["as_of"]) == ("list_id=12", False, None)
+    home.load([page(home, 1)], tables.CONTACTS)
+    home.load([], tables.CONTACTS, scope={"list_id": 12}, is_complete=False, logged_at=START + 48 * HOUR)
+    assert home.values("sync.coverage", "as_of") == [START]
+    assert live(home) == [1]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from marketing_api.operations import ALL
 from tests.warehouse.answering import Home
 from warehouse import page, tables
+from warehouse.errors import WarehouseError
 from warehouse.sql import rows
 from warehouse.sync_tables import SYNC_TABLES, SyncTable
 from warehouse.table import Daily, Snapshot, Table, Window
@@ -116,6 +119,23 @@ def test_a_column_that_is_declared_later_is_added(home: Home) -> None:
     with home.warehouse.writing() as connection:
         columns = [name for name, *_ in rows(connection, "describe source.audiences")]
     assert set(columns) == {column.name for column in tables.AUDIENCES.columns}
+
+
+def test_a_column_whose_type_changed_is_converted(home: Home) -> None:
+    with home.warehouse.writing() as connection:
+        rows(connection, "alter table source.audiences alter column name set data type bigint")
+        rows(connection, "insert into source.audiences (account, audience_id, name) values ('main', 1, 5)")
+        rows(connection, "delete from sync.meta where name = 'tables'")
+    assert home.values(tables.AUDIENCES, "name") == ["5"]
+
+
+def test_a_column_whose_values_do_not_fit_its_new_type_asks_for_a_rebuild(home: Home) -> None:
+    with home.warehouse.writing() as connection:
+        rows(connection, "alter table source.audiences alter column audience_id set data type varchar")
+        rows(connection, "insert into source.audiences (account, audience_id) values ('main', 'x')")
+        rows(connection, "delete from sync.meta where name = 'tables'")
+    with pytest.raises(WarehouseError, match="rebuild"), home.warehouse.writing():
+        pass
 
 
 def test_the_reference_page_is_up_to_date() -> None:

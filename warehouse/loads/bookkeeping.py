@@ -12,14 +12,17 @@ from warehouse.load import Load
 from warehouse.loads.target import TableReport
 from warehouse.sql import rows, value
 
-
-def is_applied(connection: duckdb.DuckDBPyConnection, load_id: str) -> bool:
-    """Whether the load has been applied (or found impossible to apply)."""
-    return value(connection, "select 1 from sync.loads where load_id = ?", [load_id]) is not None
+APPLIED, FAILED = "applied", "failed"
 
 
-def applied_ids(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """The ids of all of these."""
+def outcome_of(connection: duckdb.DuckDBPyConnection, load_id: str) -> str | None:
+    """`applied`, or `failed` for a load that was found impossible to apply; None when neither is known."""
+    found: str | None = value(connection, "select outcome from sync.loads where load_id = ?", [load_id])
+    return found
+
+
+def done_ids(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """The ids of all loads with an outcome."""
     return {row[0] for row in rows(connection, "select load_id from sync.loads")}
 
 
@@ -30,7 +33,8 @@ def write_load(
     reports: Sequence[TableReport],
     error: str | None = None,
 ) -> None:
-    """Note the load as applied, or as failed with its `error`."""
+    """Note the load as applied, or as failed with its `error`; what was noted of it before is replaced."""
+    rows(connection, "delete from sync.loads where load_id = ?", [load.load_id])
     rows(
         connection,
         "insert into sync.loads by name select unnest($row)",
@@ -44,7 +48,7 @@ def write_load(
                 "scope": json.dumps(load.event()["scope"]),
                 "request_count": len(load.request_ids),
                 "as_of": as_of,
-                "outcome": "failed" if error else "applied",
+                "outcome": FAILED if error else APPLIED,
                 "error": error,
                 "new_count": sum(report.new for report in reports),
                 "changed_count": sum(report.changed for report in reports),

@@ -130,7 +130,7 @@ class Target:
             self.make("staged", query)
             self.connection.unregister(source)
         else:
-            self.run(f"create temp view staged_{self.table.name} as {query}")
+            self.run(f"create or replace temp view staged_{self.table.name} as {query}")
         return self.temp("staged")
 
     def merge_parts(self) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import threading
+from collections import deque
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from assets.ask import Ask, AskSettings, Part
@@ -27,6 +29,8 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
+#: Parts that wait for their load while the next is asked for; they are in the archive, so none is lost.
+_LOADS_AHEAD = 2
 #: How long stopping waits for each thread; a load takes seconds.
 _STOP_SECONDS = 30.0
 
@@ -191,11 +195,18 @@ class Reader:
             reuse=session.reuse(asset.name),
             on_progress=on_progress,
         )
-        for part in asset.function(ask):
-            result.failures += part.failures
-            result.reports.append(self._load(asset, session, part))
-            if self._is_stopping:
-                return
+        with ThreadPoolExecutor(1, thread_name_prefix=f"load/{asset.name}") as loader:
+            loads: deque[Future[LoadReport]] = deque()
+            for part in asset.function(ask):
+                result.failures += part.failures
+                loads.append(loader.submit(self._load, asset, session, part))
+                while len(loads) > _LOADS_AHEAD or (loads and loads[0].done()):
+                    result.reports.append(loads.popleft().result())
+                if self._is_stopping:
+                    break
+            result.reports += [load.result() for load in loads]
+        if self._is_stopping:
+            return
         result.spent = session.spent(ask.operations)
         if not result.problems:
             self.warehouse.finish_asset(session.account, asset.name)

@@ -17,7 +17,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from marketing_api.envelope import collection, decode, part, parts_or_none, read_envelope
 from marketing_api.exchange import Answer
-from marketing_api.records import timelines
 from marketing_api.records.fields import Record
 from marketing_api.records.shapes import content_hash, objects
 from marketing_api.records.values import read_int
@@ -168,5 +167,13 @@ def _item_key(raw: Any) -> str:
 
 
 def timeline_extent(answer: Answer) -> tuple[int, int]:
-    """(served, total) events of a timeline's answer: served < total means that the service cut it."""
-    return timelines.extent(read_envelope(answer.body).decoded(answer.question.operation))
+    """(served, total) events of a timeline's answer: served < total means that the service cut it. Without `total` both are equal."""
+    timeline = part(read_envelope(answer.body).members, "timeline")
+    wrapper = parts_or_none(timeline)
+    data = timeline if wrapper is None else part(wrapper, "data")
+    served = 0 if data is None else len(collection(data))
+    total = part(wrapper, "total")
+    try:
+        return served, served if total is None else max(served, read_int(decode(total)))
+    except ValueError:
+        return served, served

@@ -7,7 +7,7 @@ from typing import Any
 
 from marketing_api.records.fields import AccountTime, ApiInt, ApiText, Json, MaybeText, Record, Rows, field, key
 from marketing_api.records.shapes import entries, keyed, lift
-from marketing_api.records.values import is_no_moment, read_int
+from marketing_api.records.values import is_no_moment
 
 
 class TimelineEvent(Record):
@@ -58,17 +58,6 @@ def timeline(payload: Any, asked: Mapping[str, str]) -> Rows:
             if isinstance(raw, dict):
                 raw["contact_id"] = contact
             yield record, raw
-
-
-def extent(payload: Any) -> tuple[int, int]:
-    """(served, total) events of a timeline: served < total means that the service cut it. Without `total` both are equal."""
-    wrapper = payload.get("timeline")
-    data = _data(wrapper)
-    served = len(data) if isinstance(data, (dict, list)) else 0
-    try:
-        return served, max(served, read_int(wrapper["total"]))
-    except (TypeError, KeyError, ValueError):
-        return served, served
 
 
 Shape = Callable[[dict[str, Any]], dict[str, Any]]

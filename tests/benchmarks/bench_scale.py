@@ -1,0 +1,101 @@
+"""Large accounts without a limit: a million contacts in one answer a list, and many timelines.
+
+    python -m tests.benchmarks.bench_scale [--contacts 1000000] [--timelines 20000]
+
+Goals: contacts under 1 GiB peak and under 30 s beyond the server's own time; the second night with nothing changed in seconds;
+timelines faster than 600/s under 600 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import requests
+
+from marketing_api.sandbox.cli import spawn
+from marketing_api.sandbox.options import DEFAULT_KEY
+
+
+@dataclass(frozen=True)
+class Used:
+    """What a command took: wall-clock seconds, and its largest resident size in MB."""
+
+    seconds: float
+    peak_mb: float
+
+
+def command(url: str, home: Path, *arguments: str) -> Used:
+    """Run `marketing-sync` to its end."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
+    environment |= {"MARKETING_API_URL": url, "MARKETING_API_KEY": DEFAULT_KEY, "MARKETING_HOME": str(home)}
+    began = time.monotonic()
+    process = subprocess.Popen([sys.executable, "-m", "pipelines.cli", *arguments], env=environment, stdout=subprocess.DEVNULL)  # noqa: S603
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{' '.join(arguments)} failed with {status}")
+    return Used(time.monotonic() - began, usage.ru_maxrss / 1024)
+
+
+def server_seconds(url: str, list_ids: list[int]) -> float:
+    """How long the server itself takes for the contacts of these lists, one after the other."""
+    began = time.monotonic()
+    for list_id in list_ids:
+        address = f"{url}/emailmarketing/getcontacts.json"
+        with requests.get(address, params={"key": DEFAULT_KEY, "listid": list_id}, stream=True, timeout=600) as answer:
+            for _ in answer.iter_content(1 << 20):
+                pass
+    return time.monotonic() - began
+
+
+def rows(home: Path, sql: str) -> list[tuple[int, ...]]:
+    """The rows of one query on the warehouse."""
+    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def measure_contacts(count: int, home: Path) -> None:
+    """All contacts, twice."""
+    with spawn("--contacts", str(count), "--rate-limit", "0") as url:
+        command(url, home, "sync", "--only", "lists")
+        own = server_seconds(url, [list_id for (list_id,) in rows(home, "select list_id from source.lists")])
+        for night in ("first", "second"):
+            used = command(url, home, "sync", "--only", "contacts")
+            beyond = used.seconds - own
+            print(f"contacts, {night} night: {used.seconds:.1f} s, server's own {own:.1f} s, beyond it {beyond:.1f} s (goal 30)")
+            print(f"contacts, {night} night: peak {used.peak_mb:.0f} MB (goal 1024)")
+    print(f"contacts in the warehouse: {rows(home, 'select count(*) from source.contacts')[0][0]:,}")
+
+
+def measure_timelines(count: int, home: Path) -> None:
+    """All timelines."""
+    with spawn("--contacts", str(count), "--rate-limit", "0") as url:
+        command(url, home, "sync", "--only", "lists", "contacts")
+        used = command(url, home, "sync", "--only", "timelines")
+    asked, events = rows(home, "select count(timeline_asked_at), sum(timeline_served) from sync.contact_coverage")[0]
+    print(f"timelines: {asked:,} with {events:,} events in {used.seconds:.1f} s = {asked / used.seconds:.0f}/s (goal 600)")
+    print(f"timelines: peak {used.peak_mb:.0f} MB (goal 600)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--contacts", type=int, default=1_000_000)
+    parser.add_argument("--timelines", type=int, default=20_000)
+    arguments = parser.parse_args()
+    if arguments.contacts:
+        with tempfile.TemporaryDirectory() as folder:
+            measure_contacts(arguments.contacts, Path(folder))
+    if arguments.timelines:
+        with tempfile.TemporaryDirectory() as folder:
+            measure_timelines(arguments.timelines, Path(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -53,6 +53,7 @@ class Part:
     scope: Scope = field(default_factory=dict)
     is_complete: bool = True
     may_shrink: bool = False
+    service_count: int | None = None
     failures: tuple[Failure, ...] = ()
 
     def __add__(self, other: Part) -> Part:
@@ -119,7 +120,8 @@ class Ask:
                 raise
             failures = (Failure(operation.bind(**params), problem),)
         self._on_progress(1, 0)
-        return Part(tuple(ids), is_complete=not failures and listing.is_complete, failures=failures)
+        is_complete = not failures and listing.is_complete
+        return Part(tuple(ids), is_complete=is_complete, service_count=listing.service_count, failures=failures)
 
     def listings(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Iterator[Part]:
         """Paged listings of several scopes, a few at a time, each a part of its own."""

@@ -228,6 +228,7 @@ class Reader:
             request_ids=part.request_ids,
             scope=part.scope,
             is_complete=part.is_complete,
+            service_count=part.service_count,
             zone=str(session.zone),
             shrink_limit=None if part.may_shrink else self._shrink_limit,
         )

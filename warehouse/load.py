@@ -43,7 +43,7 @@ class Load:
     @property
     def load_id(self) -> str:
         """Equal for loads of the same answers into the same tables: such a load is applied once (32 hex digits)."""
-        event = self.event()
+        event = self.event() | {"request_ids": list(self.request_ids)}  # however the log writes them
         for name in ("due_at", "service_count", *(["logged_at"] if self.request_ids else [])):
             del event[name]
         return hashlib.blake2b(json.dumps(event, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import warehouse.warehouse
 from marketing_api.exchange import Answer
 from marketing_api.operations import contacts, lists
 from tests.warehouse.answering import Home
@@ -43,6 +48,26 @@ def test_a_load_that_was_logged_and_not_applied_is_applied_by_the_next(home: Hom
     home.load([page(home, 2, list_id=13)], tables.CONTACTS)
     assert home.values(tables.CONTACTS, "contact_id") == [1, 2]
     assert len(list(home.archive.loads())) == 2
+
+
+def _load_and_die(path: Path) -> None:
+    """Applies a load and is killed when its rows are written and not committed."""
+    home = Home(path)
+    setattr(warehouse.warehouse, "write_load", lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))  # noqa: B010 - not a public name
+    home.load([page(home, 1)], tables.CONTACTS)
+
+
+def test_a_process_that_is_killed_in_the_middle_of_a_load_leaves_it_to_the_next(tmp_path: Path) -> None:
+    process = get_context("spawn").Process(target=_load_and_die, args=(tmp_path,))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    home = Home(tmp_path)
+    assert home.rows(tables.CONTACTS) == []
+    home.warehouse.finish_asset("main", "contacts")
+    assert home.values(tables.CONTACTS, "contact_id") == [1]
+    assert home.values("sync.coverage", "scope") == ["list_id=12"]
+    home.close()
 
 
 def test_pending_loads_are_applied_in_the_order_they_were_logged(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,6 +160,13 @@ def test_a_load_survives_its_way_through_the_log() -> None:
     load = Load("main", "a", ("contacts",), (1, 2), "Europe/Berlin", {"list_id": 3}, False, 0.5, 10, now, now)
     assert Load.from_event(load.event()) == load
     assert Load.from_event({**load.event(), "of a later version": 1}).load_id == load.load_id
+
+
+def test_a_loads_id_does_not_depend_on_how_the_log_writes_its_request_ids() -> None:
+    load = Load("main", "a", ("contacts",), tuple(range(10**18, 10**18 + 1000, 7)), "UTC")
+    assert Load.from_event(load.event()) == load
+    as_list = Load.from_event({**load.event(), "request_ids": list(load.request_ids)})
+    assert as_list.load_id == load.load_id == Load.from_event(load.event()).load_id
 
 
 def test_what_tells_loads_apart_is_what_they_change() -> None:

@@ -8,10 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from warehouse.sql import Params, quoted
-from warehouse.table import Snapshot, Table
+from warehouse.sql import Params, literal, quoted
+from warehouse.table import EXTRA, Column, Snapshot, Table
 
 _PREVIEW_ROWS, _PREVIEW_WIDTH = 5, 40
+_MASK = "•••"
+_ADDRESS = r"\S+(@|%40)\S+"  # also in columns that are not personal: links with addresses in them, say
 
 
 class Checks(ABC):
@@ -77,11 +79,13 @@ class Checks(ABC):
         return found
 
     def preview(self, table: Table) -> str:
-        """The rows that changed last, as a Markdown table."""
-        columns = [column.name for column in table.columns if not column.name.startswith("_") and column.name != "extra"]
-        shown = ", ".join(f"left({quoted(name)}::varchar, {_PREVIEW_WIDTH}) as {quoted(name)}" for name in columns)
+        """The rows that changed last, as a Markdown table. Personal data is masked: this ends in Dagster's event log, which
+        has other readers and is kept longer than the warehouse's rows."""
+        columns = [column for column in table.columns if not column.name.startswith("_") and column is not EXTRA]
+        shown = ", ".join(f"{_shown(column)} as {quoted(column.name)}" for column in columns)
         rows = self.read(f"select {shown} from {table.qualified} where {_live(table)} order by _changed_at desc limit {_PREVIEW_ROWS}")
-        lines = [columns, ["---"] * len(columns), *(map(_cell, row.values()) for row in rows.to_pylist())]
+        names = [column.name for column in columns]
+        lines = [names, ["---"] * len(names), *(map(_cell, row.values()) for row in rows.to_pylist())]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def _value(self, sql: str, table: Table | None = None) -> Any:
@@ -90,6 +94,13 @@ class Checks(ABC):
 
 def _live(table: Table) -> str:
     return "_deleted_at is null" if isinstance(table.load, Snapshot) else "true"
+
+
+def _shown(column: Column) -> str:
+    name = quoted(column.name)
+    if column.is_personal:
+        return f"case when {name} is not null then {literal(_MASK)} end"
+    return f"left(regexp_replace({name}::varchar, {literal(_ADDRESS)}, {literal(_MASK)}, 'g'), {_PREVIEW_WIDTH})"
 
 
 def _cell(value: str | None) -> str:

@@ -36,7 +36,7 @@ How the tables are filled:
 
 Rows are identified by `account` and the columns marked as key. Entries that the service gives no id have a key of hash and
 number, so that two that are equal stay two. Times (`_at`) are in UTC, dates (`_on`) in the account's time zone. Columns that
-begin with `_` are written by the loading.
+begin with `_` are written by the loading. *Personal* marks columns that name, reach or quote a person; they are masked in previews.
 """
 
 
@@ -72,7 +72,7 @@ def _columns(columns: tuple[Column, ...], key: tuple[str, ...]) -> Iterator[str]
     yield "|---|---|---|"
     for column in columns:
         name = f"**{column.name}** (key)" if column.name in key else column.name
-        yield f"| {name} | {column.sql_type} | {column.comment} |"
+        yield f"| {name} | {column.sql_type} | {column.comment}{' *Personal.*' if column.is_personal else ''} |"
     yield ""
 
 

@@ -52,7 +52,7 @@ REQUESTS = SyncTable(
     "requests",
     ("request_id",),
     "Every request that was sent, with what came back: the archive without its bodies.",
-    tuple(Column(column.name, _ARCHIVED[column.type], column.doc) for column in COLUMNS),
+    tuple(Column(column.name, _ARCHIVED[column.type], column.doc, is_personal=column.name == "params") for column in COLUMNS),
 )
 
 ARCHIVE_FILES = SyncTable(
@@ -102,7 +102,7 @@ CONTACT_COVERAGE = SyncTable(
     (
         ACCOUNT,
         _count("contact_id", "The contact."),
-        _text("email", "Its address when it was last asked."),
+        Column("email", "VARCHAR", "Its address when it was last asked.", is_personal=True),
         _at("timeline_asked_at", "When its timeline was last asked."),
         _at("timeline_changed_at", "When its timeline was last asked and had something new."),
         _count("timeline_times_asked", "How often its timeline was asked."),
@@ -128,7 +128,7 @@ REJECTED_RECORDS = SyncTable(
         _count("request_id", "The request whose answer held the entry."),
         _at("requested_at", "When that was asked."),
         _text("reason", "Why it could not be read."),
-        Column("raw", "JSON", "The entry as it came."),
+        Column("raw", "JSON", "The entry as it came.", is_personal=True),
     ),
 )
 

@@ -16,16 +16,17 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import pyarrow as pa
 
-from marketing_api.records.fields import Record
+from marketing_api.records.fields import Record, is_personal
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its DuckDB type, the Arrow type it is staged as, and its COMMENT."""
+    """One column: its DuckDB type, the Arrow type it is staged as, its COMMENT, and whether it holds personal data."""
 
     name: str
     sql_type: str
     comment: str
+    is_personal: bool = False
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -123,7 +124,7 @@ _CHANGED = Column("_changed_at", "TIMESTAMPTZ", "When an answer last added, chan
 _DELETED = Column("_deleted_at", "TIMESTAMPTZ", "When a complete listing no longer held this row; NULL while it exists.")
 _LISTING_HASH = Column("_listing_hash", "VARCHAR", "Hash of the listing's entry as of the last detail answer.")
 ACCOUNT = Column("account", "VARCHAR", "Name of the account in the configuration.")
-EXTRA = Column("extra", "JSON", "Fields the service sent that have no column of their own.")
+EXTRA = Column("extra", "JSON", "Fields the service sent that have no column of their own.", is_personal=True)  # nobody knows what comes
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,8 @@ class Table:
     @cached_property
     def record_columns(self) -> tuple[Column, ...]:
         """The columns that a record fills, in the record's order."""
-        return tuple(Column(name, sql_type(info.annotation), info.description or "") for name, info in self.record.model_fields.items())
+        fields = self.record.model_fields.items()
+        return tuple(Column(name, sql_type(info.annotation), info.description or "", is_personal(info)) for name, info in fields)
 
     @cached_property
     def system_columns(self) -> tuple[Column, ...]:

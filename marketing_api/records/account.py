@@ -14,8 +14,8 @@ class Business(Record):
 
     business_id: MaybeInt = field("The service's id of the business; not every answer has it.", "id")
     business_name: MaybeText = field("Name of the business.", "businessName")
-    contact_name: MaybeText = field("Name of the person to contact.", "contactName")
-    phone_number: MaybeText = field("Phone number of the business.", "phoneNumber")
+    contact_name: MaybeText = field("Name of the person to contact.", "contactName", personal=True)
+    phone_number: MaybeText = field("Phone number of the business.", "phoneNumber", personal=True)
     service_name: MaybeText = field("Short name of the account on the service.", "serviceName")
     package: MaybeText = field("Package that the account has booked.")
     timezone: MaybeText = field("Time zone of the account, a tz database name; local date-times of the service are in it.")

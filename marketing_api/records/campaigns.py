@@ -20,9 +20,9 @@ class Campaign(Record):
     type: MaybeText = field("automated for the automation group, else standard.")
     subject: MaybeText = field("Subject line.")
     message: MaybeText = field("Body.")
-    reply_to: MaybeText = field("Address that answers go to.", "replyto")
-    from_email: MaybeText = field("Address of the sender.", "fromemail")
-    from_name: MaybeText = field("Name of the sender.")
+    reply_to: MaybeText = field("Address that answers go to.", "replyto", personal=True)
+    from_email: MaybeText = field("Address of the sender.", "fromemail", personal=True)
+    from_name: MaybeText = field("Name of the sender.", personal=True)
     created_at: AccountTime = field("When it was created, UTC.", "creation_date")
 
 
@@ -57,7 +57,7 @@ class CampaignClicker(Record):
 
     campaign_id: ApiInt = key("The service's id of the campaign.")
     url: ApiText = key("Where the link leads.")
-    email: ApiText = key("Address that clicked.")
+    email: ApiText = key("Address that clicked.", personal=True)
     click_count: MaybeInt = field("Its clicks, summed over the entries that the service lists.")
 
 

@@ -15,18 +15,18 @@ class Contact(Record):
 
     list_id: ApiInt = key("The list that the contact is in.", "listid")
     contact_id: ApiInt = key("The service's id of the contact.", "id")
-    email: MaybeText = field("E-mail address.")
+    email: MaybeText = field("E-mail address.", personal=True)
     status: MaybeText = field("active, unconfirmed, unsubscribed or bounced; another word of the service in lower case.")
     status_code: MaybeInt = field("The service's code: 0 unconfirmed, 1 active, 2 unsubscribed, 3 bounced.")
     registered_at: AccountTime = field("When the contact was added, UTC.", "registration_date")
-    custom_fields: Json = field("Values of the list's custom fields, by field id or name.")
+    custom_fields: Json = field("Values of the list's custom fields, by field id or name.", personal=True)
 
 
 class Coupon(Record):
     """One coupon that an e-mail address was given."""
 
     coupon_id: ApiInt = key("The service's id of the coupon.", "id")
-    email: MaybeText = field("E-mail address that it was given to.")
+    email: MaybeText = field("E-mail address that it was given to.", personal=True)
     coupon_code: MaybeText = field("The code.", "couponcode")
     is_redeemed: MaybeBool = field("Whether it was redeemed.", "couponredeemed")
     redeemed_on: AccountDate = field("When it was redeemed, in the account's time zone.", "couponredeemedon")

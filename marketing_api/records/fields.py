@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo
+from pydantic.fields import FieldInfo
 
 from marketing_api.records.shapes import entries
 from marketing_api.records.values import is_nothing, read_bool, read_decimal, read_int, read_moment, read_text
@@ -36,14 +37,23 @@ class Record(BaseModel):
 Rows = Iterator[tuple[type[Record], Any]]
 
 
-def key(doc: str, *wire: str) -> Any:
+#: Marks a field as personal data: whatever names, reaches or quotes a person, free text of people included.
+_PERSONAL: dict[str, Any] = {"personal": True}
+
+
+def key(doc: str, *wire: str, personal: bool = False) -> Any:
     """A field without which the record cannot be told apart; `wire` are the service's names for it."""
-    return Field(description=doc, validation_alias=_names(wire))
+    return Field(description=doc, validation_alias=_names(wire), json_schema_extra=_PERSONAL if personal else None)
 
 
-def field(doc: str, *wire: str) -> Any:
+def field(doc: str, *wire: str, personal: bool = False) -> Any:
     """A field that an answer may lack; `model_fields_set` tells whether it did."""
-    return Field(default=None, description=doc, validation_alias=_names(wire))
+    return Field(default=None, description=doc, validation_alias=_names(wire), json_schema_extra=_PERSONAL if personal else None)
+
+
+def is_personal(info: FieldInfo) -> bool:
+    """Whether the field was declared as personal data."""
+    return info.json_schema_extra == _PERSONAL
 
 
 def _names(wire: tuple[str, ...]) -> AliasChoices | None:

@@ -28,11 +28,11 @@ class DirectReview(Record):
     """One private review left on the business's own feedback page."""
 
     review_id: ApiInt = key("The service's id of the review.", "id")
-    email: MaybeText = field("E-mail address of the reviewer.")
-    phone: MaybeText = field("Phone number of the reviewer, may be empty.")
+    email: MaybeText = field("E-mail address of the reviewer.", personal=True)
+    phone: MaybeText = field("Phone number of the reviewer, may be empty.", personal=True)
     reviewed_at: AccountTime = field("When it was left, UTC.")
-    inquiry: MaybeText = field("What the reviewer wrote.")
-    notes: MaybeText = field("Notes on the review, may be empty.")
+    inquiry: MaybeText = field("What the reviewer wrote.", personal=True)
+    notes: MaybeText = field("Notes on the review, may be empty.", personal=True)
     rating: MaybeText = field("Good or Bad, as the service words it.")
 
 
@@ -41,9 +41,9 @@ class OnlineReview(Record):
 
     review_key: ApiText = key("Hash of the review's content and an occurrence number: the service gives no id.")
     channel: ApiText = key("Display name of the channel, e.g. Yelp.")
-    username: MaybeText = field("Name of the reviewer on the channel.")
+    username: MaybeText = field("Name of the reviewer on the channel.", personal=True)
     reviewed_at: AccountTime = field("When it was published, UTC.", "date")
-    inquiry: MaybeText = field("What the reviewer wrote.")
+    inquiry: MaybeText = field("What the reviewer wrote.", personal=True)
     rating: MaybeFloat = field("The number inside the serialized rating when there is exactly one.")
     rating_raw: MaybeText = field("The rating as it came, a serialized structure.")
     source_url: MaybeText = field("Where the review stands.", "sourceUrl")
@@ -65,7 +65,7 @@ class SentimentMention(Record):
     polarity: ApiText = key("positive, negative or neutral.")
     channel: MaybeText = field("Where the mention stands.", "social")
     reviewed_on: AccountDate = field("Date of the mention, in the account's time zone.", "reviewdate")
-    inquiry: MaybeText = field("What was said.")
+    inquiry: MaybeText = field("What was said.", personal=True)
 
 
 class SentimentTotals(Record):

@@ -18,8 +18,8 @@ class SocialProfile(Record):
     kind: ApiText = key("What it is on the network: page, profile, company, board or another word.")
     profile_id: ApiText = key("The network's id of it.", "id")
     name: MaybeText = field("Name of a page, company or board.")
-    screen_name: MaybeText = field("Screen name of a profile.", "screenname")
-    full_name: MaybeText = field("Full name of a profile.", "fullname")
+    screen_name: MaybeText = field("Screen name of a profile.", "screenname", personal=True)
+    full_name: MaybeText = field("Full name of a profile.", "fullname", personal=True)
 
 
 class SocialPost(Record):

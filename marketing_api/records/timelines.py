@@ -16,9 +16,9 @@ class TimelineEvent(Record):
     contact_id: ApiInt = key("The contact.")
     event_key: ApiText = key("Hash of kind, text and time, and an occurrence number: the service gives no id.")
     key: MaybeText = field("Kind of event, e.g. email-campaign-sent; an open set.")
-    snippet: MaybeText = field("The event in words.")
+    snippet: MaybeText = field("The event in words.", personal=True)
     occurred_at: AccountTime = field("When it happened, UTC.")
-    details: Json = field("Details as the service lists them: key, label, value.")
+    details: Json = field("Details as the service lists them: key, label, value.", personal=True)
 
 
 class TimelineVisit(Record):
@@ -43,7 +43,7 @@ class TimelineAutomation(Record):
     name: MaybeText = field("Name of the automation.")
     type: MaybeText = field("What it sent, e.g. sms or email.")
     triggered_at: AccountTime = field("When it was triggered, UTC.")
-    details: Json = field("Details as the service lists them: key, value.")
+    details: Json = field("Details as the service lists them: key, value.", personal=True)
 
 
 def timeline(payload: Any, asked: Mapping[str, str]) -> Rows:

@@ -14,8 +14,8 @@ class User(Record):
 
     business_id: ApiInt = key("The business that the user belongs to.")
     user_id: ApiInt = key("The service's id of the user.", "id")
-    full_name: MaybeText = field("Full name.", "fullname")
-    username: MaybeText = field("Name to log in with.")
+    full_name: MaybeText = field("Full name.", "fullname", personal=True)
+    username: MaybeText = field("Name to log in with.", personal=True)
     user_group: MaybeText = field("Group of the user, when there is one.", "group")
     status: MaybeText = field("Status as the service words it, e.g. Active.")
 
@@ -24,8 +24,8 @@ class Manager(Record):
     """One manager."""
 
     manager_id: ApiInt = key("The service's id of the manager.", "id")
-    full_name: MaybeText = field("Full name.", "fullname")
-    email: MaybeText = field("E-mail address.")
+    full_name: MaybeText = field("Full name.", "fullname", personal=True)
+    email: MaybeText = field("E-mail address.", personal=True)
     status: MaybeText = field("Status as the service words it, e.g. Active.")
 
 

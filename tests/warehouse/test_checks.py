@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 
+import pytest
+
 from marketing_api.exchange import Answer
 from marketing_api.operations import contacts, lists, reputation
 from tests.warehouse.answering import START, Home
@@ -60,11 +62,47 @@ def test_freshness_is_that_of_the_account_read_longest_ago(home: Home) -> None:
 
 
 def test_a_preview_is_a_markdown_table(home: Home) -> None:
-    home.load([page(home, 1)], tables.CONTACTS)
-    head, rule, row = home.warehouse.preview(tables.CONTACTS).splitlines()
-    assert head.startswith("| account | list_id | contact_id | email |")
+    home.load([home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 12, "name": "A|B\nC"}]}})], tables.LISTS)
+    head, rule, row = home.warehouse.preview(tables.LISTS).splitlines()
+    assert head.startswith("| account | list_id | name |")
     assert set(rule) <= set("|- ")
-    assert row.startswith("| main | 12 | 1 | c1\\|@x.com |")
+    assert row.startswith("| main | 12 | A\\|B C |")
+
+
+def test_a_preview_masks_what_is_personal(home: Home) -> None:
+    home.load([page(home, 1)], tables.CONTACTS)
+    head, _, row = home.warehouse.preview(tables.CONTACTS).splitlines()
+    assert head.startswith("| account | list_id | contact_id | email |")
+    assert row.startswith("| main | 12 | 1 | ••• |")
+
+
+def test_a_preview_masks_addresses_wherever_they_stand(home: Home) -> None:
+    entry = {"id": 12, "name": "Of ann@example.com (link: https://x.example/?to=ann%40example.com)"}
+    home.load([home.answer(lists.GETLISTS, {"lists": {"items": [entry]}})], tables.LISTS)
+    preview = home.warehouse.preview(tables.LISTS)
+    assert "Of ••• (link: •••" in preview
+    assert "example.com" not in preview
+
+
+@pytest.mark.parametrize("table", tables.TABLES.values(), ids=tables.TABLES)
+def test_columns_that_name_or_reach_people_are_declared_as_personal(table: tables.Table) -> None:
+    """A column added later is not forgotten: these words in its name mean people."""
+    words = (
+        "email",
+        "phone",
+        "full_name",
+        "contact_name",
+        "username",
+        "screen_name",
+        "inquiry",
+        "notes",
+        "reply_to",
+        "custom_fields",
+        "extra",
+    )
+    texts = {"email_subject", "confirmation_email", "success_email"}  # of the business, sent to everybody
+    named = {column.name for column in table.columns if any(word in column.name for word in words)} - texts
+    assert named <= {column.name for column in table.columns if column.is_personal}
 
 
 def test_look_ups_of_an_empty_warehouse_are_empty(home: Home) -> None:

@@ -45,7 +45,8 @@ def judge(seed: int, folder: Path) -> list[str]:
     """Sync one drawn account; what is wrong afterwards."""
     case, limit = draw_case(seed)
     place = folder / f"seed-{seed}"
-    place.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(place, ignore_errors=True)  # of an earlier sweep: this must be a first night
+    place.mkdir(parents=True)
     with serve(case.account, case.variants, limit=limit, seed=seed) as service:
         run = sync(service, place / "home", patience=240)
         found = discrepancies(service, place / "home", run, may_fail=may_fail(case.variants))

@@ -56,8 +56,11 @@ def sync(service: Service, home: Path, *arguments: str, patience: float = 150) -
     return Run(process.returncode, output, time.monotonic() - began)
 
 
-def discrepancies(service: Service, home: Path, run: Run, *, may_fail: bool = False) -> list[str]:
-    """Everything that is wrong after one complete run; `may_fail`: some data could not be had, so exit code 1 is right too."""
+def discrepancies(service: Service, home: Path, run: Run, *, may_fail: bool = False, may_repeat: bool = False) -> list[str]:
+    """Everything that is wrong after one complete run; `may_fail`: some data could not be had, so exit code 1 is right too.
+
+    `may_repeat`: the log holds more than one run, so a question may stand in it twice.
+    """
     case = Case(service.account, service.variants)
     found: list[str] = []
     if run.code not in ((0, 1) if may_fail else (0,)):
@@ -67,7 +70,7 @@ def discrepancies(service: Service, home: Path, run: Run, *, may_fail: bool = Fa
         return [*found, "there is no warehouse.duckdb"]
     found += map(str, compare(warehouse, case))
     found += _rejected(warehouse)
-    found += _manners(service)
+    found += _manners(service, may_repeat=may_repeat)
     if run.output.count(service.account.key):
         found.append("the key stands in the output")
     found += [f"the key stands in {place}" for place in leaks(home, service.account.key)]
@@ -80,13 +83,13 @@ def _rejected(warehouse: Path) -> list[str]:
     return [f"sync.rejected_records has {len(rows)} rows, e.g. {str(rows[0])[:600]}"] if rows else []
 
 
-def _manners(service: Service) -> list[str]:
+def _manners(service: Service, *, may_repeat: bool) -> list[str]:
     """How the requests behaved: within the limit, nothing asked twice, the per-contact questions once."""
     found = []
     worst = max(service.log.per_window().values(), default=0)
     if worst > service.window.limit:
         found.append(f"{worst} requests were let through in one window: a fault of the test server")
-    repeats = service.log.repeats()
+    repeats = [] if may_repeat else service.log.repeats()
     if repeats:
         found.append(f"{len(repeats)} questions were asked again after a whole answer, e.g. {_shown(repeats[0])}")
     found += _once_each(service)

@@ -111,13 +111,15 @@ def words(params: Params, name: str, default: str = "all") -> set[str]:
 
 def day_range(params: Params, variants: Variants, *, required: bool = False) -> tuple[dt.date, dt.date]:
     """`from` and `to`, both included; open ends where they may be left out."""
-    ends = []
+    ends, open_ends = [], 0
     for name, default in (("from", dt.date.min), ("to", dt.date.max)):
         given = text(params, name, None if required else " ").strip()
+        open_ends += not given
         try:
             ends.append(dates.parse_input_day(given) if given else default)
         except ValueError:
             raise ServiceFault(1003, f"{name} is not a date") from None
-    if variants.max_range_days and (ends[1] - ends[0]).days + 1 > variants.max_range_days:
+    # No range was named where an end is open: nothing to find too long.
+    if variants.max_range_days and not open_ends and (ends[1] - ends[0]).days + 1 > variants.max_range_days:
         raise ServiceFault(1010, f"the date range is longer than {variants.max_range_days} days")
     return ends[0], ends[1]

@@ -20,7 +20,8 @@ from assets.days import DateRange, days_to_ask
 from assets.extract import SourceAsset
 from assets.result import AccountResult
 from assets.session import Session
-from marketing_api.errors import MarketingApiError
+from assets.unfinished import Unfinished
+from marketing_api.errors import BudgetSpent, MarketingApiError, Stopped
 from warehouse.errors import WarehouseError
 from warehouse.load import Load, LoadReport
 from warehouse.requests import load_requests
@@ -52,7 +53,9 @@ class Reader:
     def __init__(
         self,
         sessions: Sequence[Session],
+        chosen: Iterable[SourceAsset],
         warehouse: Warehouse,
+        unfinished: Unfinished,
         settings: AskSettings,
         *,
         chosen_days: DateRange | None = None,
@@ -65,20 +68,18 @@ class Reader:
         self._chosen_days = chosen_days
         self._shrink_limit = shrink_limit
         self._changed = threading.Condition()
-        self._chosen: dict[str, SourceAsset] = {}
+        self._chosen = {asset.name: asset for asset in chosen}
+        self._unfinished = unfinished
         self._started: set[_Key] = set()
         self._finished: set[_Key] = set()
         self._threads: list[threading.Thread] = []
         self._is_stopping = False
         self.began_at = self.ended_at = dt.datetime.now(dt.UTC)
 
-    def begin(self, chosen: Iterable[SourceAsset]) -> None:
-        """Start reading; assets that were begun before are left alone."""
-        new = {asset.name: asset for asset in chosen if asset.name not in self._chosen}
-        for session in self.sessions:
-            session.prepare(new)
+    def begin(self) -> None:
+        """Start reading."""
+        self._unfinished.begin(self._chosen)
         with self._changed:
-            self._chosen |= new
             self._start_ready()
 
     def again(self, asset: SourceAsset) -> None:
@@ -131,6 +132,13 @@ class Reader:
         with self.warehouse.writing() as connection:
             write_run(connection, run)
             load_requests(connection, self.warehouse.archive)
+        if not self._is_cut_short():
+            self._unfinished.end(self._chosen)
+
+    def _is_cut_short(self) -> bool:
+        """Whether the run was stopped before it had tried everything."""
+        errors = [result.error for result in self.results.values()]
+        return self._is_stopping or any(isinstance(error, BudgetSpent | Stopped) for error in errors)
 
     def progress(self) -> ReadingState:
         """How far the reading is now."""

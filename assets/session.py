@@ -12,6 +12,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from assets.known import Known
+from assets.unfinished import Unfinished
 from marketing_api.client import Budget, Client, Connection
 from marketing_api.errors import MarketingApiError
 from marketing_api.exchange import Answer, Exchange
@@ -77,12 +78,13 @@ class Session:
         self._spent: dict[str, Spent] = defaultdict(Spent)
         self._counting = threading.Lock()
 
-    def prepare(self, assets: Iterable[str]) -> None:
-        """Find out from when on archived answers have not been used by these assets. Call it before `reuse`."""
+    def prepare(self, assets: Iterable[str], unfinished: Unfinished) -> None:
+        """Find out from when on archived answers have not been used by these assets. Call it before `open` and `reuse`."""
         finished = self.known.finished_at()
-        self._unused_since |= {asset: max(self._not_before, finished.get(asset, self._not_before)) for asset in assets}
-        if self._unused_since:
-            self._archived = self._archive.reusable(self.account, min(self._unused_since.values()))
+        for asset in assets:
+            since = unfinished.since(asset) or finished.get(asset) or self._not_before
+            self._unused_since[asset] = max(self._not_before, since)
+        self._archived = self._archive.reusable(self.account, min(self._unused_since.values(), default=self._now()))
 
     def today(self) -> dt.date:
         """The account's local date."""
@@ -91,7 +93,8 @@ class Session:
     def open(self) -> None:
         """Ask who the account is. Raises MarketingApiError: without this answer nothing else is worth asking."""
         try:
-            self._me = self.client.ask(operations.ME.bind())
+            question = operations.ME.bind()
+            self._me = self.reuse("business")(question) or self.client.ask(question)
         except MarketingApiError as problem:
             self.problem = problem
             raise
@@ -121,7 +124,7 @@ class Session:
 
         The account's own answer of this run is among them, so that it is asked once.
         """
-        since = self._unused_since[asset]
+        since = self._unused_since.get(asset, self._now())
 
         def find(question: Question) -> Answer | None:
             if self._me is not None and question.key == self._me.question.key:

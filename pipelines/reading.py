@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 from assets.ask import AskSettings
 from assets.days import DateRange
+from assets.extract import SourceAsset
 from assets.reader import Reader
 from assets.session import Session
+from assets.unfinished import Unfinished
 from marketing_api.client import Budget, Connection
 from marketing_api.errors import AuthenticationFailed, MarketingApiError
 from marketing_api.pace import Pace, pace_path
@@ -23,12 +25,13 @@ from warehouse.warehouse import Warehouse
 @contextmanager
 def open_reader(
     settings: Settings,
+    chosen: Sequence[SourceAsset],
     *,
     chosen_days: DateRange | None = None,
     budget: Budget | None = None,
     shrink_limit: float | None = None,
 ) -> Iterator[Reader]:
-    """A reader over all accounts. Raises AuthenticationFailed or another MarketingApiError when none of them answers."""
+    """A reader of the chosen assets over all accounts. Raises AuthenticationFailed or another MarketingApiError when none of them answers."""
     with ExitStack() as stack:
         accounts = stack.enter_context(connections(settings))
         archive = stack.enter_context(Archive(settings.home / "archive"))
@@ -36,9 +39,13 @@ def open_reader(
         sessions = [_session(settings, connection, archive, warehouse, budget) for connection in accounts]
         for session in sessions:
             stack.enter_context(session.client)
+        unfinished = Unfinished(settings.home / "archive" / "unfinished", dt.datetime.now(dt.UTC))
+        stack.callback(unfinished.leave)
+        for session in sessions:
+            session.prepare([asset.name for asset in chosen], unfinished)
         _open_all(sessions)
         ask_settings = AskSettings(settings.history_start, settings.lookback_days, settings.calendar_days_ahead, settings.goal_domains)
-        reader = Reader(sessions, warehouse, ask_settings, chosen_days=chosen_days, shrink_limit=shrink_limit)
+        reader = Reader(sessions, chosen, warehouse, unfinished, ask_settings, chosen_days=chosen_days, shrink_limit=shrink_limit)
         try:
             yield reader
         finally:

@@ -44,10 +44,10 @@ class RunReader:
         if self._reader is None:
             prepare_home(self._settings.home)
             self._reader = self._stack.enter_context(
-                open_reader(self._settings, chosen_days=_days(context), shrink_limit=self._settings.shrink_limit)
+                open_reader(self._settings, _chosen(context), chosen_days=_days(context), shrink_limit=self._settings.shrink_limit)
             )
             self._stack.callback(self._reader.note_run, context.run_id, context.job_name)
-            self._reader.begin(_chosen(context))
+            self._reader.begin()
         return self._reader
 
 

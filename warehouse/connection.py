@@ -23,7 +23,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from warehouse.errors import NotAWarehouse, NoWarehouse, WarehouseError, WarehouseLocked, WarehouseTooNew
+from warehouse.errors import Holder, NotAWarehouse, NoWarehouse, WarehouseError, WarehouseLocked, WarehouseTooNew
 from warehouse.version import check_version
 
 #: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something that hangs.
@@ -38,17 +38,6 @@ _PASS_ON_S = 2.0
 
 _HELD = re.compile(r"lock is held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
 _DAMAGED = ("not a valid DuckDB database", "Corrupt database", "Could not read enough bytes", "sqlite_scanner", "older development version")
-
-
-@dataclass(frozen=True)
-class Holder:
-    """Who has the file open: `pid` is None when the system does not tell."""
-
-    pid: int | None
-    program: str
-
-    def __str__(self) -> str:
-        return f"{self.program} (process {self.pid})" if self.pid else self.program
 
 
 OnWait = Callable[[Holder], None]

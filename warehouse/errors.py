@@ -13,11 +13,19 @@ WarehouseError
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from warehouse.connection import Holder
+
+@dataclass(frozen=True)
+class Holder:
+    """Who has the file open: `pid` is None when the system does not tell."""
+
+    pid: int | None
+    program: str
+
+    def __str__(self) -> str:
+        return f"{self.program} (process {self.pid})" if self.pid else self.program
 
 
 class WarehouseError(Exception):

@@ -38,9 +38,9 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     prepare_home(settings.home)
     budget = Budget(arguments.max_requests) if arguments.max_requests is not None else None
     shrink_limit = None if arguments.accept_shrink else settings.shrink_limit
-    with open_reader(settings, chosen_days=days, budget=budget, shrink_limit=shrink_limit) as reader:
+    with open_reader(settings, chosen, chosen_days=days, budget=budget, shrink_limit=shrink_limit) as reader:
         with Progress(reader):
-            reader.begin(chosen)
+            reader.begin()
             from pipelines.run import run_in_dagster  # takes seconds to import: reading has begun
 
             run_id = run_in_dagster(settings, reader, chosen, days)

@@ -31,14 +31,15 @@ def command(url: str, home: Path, *arguments: str) -> float:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
     environment |= {"MARKETING_API_URL": url, "MARKETING_API_KEY": DEFAULT_KEY, "MARKETING_HOME": str(home)}
     began = time.monotonic()
-    subprocess.run([sys.executable, "-m", "pipelines.cli", *arguments], env=environment, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+    subprocess.run([sys.executable, "-m", "pipelines.cli", *arguments], env=environment, check=True, stdout=subprocess.DEVNULL)
     return time.monotonic() - began
 
 
 def asked(url: str) -> list[dict[str, Any]]:
     """The sandbox's log of requests."""
     entries: list[dict[str, Any]] = []
-    while page := requests.get(url.removesuffix("/1") + "/sandbox/log", params={"since": len(entries), "limit": 5000}, timeout=30).json()["items"]:
+    address = url.removesuffix("/1") + "/sandbox/log"
+    while page := requests.get(address, params={"since": len(entries), "limit": 5000}, timeout=30).json()["items"]:
         entries += page
     return entries
 

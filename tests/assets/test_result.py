@@ -1,0 +1,48 @@
+"""When what could not be had fails the night."""
+
+import pytest
+
+from assets.result import AccountResult
+from marketing_api.client import Failure
+from marketing_api.errors import AuthenticationFailed, BudgetSpent, NotAvailable, Refused, Unreachable
+from marketing_api.operations import contacts
+
+QUESTION = contacts.TIMELINE.bind(id=1)
+
+
+def result(*errors: Exception, planned: int = 1000) -> AccountResult:
+    return AccountResult("main", failures=[Failure(QUESTION, error) for error in errors], planned=planned)
+
+
+def test_nothing_missing_is_no_problem() -> None:
+    assert result().problems == []
+    assert not result().is_failure
+
+
+def test_a_few_refused_items_are_normal() -> None:
+    assert result(*[Refused("no such contact")] * 10).problems == []
+
+
+def test_many_refused_items_are_a_failure() -> None:
+    many = result(*[Refused("no such contact")] * 11)
+    assert many.problems == ["no such contact (11 requests)"]
+    assert many.is_failure
+
+
+def test_one_unreachable_item_is_a_failure_worth_a_retry() -> None:
+    one = result(Unreachable("no answer", was_sent=True))
+    assert one.is_failure
+    assert one.is_worth_a_retry
+
+
+@pytest.mark.parametrize("error", [NotAvailable("not available"), BudgetSpent("spent")])
+def test_what_the_account_lacks_or_a_person_limited_is_a_problem_but_no_failure(error: Exception) -> None:
+    lacking = AccountResult("main", error=error)
+    assert lacking.problems == [str(error)]
+    assert not lacking.is_failure
+
+
+def test_a_refused_key_is_a_failure_that_no_retry_mends() -> None:
+    refused = AccountResult("main", error=AuthenticationFailed("wrong key"))
+    assert refused.is_failure
+    assert not refused.is_worth_a_retry

@@ -203,21 +203,30 @@ class Reader:
             reuse=session.reuse(asset.name),
             on_progress=on_progress,
         )
-        with ThreadPoolExecutor(1, thread_name_prefix=f"load/{asset.name}") as loader:
-            loads: deque[Future[LoadReport]] = deque()
-            for part in asset.function(ask):
-                result.failures += part.failures
-                loads.append(loader.submit(self._load, asset, session, part))
-                while len(loads) > _LOADS_AHEAD or (loads and loads[0].done()):
-                    result.reports.append(loads.popleft().result())
-                if self._is_stopping:
-                    break
-            result.reports += [load.result() for load in loads]
+        try:
+            self._load_all(asset, session, asset.function(ask), result)
+        finally:
+            result.spent = session.spent(ask.operations)
         if self._is_stopping:
             return
-        result.spent = session.spent(ask.operations)
         if not result.problems:
             self.warehouse.finish_asset(session.account, asset.name)
+
+    def _load_all(self, asset: SourceAsset, session: Session, parts: Iterable[Part], result: AccountResult) -> None:
+        """Load each part while the next one is asked for. What came before an error is loaded all the same."""
+        loads: deque[Future[LoadReport]] = deque()
+        with ThreadPoolExecutor(1, thread_name_prefix=f"load/{asset.name}") as loader:
+            try:
+                for part in parts:
+                    result.failures += part.failures
+                    if part.request_ids or part.scope:
+                        loads.append(loader.submit(self._load, asset, session, part))
+                    while len(loads) > _LOADS_AHEAD:
+                        result.reports.append(loads.popleft().result())
+                    if self._is_stopping:
+                        break
+            finally:
+                result.reports += [load.result() for load in loads]
 
     def _days(self, asset: SourceAsset, session: Session) -> DateRange:
         return days_to_ask(

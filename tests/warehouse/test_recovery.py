@@ -17,7 +17,7 @@ import warehouse.warehouse
 from marketing_api.exchange import Answer
 from marketing_api.operations import contacts, lists
 from tests.warehouse.answering import Home
-from tests.warehouse.timelines import event, load, timeline
+from tests.warehouse.timelines import TABLES, event, load, timeline
 from warehouse import tables
 from warehouse.load import Load
 from warehouse.warehouse import Warehouse
@@ -70,12 +70,12 @@ def test_a_process_that_is_killed_in_the_middle_of_a_load_leaves_it_to_the_next(
     home.close()
 
 
-def test_pending_loads_are_applied_in_the_order_they_were_logged(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    for minutes, numbers in enumerate([(1, 2, 3), (1, 2), (2, 3)]):
-        event_ = home.event([page(home, *numbers, minutes=minutes)], tables.CONTACTS)
-        home.archive.log_load(event_.event())
-    home.load([], tables.AUDIENCES)
-    assert home.values(tables.CONTACTS, "contact_id", "_deleted_at is null") == [2, 3]
+def test_pending_loads_are_applied_in_the_order_they_were_logged(home: Home) -> None:
+    for opened in "abc":
+        answer = timeline(home, 1, event(1, opened))
+        home.archive.log_load(home.event([answer], *TABLES).event())
+    home.warehouse.finish_asset("main", "timelines")
+    assert home.values(tables.TIMELINE_EVENTS, "details") == ['[{"key":"open-date","label":"Opened","value":"c"}]']
 
 
 def test_the_same_load_is_applied_once(home: Home) -> None:

@@ -135,6 +135,11 @@ def test_a_field_that_the_only_operation_leaves_out_is_empty(home: Home) -> None
     assert home.values(tables.CONTACTS, "custom_fields") == [None]
 
 
+def test_of_an_entry_that_two_pages_show_the_later_counts(home: Home) -> None:
+    home.load([page(home, 1, 2, city="Rome"), page(home, 2, 3)], tables.CONTACTS)
+    assert home.values(tables.CONTACTS, "custom_fields", "contact_id < 3") == ['{"city":"Rome"}', None]
+
+
 def test_older_answers_do_not_replace_newer_ones(home: Home) -> None:
     home.load([page(home, 1, minutes=60, status="2")], tables.CONTACTS)
     report = home.load([page(home, 1, 2, minutes=0)], tables.CONTACTS)

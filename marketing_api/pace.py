@@ -4,6 +4,8 @@ Belongs here: waiting for a slot, in order, interruptibly; and where the shared 
 (`pacing.slots`), how the file is locked (`pacing.slot_file`).
 
 A process holds at most one slot that is not yet due, so that processes share about equally however many threads they have.
+Where a hundred a second or more are allowed it holds those of one hundredth of a second: the file is the same for all threads,
+and each visit to it costs more than such a slot is worth.
 """
 
 from __future__ import annotations
@@ -11,11 +13,13 @@ from __future__ import annotations
 import bisect
 import hashlib
 import itertools
+import math
 import os
 import stat
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +28,10 @@ from marketing_api.pacing.slot_file import SlotFile
 from marketing_api.pacing.slots import Report, Slots
 from marketing_api.pacing.windows import Slot
 from marketing_api.secret import Secret
+
+_BLOCK_S = 0.01  # seconds whose slots are taken together
+_BLOCK_SLOTS = 64
+_LEARN_S = 0.02  # seconds between answers that are learnt from, where slots are taken together
 
 Clock = Callable[[], float]
 
@@ -56,7 +64,9 @@ class Pace:
         self._wall = wall
         self._lock = threading.Lock()
         self._queue: list[_Waiter] = []
-        self._slot: Slot | None = None  # reserved for this process, not yet due
+        self._slots: deque[Slot] = deque()  # reserved for this process, not yet due
+        self._reserved_at = self._learnt_at = -math.inf
+        self._is_quick = False
 
     def wait(self, *, first: bool = False, is_given_up: Callable[[], bool] | None = None) -> Slot:
         """Block until a request may leave, and return its slot for `learn`. `first`: it was refused and goes before all others.
@@ -74,25 +84,26 @@ class Pace:
                     self._queue[0].woken.notify()
 
     def _wait(self, waiter: _Waiter, is_given_up: Callable[[], bool] | None) -> Slot:
-        is_fresh = False  # the slot was reserved just now, so that nothing can have forbidden it
         while True:
             if is_given_up is not None and is_given_up():
                 raise Stopped("stopped while waiting for the rate limit")
             if self._queue[0] is not waiter:
                 waiter.woken.wait()
                 continue
-            if self._slot is None or not (is_fresh or self._still_holds(self._slot)):
-                self._slot, is_fresh = self._reserve(), True
-            left = self._slot.at - self._clock()
+            if not self._slots or not self._hold(self._slots[0]):
+                self._reserve()
+            left = self._slots[0].at - self._clock()
             if left <= 0:
-                slot, self._slot = self._slot, None
-                return slot
+                return self._slots.popleft()
             waiter.woken.wait(left)
-            is_fresh = False
 
     def learn(self, slot: Slot, report: Report | None, *, refused: bool) -> None:
         """Take in what the answer to the request of `slot` said about the limit. After a refusal everybody waits."""
+        now = self._clock()
+        if not refused and now - self._learnt_at < _LEARN_S and self._is_quick:
+            return
         with self._lock, self._file as slots:
+            self._learnt_at = now
             slots.learn(slot, report, refused=refused, now=self._clock(), wall=self._wall())
 
     def wake(self) -> None:
@@ -115,11 +126,21 @@ class Pace:
         with self._lock, self._file as slots:
             return at(slots)
 
-    def _reserve(self) -> Slot:
+    def _reserve(self) -> None:
+        """Take the next slot; where hundreds a second are allowed, those of the next moment together."""
+        self._slots.clear()
         with self._file as slots:
-            return slots.reserve(self._clock(), self._cap)
+            now = self._reserved_at = self._clock()
+            first = slots.reserve(now, self._cap)
+            together = int(slots.rate(self._cap) * _BLOCK_S) if first.window < 0 else 1
+            self._is_quick = together > 1
+            self._slots.append(first)
+            self._slots.extend(slots.reserve(now, self._cap) for _ in range(min(together, _BLOCK_SLOTS) - 1))
 
-    def _still_holds(self, slot: Slot) -> bool:
+    def _hold(self, slot: Slot) -> bool:
+        """Whether nothing was learnt since that forbids the slot; one that was reserved just now is not asked about."""
+        if self._clock() - self._reserved_at < _BLOCK_S:
+            return True
         with self._file as slots:
             return slots.still_holds(slot, self._clock())
 

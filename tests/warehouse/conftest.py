@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +11,20 @@ import pytest
 from tests.warehouse.answering import Home
 
 
+@pytest.fixture(scope="session")
+def empty_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with all tables and no rows: making it anew for each test would take most of their time."""
+    home = Home(tmp_path_factory.mktemp("empty"))
+    with home.warehouse.writing():
+        pass
+    home.close()
+    return home.warehouse.path
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Home]:
+def home(tmp_path: Path, empty_tables: Path) -> Iterator[Home]:
     """An empty warehouse and its archive."""
+    shutil.copy(empty_tables, tmp_path)
     home = Home(tmp_path)
     yield home
     home.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from warehouse.arrow import ENTRY_HASH, KNOWN, PART
 from warehouse.loads.target import Target
 from warehouse.sql import quoted
-from warehouse.table import EXTRA, Snapshot
+from warehouse.table import EXTRA
 
 
 def upsert(target: Target) -> None:
@@ -32,31 +32,23 @@ def _find_changes(target: Target) -> None:
     Columns that every staged row knows are compared by one hash, so that the join holds two numbers per row; the others
     one by one, where they are known.
     """
-    table, is_snapshot = target.table, isinstance(target.table.load, Snapshot)
     partial = _partial_columns(target)
     always = [name for name in _value_names(target) if name not in partial]
-    both = f"hash({', '.join(always) or '0'}) as _hash, {', '.join([*partial, EXTRA.name])}"
-    key = ", ".join([*target.key, ""])
-    has_hash = is_snapshot and bool(table.load.detail)  # type: ignore[union-attr]
-    stored_system = ("_deleted_at, " if is_snapshot else "") + ("_listing_hash, " if has_hash else "")
-    different = " or ".join(
-        ["s._hash <> t._hash", f"{_new_extra(target)} is distinct from t.{EXTRA.name}"]
-        + [f"(s.{KNOWN} & {target.bit(name)} <> 0 and s.{name} is distinct from t.{name})" for name in partial]
-    )
-    back = "t._deleted_at is not null" if is_snapshot else "false"
-    touched = f"s._has_detail and s.{ENTRY_HASH} is distinct from t._listing_hash and s.{ENTRY_HASH} is not null" if has_hash else "false"
+    both = ", ".join([*target.key, f"hash({', '.join(always) or '0'}) as _hash", *partial, EXTRA.name])
     may_show = "s._is_listed" if target.table.is_composed and target.has_listing else "true"
     target.make(
         "change",
         f"""
         with stored as (
-            select rid, {key} {stored_system} {both} from {target.stored} t
+            select rid, {_stored_system(target)}, {both} from {target.stored} t
             where exists (from {target.staged} s where {target.on("s", "t")})
         ),
-        staged as (select {PART}, {key} {KNOWN}, {ENTRY_HASH}, _is_listed, _has_detail, {both} from {target.staged}),
+        staged as (select {PART}, {KNOWN}, {ENTRY_HASH}, _is_listed, _has_detail, {both} from {target.staged}),
         compared as (
-            select s.{PART}, t.rid, t.rid is null as is_new, t.rid is not null and ({different}) as is_different,
-                t.rid is not null and {back} and {may_show} as is_back, t.rid is not null and {touched} as is_touched,
+            select s.{PART}, t.rid, t.rid is null as is_new,
+                t.rid is not null and ({_differs(target, partial)}) as is_different,
+                t._deleted_at is not null and {may_show} as is_back,
+                t.rid is not null and s._has_detail and s.{ENTRY_HASH} <> coalesce(t._listing_hash, '') as is_touched,
                 t.rid is not null or {may_show} as is_wanted
             from staged s left join stored t on {target.on("s", "t")}
         )
@@ -66,26 +58,23 @@ def _find_changes(target: Target) -> None:
     )
 
 
+def _differs(target: Target, partial: list[str]) -> str:
+    """The condition that staged row `s` says something else than stored row `t`."""
+    terms = ["s._hash <> t._hash", f"{_new_extra(target)} is distinct from t.{EXTRA.name}"]
+    terms += [f"(s.{KNOWN} & {target.bit(name)} <> 0 and s.{name} is distinct from t.{name})" for name in partial]
+    return " or ".join(terms)
+
+
+def _stored_system(target: Target) -> str:
+    """The system columns that matter for what changed, also of tables that lack them."""
+    present = {column.name for column in target.table.system_columns}
+    return ", ".join(name if name in present else f"null as {name}" for name in ("_deleted_at", "_listing_hash"))
+
+
 def _write(target: Target) -> None:
-    """Replace the changed rows. Deleted rows stay deleted unless they are back."""
-    table, load = target.table, target.table.load
-    partial = _partial_columns(target)
-    values = [
-        f"case when s.{KNOWN} & {target.bit(name)} <> 0 then s.{name} else t.{name} end as {name}" if name in partial else f"s.{name}"
-        for name in _value_names(target)
-    ]
-    system = [
-        f"coalesce(t._first_seen_at, {target.as_of}) as _first_seen_at",
-        f"case when is_new or is_different or is_back then {target.as_of} else t._changed_at end as _changed_at",
-    ]
-    if isinstance(load, Snapshot):
-        system.append("case when is_back then null else t._deleted_at end as _deleted_at")
-        if load.detail:
-            system.append(
-                f"case when s._has_detail then coalesce(s.{ENTRY_HASH}, t._listing_hash) else t._listing_hash end as _listing_hash"
-            )
-    columns = [*(f"s.{name}" for name in target.key), *values, f"{_new_extra(target)} as {EXTRA.name}", *system]
-    change = target.temp("change")
+    """Replace the changed rows."""
+    change, table = target.temp("change"), target.table
+    columns = [*(f"s.{name}" for name in target.key), *_new_values(target), f"{_new_extra(target)} as {EXTRA.name}", *_new_system(target)]
     target.make(
         "fresh",
         f"""
@@ -96,6 +85,25 @@ def _write(target: Target) -> None:
     )
     target.run(f"delete from {table.qualified} where rowid in (select rid from {change})")
     target.run(f"insert into {table.qualified} by name from {target.temp('fresh')}")
+
+
+def _new_values(target: Target) -> list[str]:
+    partial = _partial_columns(target)
+    return [
+        f"case when s.{KNOWN} & {target.bit(name)} <> 0 then s.{name} else t.{name} end as {name}" if name in partial else f"s.{name}"
+        for name in _value_names(target)
+    ]
+
+
+def _new_system(target: Target) -> list[str]:
+    """Deleted rows stay deleted unless they are back; the listing's hash is renewed with the detail only."""
+    new = {
+        "_first_seen_at": f"coalesce(t._first_seen_at, {target.as_of})",
+        "_changed_at": f"case when is_new or is_different or is_back then {target.as_of} else t._changed_at end",
+        "_deleted_at": "case when is_back then null else t._deleted_at end",
+        "_listing_hash": f"case when s._has_detail then coalesce(s.{ENTRY_HASH}, t._listing_hash) else t._listing_hash end",
+    }
+    return [f"{new[column.name]} as {column.name}" for column in target.table.system_columns]
 
 
 def _value_names(target: Target) -> list[str]:

@@ -14,13 +14,15 @@ from assets.extract import SourceAsset
 from assets.reader import Reader
 from assets.result import AccountResult
 from assets.table_checks import check_results, check_specs
+from marketing_api.errors import Stopped
 from warehouse.tables import Table
 
 #: The nightly sync is due daily; six hours of grace before a table counts as late.
 _FRESH_FOR = dt.timedelta(hours=30)
 
-#: One more try for what a person would simply run again; permanent errors are raised with `allow_retries=False`.
-_RETRY = dg.RetryPolicy(max_retries=1, delay=30, jitter=dg.Jitter.PLUS_MINUS)
+#: One more try, after so many seconds, for what a person would simply run again. Asked for by the step itself: a retry policy
+#: would repeat permanent errors, too, and a step that somebody has stopped.
+_RETRIES, _RETRY_AFTER_S = 1, 30
 
 
 def asset_key(table: Table) -> dg.AssetKey:
@@ -42,7 +44,6 @@ def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) 
         check_specs=[spec for table in asset.tables for spec in check_specs(asset_key(table))],
         partitions_def=partitions if asset.is_daily else None,
         backfill_policy=dg.BackfillPolicy.single_run() if asset.is_daily else None,
-        retry_policy=_RETRY,
         required_resource_keys={"reader"},
         description=asset.doc,
     )
@@ -50,7 +51,10 @@ def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) 
         reader: Reader = context.resources.reader.of(context)
         if context.retry_number:
             reader.again(asset)
-        results = reader.result(asset)
+        try:
+            results = reader.result(asset)
+        except Stopped as stopped:
+            raise dg.Failure(str(stopped)) from None
         with reader.warehouse.reading():
             materializations = [_materialization(reader, table, results) for table in asset.tables]
         yield from materializations
@@ -112,11 +116,11 @@ def _raise_on_failure(context: dg.AssetExecutionContext, reader: Reader, asset: 
             context.log.warning(f"{asset.name}, account {result.account}: {'; '.join(result.problems)}")
     if not failed:
         return
-    may_retry = any(result.is_worth_a_retry for result in results)
-    if not may_retry or context.retry_number >= _RETRY.max_retries:
-        reader.finish()
-    raise dg.Failure(
+    failure = dg.Failure(
         description="; ".join(f"account {account}: {', '.join(problems)}" for account, problems in failed.items()),
         metadata={account: "\n".join(problems) for account, problems in failed.items()},
-        allow_retries=may_retry,
     )
+    if context.retry_number < _RETRIES and any(result.is_worth_a_retry for result in results):
+        raise dg.RetryRequested(max_retries=_RETRIES, seconds_to_wait=_RETRY_AFTER_S) from failure
+    reader.finish()
+    raise failure

@@ -93,23 +93,31 @@ class Reader:
             self._start_ready()
 
     def result(self, asset: SourceAsset) -> list[AccountResult]:
-        """Wait until the asset is read and loaded for every account, whatever became of it."""
+        """Wait until the asset is read and loaded for every account, whatever became of it. Raises Stopped."""
         keys = [(asset.name, session.account) for session in self.sessions]
         with self._changed:
             while not self._finished.issuperset(keys):
-                self._changed.wait(0.5)  # in slices, so that Ctrl-C gets through
+                if self._is_stopping:
+                    raise Stopped("the run was stopped; the next one goes on from there")
+                self._changed.wait(0.5)  # in slices, so that an interrupt gets through
         return [self.results[key] for key in keys]
 
     def finish(self) -> None:
-        """Wait for everything that was begun."""
+        """Wait for everything that was begun. Raises Stopped."""
         for asset in list(self._chosen.values()):
             self.result(asset)
 
-    def stop(self) -> None:
-        """Ask nothing more. What has come is in the archive, and the next run begins with it."""
+    def stop_asking(self) -> None:
+        """Ask nothing more, and let nobody wait. What has come is in the archive, and the next run begins with it."""
         self._is_stopping = True
         for session in self.sessions:
             session.client.stop()
+        with self._changed:
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Ask nothing more, and wait for the loads under way."""
+        self.stop_asking()
         for thread in self._threads:
             thread.join(_STOP_SECONDS)  # a load under way is finished: ending it half-way would only repeat it
 
@@ -117,6 +125,8 @@ class Reader:
         """Write the run and its requests into the `sync` tables."""
         problems = [f"{asset}, account {account}: {reason}" for (asset, account), lines in self.problems().items() for reason in lines]
         failed = all(result.error is not None for result in self.results.values())
+        if is_cut_short := self._is_cut_short():
+            problems.append("it ended before everything was read; the next run goes on from there")
         statistics = [session.client.statistics for session in self.sessions]
         run = Run(
             run_id=run_id,
@@ -132,13 +142,14 @@ class Reader:
         with self.warehouse.writing() as connection:
             write_run(connection, run)
             load_requests(connection, self.warehouse.archive)
-        if not self._is_cut_short():
+        if not is_cut_short:
             self._unfinished.end(self._chosen)
 
     def _is_cut_short(self) -> bool:
         """Whether the run was stopped before it had tried everything."""
         errors = [result.error for result in self.results.values()]
-        return self._is_stopping or any(isinstance(error, BudgetSpent | Stopped) for error in errors)
+        is_through = len(self._finished) == len(self._chosen) * len(self.sessions)
+        return self._is_stopping or not is_through or any(isinstance(error, BudgetSpent | Stopped) for error in errors)
 
     def progress(self) -> ReadingState:
         """How far the reading is now."""
@@ -182,7 +193,8 @@ class Reader:
         except (MarketingApiError, WarehouseError, OSError) as problem:
             result.error = problem
         except Exception as problem:  # a mistake of ours in one asset must not stop the others
-            log.exception("reading %s of account %s failed", asset.name, session.account)
+            kind, shown = type(problem).__name__, log.isEnabledFor(logging.DEBUG)
+            log.error("reading %s of account %s failed unexpectedly: %s", asset.name, session.account, kind, exc_info=shown)
             result.error = problem
         finally:
             with self._changed:

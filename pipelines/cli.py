@@ -1,22 +1,16 @@
-"""The command line: parsing, dispatch, and turning errors into a sentence and an exit code. The commands are in `commands/`."""
+"""The command line: parsing, dispatch, and turning errors into a sentence and an exit code. The commands are in `commands/`.
+
+Imports here are few: everything else is imported when Ctrl-C is taken care of, and only what the command needs.
+"""
 
 from __future__ import annotations
 
 import argparse
-import errno
-import logging
-import os
-import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 
-from marketing_api.errors import AuthenticationFailed, InvalidCall, MarketingApiError
-from pipelines import exits
-from pipelines.home import HomeError
-from pipelines.settings import SettingsError, load_settings
-from warehouse.errors import WarehouseError
+from pipelines import exits, interrupts
 
 #: name → what it does; each is a module of `pipelines.commands`.
 COMMANDS = {
@@ -33,23 +27,32 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    arguments = _parser(argv).parse_args(argv)
-    logging.basicConfig(level=os.environ.get("MARKETING_LOG", "WARNING").upper(), format="%(levelname)s %(name)s: %(message)s")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a service manager's stop cleans up as Ctrl-C does
+    with interrupts.end_at_once():
+        arguments = _parser(argv).parse_args(argv)
+        import_module("pipelines.failures")
+        with interrupts.raise_in_main():
+            try:
+                return _run(arguments)
+            except KeyboardInterrupt:
+                return _say(f"\n{interrupts.MESSAGE}", exits.INTERRUPTED)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    import logging
+    from pathlib import Path
+
+    from pipelines.failures import explain
+    from pipelines.logs import start_logging
+    from pipelines.settings import load_settings
+
     try:
         settings = load_settings(Path.cwd())
+        start_logging(settings.log_level)
         return int(import_module(f"pipelines.commands.{arguments.command}").run(arguments, settings))
-    except KeyboardInterrupt:
-        print("\nstopped; what has come is kept, and the next run goes on from there", file=sys.stderr)
-        return exits.INTERRUPTED
-    except (SettingsError, HomeError, InvalidCall, AuthenticationFailed) as problem:
-        return _say(problem, exits.WRONG_USE)
-    except (MarketingApiError, WarehouseError) as problem:
-        return _say(problem, exits.INCOMPLETE)
-    except OSError as problem:
-        if problem.errno == errno.ENOSPC:
-            return _say("the disk is full; free some room and run the command again, nothing that came is lost", exits.INCOMPLETE)
-        return _say(problem, exits.INCOMPLETE)
+    except Exception as problem:  # a traceback helps nobody who cannot read it
+        logging.getLogger(__name__).debug("the command failed", exc_info=True)
+        text, code = explain(problem)
+        return _say(f"marketing-sync: {text}", code)
 
 
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
@@ -64,8 +67,8 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _say(problem: object, code: int) -> int:
-    print(f"marketing-sync: {problem}", file=sys.stderr)
+def _say(text: str, code: int) -> int:
+    print(text, file=sys.stderr)
     return code
 
 

@@ -5,6 +5,7 @@ Not here: what is in the files (`warehouse`), where the home is (`settings`).
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -37,7 +38,7 @@ class HomeError(Exception):
 
 
 def prepare_home(home: Path) -> Path:
-    """Create the home and Dagster's folder in it, readable by the owner only. Raises HomeError."""
+    """Create the home and Dagster's folder in it, readable by the owner only. Raises HomeError, or OSError when the disk is full."""
     os.umask(0o077)
     dagster = home / "dagster"
     try:
@@ -49,5 +50,7 @@ def prepare_home(home: Path) -> Path:
         probe.touch()
         probe.unlink()
     except OSError as problem:
+        if problem.errno == errno.ENOSPC:
+            raise
         raise HomeError(f"the home {home} cannot be written ({problem.strerror}); set MARKETING_HOME to a folder of yours") from None
     return home

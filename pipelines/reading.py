@@ -31,7 +31,7 @@ def open_reader(
     budget: Budget | None = None,
     shrink_limit: float | None = None,
 ) -> Iterator[Reader]:
-    """A reader of the chosen assets over all accounts. Raises AuthenticationFailed or another MarketingApiError when none of them answers."""
+    """A reader of the chosen assets over all accounts. Raises AuthenticationFailed or another MarketingApiError when none answers."""
     with ExitStack() as stack:
         accounts = stack.enter_context(connections(settings))
         archive = stack.enter_context(Archive(settings.home / "archive"))

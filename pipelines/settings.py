@@ -57,6 +57,12 @@ def _zone(value: str) -> str:
         raise ValueError("a time zone name is needed, like Europe/Berlin") from None
 
 
+def _log_level(value: str) -> str:
+    if (level := value.upper()) not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
+        raise ValueError("DEBUG, INFO, WARNING, ERROR or CRITICAL is needed")
+    return level
+
+
 def _whole_numbers(value: str) -> tuple[int, ...]:
     return tuple(_whole(part.strip()) for part in value.split(",") if part.strip())
 
@@ -86,6 +92,7 @@ class Settings:
     schedule_cron: str = setting("MARKETING_SCHEDULE_CRON", _text, "0 2 * * *", "when the nightly sync runs")
     schedule_timezone: str = setting("MARKETING_SCHEDULE_TIMEZONE", _zone, "UTC", "time zone of the schedule")
     alert_url: str = setting("MARKETING_ALERT_URL", _text, "", "webhook address that is told of failed runs")
+    log_level: str = setting("MARKETING_LOG", _log_level, "WARNING", "what the commands log to standard error, from DEBUG to CRITICAL")
     sandbox_url: str = setting("MARKETING_SANDBOX_URL", _text, "", "a sandbox that runs already, instead of the embedded one")
     sandbox_contacts: int = setting("MARKETING_SANDBOX_CONTACTS", _whole, 600, "contacts of the embedded sandbox")
 
@@ -139,7 +146,7 @@ def _dotenv(path: Path) -> dict[str, str]:
     try:
         with path.open(encoding="utf-8") as stream:
             for binding in parse_stream(stream):
-                if binding.error:
+                if binding.error or (binding.key and binding.value is None):
                     raise SettingsError(f"{path.name}, line {binding.original.line}: not NAME=value; correct or remove the line")
                 if binding.key:
                     values[binding.key] = binding.value or ""

@@ -13,7 +13,7 @@ from assets import SOURCE_ASSETS
 from assets.days import DateRange
 from assets.extract import SourceAsset
 from marketing_api.client import Budget
-from pipelines import exits
+from pipelines import exits, interrupts
 from pipelines.home import prepare_home
 from pipelines.progress import Progress
 from pipelines.reading import open_reader
@@ -33,20 +33,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Exit code 0 when everything was had, 1 when something was not (the summary says what)."""
+    return interrupts.stoppable(lambda stop: _sync(arguments, settings, stop))
+
+
+def _sync(arguments: argparse.Namespace, settings: Settings, stop: interrupts.Stop) -> int:
     chosen = _chosen(arguments.only)
     days = _days(arguments.first, arguments.last)
     prepare_home(settings.home)
     budget = Budget(arguments.max_requests) if arguments.max_requests is not None else None
     shrink_limit = None if arguments.accept_shrink else settings.shrink_limit
     with open_reader(settings, chosen, chosen_days=days, budget=budget, shrink_limit=shrink_limit) as reader:
+        stop.then(reader.stop_asking)
         with Progress(reader):
             reader.begin()
             from pipelines.run import run_in_dagster  # takes seconds to import: reading has begun
 
+            stop.check()
             run_id = run_in_dagster(settings, reader, chosen, days)
-            reader.finish()
+            if not stop.is_set:
+                reader.finish()
             reader.note_run(run_id, "nightly_sync")
-        print_summary(reader, settings)
+        if not stop.is_set:
+            print_summary(reader, settings)
     return exits.INCOMPLETE if reader.problems() else exits.DONE
 
 

@@ -1,0 +1,141 @@
+"""Ctrl-C, and the stop of a service manager: what they do at which moment.
+
+KeyboardInterrupt comes at any instruction. In the middle of an import it can get lost and leave the import lock taken, after
+which every thread hangs. So the process just ends until something has begun; and work of several threads runs beside the main
+thread, which does nothing but wait for it and for the signal.
+
+Standard library only: this is imported before anything else. Not here: what stopping means to the work (`assets.reader`).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
+
+from pipelines import exits
+
+MESSAGE = "stopped; what has come is kept, and the next run goes on from there"
+
+#: How long stopped work may take to end: a load under way is finished. What is not done then is done by the next run.
+_GRACE_S = 10.0
+_LOOK_S = 0.1
+
+T = TypeVar("T")
+
+
+@contextmanager
+def end_at_once() -> Iterator[None]:
+    """The signals end the process on the spot: nothing has begun that could be lost."""
+    with _handling(lambda *_: _leave()):
+        yield
+
+
+@contextmanager
+def raise_in_main() -> Iterator[None]:
+    """The signals raise KeyboardInterrupt, for work of the main thread alone."""
+    with _handling(signal.default_int_handler):
+        yield
+
+
+class Stop:
+    """Whether the work was told to stop, and whom to tell."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._tell: list[Callable[[], object]] = []
+
+    def then(self, tell: Callable[[], object]) -> None:
+        """Call `tell` when the signal comes (from another thread), at once when it has come already. It must not block."""
+        self._tell.append(tell)
+        if self.is_set:
+            tell()
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt when the work was told to stop: a place where it is easy to end."""
+        if self.is_set:
+            raise KeyboardInterrupt
+
+    def set(self) -> bool:
+        """Tell everybody; False when there is nobody to tell."""
+        self.is_set = True
+        for tell in self._tell:
+            tell()
+        return bool(self._tell)
+
+
+def stoppable(work: Callable[[Stop], T]) -> T:
+    """The result of `work`, which runs in a thread of its own. KeyboardInterrupt when it was stopped.
+
+    A second signal, or work that does not end in good time, ends the process: everything is made to survive that.
+    """
+    signals: list[int] = []
+    stop, running = Stop(), _Running[T]()
+    with _handling(lambda number, _: signals.append(number)):
+        thread = threading.Thread(target=running.run, args=(work, stop), name="work", daemon=True)
+        thread.start()
+        while thread.is_alive() and not signals:
+            thread.join(_LOOK_S)
+        if signals:
+            _wait_for_end(thread, stop, signals)
+            raise KeyboardInterrupt
+    return running.result()
+
+
+class _Running(Generic[T]):
+    """What became of the work."""
+
+    def __init__(self) -> None:
+        self._values: list[T] = []
+        self._error: BaseException | None = None
+
+    def run(self, work: Callable[[Stop], T], stop: Stop) -> None:
+        try:
+            self._values.append(work(stop))
+        except BaseException as error:
+            self._error = error
+
+    def result(self) -> T:
+        if self._error is not None:
+            raise self._error
+        return self._values[0]
+
+
+def _wait_for_end(thread: threading.Thread, stop: Stop, signals: list[int]) -> None:
+    if not stop.set():
+        _leave()
+    left = _GRACE_S
+    while thread.is_alive() and left > 0 and len(signals) == 1:
+        thread.join(_LOOK_S)
+        left -= _LOOK_S
+    if thread.is_alive():
+        _leave()
+
+
+def _leave() -> None:
+    """End now, without the interpreter's own ending, which waits for threads or breaks them."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, RuntimeError):  # closed, or being written to where the signal came
+            continue
+    os.write(2, f"\n{MESSAGE}\n".encode())
+    os._exit(exits.INTERRUPTED)
+
+
+@contextmanager
+def _handling(handler: Callable[[int, Any], object]) -> Iterator[None]:
+    """`handler` for both signals meanwhile. In a thread other than the main one, which no signal reaches, nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -135,8 +134,8 @@ class Question:
     @cached_property
     def key(self) -> str:
         """Equal questions have equal keys, whatever the order of their parameters (32 hex digits)."""
-        text = self.operation.name + json.dumps(self.params, sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        parts = [self.operation.name, *(part for pair in sorted(self.params.items()) for part in pair)]
+        return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     @property
     def shown(self) -> dict[str, str]:

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
+import msgspec
+
 from marketing_api.records.values import is_nothing
 
 RecordType = TypeVar("RecordType")
@@ -112,8 +114,14 @@ def keyed(raws: Iterable[Raw], name: str, identity: Callable[[dict[str, Any]], I
         seen[digest] += 1
 
 
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
 def content_hash(parts: Iterable[Any]) -> str:
     """24 hex digits, equal for values that differ only in being number or text."""
     plain = [part if part is None or isinstance(part, (dict, list)) else str(part) for part in parts]
-    content = json.dumps(plain, sort_keys=True, ensure_ascii=False)
-    return hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=12).hexdigest()
+    try:
+        content = _encode(plain)
+    except (ValueError, OverflowError, RecursionError):  # half surrogate pairs, numbers beyond 64 bits
+        content = json.dumps(plain, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
+    return hashlib.blake2b(content, digest_size=12).hexdigest()

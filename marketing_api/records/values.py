@@ -100,6 +100,8 @@ def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
     """
     try:
         if isinstance(value, str):
+            if value.isdecimal() and len(value) in _UNIX_DIGITS:
+                return dt.datetime.fromtimestamp(int(value), dt.UTC)
             if (hour := _HOUR_FORM.fullmatch(value)) and (begin := _begin_of_hour(hour[1], zone)) is not None:
                 return begin + _MINUTES[int(hour[2])]
             if (match := _DATE_TIME.fullmatch(value.strip())) is not None:
@@ -115,6 +117,8 @@ def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
         return None
     raise ValueError("not a date or time")
 
+
+_UNIX_DIGITS = range(9, 12)
 
 #: `11/04/2014 16:33`, as in listings: a million of these come in one answer, so an hour's place in UTC is worked out once.
 _HOUR_FORM = re.compile(r"(\d\d/\d\d/\d{4} \d\d):([0-5]\d)", re.ASCII)

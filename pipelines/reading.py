@@ -16,8 +16,9 @@ from assets.unfinished import Unfinished
 from marketing_api.client import Budget, Connection
 from marketing_api.errors import AuthenticationFailed, MarketingApiError
 from marketing_api.pace import Pace, pace_path
-from pipelines.service import connections
+from pipelines.service import connections, explained
 from pipelines.settings import Settings
+from pipelines.waiting import tell
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
 
@@ -35,7 +36,7 @@ def open_reader(
     with ExitStack() as stack:
         accounts = stack.enter_context(connections(settings))
         archive = stack.enter_context(Archive(settings.home / "archive"))
-        warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds)
+        warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=tell)
         sessions = [_session(settings, connection, archive, warehouse, budget) for connection in accounts]
         for session in sessions:
             stack.enter_context(session.client)
@@ -79,6 +80,7 @@ def _open_all(sessions: list[Session]) -> None:
     with ThreadPoolExecutor(len(sessions)) as pool:
         problems = list(pool.map(attempt, sessions))
     if all(problems):
-        text = "; ".join(f"account {session.account}: {problem}" for session, problem in zip(sessions, problems, strict=True))
+        reasons = [explained(session.client.connection, problem) for session, problem in zip(sessions, problems, strict=True) if problem]
+        text = "; ".join(f"account {session.account}: {reason}" for session, reason in zip(sessions, reasons, strict=True))
         kinds = {type(problem) for problem in problems}
         raise AuthenticationFailed(text) if kinds == {AuthenticationFailed} else MarketingApiError(text)

@@ -16,6 +16,7 @@ from assets.days import DateRange
 from assets.extract import SourceAsset
 from assets.materialize import asset_key
 from assets.reader import Reader
+from pipelines.failures import explain
 from pipelines.home import prepare_home
 from pipelines.reading import open_reader
 from pipelines.settings import Settings
@@ -38,17 +39,31 @@ class RunReader:
         self._settings = settings
         self._stack = stack
         self._reader: Reader | None = None
+        self._failure: str | None = None
 
     def of(self, context: dg.AssetExecutionContext) -> Reader:
-        """The run's reader. All chosen assets are begun together, so that no step waits for another's requests."""
+        """The run's reader. All chosen assets are begun together, so that no step waits for another's requests.
+
+        Raises dg.Failure when it cannot be opened, for every step of the run with one try.
+        """
+        if self._failure is not None:
+            raise dg.Failure(self._failure)
         if self._reader is None:
-            prepare_home(self._settings.home)
-            self._reader = self._stack.enter_context(
-                open_reader(self._settings, _chosen(context), chosen_days=_days(context), shrink_limit=self._settings.shrink_limit)
-            )
-            self._stack.callback(self._reader.note_run, context.run_id, context.job_name)
-            self._reader.begin()
+            try:
+                self._reader = self._open(context)
+            except Exception as problem:
+                self._failure = explain(problem)[0]
+                raise dg.Failure(self._failure) from problem
         return self._reader
+
+    def _open(self, context: dg.AssetExecutionContext) -> Reader:
+        prepare_home(self._settings.home)
+        reader = self._stack.enter_context(
+            open_reader(self._settings, _chosen(context), chosen_days=_days(context), shrink_limit=self._settings.shrink_limit)
+        )
+        self._stack.callback(reader.note_run, context.run_id, context.job_name)
+        reader.begin()
+        return reader
 
 
 def reader_resource(settings: Settings) -> dg.ResourceDefinition:

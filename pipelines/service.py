@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from marketing_api.client import Connection, Secret
+from marketing_api.errors import BrokenAnswer, MarketingApiError, Unreachable
 from marketing_api.sandbox.cli import spawn
 from marketing_api.sandbox.options import DEFAULT_KEY
 from pipelines.home import prepare_home
@@ -34,6 +35,13 @@ def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
             yield (_sandbox(url, settings),)
         finally:
             sandbox.__exit__(None, None, None)
+
+
+def explained(connection: Connection, problem: MarketingApiError) -> str:
+    """Why an account could not be opened, with what to look at."""
+    if isinstance(problem, Unreachable | BrokenAnswer):
+        return f"{problem}; is {connection.url} the right address, and up?"
+    return str(problem)
 
 
 def _sandbox(url: str, settings: Settings) -> Connection:

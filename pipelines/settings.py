@@ -196,6 +196,8 @@ def _account(file: str, name: str, table: Any, values: Mapping[str, str], max_ra
     for key in ("url", "key_env"):
         if not table.get(key):
             raise SettingsError(f"{where}: {key} is missing")
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", table["key_env"]):  # not shown: it may be the key itself
+        raise SettingsError(f"{where}: key_env is the name of an environment variable in capitals, like HARBOR_KEY; the key stands there")
     if not (secret := values.get(table["key_env"], "").strip()):
         raise SettingsError(f"{where}: the environment variable {table['key_env']} (key_env) is not set")
     rates = [rate for rate in (table.get("max_rate"), max_rate) if rate]
@@ -204,6 +206,7 @@ def _account(file: str, name: str, table: Any, values: Mapping[str, str], max_ra
 
 
 def _url(name: str, url: str) -> str:
-    if not re.fullmatch(r"https?://[^\s?#]+", url):
-        raise SettingsError(f"{name}={url!r} is not an address; it looks like https://HOST/1")
+    """The message does not show what was written: it may be the key in the wrong place."""
+    if not re.fullmatch(r"https?://[^\s?#@]+", url):
+        raise SettingsError(f"{name} is not an address; it looks like https://HOST/1, without a key or password in it")
     return url.rstrip("/")

@@ -13,7 +13,7 @@ from marketing_api.exchange import Exchange
 from marketing_api.operations import account
 from marketing_api.pace import Pace, pace_path
 from pipelines import exits
-from pipelines.service import connections
+from pipelines.service import connections, explained
 from pipelines.settings import Settings
 
 
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     with connections(settings) as accounts:
         if settings.is_sandbox:
             print(
-                "no key is configured, so this checks the embedded sandbox; set MARKETING_API_KEY and MARKETING_API_URL for the real account"
+                "no key is configured, so this checks the embedded sandbox; MARKETING_API_KEY and MARKETING_API_URL name the real account"
             )
         for connection in accounts:
             codes.append(_check(connection))
@@ -40,7 +40,7 @@ def _check(connection: Connection) -> int:
         try:
             answer = client.ask(account.ME.bind())
         except MarketingApiError as problem:
-            print(f"{connection.account}: not connected: {problem}")
+            print(f"{connection.account}: not connected: {explained(connection, problem)}")
             return exits.WRONG_USE
     business = business_of(answer)
     name = business.business_name if business else "an account without a name"

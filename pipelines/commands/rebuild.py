@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from pipelines import exits
 from pipelines.home import prepare_home
 from pipelines.settings import Settings
+from pipelines.waiting import tell
 from warehouse.rebuild import rebuild
 
 
@@ -17,6 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Replay every load; the old file is replaced only when the new one is complete."""
     home = prepare_home(settings.home)
-    report = rebuild(home, deadline_s=settings.lock_seconds)
+    report = rebuild(home, deadline_s=settings.lock_seconds, on_wait=tell)
     print(f"{settings.warehouse_path} rebuilt from {report.loads:,} loads: {report.rows:,} rows, no request sent")
-    return exits.DONE
+    if report.failed:
+        print(f"{report.failed:,} loads could not be applied; sync.loads says why", file=sys.stderr)
+    return exits.INCOMPLETE if report.failed else exits.DONE

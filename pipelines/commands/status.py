@@ -11,6 +11,7 @@ from rich.table import Table as Grid
 
 from pipelines import exits
 from pipelines.settings import Settings
+from pipelines.waiting import tell
 from warehouse.connection import read
 
 _TABLES = """
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _rows(settings: Settings, sql: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = read(settings.warehouse_path, sql, deadline_s=settings.lock_seconds).to_pylist()
+    rows: list[dict[str, Any]] = read(settings.warehouse_path, sql, deadline_s=settings.lock_seconds, on_wait=tell).to_pylist()
     return rows
 
 

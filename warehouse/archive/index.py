@@ -121,8 +121,11 @@ class Index:
                     raise ArchiveFull(self._path, str(problem)) from problem
                 log.warning("the archive's index is not usable (%s): building it again from the files", problem)
             self._remove()
-            with self._connection() as db:
-                return work(db)
+            try:
+                with self._connection() as db:
+                    return work(db)
+            except sqlite3.OperationalError as problem:  # a new, small file cannot be written either
+                raise ArchiveFull(self._path, str(problem)) from problem
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

@@ -66,6 +66,7 @@ class Pace:
         self._queue: list[_Waiter] = []
         self._slots: deque[Slot] = deque()  # reserved for this process, not yet due
         self._reserved_at = self._learnt_at = -math.inf
+        self._limit_learnt: float | None = None
         self._is_quick = False
 
     def wait(self, *, first: bool = False, is_given_up: Callable[[], bool] | None = None) -> Slot:
@@ -100,10 +101,13 @@ class Pace:
     def learn(self, slot: Slot, report: Report | None, *, refused: bool) -> None:
         """Take in what the answer to the request of `slot` said about the limit. After a refusal everybody waits."""
         now = self._clock()
-        if not refused and now - self._learnt_at < _LEARN_S and self._is_quick:
+        limit = report.limit if report else None
+        if self._is_quick and not refused and limit == self._limit_learnt and now - self._learnt_at < _LEARN_S:
             return
         with self._lock, self._file as slots:
-            self._learnt_at = now
+            if limit != self._limit_learnt:
+                self._slots.clear()
+            self._limit_learnt, self._learnt_at = limit, now
             slots.learn(slot, report, refused=refused, now=self._clock(), wall=self._wall())
 
     def wake(self) -> None:

@@ -17,7 +17,7 @@ from assets.days import DateRange
 from assets.session import Reuse, Session
 from marketing_api import paging
 from marketing_api.client import Failure, Stopped
-from marketing_api.errors import AuthenticationFailed, BudgetSpent, InvalidCall, Refused, Transient
+from marketing_api.errors import AuthenticationFailed, BudgetSpent, InvalidCall, NotAvailable, Refused, Transient
 from marketing_api.exchange import Answer
 from marketing_api.operation import Operation, Question
 from marketing_api.records.fields import Record
@@ -76,6 +76,7 @@ class Ask:
         self.asked_days = asked_days
         self.today = session.today()
         self._client = session.client
+        self._confirm_key = session.confirm_key
         self._zone = session.zone
         self._reuse = reuse
         self._on_progress = on_progress
@@ -146,6 +147,8 @@ class Ask:
             for result in self._client.ask_many(questions, reuse=self._reuse):
                 self._on_progress(1, 0)
                 if isinstance(result, Failure):
+                    if isinstance(result.error, NotAvailable):
+                        self._confirm_key(operation)
                     failures.append(result)
                 else:
                     answered.append(result.request_id)
@@ -173,7 +176,13 @@ class Ask:
         return Part(scope={name: [value] for name, value in scope.items()}, may_shrink=True)
 
     def _answer(self, question: Question) -> Answer:
-        return self._reuse(question) or self._client.ask(question)
+        if (answer := self._reuse(question)) is not None:
+            return answer
+        try:
+            return self._client.ask(question)
+        except NotAvailable:
+            self._confirm_key(question.operation)
+            raise
 
     @staticmethod
     def _bind_all(operation: Operation, many: Iterable[Mapping[str, Any]]) -> tuple[list[Question], list[Failure]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from assets.session import Spent
 from marketing_api.client import Failure
+from marketing_api.discretion import without_addresses
 from marketing_api.errors import BudgetSpent, InvalidCall, NotAvailable, Refused, Transient
 from warehouse.load import LoadReport
 
@@ -48,9 +49,10 @@ class AccountResult:
 
     def _serious(self) -> list[Failure]:
         few = max(_REFUSED_FEW, _REFUSED_SHARE * self.planned)
-        refused = [failure for failure in self.failures if isinstance(failure.error, Refused | InvalidCall)]
-        return self.failures if len(refused) > few else [failure for failure in self.failures if failure not in refused]
+        others = [failure for failure in self.failures if not isinstance(failure.error, Refused | InvalidCall)]
+        return self.failures if len(self.failures) - len(others) > few else others
 
 
 def _sentence(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    """Without addresses: this is logged, shown in Dagster and sent to webhooks, and libraries quote the values they choke on."""
+    return without_addresses(str(error)) or type(error).__name__

@@ -15,7 +15,7 @@ from assets.known import Known
 from assets.unfinished import Unfinished
 from marketing_api.client import Budget, Client, Connection
 from marketing_api.errors import MarketingApiError
-from marketing_api.exchange import Answer, Exchange
+from marketing_api.exchange import Answer, Exchange, Outcome
 from marketing_api.operation import Operation, Question
 from marketing_api.operations import account as operations
 from marketing_api.pace import Pace
@@ -25,6 +25,9 @@ from warehouse.archive import Archive, Reusable
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
+
+#: So many operations one after the other that are not available are more likely a key that is refused.
+_UNKNOWN_IN_A_ROW = 3
 
 Reuse = Callable[[Question], Answer | None]
 
@@ -77,6 +80,10 @@ class Session:
         self._archived: Reusable | None = None
         self._spent: dict[str, Spent] = defaultdict(Spent)
         self._counting = threading.Lock()
+        self._answered: set[str] = set()  # operations, in this run
+        self._unknown: set[str] = set()  # operations that are not available, since anything was answered
+        self._confirmed: set[str] = set()  # operations that are not available although the key is accepted
+        self._confirming = threading.Lock()
 
     def prepare(self, assets: Iterable[str], unfinished: Unfinished) -> None:
         """Find out from when on archived answers have not been used by these assets. Call it before `open` and `reuse`."""
@@ -105,10 +112,30 @@ class Session:
             except (ZoneInfoNotFoundError, ValueError):
                 log.warning("account %s names a time zone that is not known; %s is used", self.account, self.zone)
 
+    def confirm_key(self, operation: Operation) -> None:
+        """Ask once more who the account is, when an operation is not available and that may be for want of a key.
+
+        A key that is refused looks like an operation that does not exist (api-observed row 1). It is suspected when the
+        operation was answered before in this run, when several others in a row are not available, or when the run's first
+        answer was an archived one. Raises AuthenticationFailed: then nothing else is worth asking.
+        """
+        with self._confirming:
+            with self._counting:
+                self._unknown.add(operation.name)
+                is_first = operations.ME.name not in self._answered
+                is_sudden = operation.name in self._answered or len(self._unknown) >= _UNKNOWN_IN_A_ROW
+            if operation.name not in self._confirmed and (is_first or is_sudden):
+                self.client.ask(operations.ME.bind())
+            self._confirmed.add(operation.name)
+
     def record(self, exchange: Exchange) -> None:
         """Archive one request and count it for its operation."""
         self._archive.record(exchange)
+        log.debug("%s: %s, %d ms", exchange.question.operation.name, exchange.outcome.value, exchange.took_ms)
         with self._counting:
+            if exchange.outcome is Outcome.OK:
+                self._answered.add(exchange.question.operation.name)
+                self._unknown.clear()
             spent = self._spent[exchange.question.operation.name]
             spent.requests += 1
             spent.waited_s += exchange.waited_ms / 1000

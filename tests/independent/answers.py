@@ -90,7 +90,7 @@ def _goal(world: World, goal: Goal, *, thin: bool) -> dict[str, Any]:
         "event_type": goal.event_type,
         "event_link_rule": goal.rule,
         "links": s.rows(list(goal.links), nested=True),
-        "has_action": "Yes" if goal.action else "No",
+        "has_action": s.flag(goal.action is not None, ("No", "Yes")),
         "action": s.obj(action),
     }
 

@@ -19,12 +19,19 @@ def campaigns(world: World, params: Params) -> dict[str, Any]:
         for campaign in made.campaigns
         if wanted in ("all", campaign.group.lower()) and first <= campaign.at.astimezone(made.zone).date() <= last
     ]
-    served = s.page(found, params, 10)
+    served = _campaign_page(s, found, params)
     items: dict[str, Any] = {}
     for campaign in served:
         items.setdefault(campaign.group, []).append(_campaign(s, campaign, thin=world.variants.thin_listings))
     grouped = {group: {"data": s.rows(rows, nested=True)} for group, rows in items.items()}
     return {"campaigns": s.listing(s.obj(grouped), len(served), len(found))}
+
+
+def _campaign_page(s: Shape, found: list[Campaign], params: Params) -> list[Campaign]:
+    if not s.variants.limit_per_group:
+        return s.page(found, params, 10)
+    groups = {campaign.group: [each for each in found if each.group == campaign.group] for campaign in found}
+    return [campaign for group in groups.values() for campaign in s.page(group, params, 10)]
 
 
 def _campaign(s: Shape, campaign: Campaign, *, thin: bool) -> dict[str, Any]:
@@ -87,7 +94,7 @@ def _list(world: World, each: ContactList, *, thin: bool, labels: bool) -> dict[
     shown = s.entry(id=s.num(each.list_id), name=each.texts["name"])
     if not thin:
         shown |= {_spelling(world.variants, name): value for name, value in each.texts.items()}
-        shown |= {"doubleOptin": s.num(int(each.double_opt_in)), "creation_date": s.when(each.at)}
+        shown |= {"doubleOptin": s.flag(each.double_opt_in), "creation_date": s.when(each.at)}
     return shown | ({"fields": s.obj(dict(each.labels))} if labels else {})
 
 
@@ -199,7 +206,7 @@ def getcoupon(world: World, params: Params) -> dict[str, Any]:
             id=s.num(coupon.coupon_id),
             email=coupon.email,
             couponcode=coupon.code,
-            couponredeemed=s.num(int(coupon.redeemed)),
+            couponredeemed=s.flag(coupon.redeemed),
             couponredeemedon=s.when(coupon.redeemed_at, "%m/%d/%Y"),
         )
         for coupon in world.account.coupons

@@ -89,9 +89,9 @@ class Window:
             self._used += self._used < self.limit
             left = index + 1 + self.phase - now
             report = {
-                "limit": self.limit,
+                "limit": self.variants.reported_limit or self.limit,
                 "requests": self._used,
-                "remaining": self.limit - self._used,
+                "remaining": max(0, (self.variants.reported_limit or self.limit) - self._used),
                 "reached": int(not is_within),
                 "reset": math.ceil(now + left) + self.variants.clock_skew,
                 "after": 0 if is_within else max(1, math.ceil(left)),

@@ -6,6 +6,7 @@ deleted, accumulated rows stay, changed rows alone are written and asked about a
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import random
 from collections import Counter
@@ -13,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .account import Account, Event, Member, Timeline
-from .compare import canonical
+from .compare import Difference, canonical, compare_tables
 from .limits import Asked
 from .schema import TABLES
+from .server import Service
 from .truth import Case, Row, expected
 
 #: Per-contact answers need not be asked for again every night, so what the tables hold depends on what was asked.
@@ -75,7 +77,21 @@ def _today(made: Account, changes: Changes) -> None:
     changes.touched["direct_reviews"] += 1
 
 
-def accumulated(nights: list[tuple[Case, list[Asked]]], table: str) -> list[Row]:
+Night = tuple[Case, list[Asked]]
+
+
+def night(service: Service, before: list[Asked]) -> Night:
+    """The account as it is now (a copy) and the requests since `before`."""
+    return Case(copy.deepcopy(service.account), service.variants), service.log.entries[len(before) :]
+
+
+def differences(connection: Any, *passed: Night) -> list[Difference]:
+    """What is wrong after several nights: the last night's truth, and for accumulating tables everything ever served."""
+    instead = {name: accumulated(passed, name) for name in ACCUMULATED}
+    return compare_tables(connection, passed[-1][0], [name for name in TABLES if name not in UNJUDGED], instead)
+
+
+def accumulated(nights: tuple[Night, ...], table: str) -> list[Row]:
     """The rows of an accumulating table: of each content as many as the fullest answer about its contact held."""
     fullest: Counter[tuple[Any, ...]] = Counter()
     kept: dict[tuple[Any, ...], Row] = {}

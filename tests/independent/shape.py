@@ -39,11 +39,20 @@ class Shape:
 
     def obj(self, value: dict[str, Any]) -> Any:
         """PHP writes an empty array for an empty object."""
+        if not value and self.variants.empty_as_null:
+            return None
         return [] if not value and self.variants.empty_as_list else value
+
+    def flag(self, value: bool, words: tuple[str, str] = ("0", "1")) -> Any:
+        if self.variants.booleans:
+            return value
+        return self.num(int(value)) if words == ("0", "1") else words[value]
 
     def rows(self, values: list[Any], *, nested: bool = False) -> Any:
         """A list; as an object keyed from 1 where the variant says so (`nested`: inside an entry)."""
         keyed = self.variants.number_keyed
+        if not values and nested and self.variants.empty_as_null:
+            return None
         if not values or not keyed or (nested and keyed != "all"):
             return values
         return {str(index): value for index, value in enumerate(values, 1)}
@@ -56,6 +65,7 @@ class Shape:
         found: dict[str, Any] = {"items": items if served else []}
         if self.variants.count != "missing":
             whole = served if self.variants.count == "page" or total is None else total
+            whole += 1000 if self.variants.count == "wrong" else 0
             # A page past the end has count 0 in both readings (row 14).
             found = {"count": self.num(whole if served else 0), **found}
         return found
@@ -82,7 +92,7 @@ class Shape:
         size = default if v.ignore_limit else max(1, number(params, "limit", default))
         size = min(size, v.page_cap or size)
         page = 1 if v.ignore_page else max(1, number(params, "page", 1))
-        start = (page - 1) * size
+        start = (page - 1) * (size - 1 if v.shifting and size > 1 else size)
         if start >= len(values) and v.past_end == "last" and values:
             start = (len(values) - 1) // size * size
         return values[start : start + size]

@@ -13,6 +13,8 @@ class Variants:
 
     numbers: bool = False  # ids and numbers as JSON numbers instead of strings
     empty_as_list: bool = False  # `[]` where an empty object is due (row 16)
+    empty_as_null: bool = False  # null there, and for empty lists inside entries
+    booleans: bool = False  # true and false instead of 0/1 and Yes/No
     number_keyed: str = ""  # "", "items" or "all": lists as objects keyed by 1-based numbers
     envelope: bool = True  # False: the bare payload of some samples
     content_type: str = "application/json"
@@ -20,12 +22,15 @@ class Variants:
     ignore_page: bool = False
     ignore_limit: bool = False  # pages have the service's default size (10 or 100); with ignore_page everything at once
     past_end: str = "empty"  # or "last": the last page again
-    count: str = "page"  # "page", "total", "missing" (row 15)
+    shifting: bool = False  # a row is added in front between two pages: each page repeats the last row of the one before
+    limit_per_group: bool = False  # the campaigns' `limit` and `page` count within each status group
+    count: str = "page"  # "page", "total", "missing" (row 15), "wrong": far above what there is
     error_status: int = 200  # HTTP status of an error envelope (row 2)
     bad_key: int = 1002  # or 1000 with HTTP 401 (row 1)
     rate_place: str = "top"  # "top", "response", "header", "data", "none": where the rate-limit object stands
     rate_headers: bool = True
     rate_strings: bool = False
+    reported_limit: int | None = None  # what the rate-limit object says when it is not the limit that is kept (row 27)
     other_client: int = 0  # requests of each window that another client of the account uses up
     clock_skew: int = 0  # seconds that the service's clock, and so `reset`, is ahead of ours
     timeline_cut: int | None = None  # the most timeline entries served of one contact
@@ -123,6 +128,23 @@ def drawn(rng: random.Random) -> Variants:
     if flip(0.2):
         chosen = replace(chosen, ignore_page=True, page_cap=None)
     return _with_outage(chosen, rng)
+
+
+def bold(rng: random.Random) -> Variants:
+    """A drawn combination with deviations that nobody has reported, but that a careful client survives."""
+    chosen = drawn(rng)
+    extras: list[dict[str, Any]] = [
+        {"shifting": True, "page_cap": rng.choice([2, 5, 9]), "ignore_page": False},
+        {"limit_per_group": True, "page_cap": rng.choice([1, 2, 3]), "ignore_page": False, "count": rng.choice(["page", "total"])},
+        {"count": "wrong"},
+        {"empty_as_null": True, "empty_as_list": False},
+        {"booleans": True},
+        {"error_status": 401, "missing": frozenset(rng.sample(EXPENDABLE, 2))},
+        {"reported_limit": 90},
+    ]
+    for extra in rng.sample(extras, 2):
+        chosen = replace(chosen, **extra)
+    return chosen
 
 
 def _some_faults(rng: random.Random) -> dict[str, float]:

@@ -23,7 +23,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from warehouse.errors import Holder, NotAWarehouse, NoWarehouse, WarehouseError, WarehouseLocked, WarehouseTooNew
+from warehouse.errors import Holder, NotAWarehouse, NoWarehouse, WarehouseError, WarehouseFull, WarehouseLocked, WarehouseTooNew
 from warehouse.version import check_version
 
 #: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something that hangs.
@@ -37,6 +37,7 @@ _WORTH_TELLING_S = 1.0
 _PASS_ON_S = 2.0
 
 _HELD = re.compile(r"lock is held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
+_NO_ROOM = ("No space left", "File too large", "quota exceeded")
 _DAMAGED = ("not a valid DuckDB database", "Corrupt database", "Could not read enough bytes", "sqlite_scanner", "older development version")
 
 
@@ -68,7 +69,7 @@ def connect(
     threads. Consume or drop Arrow readers before leaving: a half-read one keeps the file locked. What is not committed is
     rolled back.
 
-    Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse.
+    Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse, WarehouseFull.
     """
     place = _place(path)
     config = _config(path, memory_limit, threads)
@@ -76,6 +77,10 @@ def connect(
     try:
         check_version(connection, path)
         yield connection
+    except duckdb.Error as problem:
+        if any(sign in str(problem) for sign in _NO_ROOM):
+            raise WarehouseFull(_full(path, problem)) from problem
+        raise
     finally:
         place.leave(connection)
 
@@ -192,6 +197,10 @@ def _locked(path: Path, holder: Holder, deadline_s: float) -> str:
     )
 
 
+def _full(path: Path, problem: duckdb.Error) -> str:
+    return f"there is no room for {path.name} in {path.parent}: make room and run again, nothing that came is lost. DuckDB says: {problem}"
+
+
 def _config(path: Path, memory_limit: str | None, threads: int | None) -> dict[str, Any]:
     config: dict[str, Any] = {
         "temp_directory": f"{path.resolve()}.tmp",  # inside the home: what does not fit into memory is personal data too
@@ -230,6 +239,8 @@ def _explained(path: Path, problem: duckdb.Error) -> Exception:
             f"{path} was written by a newer DuckDB than the {duckdb.__version__} installed here: upgrade this installation "
             f"(or move the file away and run `marketing-sync rebuild`). DuckDB says: {text.splitlines()[0]}"
         )
+    if any(sign in text for sign in _NO_ROOM):
+        return WarehouseFull(_full(path, problem))
     if any(sign in text for sign in _DAMAGED):
         return NotAWarehouse(
             f"{path} is not a whole DuckDB file: move it away and run `marketing-sync rebuild`, which needs no request. "

@@ -5,6 +5,7 @@ WarehouseError
 ├── WarehouseTooNew   written by a newer DuckDB or a newer version of this program: upgrade this installation
 ├── NotAWarehouse     a damaged file, or not one of ours: move it away and rebuild from the archive
 ├── NoWarehouse       there is no file yet: nothing has been synced
+├── WarehouseFull     no space left: the tables are as before, make room and run again
 └── ArchiveError      the archive cannot be used
     ├── ArchiveFull      no space left: nothing recorded is lost, make room and run again
     ├── ArchiveDamaged   a file that the archive's rows refer to is missing or damaged
@@ -50,6 +51,10 @@ class NotAWarehouse(WarehouseError):
 
 class NoWarehouse(WarehouseError):
     """There is no file at that place and it was to be read only."""
+
+
+class WarehouseFull(WarehouseError):
+    """No space left, or a quota or file-size limit was reached, while the file was written."""
 
 
 class ArchiveError(WarehouseError):

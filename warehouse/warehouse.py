@@ -41,7 +41,16 @@ log = logging.getLogger(__name__)
 MEMORY_LIMIT = "400MB"
 _UTC = "set timezone = 'UTC'"
 #: Not the fault of a load: nothing is to be remembered about it.
-_PASSING = (OSError, MemoryError, duckdb.IOException, duckdb.OutOfMemoryException, WarehouseLocked, ArchiveFull)
+_PASSING = (
+    OSError,
+    MemoryError,
+    duckdb.IOException,
+    duckdb.OutOfMemoryException,
+    duckdb.TransactionException,  # how a commit ends for which there is no room
+    duckdb.FatalException,
+    WarehouseLocked,
+    ArchiveFull,
+)
 
 
 class Warehouse(Checks, Lookups):
@@ -140,7 +149,8 @@ class Warehouse(Checks, Lookups):
             except _PASSING:
                 raise
             except Exception as problem:  # a mistake in reading old answers must not keep new ones out
-                log.exception("a logged load of %s cannot be applied; a rebuild tries it again", load.asset)
+                shown = log.isEnabledFor(logging.DEBUG)  # sync.loads says what it was
+                log.error("a logged load of %s cannot be applied; a rebuild tries it again", load.asset, exc_info=shown)
                 with transaction(connection):
                     write_load(connection, load, None, (), error=f"{type(problem).__name__}: {problem}"[:500])
                 yield None

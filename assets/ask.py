@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -54,6 +54,7 @@ class Part:
     is_complete: bool = True
     may_shrink: bool = False
     service_count: int | None = None
+    answers: tuple[Answer, ...] | None = None  # those of request_ids, where they are few and at hand; else the archive has them
     failures: tuple[Failure, ...] = ()
 
     def __add__(self, other: Part) -> Part:
@@ -61,6 +62,7 @@ class Part:
         return replace(
             self,
             request_ids=self.request_ids + other.request_ids,
+            answers=None,
             failures=self.failures + other.failures,
         )
 
@@ -141,7 +143,7 @@ class Ask:
         self.operations.add(operation)
         questions, failures = self._bind_all(operation, many)
         self._on_progress(0, len(questions))
-        answered: list[int] = []
+        answered: list[Answer] = []
         since = time.monotonic()
         try:
             for result in self._client.ask_many(questions, reuse=self._reuse):
@@ -151,15 +153,15 @@ class Ask:
                         self._confirm_key(operation)
                     failures.append(result)
                 else:
-                    answered.append(result.request_id)
+                    answered.append(result)
                 if len(answered) >= PART_ANSWERS or time.monotonic() - since > PART_SECONDS:
-                    yield Part(tuple(answered))
+                    yield _part(answered)
                     answered, since = [], time.monotonic()
         except (AuthenticationFailed, BudgetSpent, Stopped):
-            yield Part(tuple(answered), failures=tuple(failures))
+            yield _part(answered, failures)
             raise
         if answered or failures:
-            yield Part(tuple(answered), failures=tuple(failures))
+            yield _part(answered, failures)
 
     def all(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Part:
         """One request for each of `many`, all in one part: details beside the listing they belong to."""
@@ -195,3 +197,9 @@ class Ask:
             except InvalidCall as problem:
                 bad.append(Failure(Question(operation, {name: str(value) for name, value in params.items()}), problem))
         return questions, bad
+
+
+def _part(answers: Sequence[Answer], failures: Sequence[Failure] = ()) -> Part:
+    is_small = all(isinstance(answer.body, bytes) for answer in answers)
+    ids = tuple(answer.request_id for answer in answers)
+    return Part(ids, failures=tuple(failures), answers=tuple(answers) if is_small else None)

@@ -261,4 +261,4 @@ class Reader:
             zone=str(session.zone),
             shrink_limit=None if part.may_shrink else self._shrink_limit,
         )
-        return self.warehouse.apply(load)
+        return self.warehouse.apply(load, part.answers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -23,10 +22,6 @@ from pipelines.waiting import tell
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
 
-#: Seconds until a thread that computes lets others on. Threads that ask do little between two waits; with Python's own 5 ms each
-#: of those would cost them that, and who holds the pace's lock meanwhile would hold up all.
-_SWITCH_S = 0.0005
-
 
 @contextmanager
 def open_reader(
@@ -38,7 +33,6 @@ def open_reader(
     shrink_limit: float | None = None,
 ) -> Iterator[Reader]:
     """A reader of the chosen assets over all accounts. Raises AuthenticationFailed or another MarketingApiError when none answers."""
-    sys.setswitchinterval(_SWITCH_S)
     with ExitStack() as stack:
         accounts = stack.enter_context(connections(settings))
         archive = stack.enter_context(Archive(settings.home / "archive"))

@@ -1,0 +1,81 @@
+"""A run as the UI makes it: the reader resource opens by itself, every table is materialized and checked."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+
+import dagster as dg
+import duckdb
+import pytest
+
+from assets import SOURCE_ASSETS
+from marketing_api.sandbox.options import Options
+from marketing_api.sandbox.server import serve
+from pipelines.definitions import build_definitions
+from pipelines.home import prepare_home
+from pipelines.schedules import partition_tags
+from pipelines.settings import Settings
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    home = prepare_home(tmp_path_factory.mktemp("run") / "home")
+    with serve(Options(contacts=100, rate_limit=0)) as url:
+        yield replace(Settings(home), sandbox_url=url)
+
+
+@pytest.fixture(scope="module")
+def result(settings: Settings) -> dg.ExecuteInProcessResult:
+    with warnings.catch_warnings(), dg.DagsterInstance.ephemeral() as instance:
+        warnings.simplefilter("ignore")
+        job = build_definitions(settings).resolve_job_def("nightly_sync")
+        partitions = job.partitions_def
+        assert partitions is not None
+        last = partitions.get_last_partition_key()
+        assert last is not None
+        tags = {"dagster/asset_partition_range_start": last, "dagster/asset_partition_range_end": last}
+        return job.execute_in_process(instance=instance, tags=tags, raise_on_error=False)
+
+
+def test_every_table_is_materialized(result: dg.ExecuteInProcessResult) -> None:
+    assert result.success
+    keys = {event.asset_key.to_user_string() for event in result.get_asset_materialization_events() if event.asset_key}
+    assert keys == {f"source/{table.name}" for asset in SOURCE_ASSETS.values() for table in asset.tables}
+
+
+def test_every_check_passes(result: dg.ExecuteInProcessResult) -> None:
+    evaluations = result.get_asset_check_evaluations()
+    assert len(evaluations) == 5 * sum(len(asset.tables) for asset in SOURCE_ASSETS.values())
+    assert [evaluation.check_name for evaluation in evaluations if not evaluation.passed] == []
+
+
+def test_metadata_tells_rows_and_requests(result: dg.ExecuteInProcessResult) -> None:
+    (materialization,) = result.asset_materializations_for_node("contacts")
+    metadata = {name: value.value for name, value in materialization.metadata.items()}
+    assert metadata["dagster/row_count"] == metadata["rows added"] == 100
+    assert metadata["requests"] >= 4
+    assert metadata["coverage %"] == 100
+
+
+def test_previews_show_no_addresses(result: dg.ExecuteInProcessResult) -> None:
+    (materialization,) = result.asset_materializations_for_node("contacts")
+    assert "@" not in str(materialization.metadata["preview"].value)
+
+
+def test_the_run_is_noted_in_the_warehouse(result: dg.ExecuteInProcessResult, settings: Settings) -> None:
+    with duckdb.connect(str(settings.warehouse_path), read_only=True) as connection:
+        runs = connection.execute("select run_id, job, outcome from sync.runs").fetchall()
+    assert runs == [(result.run_id, "nightly_sync", "done")]
+
+
+def test_the_schedule_asks_for_the_last_days(settings: Settings) -> None:
+    import datetime as dt
+
+    assert partition_tags(dt.date(2026, 11, 14), dt.date(2026, 11, 21)) == {
+        "dagster/asset_partition_range_start": "2026-11-14",
+        "dagster/asset_partition_range_end": "2026-11-21",
+    }
+    schedule = build_definitions(settings).get_schedule_def("nightly")
+    assert schedule.default_status is dg.DefaultScheduleStatus.STOPPED

@@ -1,0 +1,83 @@
+"""Fixtures of the pipelines' tests: sandboxes, a home, and the command line without a process of its own."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from marketing_api.sandbox.cli import spawn
+from marketing_api.sandbox.options import Options
+from marketing_api.sandbox.server import serve
+from pipelines import cli
+from tests.pipelines.running import Ran
+from tests.pipelines.sandboxes import KEY, Sandbox
+
+#: The clock of sandboxes stands still, so that two of them with the same seed are the same account all the time.
+NOW = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M")
+
+StartSandbox = Callable[..., Sandbox]
+Command = Callable[..., Ran]
+
+
+@pytest.fixture
+def start_sandbox() -> Iterator[StartSandbox]:
+    """Call it with command-line options; without a limit and with 100 contacts unless told otherwise."""
+    with ExitStack() as stack:
+
+        def start(*options: str) -> Sandbox:
+            return Sandbox(stack.enter_context(spawn("--rate-limit", "0", "--contacts", "100", "--now", NOW, *options)))
+
+        yield start
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    """A small account in a thread of this process, for tests that hardly ask it."""
+    with serve(Options(contacts=100, rate_limit=0)) as url:
+        yield Sandbox(url)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Where a home may be; there is nothing yet."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder of `command`, where `.env` and `accounts.toml` are looked for."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def command(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
+    """The command line in this process: `command("sync", "--only", "lists", sandbox=sandbox, MARKETING_LOCK_SECONDS="1")`."""
+    for name in [name for name in os.environ if name.startswith("MARKETING_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("DAGSTER_HOME", "")  # the command sets it: it is put back afterwards
+    umask, level = os.umask(0o077), logging.getLogger("urllib3").level
+
+    def run(*words: str, sandbox: Sandbox | None = None, **settings: str) -> Ran:
+        live = {"MARKETING_API_URL": sandbox.url, "MARKETING_API_KEY": KEY} if sandbox else {}
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in ({"MARKETING_HOME": str(home)} | live | settings).items():
+                patch.setenv(name, value)
+            capsys.readouterr()
+            try:
+                code = cli.main(words)
+            except SystemExit as end:
+                code = int(end.code or 0)
+        return Ran(code, *capsys.readouterr())
+
+    yield run
+    os.umask(umask)
+    logging.getLogger("urllib3").setLevel(level)

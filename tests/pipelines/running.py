@@ -1,0 +1,69 @@
+"""Runs the command line as people do, in a process of its own, or without that where nothing is lost by it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.pipelines.sandboxes import KEY, Sandbox
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left on the terminal."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def text(self) -> str:
+        return self.out + self.err
+
+
+def environment(home: Path, sandbox: Sandbox | None = None, **settings: str) -> dict[str, str]:
+    """Ours without the settings of the person who runs the tests."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MARKETING_", "DAGSTER_"))}
+    live = {"MARKETING_API_URL": sandbox.url, "MARKETING_API_KEY": KEY} if sandbox else {}
+    return kept | {"MARKETING_HOME": str(home)} | live | settings
+
+
+def start(
+    home: Path, sandbox: Sandbox | None, *words: str, before: Callable[[], None] | None = None, **settings: str
+) -> subprocess.Popen[str]:
+    """The command, not waited for; from an empty folder, so that nobody's `.env` is read. `before` runs in the child."""
+    elsewhere = home.parent / "elsewhere"
+    elsewhere.mkdir(exist_ok=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", "pipelines.cli", *words],
+        cwd=elsewhere,
+        env=environment(home, sandbox, **settings),
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=before,
+    )
+
+
+def finish(process: subprocess.Popen[str], patience: float = 120) -> Ran:
+    """Wait for it; a process that does not end is killed and fails the test."""
+    try:
+        out, err = process.communicate(timeout=patience)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        raise AssertionError(f"still running after {patience:g} s:\n{out[-1500:]}{err[-1500:]}") from None
+    return Ran(process.returncode, out, err)
+
+
+def run(home: Path, sandbox: Sandbox | None, *words: str, before: Callable[[], None] | None = None, **settings: str) -> Ran:
+    return finish(start(home, sandbox, *words, before=before, **settings))
+
+
+def files(home: Path) -> Iterator[Path]:
+    yield from (path for path in sorted(home.rglob("*")) if path.is_file())

@@ -1,0 +1,31 @@
+"""A sandbox as a test sees it: its address, what it was asked, and how it is told to misbehave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import requests
+
+KEY = "sandbox-key"
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """`url` up to and including `/1`."""
+
+    url: str
+
+    def control(self, path: str, **values: object) -> Any:
+        reply = requests.get(f"{self.url.removesuffix('/1')}/sandbox/{path}", params=values, timeout=30)  # type: ignore[arg-type]
+        reply.raise_for_status()
+        return reply.json()
+
+    @property
+    def count(self) -> int:
+        """Requests received so far."""
+        return int(self.control("log", limit=0)["requests"])
+
+    def asked(self, since: int = 0) -> list[dict[str, Any]]:
+        """The requests received after number `since`, oldest first: operation, params, status, outcome."""
+        return list(self.control("log", since=since, limit=100_000)["items"])

@@ -1,0 +1,289 @@
+"""Wrong input, and a world that does not play along: a few lines that say what to do, the right exit code, never a traceback."""
+
+from __future__ import annotations
+
+import io
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from marketing_api.sandbox.options import Options
+from marketing_api.sandbox.server import serve
+from tests.pipelines.conftest import Command, StartSandbox
+from tests.pipelines.running import Ran, finish, run, start
+from tests.pipelines.sandboxes import Sandbox
+from warehouse.archive import Archive
+from warehouse.warehouse import Warehouse
+
+NOBODY = "http://127.0.0.1:9/1"
+
+
+def says(ran: Ran, code: int, *words: str) -> None:
+    """The exit code, every one of `words`, in few lines and without a traceback."""
+    assert ran.code == code, ran.text
+    assert "Traceback" not in ran.text
+    assert len(ran.text.strip().splitlines()) <= 5, ran.text
+    for word in words:
+        assert word in ran.text
+
+
+@pytest.fixture
+def warehouse(home: Path) -> Path:
+    """A warehouse file with all its tables, empty."""
+    with Archive(home / "archive") as archive, Warehouse(home, archive).writing():
+        return home / "warehouse.duckdb"
+
+
+# -- what was typed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sync", "--only", "contcats"], "no asset or table is named contcats"),
+        (["sync", "--from", "2026-02-30"], "'2026-02-30' is not a day"),
+        (["sync", "--from", "2026-03-01", "--to", "2026-02-01"], "--from 2026-03-01 is after --to 2026-02-01"),
+        (["sync", "--to", "2026-02-01"], "--to needs --from"),
+        (["sync", "--max-requests", "0"], "a whole number above 0"),
+        (["sync", "--max-requests", "many"], "a whole number above 0"),
+        (["snyc"], "invalid choice: 'snyc'"),
+        ([], "COMMAND"),
+        (["call", "emailmarketing/getcontcat"], "did you mean emailmarketing/getcontact"),
+        (["call", "emailmarketing/getcontact", "idd=3"], "did you mean id?"),
+        (["call", "emailmarketing/getcontact"], "id is required"),
+        (["call", "emailmarketing/getcontact", "12"], "'12' is not name=value"),
+        (["call", "reputation/direct", "filter=yesterday"], "allowed: today"),
+        (["call", "reputation/direct", "filter=date", "from=soon"], "a date is needed"),
+        (["call", "app/me", "--account", "other"], "say which account with --account: main"),
+        (["ui", "--port", "many"], "invalid int value: 'many'"),
+    ],
+)
+def test_a_wrong_call_names_the_mistake_and_costs_no_request(command: Command, sandbox: Sandbox, words: list[str], said: str) -> None:
+    before = sandbox.count
+    says(command(*words, sandbox=sandbox), 2, said)
+    assert sandbox.count == before
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (".env", "MARKETING_API_KEY=x\nnot a setting\n", ".env, line 2"),
+        (".env", "MARKETING_LOOKBACK_DAYS=soon\n", "MARKETING_LOOKBACK_DAYS='soon'"),
+        ("accounts.toml", "[accounts.a\n", "accounts.toml cannot be read"),
+        ("accounts.toml", '[accounts.a]\nurl = "https://x/1"\nkey_env = "ABSENT"\n', "ABSENT (key_env) is not set"),
+    ],
+)
+@pytest.mark.parametrize("words", [["sync"], ["check"], ["status"], ["call", "app/me"], ["rebuild"]], ids=lambda words: words[0])
+def test_a_malformed_file_is_named(command: Command, folder: Path, words: list[str], name: str, content: str, said: str) -> None:
+    (folder / name).write_text(content)
+    says(command(*words), 2, said)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"MARKETING_API_URL": "k-123456", "MARKETING_API_KEY": "https://h/1"},
+        {"MARKETING_API_URL": "https://h/1?key=k-123456", "MARKETING_API_KEY": "x"},
+        {"MARKETING_API_URL": "https://me:k-123456@h/1", "MARKETING_API_KEY": "x"},
+    ],
+)
+def test_a_key_in_the_wrong_place_is_not_shown(command: Command, settings: dict[str, str]) -> None:
+    ran = command("check", **settings)
+    says(ran, 2, "MARKETING_API_URL is not an address")
+    assert "k-123456" not in ran.text
+
+
+def test_a_key_in_accounts_toml_is_not_shown(command: Command, folder: Path) -> None:
+    (folder / "accounts.toml").write_text('[accounts.a]\nurl = "https://x/1"\nkey_env = "k-123456"\n')
+    ran = command("check")
+    says(ran, 2, "name of an environment variable")
+    assert "k-123456" not in ran.text
+
+
+def test_an_unknown_log_level_is_named(command: Command) -> None:
+    says(command("status", MARKETING_LOG="loud"), 2, "MARKETING_LOG='loud'")
+
+
+# -- the service
+
+
+@pytest.mark.parametrize("words", [["sync"], ["check"], ["call", "app/me"]], ids=lambda words: words[0])
+def test_a_wrong_key_is_said(command: Command, sandbox: Sandbox, words: list[str]) -> None:
+    says(command(*words, sandbox=sandbox, MARKETING_API_KEY="wr0ng"), 2, "the key is missing, wrong or revoked")
+
+
+def test_no_server_is_said_with_its_address(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("marketing_api.client.TRIES", 2)
+    live = {"MARKETING_API_URL": NOBODY, "MARKETING_API_KEY": "k"}
+    says(command("check", **live), 2, "refused", NOBODY)
+    says(command("sync", **live), 1, "refused", NOBODY)
+    says(command("call", "app/me", **live), 1, "refused")
+
+
+def test_an_address_that_is_no_such_service_is_said(command: Command, sandbox: Sandbox) -> None:
+    says(command("check", sandbox=sandbox, MARKETING_API_URL=sandbox.url.removesuffix("/1")), 2, "not connected")
+
+
+@pytest.mark.parametrize("switch", ["1002", "401"])
+def test_a_key_revoked_in_the_middle_stops_the_asking_and_is_said(command: Command, switch: str) -> None:
+    """The service says 1002 to a refused key as it does to an operation that an account lacks (api-observed row 1)."""
+    with serve(Options(contacts=100, rate_limit=0, revoke_after=60, switches={"bad-key": switch})) as url:
+        service = Sandbox(url)
+        ran = command("sync", "--only", "lists", "contacts", "timelines", "coupons", sandbox=service)
+        assert ran.code == 1, ran.text
+        assert "the key is missing, wrong or revoked" in ran.text
+        assert "not available to this account" not in ran.text
+        assert "Traceback" not in ran.text
+        assert service.count < 60 + 70, "it went on asking"
+
+
+# -- the home
+
+
+def test_a_home_that_is_a_file_is_named(command: Command, home: Path, sandbox: Sandbox) -> None:
+    home.write_text("")
+    for words in (["sync"], ["rebuild"], ["ui"]):
+        says(command(*words, sandbox=sandbox), 2, str(home), "MARKETING_HOME")
+
+
+def test_a_home_that_cannot_be_written_is_named(command: Command, sandbox: Sandbox) -> None:
+    says(command("sync", sandbox=sandbox, MARKETING_HOME="/proc/nowhere"), 2, "/proc/nowhere", "MARKETING_HOME")
+
+
+# -- the warehouse file
+
+
+def test_status_without_a_warehouse_says_what_to_do(command: Command) -> None:
+    says(command("status"), 0, "run `marketing-sync sync`")
+
+
+COMMANDS = pytest.mark.parametrize("words", [["sync", "--only", "users"], ["status"], ["rebuild"]], ids=lambda words: words[0])
+
+
+@COMMANDS
+def test_a_warehouse_of_a_newer_version_is_left_alone(command: Command, sandbox: Sandbox, warehouse: Path, words: list[str]) -> None:
+    with duckdb.connect(str(warehouse)) as connection:
+        connection.execute("update sync.meta set value = '99' where name = 'schema_version'")
+    before, asked = warehouse.read_bytes(), sandbox.count
+    says(command(*words, sandbox=sandbox), 1, "schema version 99", "upgrade marketing-sync")
+    assert warehouse.read_bytes() == before
+    assert sandbox.count == asked
+
+
+@COMMANDS
+def test_a_file_of_somebody_else_is_left_alone(command: Command, sandbox: Sandbox, home: Path, words: list[str]) -> None:
+    home.mkdir()
+    with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
+        connection.execute("create table theirs (id integer)")
+    says(command(*words, sandbox=sandbox), 1, "tables of something else", "choose another home")
+    with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
+        assert connection.execute("select table_name from duckdb_tables()").fetchall() == [("theirs",)]
+
+
+@COMMANDS
+@pytest.mark.parametrize("damage", ["text", "cut", "scratched"])
+def test_a_damaged_file_is_named_with_the_way_out(
+    command: Command, sandbox: Sandbox, warehouse: Path, words: list[str], damage: str
+) -> None:
+    whole = warehouse.read_bytes()
+    scratched = b"".join(whole[at : at + 4000] + b"x" * 96 for at in range(0, len(whole), 4096))
+    warehouse.write_bytes({"text": b"no database\n" * 1000, "cut": whole[:20_000], "scratched": whole[:4096] + scratched[4096:]}[damage])
+    says(command(*words, sandbox=sandbox), 1, "not a whole DuckDB file", "move it away and run `marketing-sync rebuild`")
+
+
+@contextmanager
+def held(path: Path, seconds: float) -> Iterator[subprocess.Popen[str]]:
+    """Another program that has the file open."""
+    code = f"import duckdb, time; c = duckdb.connect({str(path)!r}); print('held', flush=True); time.sleep({seconds})"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+        process.kill()
+
+
+@COMMANDS
+def test_a_warehouse_that_another_program_holds_is_said(command: Command, sandbox: Sandbox, warehouse: Path, words: list[str]) -> None:
+    with held(warehouse, 60) as holder:
+        ran = command(*words, sandbox=sandbox, MARKETING_LOCK_SECONDS="1")
+    says(ran, 1, f"in use by python (process {holder.pid}); waited 1 s")
+
+
+def test_a_warehouse_that_becomes_free_in_time_is_used(command: Command, warehouse: Path) -> None:
+    with held(warehouse, 1.6) as holder:
+        ran = command("status", MARKETING_LOCK_SECONDS="60")
+    assert ran.code == 0, ran.text
+    assert f"waiting for python (process {holder.pid})" in ran.err
+
+
+# -- writes by hand
+
+
+def test_a_write_without_a_terminal_sends_nothing(command: Command, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    before = sandbox.count
+    ran = command("call", "emailmarketing/addtag", "email=ann@example.com", "tagname=vip", sandbox=sandbox)
+    says(ran, 0, "nothing was sent", "emailmarketing/addtag (write) on account main")
+    assert sandbox.count == before
+
+
+# -- the disk
+
+
+@pytest.mark.parametrize("limit", [90_000, 600_000])
+def test_a_full_disk_is_said_and_the_next_run_goes_on(start_sandbox: StartSandbox, home: Path, command: Command, limit: int) -> None:
+    """The largest file may have so many bytes: which of the archive, the warehouse and Dagster's history is hit first differs."""
+    service = start_sandbox()
+    words = ("sync", "--only", "lists", "contacts", "timelines")
+    ran = run(home, service, *words, before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    assert ran.code == 1, ran.text
+    assert "Traceback" not in ran.text
+    assert "the disk is full" in ran.text or "make room and run again" in ran.text
+    again = command(*words, sandbox=service)
+    assert again.code == 0, again.text
+    asked = [(entry["operation"], str(entry["params"])) for entry in service.asked()]
+    assert len(asked) - len(set(asked)) <= 70, "more was asked again than was under way or did not fit"
+    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
+        assert connection.execute("select count(distinct contact_id) from source.timeline_events").fetchone() > (90,)
+
+
+# -- Ctrl-C
+
+
+@pytest.mark.parametrize(("number", "requests"), [(signal.SIGINT, 50), (signal.SIGTERM, 100)])
+def test_an_interrupt_ends_the_sync_within_seconds_and_loses_nothing(
+    start_sandbox: StartSandbox, home: Path, command: Command, number: int, requests: int
+) -> None:
+    service = start_sandbox("--rate-limit", "40")
+    words = ("sync", "--only", "lists", "contacts", "timelines")
+    process = start(home, service, *words)
+    while service.count < requests and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(number)
+    began = time.monotonic()
+    ran = finish(process, 30)
+    assert time.monotonic() - began < 12
+    says(ran, 130, "stopped; what has come is kept")
+    assert "FATAL" not in ran.text
+    stopped_at = service.count
+    assert command(*words, sandbox=service).code == 0
+    answered = {(entry["operation"], str(entry["params"])) for entry in service.asked()[:stopped_at]}
+    again = [entry for entry in service.asked(stopped_at) if (entry["operation"], str(entry["params"])) in answered]
+    assert len(again) <= 3, again
+
+
+@pytest.mark.parametrize("seconds", [0.7, 1.2, 1.8])
+def test_an_interrupt_at_the_start_ends_it_at_once(home: Path, start_sandbox: StartSandbox, seconds: float) -> None:
+    process = start(home, start_sandbox(), "sync", "--only", "lists")
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    ran = finish(process, 12)
+    says(ran, 130, "stopped; what has come is kept")

@@ -90,15 +90,15 @@ class Warehouse(Checks, Lookups):
         staged, problem = self._try_to_stage(load, answers)
         self.archive.flush()
         with self.writing() as connection:
-            is_logged = self._recover(connection, load.load_id)
+            logged = self._recover(connection, load.load_id)
             if outcome_of(connection, load.load_id) == APPLIED:
                 return LoadReport.of_repeat(load)
-            if not is_logged:
+            if logged is None:
                 self.archive.log_load(load.event())
             if problem is not None:
                 raise problem
             assert staged is not None
-            return self.commit(connection, load, staged)
+            return self.commit(connection, logged or load, staged)
 
     def finish_asset(self, account: str, asset: str) -> None:
         """Note that all of an asset was read: answers from before need not be used again (`lookups.finished_at`)."""
@@ -155,20 +155,21 @@ class Warehouse(Checks, Lookups):
                     write_load(connection, load, None, (), error=f"{type(problem).__name__}: {problem}"[:500])
                 yield None
 
-    def _recover(self, connection: duckdb.DuckDBPyConnection, load_id: str) -> bool:
-        """Apply what was logged and not applied, but for the load itself; returns whether that is in the log."""
+    def _recover(self, connection: duckdb.DuckDBPyConnection, load_id: str) -> Load | None:
+        """Apply what was logged and not applied, but for the load itself; returns that as it was first logged, if it was."""
         waiting: list[Mapping[str, Any]] = []
-        is_logged = False
+        itself: Load | None = None
         for event in self.archive.loads_backwards():
-            logged = Load.from_event(event).load_id
-            is_logged |= logged == load_id
-            if outcome_of(connection, logged):
+            logged = Load.from_event(event)
+            if logged.load_id == load_id:
+                itself = logged
+            if outcome_of(connection, logged.load_id):
                 break
-            if logged != load_id:
+            if logged.load_id != load_id:
                 waiting.append(event)
         for _ in self.replay(connection, reversed(waiting)):
             log.warning("a load that an earlier run had logged was applied from the archive")
-        return is_logged
+        return itself
 
     def commit(self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> LoadReport:
         """The load's one transaction. Its log entry is the caller's business."""

@@ -30,7 +30,7 @@ def build_definitions(settings: Settings | None = None, **resources: Any) -> dg.
         assets = [dagster_asset(asset, partitions) for asset in SOURCE_ASSETS.values()]
     return dg.Definitions(
         assets=assets,
-        jobs=[*asset_jobs(partitions), rebuild],
+        jobs=[*asset_jobs(), rebuild],
         schedules=[nightly(settings)],
         sensors=[failure_alert(settings)],
         resources={"settings": settings, "reader": reader_resource(settings)} | resources,

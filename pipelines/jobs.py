@@ -9,6 +9,7 @@ from assets.contacts import contacts, coupons, timelines
 from assets.extract import SourceAsset
 from assets.lists import lists
 from assets.materialize import asset_key
+from pipelines.settings import Settings
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
 
@@ -16,7 +17,7 @@ def _selection(*assets: SourceAsset) -> dg.AssetSelection:
     return dg.AssetSelection.assets(*(asset_key(table) for asset in assets for table in asset.tables))
 
 
-def asset_jobs(partitions: dg.PartitionsDefinition) -> Sequence[UnresolvedAssetJobDefinition]:
+def asset_jobs() -> Sequence[UnresolvedAssetJobDefinition]:
     """Jobs over source assets. They run in one process: a process per step would cost more than the reading."""
     return [
         dg.define_asset_job(
@@ -24,7 +25,6 @@ def asset_jobs(partitions: dg.PartitionsDefinition) -> Sequence[UnresolvedAssetJ
             selection=dg.AssetSelection.all(),
             description="Every readable part of every account, into the warehouse.",
             executor_def=dg.in_process_executor,
-            partitions_def=partitions,
         ),
         dg.define_asset_job(
             "refresh_contacts",
@@ -38,8 +38,11 @@ def asset_jobs(partitions: dg.PartitionsDefinition) -> Sequence[UnresolvedAssetJ
 @dg.op(pool="warehouse", required_resource_keys={"settings"})
 def rebuild_from_archive(context: dg.OpExecutionContext) -> None:
     """Write the warehouse anew from the archive; no request is sent."""
-    report = rebuild_warehouse(context.resources.settings.home)
-    context.add_output_metadata({"loads replayed": report.loads, "rows": report.rows})
+    settings: Settings = context.resources.settings
+    report = rebuild_warehouse(settings.home, deadline_s=settings.lock_seconds)
+    context.add_output_metadata({"loads replayed": report.loads, "loads failed": report.failed, "rows": report.rows})
+    if report.failed:
+        context.log.warning(f"{report.failed} loads could not be applied; sync.loads says why")
 
 
 @dg.job(executor_def=dg.in_process_executor)

@@ -1,0 +1,342 @@
+"""The jobs as Dagster runs them: which days and assets are asked, what a failure leaves, what a rerun asks, schedule and alert."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import signal
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import dagster as dg
+import duckdb
+import pytest
+
+from assets import lists, reputation, users
+from assets.extract import SourceAsset
+from assets.materialize import asset_key
+from marketing_api.client import Connection, Secret
+from pipelines.definitions import build_definitions, defs
+from pipelines.home import prepare_home
+from pipelines.settings import Settings, load_settings
+from tests.pipelines.conftest import Command, StartSandbox
+from tests.pipelines.sandboxes import KEY, Sandbox
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+RunJob = Callable[..., dg.ExecuteInProcessResult]
+
+
+@pytest.fixture
+def instance(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
+    """Dagster's history in the home, as `dagster dev` has it."""
+    monkeypatch.setenv("DAGSTER_HOME", str(prepare_home(home) / "dagster"))
+    with dg.DagsterInstance.get() as instance:
+        yield instance
+
+
+@pytest.fixture
+def service(start_sandbox: StartSandbox) -> Sandbox:
+    """A sandbox of this test alone."""
+    return start_sandbox()
+
+
+@pytest.fixture
+def settings(home: Path, service: Sandbox) -> Settings:
+    return Settings(home, (Connection("main", service.url, Secret(KEY)),))
+
+
+@pytest.fixture
+def run_job(settings: Settings, instance: dg.DagsterInstance) -> RunJob:
+    """`run_job(lists.lists, tags=…)`: the nightly job over some assets, as the UI starts it."""
+
+    def run(*chosen: SourceAsset, settings: Settings = settings, **options: Any) -> dg.ExecuteInProcessResult:
+        job = build_definitions(settings).resolve_job_def("nightly_sync")
+        selection = [asset_key(table) for asset in chosen for table in asset.tables]
+        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+        return job.execute_in_process(instance=instance, asset_selection=selection, run_config=quiet, raise_on_error=False, **options)
+
+    return run
+
+
+class Alerts(BaseHTTPRequestHandler):
+    """A chat service's webhook: keeps what is posted."""
+
+    bodies: ClassVar[list[dict[str, Any]]] = []
+    url: ClassVar[str]
+
+    def do_POST(self) -> None:
+        self.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def alerts() -> Iterator[type[Alerts]]:
+    with HTTPServer(("127.0.0.1", 0), Alerts) as server:
+        Alerts.bodies.clear()
+        Alerts.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        yield Alerts
+        server.shutdown()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries of requests and steps without the waiting."""
+    monkeypatch.setattr("marketing_api.client.TRIES", 2)
+    monkeypatch.setattr("assets.materialize._RETRY_AFTER_S", 0)
+
+
+def operations(service: Sandbox, since: int = 0) -> Counter[str]:
+    return Counter(entry["operation"] for entry in service.asked(since))
+
+
+def failures(result: dg.ExecuteInProcessResult) -> dict[str, str]:
+    """Step → reason."""
+    found = {}
+    for event in result.all_events:
+        if event.is_step_failure:
+            data = event.step_failure_data
+            found[str(event.step_key)] = str(data.user_failure_data.description if data.user_failure_data else data.error)
+    return found
+
+
+# -- what is asked
+
+
+@pytest.mark.parametrize(
+    ("options", "first", "last"),
+    [
+        pytest.param({"tags": {"dagster/partition": "2026-03-05"}}, "2026-03-05", "2026-03-05", id="one day"),
+        pytest.param(
+            {"tags": {"dagster/asset_partition_range_start": "2026-03-05", "dagster/asset_partition_range_end": "2026-03-20"}},
+            "2026-03-05",
+            "2026-03-20",
+            id="a range",
+        ),
+        pytest.param({"partition_key": "2026-03-05"}, "2026-03-05", "2026-03-05", id="by key"),
+        pytest.param({}, "2015-01-01", None, id="all of history when none is chosen"),
+    ],
+)
+def test_the_partitions_of_a_run_are_the_days_that_are_asked(
+    run_job: RunJob, service: Sandbox, options: dict[str, Any], first: str, last: str | None
+) -> None:
+    """The selection has an unpartitioned asset in front: which step comes first must not matter."""
+    result = run_job(users.managers, reputation.direct_reviews, **options)
+    assert result.success, failures(result)
+    (asked,) = [entry["params"] for entry in service.asked() if entry["operation"] == "reputation/direct"]
+    assert (asked["from"], asked["to"]) == (first, last or dt.datetime.now(dt.UTC).date().isoformat())
+
+
+def test_a_run_of_one_asset_asks_for_nothing_else(run_job: RunJob, service: Sandbox) -> None:
+    assert run_job(lists.lists).success
+    assert operations(service) == {"app/me": 1, "emailmarketing/getlists": 2, "emailmarketing/getlist": 5}
+
+
+def test_a_materialization_tells_what_a_person_looks_for(run_job: RunJob) -> None:
+    result = run_job(lists.lists)
+    found = {str(event.asset_key and event.asset_key.path[-1]): event for event in result.get_asset_materialization_events()}
+    metadata = {name: value.value for name, value in found["lists"].materialization.metadata.items()}
+    expected = {"dagster/row_count": 5, "rows added": 5, "rows changed": 0, "rows deleted": 0, "records rejected": 0}
+    assert expected.items() <= metadata.items()
+    assert metadata["requests"] == 7
+    assert metadata["coverage %"] == 100
+    assert str(metadata["preview"]).count("\n") == 6
+    assert {check.check_name for check in result.get_asset_check_evaluations()} == {
+        "unique_keys",
+        "complete",
+        "shrink",
+        "readable",
+        "known_fields",
+    }
+
+
+# -- what fails
+
+
+def test_a_failed_step_says_why_and_its_rerun_asks_only_what_is_missing(
+    run_job: RunJob, settings: Settings, instance: dg.DagsterInstance, service: Sandbox, impatient: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.control("faults", **{"500-before": "1@user/managers"})
+    result = run_job(users.users, users.managers, lists.lists)
+    assert not result.success
+    (reason,) = failures(result).values()
+    assert failures(result).keys() == {"managers"}
+    assert "account main: user/managers: HTTP 500" in reason
+    (check,) = [check for check in result.get_asset_check_evaluations() if not check.passed][:1]
+    assert (check.check_name, check.asset_key.path[-1]) == ("complete", "managers")
+    assert operations(service)["user/managers"] == 4, "two tries of the step, with two tries of the request each"
+
+    service.control("faults", off=1)
+    since = service.count
+    _live(monkeypatch, settings)
+    options = dg.ReexecutionOptions.from_failure(result.run_id, instance)
+    with dg.execute_job(dg.reconstructable(nightly_job), instance, reexecution_options=options) as again:
+        assert again.success
+    assert operations(service, since) == {"app/me": 1, "user/managers": 1}
+
+
+def nightly_job() -> dg.JobDefinition:
+    """The job as another process would load it, from the environment."""
+    return build_definitions().resolve_job_def("nightly_sync")
+
+
+def _live(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    (connection,) = settings.accounts
+    for name, value in {"URL": connection.url, "KEY": connection.key.reveal()}.items():
+        monkeypatch.setenv(f"MARKETING_API_{name}", value)
+    monkeypatch.setenv("MARKETING_HOME", str(settings.home))
+    monkeypatch.chdir(settings.home)
+
+
+def test_what_an_account_lacks_fails_no_step(run_job: RunJob, service: Sandbox) -> None:
+    service.control("faults", **{"1002": "1@user/managers"})
+    result = run_job(users.users, users.managers)
+    assert result.success
+    assert [check.asset_key.path[-1] for check in result.get_asset_check_evaluations() if not check.passed] == ["managers"]
+
+
+def test_a_wrong_key_fails_every_step_with_one_request(run_job: RunJob, service: Sandbox, settings: Settings) -> None:
+    wrong = replace(settings, accounts=(replace(settings.accounts[0], key=Secret("wr0ng")),))
+    result = run_job(users.users, users.managers, lists.lists, settings=wrong)
+    assert failures(result).keys() == {"users", "managers", "lists"}
+    assert all("the key is missing, wrong or revoked" in reason for reason in failures(result).values())
+    assert service.count == 1
+
+
+def test_an_account_with_a_wrong_key_does_not_keep_the_others_out(
+    command: Command, start_sandbox: StartSandbox, folder: Path, home: Path
+) -> None:
+    service = start_sandbox("--account", "harbor=k1:1:100", "--account", "hill=k2:2:100")
+    entries = [f'[accounts.{name}]\nurl = "{service.url}"\nkey_env = "{name.upper()}"\n' for name in ("harbor", "hill")]
+    (folder / "accounts.toml").write_text("".join(entries))
+    words = ("sync", "--only", "lists", "contacts")
+    ran = command(*words, HARBOR="k1", HILL="wr0ng")
+    assert ran.code == 1, ran.text
+    assert "contacts, account hill: app/me: the service refused" in ran.out
+    assert _rows(home, "select account, count(*) from source.contacts group by 1") == [("harbor", 100)]
+    with dg.DagsterInstance.from_config(str(home / "dagster")) as instance:
+        (run,) = instance.get_runs()
+        assert run.status is dg.DagsterRunStatus.FAILURE
+        events = [record.dagster_event for record in instance.all_logs(run.run_id) if record.dagster_event]
+        reasons = [event.step_failure_data.user_failure_data for event in events if event.is_step_failure]
+        assert all(reason and str(reason.description).startswith("account hill: app/me") for reason in reasons)
+
+    asked = service.count
+    assert command(*words, HARBOR="k1", HILL="k2").code == 0
+    assert _rows(home, "select account, count(*) from source.contacts group by 1 order by 1") == [("harbor", 100), ("hill", 100)]
+    assert service.count > asked
+    assert command(*words, HARBOR="x", HILL="y").code == 2, "nobody could be asked"
+
+
+def _rows(home: Path, sql: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def test_a_run_that_somebody_stops_ends_and_the_next_goes_on(
+    run_job: RunJob, settings: Settings, service: Sandbox, instance: dg.DagsterInstance
+) -> None:
+    """Dagster turns the signal into an error of the step; with a retry policy it would start the step again."""
+    service.control("faults", **{"rate-limit": 2})
+    stopper = threading.Thread(target=_interrupt_after, args=(service, 4))
+    stopper.start()
+    began = time.monotonic()
+    result = run_job(lists.lists, users.users)
+    stopper.join()
+    assert not result.success
+    assert time.monotonic() - began < 25, "it took the step up again"
+    run = instance.get_run_by_id(result.run_id)
+    assert run is not None
+    assert run.status is dg.DagsterRunStatus.FAILURE
+    assert [row[0] for row in _rows(settings.home, "select outcome from sync.runs")] == ["partial"]
+    service.control("faults", **{"rate-limit": 0})
+    since = service.count
+    assert run_job(lists.lists, users.users).success
+    before = {(entry["operation"], str(entry["params"])) for entry in service.asked()[:since] if entry["outcome"] == "ok"}
+    again = {entry["operation"] for entry in service.asked(since) if (entry["operation"], str(entry["params"])) in before}
+    assert again <= {"app/me"}, "who the account is, is asked again"
+
+
+def _interrupt_after(service: Sandbox, requests: int) -> None:
+    while service.count < requests:
+        time.sleep(0.02)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+# -- schedule, alert, rebuild, loading
+
+
+def test_the_schedule_asks_for_the_last_days_in_its_own_time_zone(settings: Settings, instance: dg.DagsterInstance) -> None:
+    definitions = build_definitions(replace(settings, schedule_timezone="Pacific/Auckland", lookback_days=3))
+    schedule = definitions.get_schedule_def("nightly")
+    moment = dt.datetime(2026, 11, 20, 13, 0, tzinfo=dt.UTC)  # 02:00 of the next day there
+    context = dg.build_schedule_context(instance, scheduled_execution_time=moment, repository_def=definitions.get_repository_def())
+    (request,) = schedule.evaluate_tick(context).run_requests or []
+    assert request.tags["dagster/asset_partition_range_start"] == "2026-11-18"
+    assert request.tags["dagster/asset_partition_range_end"] == "2026-11-21"
+    assert (schedule.cron_schedule, schedule.execution_timezone) == ("0 2 * * *", "Pacific/Auckland")
+
+
+def test_the_schedule_runs_by_itself_for_a_real_account_only(settings: Settings) -> None:
+    def status(settings: Settings) -> dg.DefaultScheduleStatus:
+        return build_definitions(settings).get_schedule_def("nightly").default_status
+
+    assert status(settings) is dg.DefaultScheduleStatus.RUNNING
+    assert status(Settings(settings.home)) is dg.DefaultScheduleStatus.STOPPED
+
+
+def test_a_failed_run_is_told_to_the_alert_address(
+    run_job: RunJob, settings: Settings, instance: dg.DagsterInstance, service: Sandbox, impatient: None, alerts: type[Alerts]
+) -> None:
+    service.control("faults", **{"500-before": "1@user/managers"})
+    result = run_job(users.managers)
+    told = replace(settings, alert_url=alerts.url)
+    sensor = build_definitions(told).get_sensor_def("failure_alert")
+    assert isinstance(sensor, dg.RunStatusSensorDefinition)
+    assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
+    sensor(
+        dg.build_run_status_sensor_context("failure_alert", result.get_run_failure_event(), instance, result.dagster_run).for_run_failure()
+    )
+    (body,) = alerts.bodies
+    assert body["job"] == "nightly_sync"
+    assert body["run_id"] == result.run_id
+    assert "account main: user/managers: HTTP 500" in body["failed"]["managers"]
+    assert str(body["text"]).startswith("marketing-sync: nightly_sync failed\nmanagers: account main: user/managers")
+
+
+def test_the_job_rebuild_makes_the_same_tables_without_a_request(
+    run_job: RunJob, settings: Settings, instance: dg.DagsterInstance, service: Sandbox
+) -> None:
+    assert run_job(lists.lists).success
+    before, asked = _rows(settings.home, "from source.lists order by all"), service.count
+    with duckdb.connect(str(settings.warehouse_path)) as connection:
+        connection.execute("delete from source.lists")
+    result = build_definitions(settings).resolve_job_def("rebuild").execute_in_process(instance=instance)
+    assert result.success
+    assert _rows(settings.home, "from source.lists order by all") == before != []
+    assert service.count == asked
+
+
+def test_definitions_can_be_loaded_with_and_without_an_account(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        dg.Definitions.validate_loadable(build_definitions(settings))
+    dg.Definitions.validate_loadable(build_definitions(Settings(settings.home)))
+    settings.home.mkdir()
+    _live(monkeypatch, settings)
+    dg.Definitions.validate_loadable(defs())
+    assert load_settings(Path.cwd()).accounts == settings.accounts

@@ -23,6 +23,8 @@ from tests.pipelines.sandboxes import Sandbox
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
 
+PROGRAM = Path(sys.executable).name
+
 NOBODY = "http://127.0.0.1:9/1"
 
 
@@ -214,14 +216,14 @@ def held(path: Path, seconds: float) -> Iterator[subprocess.Popen[str]]:
 def test_a_warehouse_that_another_program_holds_is_said(command: Command, sandbox: Sandbox, warehouse: Path, words: list[str]) -> None:
     with held(warehouse, 60) as holder:
         ran = command(*words, sandbox=sandbox, MARKETING_LOCK_SECONDS="1")
-    says(ran, 1, f"in use by python (process {holder.pid}); waited 1 s")
+    says(ran, 1, f"in use by {PROGRAM} (process {holder.pid}); waited 1 s")
 
 
 def test_a_warehouse_that_becomes_free_in_time_is_used(command: Command, warehouse: Path) -> None:
     with held(warehouse, 1.6) as holder:
         ran = command("status", MARKETING_LOCK_SECONDS="60")
     assert ran.code == 0, ran.text
-    assert f"waiting for python (process {holder.pid})" in ran.err
+    assert f"waiting for {PROGRAM} (process {holder.pid})" in ran.err
 
 
 # -- writes by hand

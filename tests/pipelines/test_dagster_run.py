@@ -13,7 +13,6 @@ from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
 from pipelines.home import prepare_home
-from pipelines.schedules import partition_tags
 from pipelines.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -68,14 +67,3 @@ def test_the_run_is_noted_in_the_warehouse(result: dg.ExecuteInProcessResult, se
     with duckdb.connect(str(settings.warehouse_path), read_only=True) as connection:
         runs = connection.execute("select run_id, job, outcome from sync.runs").fetchall()
     assert runs == [(result.run_id, "nightly_sync", "done")]
-
-
-def test_the_schedule_asks_for_the_last_days(settings: Settings) -> None:
-    import datetime as dt
-
-    assert partition_tags(dt.date(2026, 11, 14), dt.date(2026, 11, 21)) == {
-        "dagster/asset_partition_range_start": "2026-11-14",
-        "dagster/asset_partition_range_end": "2026-11-21",
-    }
-    schedule = build_definitions(settings).get_schedule_def("nightly")
-    assert schedule.default_status is dg.DefaultScheduleStatus.STOPPED

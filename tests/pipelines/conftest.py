@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,21 @@ from marketing_api.sandbox.cli import spawn
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines import cli
-from tests.pipelines.running import Ran
+from tests.pipelines.running import Ran, run
 from tests.pipelines.sandboxes import KEY, Sandbox
 
 #: The clock of sandboxes stands still, so that two of them with the same seed are the same account all the time.
 NOW = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M")
+
+
+@dataclass(frozen=True)
+class Night:
+    """One whole sync of the account of `start_sandbox`."""
+
+    home: Path
+    sandbox: Sandbox
+    requests: int
+
 
 StartSandbox = Callable[..., Sandbox]
 Command = Callable[..., Ran]
@@ -34,6 +45,17 @@ def start_sandbox() -> Iterator[StartSandbox]:
             return Sandbox(stack.enter_context(spawn("--rate-limit", "0", "--contacts", "100", "--now", NOW, *options)))
 
         yield start
+
+
+@pytest.fixture(scope="session")
+def calm_night(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Night]:
+    """A night that nothing disturbed: what others are compared with. Nobody writes to its home."""
+    home = tmp_path_factory.mktemp("calm") / "home"
+    with spawn("--rate-limit", "0", "--contacts", "100", "--now", NOW) as url:
+        sandbox = Sandbox(url)
+        ran = run(home, sandbox, "sync")
+        assert ran.code == 0, ran.text[-2000:]
+        yield Night(home, sandbox, sandbox.count)
 
 
 @pytest.fixture(scope="module")

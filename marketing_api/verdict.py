@@ -91,7 +91,8 @@ def _refuse(operation: Operation, status: int, error: dict[str, Any], report: Ra
     code, text = _code_and_text(error)
     message = f"{operation.name}: {text}"
     told: dict[str, Any] = {"code": code, "status": status, "detail": error}
-    if status == 401 or code == BAD_KEY or (code == UNKNOWN_ACTION and operation.name == "app/me"):
+    is_unknown_action = code == UNKNOWN_ACTION and operation.name != "app/me"  # whatever the status: the envelope goes first
+    if not is_unknown_action and (status == 401 or code in (BAD_KEY, UNKNOWN_ACTION)):
         raise AuthenticationFailed(f"{message}: the key is missing, wrong or revoked", **told)
     if code == UNKNOWN_ACTION:
         raise NotAvailable(f"{message}: not available to this account", **told)

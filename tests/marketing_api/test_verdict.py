@@ -96,7 +96,7 @@ def test_error_envelope_is_a_refusal_whatever_the_http_status(status: int, code:
 
 @pytest.mark.parametrize(
     ("body", "status"),
-    [(error(1000), 401), (error(1000), 200), (error(1002), 401), (b"", 401), (b"<html>", 401), (b'{"message":"no"}', 401)],
+    [(error(1000), 401), (error(1000), 200), (b"", 401), (b"<html>", 401), (b'{"message":"no"}', 401)],
 )
 def test_bad_key_stops(body: bytes, status: int) -> None:
     assert isinstance(contacts_verdict(body, status), AuthenticationFailed)
@@ -105,6 +105,7 @@ def test_bad_key_stops(body: bytes, status: int) -> None:
 def test_1002_is_the_key_on_app_me_and_the_operation_elsewhere() -> None:
     assert isinstance(verdict(account.ME, error("1002")), AuthenticationFailed)
     assert isinstance(contacts_verdict(error("1002")), NotAvailable)
+    assert isinstance(contacts_verdict(error(1002), 401), NotAvailable)  # the run then asks app/me whether the key still holds
 
 
 def test_error_envelope_with_a_server_error_is_worth_another_try() -> None:

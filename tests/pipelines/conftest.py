@@ -16,7 +16,7 @@ from marketing_api.sandbox.cli import spawn
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines import cli
-from tests.pipelines.running import Ran, run
+from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import KEY, Sandbox
 
 #: The clock of sandboxes stands still, so that two of them with the same seed are the same account all the time.
@@ -30,6 +30,7 @@ class Night:
     home: Path
     sandbox: Sandbox
     requests: int
+    ran: Ran
 
 
 StartSandbox = Callable[..., Sandbox]
@@ -41,21 +42,45 @@ def start_sandbox() -> Iterator[StartSandbox]:
     """Call it with command-line options; without a limit and with 100 contacts unless told otherwise."""
     with ExitStack() as stack:
 
-        def start(*options: str) -> Sandbox:
+        def start_one(*options: str) -> Sandbox:
             return Sandbox(stack.enter_context(spawn("--rate-limit", "0", "--contacts", "100", "--now", NOW, *options)))
 
-        yield start
+        yield start_one
+
+
+#: Well above what is promised (2 % 500s, 1 % resets, 0.5 % cut JSON, 1 % 502 pages, 0.5 % HTML with 200), so that a few hundred
+#: requests meet every one of them.
+FAULTS = {"500-before": 0.05, "reset": 0.03, "cut-json": 0.03, "502-html": 0.03, "html-200": 0.03, "429": 0.02, "stall": 0.02}
+#: A key that stands nowhere by chance.
+UNMISTAKABLE = "unmistakable-key-7d41c9"
 
 
 @pytest.fixture(scope="session")
-def calm_night(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Night]:
-    """A night that nothing disturbed: what others are compared with. Nobody writes to its home."""
-    home = tmp_path_factory.mktemp("calm") / "home"
-    with spawn("--rate-limit", "0", "--contacts", "100", "--now", NOW) as url:
-        sandbox = Sandbox(url)
-        ran = run(home, sandbox, "sync")
-        assert ran.code == 0, ran.text[-2000:]
-        yield Night(home, sandbox, sandbox.count)
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Night, Night]]:
+    """Two nights of the same account at once: one that nothing disturbed, and one with all faults, a key of its own and every log
+    line. Nobody writes to their homes afterwards."""
+    account = ("--rate-limit", "0", "--contacts", "100", "--now", NOW)
+    faults = [word for name, chance in FAULTS.items() for word in (f"--fault-{name}", str(chance))]
+    with spawn(*account) as calm_url, spawn(*account, *faults, "--stall-seconds", "0.7", "--key", UNMISTAKABLE) as rough_url:
+        calm, rough = Sandbox(calm_url), Sandbox(rough_url)
+        homes = [tmp_path_factory.mktemp(name) / "home" for name in ("calm", "rough")]
+        processes = [start(homes[0], calm, "sync"), start(homes[1], rough, "sync", MARKETING_API_KEY=UNMISTAKABLE, MARKETING_LOG="DEBUG")]
+        ended = [finish(process) for process in processes]
+        for ran in ended:
+            assert ran.code == 0, ran.text[-2000:]
+        yield Night(homes[0], calm, calm.count, ended[0]), Night(homes[1], rough, rough.count, ended[1])
+
+
+@pytest.fixture
+def calm_night(nights: tuple[Night, Night]) -> Night:
+    """What other nights of the account are compared with."""
+    return nights[0]
+
+
+@pytest.fixture
+def rough_night(nights: tuple[Night, Night]) -> Night:
+    """The same account through a service that fails now and then."""
+    return nights[1]
 
 
 @pytest.fixture(scope="module")

@@ -260,12 +260,8 @@ def test_a_full_disk_is_said_and_the_next_run_goes_on(start_sandbox: StartSandbo
 # -- Ctrl-C
 
 
-@pytest.mark.parametrize(("number", "requests"), [(signal.SIGINT, 50), (signal.SIGTERM, 100)])
-def test_an_interrupt_ends_the_sync_within_seconds_and_loses_nothing(
-    start_sandbox: StartSandbox, home: Path, command: Command, number: int, requests: int
-) -> None:
-    service = start_sandbox("--rate-limit", "40")
-    words = ("sync", "--only", "lists", "contacts", "timelines")
+def interrupted(home: Path, service: Sandbox, words: tuple[str, ...], number: int, requests: int) -> Ran:
+    """The command, with a signal after so many requests."""
     process = start(home, service, *words)
     while service.count < requests and process.poll() is None:
         time.sleep(0.02)
@@ -273,6 +269,13 @@ def test_an_interrupt_ends_the_sync_within_seconds_and_loses_nothing(
     began = time.monotonic()
     ran = finish(process, 30)
     assert time.monotonic() - began < 12
+    return ran
+
+
+def test_an_interrupt_ends_the_sync_within_seconds_and_loses_nothing(start_sandbox: StartSandbox, home: Path, command: Command) -> None:
+    service = start_sandbox("--rate-limit", "60")
+    words = ("sync", "--only", "lists", "contacts", "timelines")
+    ran = interrupted(home, service, words, signal.SIGINT, 70)
     says(ran, 130, "stopped; what has come is kept")
     assert "FATAL" not in ran.text
     stopped_at = service.count
@@ -282,7 +285,13 @@ def test_an_interrupt_ends_the_sync_within_seconds_and_loses_nothing(
     assert len(again) <= 3, again
 
 
-@pytest.mark.parametrize("seconds", [0.7, 1.2, 1.8])
+def test_a_service_manager_ends_the_sync_as_ctrl_c_does(start_sandbox: StartSandbox, home: Path) -> None:
+    ran = interrupted(home, start_sandbox("--rate-limit", "60"), ("sync", "--only", "lists", "contacts", "timelines"), signal.SIGTERM, 30)
+    says(ran, 130, "stopped; what has come is kept")
+    assert "FATAL" not in ran.text
+
+
+@pytest.mark.parametrize("seconds", [0.7, 1.5])
 def test_an_interrupt_at_the_start_ends_it_at_once(home: Path, start_sandbox: StartSandbox, seconds: float) -> None:
     process = start(home, start_sandbox(), "sync", "--only", "lists")
     time.sleep(seconds)

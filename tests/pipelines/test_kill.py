@@ -1,83 +1,71 @@
 """A run that is killed at any moment loses nothing and asks little again; the archive alone makes the warehouse anew."""
 
+from __future__ import annotations
+
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-import duckdb
 import pytest
 
 from marketing_api.sandbox.cli import spawn
-from tests.pipelines.conftest import NOW
-from tests.pipelines.running import finish, start
+from tests.pipelines.conftest import NOW, Night
+from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import Sandbox
+from tests.pipelines.tables import differing, rows, source
 
 KILLS = 6
 IN_FLIGHT = 32  # the client's workers
-RATE = 60  # so that a run takes long enough to be killed in the middle
-
-
-@dataclass(frozen=True)
-class Nights:
-    """One night that nobody disturbed and one that was killed again and again, of the same account."""
-
-    calm: Path
-    killed: Path
-    calm_requests: int
-    killed_requests: int
+RATE = 100  # so that a run takes long enough to be killed in the middle
 
 
 @pytest.fixture(scope="module")
-def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nights]:
-    folder = tmp_path_factory.mktemp("kill")
+def killed_night(tmp_path_factory: pytest.TempPathFactory, nights: tuple[Night, Night]) -> Iterator[Night]:
+    """A night of the same account as the calm one, killed again and again, a few dozen requests after it went on."""
+    home = tmp_path_factory.mktemp("kill") / "home"
     moments = random.Random(20261121)
-    options = ("--contacts", "100", "--now", NOW, "--rate-limit", str(RATE))
-    with spawn(*options) as calm_url, spawn(*options) as killed_url:
-        calm, killed = Sandbox(calm_url), Sandbox(killed_url)
-        assert finish(start(folder / "calm", calm, "sync")).code == 0
+    with spawn("--contacts", "100", "--now", NOW, "--rate-limit", str(RATE)) as url:
+        service = Sandbox(url)
         for _ in range(KILLS):
-            process = start(folder / "killed", killed, "sync")
-            time.sleep(moments.uniform(2.0, 6.0))
+            process = start(home, service, "sync")
+            _wait(service, service.count + moments.randrange(1, 2 * nights[0].requests // KILLS))
+            time.sleep(moments.uniform(0, 0.5))
             process.kill()
             process.communicate()
-        ended = finish(start(folder / "killed", killed, "sync"))
-        assert ended.code == 0, ended.text[-1500:]
-        yield Nights(folder / "calm", folder / "killed", calm.count, killed.count)
+        ended = finish(start(home, service, "sync"))
+        yield Night(home, service, service.count, ended)
 
 
-def rows(home: Path, schema: str, *left_out: str) -> dict[str, list[Any]]:
-    """Every row of every table of a schema, without the columns that tell when we asked."""
-    found = {}
-    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
-        tables = connection.execute(
-            "select table_name, list(column_name order by column_index) from duckdb_columns() where schema_name = ? group by 1", [schema]
-        ).fetchall()
-        for table, columns in tables:
-            shown = ", ".join(f'"{column}"' for column in columns if column not in left_out)
-            found[table] = connection.execute(f'select {shown} from {schema}."{table}" order by all').fetchall()
-    return found
+def _wait(service: Sandbox, count: int) -> None:
+    """Until so many requests have come, or no more do."""
+    deadline = time.monotonic() + 6
+    while service.count < count and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
-def test_nothing_is_lost(nights: Nights) -> None:
-    when = ("_first_seen_at", "_changed_at", "_deleted_at")
-    calm, killed = rows(nights.calm, "source", *when), rows(nights.killed, "source", *when)
-    calm.pop("sentiment_totals"), killed.pop("sentiment_totals")  # keyed by the days asked for, which differ
+def test_the_last_run_ends_well(killed_night: Night) -> None:
+    assert isinstance(killed_night.ran, Ran)
+    assert killed_night.ran.code == 0, killed_night.ran.text[-1500:]
+
+
+def test_nothing_is_lost(calm_night: Night, killed_night: Night) -> None:
+    calm, killed = source(calm_night.home), source(killed_night.home)
+    calm.pop("sentiment_totals"), killed.pop("sentiment_totals")  # keyed by the days asked for, which may differ
     assert sum(map(len, calm.values())) > 5000
-    assert {table for table in calm if calm[table] != killed[table]} == set()
+    assert differing(calm, killed) == set()
 
 
-def test_little_is_asked_again(nights: Nights) -> None:
-    assert nights.killed_requests <= nights.calm_requests * 1.05 + KILLS * (IN_FLIGHT + RATE)
+def test_little_is_asked_again(calm_night: Night, killed_night: Night) -> None:
+    """What was under way, and what came in the last second before each kill."""
+    assert killed_night.requests <= calm_night.requests * 1.05 + KILLS * (IN_FLIGHT + RATE)
 
 
-def test_the_archive_alone_makes_the_warehouse_anew(nights: Nights) -> None:
+def test_the_archive_alone_makes_the_warehouse_anew(killed_night: Night) -> None:
     schemas = {"source": (), "sync": ("applied_at",)}
-    before = {schema: rows(nights.killed, schema, *left_out) for schema, left_out in schemas.items()}
-    assert finish(start(nights.killed, None, "rebuild")).code == 0
-    after = {schema: rows(nights.killed, schema, *left_out) for schema, left_out in schemas.items()}
-    for schema, tables in before.items():
-        differing = {table: (set(map(str, tables[table])) ^ set(map(str, after[schema][table]))) for table in tables}
-        assert {table: rows for table, rows in differing.items() if rows} == {}
+    before = {schema: rows(killed_night.home, schema, *left_out) for schema, left_out in schemas.items()}
+    assert finish(start(killed_night.home, None, "rebuild")).code == 0
+    for schema, left_out in schemas.items():
+        after = rows(killed_night.home, schema, *left_out)
+        differences = {table: set(map(str, before[schema][table])) ^ set(map(str, after[table])) for table in before[schema]}
+        assert {table: some for table, some in differences.items() if some} == {}
+        assert differing(before[schema], after) == set()

@@ -1,58 +1,123 @@
-"""The key is nowhere but on the wire, at any log level; addresses are in no log and not in Dagster's storage."""
+"""The key is nowhere but on the wire, at any log level; people's addresses are in no log and not in Dagster's storage."""
 
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import time
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from marketing_api.sandbox.cli import spawn
-from tests.pipelines.running import Ran, finish, start
-from tests.pipelines.sandboxes import Sandbox
+from pipelines.logs import start_logging
+from tests.pipelines.conftest import UNMISTAKABLE, Command, Night, StartSandbox
+from tests.pipelines.leftovers import contents
+from tests.pipelines.running import finish, start
+from warehouse.tables import TABLES
 
-KEY = "unmistakable-key-7d41c9"
-
-
-@pytest.fixture(scope="module")
-def left_behind(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ran]:
-    """A home after a night with faults at debug level, and what was printed."""
-    home = tmp_path_factory.mktemp("secrets") / "home"
-    faults = ("--fault-reset", "0.02", "--fault-502-html", "0.02", "--fault-500-before", "0.02", "--fault-1002", "1@goal/lists")
-    with spawn("--rate-limit", "0", "--contacts", "100", "--key", KEY, *faults) as url:
-        sandbox = Sandbox(url)
-        settings = {"MARKETING_API_KEY": KEY, "MARKETING_LOG": "DEBUG"}
-        ran = finish(start(home, sandbox, "sync", **settings))
-        called = finish(start(home, sandbox, "call", "user/lists", **settings))
-    return home, Ran(ran.code, ran.out + called.out, ran.err + called.err)
+PASSWORD = "unmistakable-password-55e0b1"
 
 
-def test_the_key_is_not_printed_at_debug_level(left_behind: tuple[Path, Ran]) -> None:
-    _, ran = left_behind
-    assert ran.code == 1, ran.text[-800:]  # goals are not available, the rest is there
-    assert KEY not in ran.text
-
-
-def test_the_key_is_in_no_file(left_behind: tuple[Path, Ran]) -> None:
-    home, _ = left_behind
-    files = [path for path in home.rglob("*") if path.is_file()]
-    assert len(files) > 5
-    assert [path.name for path in files if KEY.encode() in path.read_bytes()] == []
-
-
-def test_the_key_is_in_no_compressed_body(left_behind: tuple[Path, Ran]) -> None:
-    home, _ = left_behind
-    files = f"{home}/archive/requests/**/*.parquet"
-    (rows, bodies, with_key) = duckdb.execute(
-        "select count(*), count(body), count(*) filter (contains(a::varchar, ?)) from read_parquet(?) a", [KEY, files]
-    ).fetchall()[0]
-    assert rows > 300
-    assert bodies > 100
-    assert with_key == 0
-
-
-def test_addresses_are_in_no_log_and_not_in_dagsters_storage(left_behind: tuple[Path, Ran]) -> None:
-    home, ran = left_behind
+def texts_of(home: Path, *, personal: bool) -> set[str]:
+    """What stands in the text columns that are personal, or in those that are not."""
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
-        addresses = [email for (email,) in connection.execute("select distinct email from source.contacts").fetchall()]
-    assert len(addresses) > 50
-    storage = b"".join(path.read_bytes() for path in (home / "dagster").rglob("*") if path.is_file())
-    assert [email for email in addresses if email in ran.err or email.encode() in storage] == []
+        return {
+            text
+            for table in TABLES.values()
+            for column in table.columns
+            if column.sql_type == "VARCHAR" and column.is_personal is personal
+            for (text,) in connection.execute(f'select distinct "{column.name}" from {table.qualified}').fetchall()
+            if text
+        }
+
+
+def test_the_key_is_not_printed_at_debug_level(rough_night: Night) -> None:
+    assert "DEBUG assets.session: emailmarketing/getcoupon: broken" in rough_night.ran.err, "nothing was logged: this proves nothing"
+    assert UNMISTAKABLE not in rough_night.ran.text
+
+
+def test_the_key_is_in_nothing_that_a_night_leaves_behind(rough_night: Night) -> None:
+    found = dict(contents(rough_night.home))
+    assert {Path(where.partition(": ")[0]).suffix for where in found} >= {".parquet", ".duckdb", ".db", ".sqlite", ".yaml", ".jsonl"}
+    assert b"@example" in b"".join(content for where, content in found.items() if where.endswith(": bodies")), "bodies were not opened"
+    assert [where for where, content in found.items() if UNMISTAKABLE.encode() in content] == []
+
+
+def test_the_key_is_in_no_journal_of_a_killed_run(start_sandbox: StartSandbox, home: Path) -> None:
+    service = start_sandbox("--key", UNMISTAKABLE, "--fault-502-html", "0.1")
+    process = start(home, service, "sync", "--only", "lists", "contacts", MARKETING_API_KEY=UNMISTAKABLE)
+    while service.count < 12 and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    found = dict(contents(home))
+    assert any(where.endswith(".journal: bodies") and content for where, content in found.items())
+    assert [where for where, content in found.items() if UNMISTAKABLE.encode() in content] == []
+
+
+def test_nothing_personal_is_in_a_log_or_in_dagsters_storage(rough_night: Night) -> None:
+    """Other texts than addresses that stand in other columns as well (the business's name as a sender) say nothing about anybody."""
+    others = "\n".join(texts_of(rough_night.home, personal=False))
+    people = {text for text in texts_of(rough_night.home, personal=True) if "@" in text[1:] or (len(text) > 6 and text not in others)}
+    assert len({text for text in people if "@" in text}) > 50
+    assert len({text for text in people if "@" not in text}) > 100
+    people |= {json.dumps(text)[1:-1] for text in people}
+    kept = {where: content.decode(errors="replace") for where, content in contents(rough_night.home) if where.startswith("dagster/")}
+    assert json.dumps("•••")[1:-1] in "".join(kept.values()), "no preview was kept: this proves nothing"
+    assert [text for text in people if text in rough_night.ran.text] == []
+    assert [(where, text) for where, content in kept.items() for text in people if text in content] == []
+
+
+def test_the_home_is_its_owners_alone(rough_night: Night) -> None:
+    assert rough_night.home.stat().st_mode & 0o077 == 0
+    assert [path.name for path in rough_night.home.rglob("*") if path.stat().st_mode & 0o077] == []
+
+
+@pytest.mark.parametrize("fault", ["none", "lost-answer", "500-after", "html-200"])
+def test_a_call_shows_neither_key_nor_password(start_sandbox: StartSandbox, home: Path, fault: str) -> None:
+    faults = () if fault == "none" else (f"--fault-{fault}", "1@register/createaccount")
+    service = start_sandbox("--key", UNMISTAKABLE, *faults)
+    given = {
+        "contact_name": "Ann",
+        "business_name": "Harbor",
+        "business_email": "ann@example.com",
+        "business_phone": "5550100",
+        "plan_id": "3",
+        "business_service_name": "harbor",
+        "business_password": PASSWORD,
+    }
+    words = ("call", "register/createaccount", *(f"{name}={value}" for name, value in given.items()), "--yes")
+    ran = finish(start(home, service, *words, MARKETING_API_KEY=UNMISTAKABLE, MARKETING_LOG="DEBUG"))
+    assert ran.code == (0 if fault == "none" else 1), ran.text
+    assert ("Look whether it took effect" in ran.err) == (fault != "none")
+    assert PASSWORD not in ran.text
+    assert UNMISTAKABLE not in ran.text
+    assert [entry["operation"] for entry in service.asked()] == ["register/createaccount"], "a write is never sent again"
+
+
+def test_a_write_is_shown_without_its_password_before_it_is_agreed_to(
+    command: Command, start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda prompt: "n")
+    words = [f"{name}=x" for name in ("contact_name", "business_name", "business_phone", "business_service_name")]
+    given = [*words, "business_email=ann@example.com", "plan_id=3", f"business_password={PASSWORD}"]
+    ran = command("call", "register/createaccount", *given, sandbox=start_sandbox())
+    assert "business_password=***" in ran.err
+    assert PASSWORD not in ran.text
+
+
+def test_logs_hide_addresses_whoever_writes_them(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    monkeypatch.setattr(root, "level", root.level)
+    start_logging("DEBUG")
+    try:
+        raise ValueError("could not convert 'ann.lee+x@mail.example.com' to a number")
+    except ValueError:
+        logging.getLogger("library").exception("GET /1/emailmarketing/getcoupon.json?email=bob%40example.com&x=1")
+    text = capfd.readouterr().err
+    assert "GET /1/emailmarketing/getcoupon.json?email=•••&x=1" in text
+    assert "could not convert '•••' to a number" in text
+    assert "example.com" not in text

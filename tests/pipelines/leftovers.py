@@ -1,0 +1,44 @@
+"""Everything that a run leaves in its home, opened: whatever is compressed or in columns is read as well as the raw bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from warehouse.archive.journal import SUFFIX, JournalView
+
+
+def contents(home: Path) -> Iterator[tuple[str, bytes]]:
+    """(where, what) of every file below `home`, and of everything that is packed in it."""
+    for path in sorted(path for path in home.rglob("*") if path.is_file()):
+        where = str(path.relative_to(home))
+        yield where, path.read_bytes()
+        for inner, content in _unpacked(path):
+            yield f"{where}: {inner}", content
+
+
+def _unpacked(path: Path) -> Iterator[tuple[str, bytes]]:
+    if path.suffix == ".parquet":
+        rows = duckdb.connect().execute("select rows::varchar, rows.body from read_parquet(?) as rows", [str(path)]).fetchall()
+        yield "rows", "\n".join(row for row, _ in rows).encode()
+        yield "bodies", b"\n".join(body for _, body in rows if body)
+    elif path.suffix == SUFFIX:
+        view = JournalView(path)
+        view.refresh()
+        yield "rows", "\n".join(str(entry.row) for entry in view.entries.values()).encode()
+        yield "bodies", b"\n".join(map(view.body, view.entries.values()))
+    elif path.suffix == ".zst":
+        with pa.input_stream(str(path), compression="zstd") as stream:
+            yield "content", stream.read()
+    elif path.suffix == ".duckdb":
+        yield from _tables(path)
+
+
+def _tables(path: Path) -> Iterator[tuple[str, bytes]]:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        for schema, name in connection.execute("select schema_name, table_name from duckdb_tables()").fetchall():
+            rows = connection.execute(f'select t::varchar from "{schema}"."{name}" as t').fetchall()
+            yield f"{schema}.{name}", "\n".join(row for (row,) in rows).encode()

@@ -1,0 +1,147 @@
+"""What is sent back, as values shared by all steps: items, their effects and states. Nothing here does anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from marketing_api.operation import Operation
+
+
+class Kind(StrEnum):
+    """What can be pushed."""
+
+    CONTACTS = "contacts"
+    TAGS = "tags"
+    ACTIVITIES = "activities"
+    MOVES = "moves"
+    DELETIONS = "deletions"
+
+
+class State(StrEnum):
+    """How far an item is."""
+
+    PLANNED = "planned"  # in the outbox, nothing sent
+    SENDING = "sending"  # committed before the request leaves; found after a crash it means unknown
+    APPLIED = "applied"  # the service said ok
+    VERIFIED = "verified"  # read back, and as intended
+    REJECTED = "rejected"  # by our checks or by the service, with its reason
+    UNKNOWN = "unknown"  # sent, and no whole answer came
+    SKIPPED = "skipped"  # nothing to do: unchanged, sent before, or cancelled
+
+
+#: Work is left to be done on these.
+OPEN = (State.PLANNED, State.SENDING, State.UNKNOWN)
+#: The service has taken these.
+DONE = (State.APPLIED, State.VERIFIED)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One change to one thing: the last effect on a subject decides whether a later row still has something to do.
+
+    `subject`: `address|list id` for contacts, `who|tag` for tags, `who|time|description` for activities, `contact id|list id`
+    for moves and deletions (`who`: the contact id, or the address in lower case). `content`: what it becomes; equal contents
+    are the same change.
+    """
+
+    subject: str
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One request to be sent, the input rows it stands for, and what it is to bring about.
+
+    `rows`: as a spreadsheet numbers them, the first below the header is 2. `expected`: what is to be seen when it is read back,
+    by kind: contacts `{"status": word, "fields": {field id: value}, "lists": [list id]}`, activities `{"description", "at": unix
+    seconds}`. `must_look_up`: the warehouse does not know the address; its contact id is asked for before it is sent.
+    """
+
+    kind: Kind
+    rows: tuple[int, ...]
+    operation: Operation
+    params: Mapping[str, str] = field(repr=False)  # as on the wire, without what is looked up
+    effects: tuple[Effect, ...] = field(repr=False)
+    expected: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    email: str | None = field(default=None, repr=False)
+    contact_id: int | None = None
+    must_look_up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that is not sent, and why; `by_service` when the service refused the same content before."""
+
+    row: int
+    reason: str
+    by_service: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IdleRow:
+    """A row with nothing to do: everything is as it says already, or was sent before."""
+
+    row: int
+    reason: str
+    email: str | None = field(default=None, repr=False)
+    contact_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One value that would change, for people to look at."""
+
+    row: int
+    what: str = field(repr=False)  # the address or contact id
+    column: str = ""
+    old: str | None = field(default=None, repr=False)
+    new: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where rows came from: the file's name or `query`, and a hash of all cells."""
+
+    name: str
+    content_hash: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a push would do: every row of the input is in exactly one of new, changed, idle or bad."""
+
+    account: str
+    kind: Kind
+    source: Source
+    row_count: int
+    items: tuple[Item, ...] = field(repr=False)
+    new_count: int = 0  # rows
+    changed_count: int = 0
+    idle: tuple[IdleRow, ...] = field(default=(), repr=False)
+    bad: tuple[BadRow, ...] = field(default=(), repr=False)
+    changes: tuple[Change, ...] = field(default=(), repr=False)  # a sample
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def request_count(self) -> int:
+        """Requests that sending takes, look-ups included and verification aside."""
+        return len(self.items) + len({item.email for item in self.items if item.must_look_up})
+
+    @property
+    def bad_share(self) -> float:
+        """Share of the rows that our own checks reject, 0 to 1."""
+        return sum(not row.by_service for row in self.bad) / self.row_count if self.row_count else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The last thing that was done about a subject."""
+
+    item_id: int
+    content: str
+    state: State
+    message: str | None
+    done_at: float | None  # unix seconds

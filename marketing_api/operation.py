@@ -35,9 +35,13 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """A listing that honours `limit` and `page`, whether or not its specification says so."""
+    """A listing that honours `limit` and `page`, whether or not its specification says so.
+
+    `by_group`: its entries come in groups, each of which a service may page for itself, so that the size of a page says nothing.
+    """
 
     size: int = 1000
+    by_group: bool = False
 
 
 @dataclass(frozen=True)

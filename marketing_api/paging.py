@@ -89,7 +89,7 @@ class Listing:
             return End.EMPTY
         if not new:
             return End.REPEATED
-        if self.missing:
+        if self.missing or (self.operation.paging and self.operation.paging.by_group):
             return None
         if served > limit:
             return End.UNPAGED

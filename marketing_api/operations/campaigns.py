@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from marketing_api.operation import Effect
-from marketing_api.operations.declare import ID_ITEM, PAGED, an_id, boolean, choice, date, email, ids, moment, paging, read, text, write
+from marketing_api.operation import Effect, Paging
+from marketing_api.operations.declare import ID_ITEM, an_id, boolean, choice, date, email, ids, moment, paging, read, text, write
 from marketing_api.parameter import Parameter
 from marketing_api.records import campaigns
 
@@ -19,7 +19,7 @@ CAMPAIGNS = read(
     date("to"),
     *paging(),
     at="campaigns",
-    paging=PAGED,
+    paging=Paging(by_group=True),
     records=(campaigns.Campaign,),
     rows=campaigns.campaigns,
     is_listing=True,

@@ -16,7 +16,7 @@ from marketing_api import wire
 from marketing_api.errors import BrokenAnswer
 from marketing_api.exchange import Answer
 from marketing_api.operation import Question
-from marketing_api.operations import account, contacts
+from marketing_api.operations import account, campaigns, contacts
 from marketing_api.paging import End, Listing
 
 
@@ -189,6 +189,21 @@ def test_the_declared_page_size_is_asked_for_unless_another_is_given() -> None:
     list(Listing(contacts.GETCONTACTS, {"listid": 12}).pages(service.ask))
     read(service.ask, limit=7)
     assert [(each["limit"], each["page"]) for each in service.asked] == [("1000", "1"), ("1000", "2"), ("7", "1"), ("7", "2")]
+
+
+@given(groups=st.lists(st.integers(0, 9), min_size=1, max_size=4), cap=st.integers(1, 4))
+def test_groups_that_are_paged_each_for_itself_are_read_to_the_end_of_the_longest(groups: list[int], cap: int) -> None:
+    everything = [[{"id": str(100 * group + number)} for number in range(size)] for group, size in enumerate(groups)]
+
+    def ask(question: Question) -> Answer:
+        start = (int(question.params["page"]) - 1) * cap
+        pages = {f"group {number}": {"data": rows[start : start + cap]} for number, rows in enumerate(everything) if rows[start:]}
+        return answer_to(question, {"campaigns": {"count": sum(len(page["data"]) for page in pages.values()), "items": pages}})
+
+    listing = Listing(campaigns.CAMPAIGNS, {"filter": "all"})
+    keys = [key for answer in listing.pages(ask) for key in wire.item_keys(answer)]
+    assert len(keys) == len(set(keys)) == sum(groups)
+    assert listing.is_complete
 
 
 def test_what_is_not_paged_is_asked_once() -> None:

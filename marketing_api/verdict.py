@@ -91,14 +91,20 @@ def _refuse(operation: Operation, status: int, error: dict[str, Any], report: Ra
     code, text = _code_and_text(error)
     message = f"{operation.name}: {text}"
     told: dict[str, Any] = {"code": code, "status": status, "detail": error}
-    is_unknown_action = code == UNKNOWN_ACTION and operation.name != "app/me"  # whatever the status: the envelope goes first
-    if not is_unknown_action and (status == 401 or code in (BAD_KEY, UNKNOWN_ACTION)):
+    if _is_about_the_key(operation, status, code):
         raise AuthenticationFailed(f"{message}: the key is missing, wrong or revoked", **told)
     if code == UNKNOWN_ACTION:
         raise NotAvailable(f"{message}: not available to this account", **told)
     if status >= 500 or status in _TRANSIENT_STATUS:
         raise BrokenAnswer(f"{message} (HTTP {status})", status=status)
     raise Refused(message, **told)
+
+
+def _is_about_the_key(operation: Operation, status: int, code: int | None) -> bool:
+    """The envelope goes first: a 401 with a code of its own that does not speak of the key is a refusal like others."""
+    if operation.name == "app/me":
+        return status == 401 or code in (BAD_KEY, UNKNOWN_ACTION)
+    return code == BAD_KEY or (code is None and status == 401)
 
 
 def _code_and_text(error: Mapping[str, Any]) -> tuple[int | None, str]:

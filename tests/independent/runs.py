@@ -93,7 +93,7 @@ def _manners(service: Service, *, may_repeat: bool) -> list[str]:
     if repeats:
         found.append(f"{len(repeats)} questions were asked again after a whole answer, e.g. {_shown(repeats[0])}")
     found += _once_each(service)
-    strangers = [entry for entry in service.log.entries if entry.was_counted and entry.status == 401]
+    strangers = [entry for entry in service.log.entries if entry.was_counted and entry.status == 401 != service.variants.error_status]
     return found + ([f"{len(strangers)} requests without the right key"] if strangers else [])
 
 

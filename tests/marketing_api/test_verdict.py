@@ -108,6 +108,11 @@ def test_1002_is_the_key_on_app_me_and_the_operation_elsewhere() -> None:
     assert isinstance(contacts_verdict(error(1002), 401), NotAvailable)  # the run then asks app/me whether the key still holds
 
 
+def test_a_401_with_a_code_of_its_own_is_a_refusal_like_others() -> None:
+    assert isinstance(contacts_verdict(error(1010), 401), Refused)
+    assert isinstance(verdict(account.ME, error(1010), 401), AuthenticationFailed)
+
+
 def test_error_envelope_with_a_server_error_is_worth_another_try() -> None:
     assert isinstance(contacts_verdict(error(1), 503), BrokenAnswer)
 

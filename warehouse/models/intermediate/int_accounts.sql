@@ -1,0 +1,37 @@
+-- The accounts with their time zone and the moment that their data is of; one row per account.
+-- "Today" is the day of the newest answer, not of the build: models are a function of the data, and an account that could not
+-- be read for a week does not turn dormant by that.
+with read_accounts as (
+    select account, max(as_of) as as_of from {{ source('sync', 'coverage') }} group by account
+),
+
+businesses as (
+    select account, timezone from {{ ref('stg_business') }}
+),
+
+settings as (
+    -- accounts.toml may override what an account says about itself
+    select account, json_extract_string(zones, '$."' || account || '"') as timezone
+    from (select '{{ env_var("MARKETING_MODELS_ZONES", "{}") }}'::json as zones), read_accounts
+),
+
+zoned as (
+    select
+        account,
+        as_of,
+        coalesce(
+            settings.timezone,
+            (select max(name) from pg_timezone_names() where name = businesses.timezone),
+            '{{ env_var("MARKETING_MODELS_TIMEZONE", "UTC") }}'
+        ) as timezone
+    from read_accounts
+    left join businesses using (account)
+    left join settings using (account)
+)
+
+select
+    account,
+    timezone,
+    as_of,
+    {{ local_date('as_of', 'timezone') }} as today
+from zoned

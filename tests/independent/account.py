@@ -151,7 +151,6 @@ class Member:
     at: dt.datetime | None
     fields: dict[str, str]
     phone: str = ""
-    seen_from: float = 0.0  # monotonic time before which a queued write is not visible yet (row 6)
 
 
 @dataclass

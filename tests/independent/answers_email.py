@@ -146,9 +146,14 @@ def getcontact(world: World, params: Params) -> dict[str, Any]:
 def getcontactbyemail(world: World, params: Params) -> dict[str, Any]:
     wanted, only = text(params, "email").lower(), number(params, "listid", 0)
     found = [member for member in world.visible() if member.email.lower() == wanted and only in (0, member.list_id)]
-    if not found:  # row 3: header ok, the error is nested
+    shown = [contact(world, member, listed=True) for member in found]
+    if shown:
+        return {"contact": shown[0] if world.variants.by_email == "object" else shown}
+    if world.variants.by_email_unknown == "nested":  # row 3: header ok
         return {"contact": {"errorCode": 1004, "errorMessage": "The contact doesn't exist"}}
-    return {"contact": [contact(world, member, listed=True) for member in found]}
+    if world.variants.by_email_unknown == "empty":
+        return {"contact": []}
+    raise ServiceFault(1004, "The contact was not found")
 
 
 @read("emailmarketing/getcontactsbyphonenumber")

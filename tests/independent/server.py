@@ -45,6 +45,7 @@ class Service:
         self.log = Log()
         self.window = Window(limit, variants, rng.random())
         self.chance = Chance(variants.faults, rng)
+        self.write_chance = Chance(variants.write_faults, rng)
         self.url = ""
         self.closing = threading.Event()
         self._lock = threading.Lock()
@@ -53,10 +54,13 @@ class Service:
         """The whole answer, and the fault that the wire is to commit on it ("" for none)."""
         at, key = time.time(), str(params.pop("key", "") or params.pop("api_key", ""))
         shown = {name: json.dumps(value) if isinstance(value, dict | list) else str(value) for name, value in params.items()}
-        fault = self.chance.draw(operation, shown)
+        drawn = (self.write_chance if operation in WRITES else self.chance).draw(operation, shown)
+        fault, is_before = drawn.removesuffix("-before"), drawn.endswith("-before")
         window, is_within, report = self.window.enter(pretend_full=fault == "429")
         if not is_within:
             status, data, is_ok = 429, {"errorCode": 429, "errorMessage": "Too many requests"}, False
+        elif is_before:
+            status, data, is_ok = 500, {}, False
         else:
             status, data, is_ok = self._data(operation, params, key)
         body = json.dumps(self._envelope(data, report, is_ok), ensure_ascii=bool(window % 2)).encode()

@@ -110,12 +110,15 @@ def test_faults_are_what_they_are_called_and_end_after_two(made: Any, fault: str
 
 def test_contact_writes_show_in_later_reads(service: Service) -> None:
     first, second = service.account.lists[0].list_id, service.account.lists[1].list_id
-    added = data(service, "emailmarketing/addcontact", status="Active", listid=first, email="new@example.com", **{"fields[77]": "Köln"})
+    town = next(iter(service.account.lists[0].labels))
+    added = data(
+        service, "emailmarketing/addcontact", status="Active", listid=first, email="new@example.com", **{f"fields[{town}]": "Köln"}
+    )
     assert set(added) == {"id", "item"}
     data(service, "emailmarketing/movecontact", id=added["id"], listid=second, sourceid=first)
     data(service, "emailmarketing/editcontact", id=added["id"], status="Disactive")
     (found,) = data(service, "emailmarketing/getcontactbyemail", email="NEW@example.com")["contact"]
-    assert (found["listid"], found["status"], found["77"]) == (str(second), "2", "Köln")
+    assert (found["listid"], found["status"], found[town]) == (str(second), "2", "Köln")
     data(service, "emailmarketing/deletecontact", id=added["id"], listid=second)
     assert data(service, "emailmarketing/getcontactbyemail", email="new@example.com")["contact"]["errorCode"] == 1004
 
@@ -139,3 +142,40 @@ def test_activities_join_the_timeline_and_tags_the_contact(service: Service) -> 
     data(service, "emailmarketing/removetag", id=member.contact_id, email=member.email, tagname="new")
     assert service.account.tags[member.contact_id] == {"vip"}
     assert "doesn't exist" in data(service, "emailmarketing/addtag", email="nobody@example.com", tagname="vip")["item"]
+
+
+@pytest.mark.parametrize("fault", ["500", "reset", "cut", "502-html", "200-html", "empty"])
+def test_a_fault_on_a_write_comes_before_or_after_its_effect(made: Any, fault: str) -> None:
+    asked = {"id": made.members[0].contact_id, "description": "called", "datetime": "2026-03-01 14:05:00"}
+    for name, effects in ((fault, 1), (f"{fault}-before", 0)):
+        with serve(made, Variants(write_faults={name: 1.0})) as service:
+            with pytest.raises((requests.RequestException, ValueError, KeyError)):
+                ask(service, "emailmarketing/addactivity", **asked)["response"]["header"]
+            assert len(service.world.effects) == effects
+
+
+def test_a_written_activity_shows_late_and_in_the_form_of_the_variant(made: Any) -> None:
+    told = {"activity_key": "note", "activity_place": "detail", "activity_text": "escaped", "activity_time": "minutes"}
+    with serve(made, Variants(delayed_activities=0.3, **told)) as service:
+        contact = made.members[0].contact_id
+        data(service, "emailmarketing/addactivity", id=contact, description="a <b> & 'c'", datetime="2026-03-01 14:05:33")
+        assert "note" not in str(data(service, "emailmarketing/getcontacttimeline", id=contact))
+        service.closing.wait(0.35)
+        (entry,) = [e for e in data(service, "emailmarketing/getcontacttimeline", id=contact)["timeline"]["data"] if e["key"] == "note"]
+        assert (entry["details"][0]["value"], entry["datetime"]) == ("a &lt;b&gt; &amp; &#039;c&#039;", "03/01/2026 14:05")
+        assert "timestamp" not in entry
+
+
+def test_refusals_are_soft_where_the_variant_says_so(made: Any) -> None:
+    asked = {"id": 1, "description": "called", "datetime": "2026-03-01 14:05:00"}
+    with serve(made, Variants(soft_refusals=frozenset({"emailmarketing/addactivity"}), soft_wording="No such contact")) as service:
+        assert data(service, "emailmarketing/addactivity", **asked) == {"item": "No such contact"}
+        assert not service.world.effects
+        assert ask(service, "emailmarketing/deletecontact", id=1, listid=made.lists[0].list_id)["response"]["header"]["status"] == "error"
+
+
+@pytest.mark.parametrize(("kept", "lists"), [("all", 2), ("first", 1), ("refused", 0)])
+def test_several_lists_at_once_are_a_variant(made: Any, kept: str, lists: int) -> None:
+    with serve(made, Variants(several_lists=kept)) as service:
+        ask(service, "emailmarketing/synccontact", email="new@example.com", listid=",".join(str(each.list_id) for each in made.lists[:2]))
+        assert sum(member.email == "new@example.com" for member in made.members) == lists

@@ -1,0 +1,221 @@
+"""The outbox's file: SQLite that survives a kill and a power cut, its schema, and one clear error for whatever a disk does.
+
+Every change is one transaction with synchronous=FULL: what was committed stays, what was not never happened. Not here: what the
+tables mean (`outbox`).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+VERSION = 1
+_APPLICATION_ID = 0x6D73_6F62  # "msob": tells our file from any other SQLite file
+_BUSY_S = 30.0  # another process's transaction takes milliseconds, a push of 100,000 rows about a second
+
+_SCHEMA = """
+create table push (
+    push_id integer primary key autoincrement,
+    account text not null,
+    kind text not null,
+    source_name text not null,
+    source_hash text not null,
+    row_count integer not null,
+    item_count integer not null,
+    new_count integer not null,
+    changed_count integer not null,
+    idle_count integer not null,
+    bad_count integer not null,
+    begun_at real not null,
+    run text,
+    options text not null
+);
+create table item (
+    item_id integer primary key autoincrement,
+    push_id integer not null references push,
+    rows text not null,
+    email text,
+    contact_id integer,
+    operation text,
+    params text,
+    expected text,
+    must_look_up integer not null default 0,
+    state text not null,
+    message text,
+    rejected_by text,
+    attempts integer not null default 0,
+    planned_at real not null,
+    sent_at real,
+    changed_at real not null,
+    done_at real,
+    verified_at real,
+    drift text,
+    request_id integer,
+    revision integer not null
+);
+create index item_by_push on item (push_id, state);
+create index item_open on item (item_id) where state in ('planned', 'sending', 'unknown');
+create index item_by_revision on item (revision);
+create table effect (
+    account text not null,
+    kind text not null,
+    subject text not null,
+    item_id integer not null references item,
+    content text not null,
+    primary key (account, kind, subject, item_id)
+) without rowid;
+create index effect_by_item on effect (item_id);
+create table membership (
+    account text not null,
+    activation text not null,
+    subject text not null,
+    entered_at real not null,
+    primary key (account, activation, subject)
+) without rowid;
+create table revision (value integer not null);
+insert into revision values (0);
+"""
+
+
+class OutboxError(Exception):
+    """Root of what can be wrong with the outbox: one sentence that says what to do."""
+
+
+class OutboxDamaged(OutboxError):
+    """The file is damaged, or not an outbox."""
+
+
+class OutboxTooNew(OutboxError):
+    """Written by a newer version of this program."""
+
+
+class OutboxFull(OutboxError):
+    """No room: what was committed before is kept, the change at hand did not happen."""
+
+
+class OutboxBusy(OutboxError):
+    """Another process did not end its transaction in good time, or sends for the same account."""
+
+
+class Store:
+    """One connection for all threads of a process, which take turns. Raises OutboxError and nothing of sqlite3's."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        with self._explained():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # the files beside it take its mode
+            self._connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+            try:
+                self._prepare()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def rows(self, sql: str, parameters: Any = ()) -> list[sqlite3.Row]:
+        with self._lock, self._explained():
+            return self._connection.execute(sql, parameters).fetchall()
+
+    @contextmanager
+    def change(self) -> Iterator[Change]:
+        """One transaction: all of it is committed when the context ends well, else none of it."""
+        with self._lock, self._explained():
+            self._connection.execute("begin immediate")
+            try:
+                yield Change(self._connection)
+                self._connection.execute("commit")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("rollback")
+                raise
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection of its own that sees one moment, for answers too long to hold others up meanwhile."""
+        with self._explained():
+            connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)
+            connection.row_factory = sqlite3.Row
+            try:
+                connection.execute("begin")
+                yield connection
+            finally:
+                connection.close()
+
+    def _prepare(self) -> None:
+        connection = self._connection
+        connection.row_factory = sqlite3.Row
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("pragma synchronous = full")
+        version = self._version()
+        if version == 0:
+            self._create()
+        elif version > VERSION:
+            raise OutboxTooNew(f"{self.path} was written by a newer version of marketing-sync: upgrade this installation")
+
+    def _version(self) -> int:
+        application = self._connection.execute("pragma application_id").fetchone()[0]
+        version = int(self._connection.execute("pragma user_version").fetchone()[0])
+        is_empty = self._connection.execute("select count(*) from sqlite_schema").fetchone()[0] == 0
+        if application != _APPLICATION_ID and not (is_empty and version == 0):
+            raise OutboxDamaged(f"{self.path} is not an outbox of marketing-sync: move it away")
+        return version
+
+    def _create(self) -> None:
+        with self.change() as change:
+            if self._version() == 0:  # nobody else was faster
+                for statement in _SCHEMA.split(";\n"):
+                    change.run(statement)
+                change.run(f"pragma application_id = {_APPLICATION_ID}")
+                change.run(f"pragma user_version = {VERSION}")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as problem:
+            raise _explained(problem, self.path) from problem
+        except OSError as problem:
+            raise OutboxError(f"the outbox {self.path} cannot be used ({problem.strerror})") from problem
+
+
+class Change:
+    """What may be done inside a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def run(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
+        return self._connection.execute(sql, parameters)
+
+    def run_many(self, sql: str, rows: Iterable[Any]) -> None:
+        self._connection.executemany(sql, rows)
+
+    def revision(self) -> int:
+        """The next revision; all that one transaction changes has the same."""
+        return int(self._connection.execute("update revision set value = value + 1 returning value").fetchone()[0])
+
+
+def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
+    text = str(problem)
+    if "full" in text or "disk I/O" in text:
+        return OutboxFull(
+            f"there is no room for the outbox {path} ({text}): free some and run the command again, nothing is lost or sent twice"
+        )
+    if "locked" in text or "busy" in text:
+        return OutboxBusy(f"the outbox {path} has been in use by another program for {_BUSY_S:g} s: end it, or try again later")
+    if isinstance(problem, sqlite3.OperationalError) and ("readonly" in text or "unable to open" in text):
+        return OutboxError(f"the outbox {path} cannot be written ({text}): is it yours?")
+    return OutboxDamaged(
+        f"the outbox {path} is damaged ({text}): nothing more is sent from it. Move it away to begin a new one; "
+        "what was sent before is then only known from sync.writebacks"
+    )

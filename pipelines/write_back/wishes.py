@@ -1,0 +1,61 @@
+"""What people may ask of the outbox: cancel, retry, and forget what was skipped long ago. Each is one transaction.
+
+Not here: the commands (`push`), what a sender does (`outbox`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines.write_back.store import Store
+
+_CHOSEN = (
+    "operation is not null and (state = 'rejected' or state = 'unknown') and push_id in"
+    " (select push_id from push where account = :account and (:push_id is null or push_id = :push_id))"
+)
+#: A later item has changed, or is to change, something that this one would set back.
+_SUPERSEDED = (
+    "exists (select 1 from effect mine join effect other using (account, kind, subject) join item newer on newer.item_id = other.item_id"
+    " where mine.item_id = item.item_id and other.item_id > mine.item_id and newer.state not in ('skipped', 'rejected'))"
+)
+_LOOKS_FIRST = "(state = 'unknown' and push_id in (select push_id from push where kind = 'activities'))"
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """Requests that are tried again, and those that are not since a later push changed the same thing."""
+
+    planned: int
+    superseded: int
+
+
+def cancel(store: Store, account: str, push_id: int | None, now: float) -> int:
+    with store.change() as change:
+        return change.run(
+            "update item set state = 'skipped', message = 'cancelled', changed_at = ?, revision = ? where state = 'planned'"
+            " and push_id in (select push_id from push where account = ? and (? is null or push_id = ?))",
+            (now, change.revision(), account, push_id, push_id),
+        ).rowcount
+
+
+def retry(store: Store, account: str, push_id: int | None, now: float) -> Retried:
+    """Unknown activities stay unknown, with their attempts forgotten: the sender looks for them before it sends anything."""
+    with store.change() as change:
+        told = {"account": account, "push_id": push_id, "now": now, "revision": change.revision()}
+        superseded = int(change.run(f"select count(*) from item where {_CHOSEN} and {_SUPERSEDED}", told).fetchone()[0])  # noqa: S608
+        stamp = "attempts = 0, changed_at = :now, revision = :revision"
+        unknown = change.run(f"update item set {stamp} where {_CHOSEN} and {_LOOKS_FIRST}", told).rowcount  # noqa: S608
+        planned = change.run(
+            f"update item set state = 'planned', message = null, rejected_by = null, done_at = null, {stamp}"  # noqa: S608
+            f" where {_CHOSEN} and not {_LOOKS_FIRST} and not {_SUPERSEDED}",
+            told,
+        ).rowcount
+    return Retried(planned + unknown, superseded)
+
+
+def prune(store: Store, before: float) -> int:
+    """Skipped rows of pushes begun before then."""
+    old = "state = 'skipped' and push_id in (select push_id from push where begun_at < ?)"
+    with store.change() as change:
+        change.run(f"delete from effect where item_id in (select item_id from item where {old})", (before,))  # noqa: S608
+        return change.run(f"delete from item where {old}", (before,)).rowcount  # noqa: S608

@@ -1,0 +1,49 @@
+"""Plans to fill an outbox with: small, made of invented rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from marketing_api.operations import contacts
+from pipelines.write_back.item import BadRow, Effect, IdleRow, Item, Kind, Plan, Source
+
+
+def tag(row: int, email: str = "", *, name: str = "vip", action: str = "add") -> Item:
+    email = email or f"person{row}@example.com"
+    operation = contacts.ADDTAG if action == "add" else contacts.REMOVETAG
+    effects = (Effect(f"{email}|{name}", action),)
+    return Item(Kind.TAGS, (row,), operation, {"email": email, "tagname": name}, effects, email=email)
+
+
+def activity(row: int, contact_id: int, description: str, at: str = "2026-01-05 12:00:00", *, unix: int = 1767614400) -> Item:
+    return Item(
+        Kind.ACTIVITIES,
+        (row,),
+        contacts.ADDACTIVITY,
+        {"id": str(contact_id), "description": description, "datetime": at},
+        (Effect(f"{contact_id}|{at}|{description}"),),
+        expected={"description": description, "at": unix},
+        contact_id=contact_id,
+    )
+
+
+def contact(row: int, email: str, list_id: int, *, status: str = "Active", fields: dict[str, str] | None = None) -> Item:
+    values = fields or {}
+    params = {"email": email, "listid": str(list_id), "status": status, **{f"fields[{name}]": value for name, value in values.items()}}
+    word = {"Active": "active", "Disactive": "unsubscribed"}[status]
+    return Item(
+        Kind.CONTACTS,
+        (row,),
+        contacts.SYNCCONTACT,
+        params,
+        (Effect(f"{email}|{list_id}", f"{word}{sorted(values.items())}"),),
+        expected={"status": word, "fields": values, "lists": [list_id]},
+        email=email,
+    )
+
+
+def a_plan(*items: Item, account: str = "main", idle: Sequence[int] = (), bad: Sequence[BadRow] = ()) -> Plan:
+    kind = items[0].kind if items else Kind.TAGS
+    rows = sum(len(item.rows) for item in items) + len(idle) + len(bad)
+    idle_rows = tuple(IdleRow(row, "unchanged") for row in idle)
+    return Plan(account, kind, Source("rows.csv", "0" * 32), rows, tuple(items), new_count=len(items), idle=idle_rows, bad=tuple(bad))

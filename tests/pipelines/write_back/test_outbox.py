@@ -1,0 +1,236 @@
+"""The outbox keeps what it was told, refuses what cannot be, and never loses or repeats an intent."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from pipelines.write_back.item import BadRow, State
+from pipelines.write_back.outbox import Members, Outbox
+from pipelines.write_back.store import OutboxBusy, OutboxDamaged, OutboxTooNew
+from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "home" / "outbox.sqlite"
+
+
+def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
+    item = contact(2, "ann@example.com", 7, fields={"12": "Köln, =1+1"})
+    with Outbox(path) as outbox:
+        push_id = outbox.begin(a_plan(item, idle=[3], bad=[BadRow(4, "no address")]), run="r1", options={"verify": "all"})
+    with Outbox(path) as outbox:
+        push = outbox.push(push_id)
+        assert push is not None
+        assert (push.row_count, push.item_count, push.idle_count, push.bad_count, push.run) == (3, 1, 1, 1, "r1")
+        assert push.options == {"verify": "all"}
+        entries = outbox.items(push_id)
+        assert entries[0].item(item.effects) == item
+        assert [(entry.rows, entry.state, entry.rejected_by) for entry in entries] == [
+            ((2,), State.PLANNED, None),
+            ((4,), State.REJECTED, "check"),
+            ((3,), State.SKIPPED, None),
+        ]
+        assert [entry.item_id for entry in outbox.open("main")] == [entries[0].item_id]
+        assert not outbox.open("other")
+
+
+def test_only_the_owner_can_read_it(path: Path) -> None:
+    with Outbox(path) as outbox:
+        outbox.begin(a_plan(tag(2)))
+        modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.glob("outbox.sqlite*")}
+    assert set(modes.values()) == {0o600}
+    assert len(modes) == 3
+
+
+def test_a_claimed_item_is_claimed_once(path: Path) -> None:
+    with Outbox(path) as outbox, Outbox(path) as other:
+        push_id = outbox.begin(a_plan(tag(2)))
+        (entry,) = outbox.items(push_id)
+        assert outbox.claim(entry.item_id)
+        assert not other.claim(entry.item_id)
+        assert other.entry(entry.item_id).attempts == 1
+
+
+def test_what_was_being_sent_when_the_sender_died_is_unknown(path: Path) -> None:
+    with Outbox(path) as outbox:
+        push_id = outbox.begin(a_plan(tag(2), tag(3)))
+        first, _second = outbox.items(push_id)
+        outbox.claim(first.item_id)
+    with Outbox(path) as outbox:
+        assert outbox.recover("other") == 0
+        assert outbox.recover("main") == 1
+        assert [entry.state for entry in outbox.items(push_id)] == [State.UNKNOWN, State.PLANNED]
+        assert outbox.recover("main") == 0
+
+
+@pytest.mark.parametrize("state", [State.APPLIED, State.VERIFIED, State.UNKNOWN, State.SENDING])
+def test_what_was_never_sent_cannot_be_done(path: Path, state: State) -> None:
+    with Outbox(path) as outbox:
+        (entry,) = outbox.items(outbox.begin(a_plan(tag(2))))
+        with pytest.raises(ValueError, match="cannot become"):
+            outbox.settle(entry.item_id, state)
+        assert outbox.entry(entry.item_id).state is State.PLANNED
+
+
+def test_what_was_certainly_not_sent_is_as_if_never_claimed(path: Path) -> None:
+    with Outbox(path) as outbox:
+        (before,) = outbox.items(outbox.begin(a_plan(tag(2))))
+        outbox.claim(before.item_id)
+        outbox.unclaim(before.item_id)
+        after = outbox.entry(before.item_id)
+        assert (after.state, after.attempts, after.sent_at) == (State.PLANNED, 0, None)
+
+
+def test_the_last_effect_on_a_subject_counts_and_cancelled_ones_do_not(path: Path) -> None:
+    with Outbox(path) as outbox:
+        (added,) = outbox.items(outbox.begin(a_plan(tag(2, "ann@example.com"))))
+        outbox.claim(added.item_id)
+        outbox.settle(added.item_id, State.APPLIED, request_id=77)
+        outbox.begin(a_plan(tag(2, "ann@example.com", action="remove")))
+        subject = "ann@example.com|vip"
+        assert outbox.last("main", added.kind, [subject, "nobody|vip"])[subject].content == "remove"
+        assert outbox.cancel("main") == 1
+        past = outbox.last("main", added.kind, [subject, "nobody|vip"])
+        assert {name: (one.content, one.state) for name, one in past.items()} == {subject: ("add", State.APPLIED)}
+        assert not outbox.last("other", added.kind, [subject])
+
+
+def test_retry_plans_rejected_ones_again_but_never_over_a_later_change(path: Path) -> None:
+    with Outbox(path) as outbox:
+        push_id = outbox.begin(a_plan(tag(2, "ann@example.com"), tag(3, "bob@example.com"), bad=[BadRow(4, "no address")]))
+        for entry in outbox.items(push_id, [State.PLANNED]):
+            outbox.claim(entry.item_id)
+            outbox.settle(entry.item_id, State.REJECTED, message="no such contact")
+        (later,) = outbox.items(outbox.begin(a_plan(tag(2, "bob@example.com", action="remove"))))
+        outbox.claim(later.item_id)
+        outbox.settle(later.item_id, State.APPLIED)
+        retried = outbox.retry("main", push_id)
+        assert (retried.planned, retried.superseded) == (1, 1)
+        (again,) = outbox.open("main")
+        assert (again.email, again.state, again.message, again.rejected_by) == ("ann@example.com", State.PLANNED, None, None)
+
+
+def test_retry_leaves_unknown_activities_to_be_looked_for_first(path: Path) -> None:
+    with Outbox(path) as outbox:
+        push_id = outbox.begin(a_plan(activity(2, 11, "called")))
+        (entry,) = outbox.items(push_id)
+        outbox.claim(entry.item_id)
+        outbox.settle(entry.item_id, State.UNKNOWN)
+        assert outbox.retry("main").planned == 1
+        after = outbox.entry(entry.item_id)
+        assert (after.state, after.attempts) == (State.UNKNOWN, 0)
+
+
+def test_counts_tell_rows_by_their_least_far_item(path: Path) -> None:
+    with Outbox(path) as outbox:
+        push_id = outbox.begin(a_plan(tag(2, "a@example.com"), tag(2, "b@example.com"), tag(3), idle=[4], bad=[BadRow(5, "no")]))
+        first, _second, third = outbox.items(push_id, [State.PLANNED])
+        for entry in (first, third):
+            outbox.claim(entry.item_id)
+            outbox.settle(entry.item_id, State.APPLIED)
+        counts = outbox.counts(push_id)
+        assert counts.rows == {State.PLANNED: 1, State.APPLIED: 1, State.SKIPPED: 1, State.REJECTED: 1}
+        assert counts.requests == {State.PLANNED: 1, State.APPLIED: 2}
+        assert counts.rejected_by_check == 1
+        assert not counts.is_over
+
+
+def test_every_change_of_an_entry_raises_its_revision(path: Path) -> None:
+    with Outbox(path) as outbox:
+        push_id = outbox.begin(a_plan(tag(2), tag(3), idle=[4]))
+        seen = outbox.revision
+        assert len(list(outbox.changed_since(0))) == 3
+        assert not list(outbox.changed_since(seen))
+        first, second = outbox.items(push_id, [State.PLANNED])
+        changes = [
+            lambda: outbox.claim(first.item_id),
+            lambda: outbox.settle(first.item_id, State.UNKNOWN),
+            lambda: outbox.settle(first.item_id, State.APPLIED),
+            lambda: outbox.settle(first.item_id, State.VERIFIED, drift={}),
+        ]
+        for change in changes:
+            change()
+            assert [entry.item_id for entry in outbox.changed_since(seen)] == [first.item_id]
+            seen = outbox.revision
+        outbox.cancel("main")
+        assert [entry.item_id for entry in outbox.changed_since(seen)] == [second.item_id]
+
+
+def test_a_hundred_thousand_skipped_rows_go_in_within_seconds_and_are_forgotten_after_a_week(path: Path) -> None:
+    now = 1_000_000.0
+    with Outbox(path, clock=lambda: now) as outbox:
+        began = time.monotonic()
+        push_id = outbox.begin(a_plan(tag(2), idle=range(3, 100_003)))
+        assert time.monotonic() - began < 5
+        assert outbox.prune() == 0
+        now += 8 * 86_400
+        assert outbox.prune() == 100_000
+        assert [entry.state for entry in outbox.items(push_id)] == [State.PLANNED]
+        push = outbox.push(push_id)
+        assert push is not None
+        assert push.idle_count == 100_000
+
+
+def test_members_change_together_with_the_push(path: Path) -> None:
+    with Outbox(path) as outbox:
+        outbox.begin(a_plan(tag(2)), members=Members("vips", ["ann", "bob"], []))
+        outbox.begin(a_plan(tag(2)), members=Members("vips", ["cid"], ["ann"]))
+        assert sorted(outbox.members("main", "vips")) == ["bob", "cid"]
+        assert not outbox.members("other", "vips")
+
+
+def test_a_second_sender_is_told_who_sends(path: Path) -> None:
+    with Outbox(path) as outbox, outbox.sending("main"), outbox.sending("other"):
+        told: list[str] = []
+        with pytest.raises(OutboxBusy, match=r"\(process \d+\) is sending for account main"), outbox.sending("main", on_wait=told.append):
+            pass
+    with Outbox(path) as outbox, outbox.sending("main"):
+        pass
+
+
+def test_a_plan_that_cannot_be_kept_leaves_nothing(path: Path) -> None:
+    item = tag(2)
+    item.params["bad"] = object()  # type: ignore[index]
+    with Outbox(path) as outbox:
+        with pytest.raises(TypeError):
+            outbox.begin(a_plan(tag(3), item))
+        assert not outbox.pushes()
+        assert not outbox.open("main")
+
+
+def test_a_file_of_somebody_else_is_not_touched(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"something else entirely, at least a hundred bytes long" * 3)
+    with pytest.raises(OutboxDamaged, match=r"[Mm]ove it away"):
+        Outbox(path)
+    assert path.read_bytes().startswith(b"something")
+    path.unlink()
+    with sqlite3.connect(path) as other:
+        other.execute("create table theirs (a)")
+    other.close()
+    with pytest.raises(OutboxDamaged, match="not an outbox"):
+        Outbox(path)
+
+
+def test_a_file_of_a_newer_version_is_left_alone(path: Path) -> None:
+    Outbox(path).close()
+    with sqlite3.connect(path) as later:
+        later.execute("pragma user_version = 99")
+    later.close()
+    with pytest.raises(OutboxTooNew, match="upgrade"):
+        Outbox(path)
+
+
+def test_what_is_shown_of_an_entry_holds_nothing_personal(path: Path) -> None:
+    with Outbox(path) as outbox:
+        (entry,) = outbox.items(outbox.begin(a_plan(contact(2, "ann@example.com", 7, fields={"3": "secret"}))))
+        assert "ann@" not in repr(entry)
+        assert "secret" not in repr(entry)
+        assert json.dumps(dict(entry.params)).count("secret") == 1

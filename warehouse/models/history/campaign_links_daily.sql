@@ -1,2 +1,7 @@
 -- What each link of each campaign gained since the night before; one row per campaign, link and day of asking.
-{{ daily_changes(ref('stg_campaign_links'), ['campaign_id', 'url'], ['clicker_count', 'click_count']) }}
+{{
+    daily_changes(
+        ref('stg_campaign_links'), ['campaign_id', 'url'], ['clicker_count', 'click_count'],
+        nights=ref('int_campaign_nights'), asked=['campaign_id']
+    )
+}}

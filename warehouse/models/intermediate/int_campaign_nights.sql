@@ -1,0 +1,34 @@
+-- When each campaign was asked before; one row per campaign and day of asking.
+-- A campaign that was created since the account's day of asking before did not exist then: its totals grew from nothing. What an
+-- older one had done before it was asked for the first time is not known.
+with asked as (
+    select account, campaign_id, observed_on from {{ ref('stg_campaign_stats') }}
+),
+
+nights as (
+    select account, observed_on, lag(observed_on) over (partition by account order by observed_on) as night_before
+    from (select distinct account, observed_on from asked)
+),
+
+accounts as (
+    select account, timezone from {{ ref('int_accounts') }}
+),
+
+-- deleted ones too: what they did stays true
+campaigns as (
+    select account, campaign_id, {{ local_date('created_at', 'accounts.timezone') }} as created_on
+    from {{ source('source', 'campaigns') }}
+    left join accounts using (account)
+)
+
+select
+    account,
+    campaign_id,
+    observed_on,
+    coalesce(
+        lag(observed_on) over (partition by account, campaign_id order by observed_on),
+        case when campaigns.created_on >= nights.night_before then nights.night_before end
+    ) as night_before
+from asked
+join nights using (account, observed_on)
+left join campaigns using (account, campaign_id)

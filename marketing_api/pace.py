@@ -14,9 +14,6 @@ import bisect
 import hashlib
 import itertools
 import math
-import os
-import stat
-import tempfile
 import threading
 import time
 from collections import deque
@@ -27,6 +24,7 @@ from marketing_api.errors import Stopped
 from marketing_api.pacing.slot_file import SlotFile
 from marketing_api.pacing.slots import Report, Slots
 from marketing_api.pacing.windows import Slot
+from marketing_api.private_folder import private_folder
 from marketing_api.secret import Secret
 
 _BLOCK_S = 0.01  # seconds whose slots are taken together
@@ -160,11 +158,4 @@ def pace_path(url: str, key: Secret | str) -> Path:
     """
     secret = key.reveal() if isinstance(key, Secret) else key
     name = hashlib.blake2b(f"{url.rstrip('/').lower()}\0{secret}".encode(), digest_size=16).hexdigest()
-    folder = Path(tempfile.gettempdir()) / f"marketing-sync-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise PermissionError(f"{folder} belongs to somebody else; remove it, or set TMPDIR")
-    if found.st_mode & 0o077:
-        folder.chmod(0o700)
-    return folder / name
+    return private_folder() / name

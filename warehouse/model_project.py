@@ -1,0 +1,92 @@
+"""The dbt project as it lies in this package, and what dbt makes of it once: the manifest.
+
+Parsing takes dbt seconds and depends on nothing but the project and dbt's version. So it is done once per version of both, into
+a folder that this user's homes share. Not here: running the models (`models`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from marketing_api.private_folder import private_folder
+from warehouse.errors import WarehouseError
+
+#: Where dbt_project.yml, models, macros and tests are.
+PROJECT = Path(__file__).parent
+_FOLDERS = ("models", "macros", "snapshots", "tests")
+_MANIFEST, _PARSED = "manifest.json", "partial_parse.msgpack"
+
+#: What every call of dbt is given: the project, nothing on the terminal, nobody is told anything.
+QUIET = (
+    *("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)),
+    *("--quiet", "--log-level", "none", "--log-level-file", "none", "--no-use-colors"),
+    *("--no-send-anonymous-usage-stats", "--no-version-check"),
+)
+
+
+class ProjectBroken(WarehouseError):
+    """The dbt project of this installation cannot be read: a mistake in a model or its description."""
+
+
+@cache
+def fingerprint() -> str:
+    """Hash of the project's files and dbt's version."""
+    found = hashlib.blake2b(digest_size=12)
+    for name in ("dbt-core", "dbt-duckdb"):
+        found.update(f"{name} {version(name)}\0".encode())
+    for path in sorted(_files()):
+        found.update(f"{path.relative_to(PROJECT)}\0".encode() + path.read_bytes() + b"\0")
+    return found.hexdigest()
+
+
+def manifest_path() -> Path:
+    """dbt's manifest.json of the project. Takes seconds the first time. Raises ProjectBroken."""
+    return _prepared() / _MANIFEST
+
+
+def parsed_path() -> Path:
+    """dbt's own form of the same, which is read faster."""
+    return _prepared() / _PARSED
+
+
+def _files() -> Iterator[Path]:
+    yield from PROJECT.glob("*.yml")
+    for folder in _FOLDERS:
+        yield from (path for path in (PROJECT / folder).rglob("*") if path.suffix in (".sql", ".yml", ".md"))
+
+
+def _prepared() -> Path:
+    folder = private_folder() / f"models-{fingerprint()}"
+    if not (folder / _PARSED).exists() or not (folder / _MANIFEST).exists():
+        _prepare(folder)
+    return folder
+
+
+def _prepare(folder: Path) -> None:
+    """Parse into a folder beside it, which takes the name when it is complete: several programs may do so at once."""
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="models-new-") as made:
+        _parse(Path(made))
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            Path(made).replace(folder)
+        except OSError:  # another program was faster
+            if not (folder / _PARSED).exists():
+                raise
+        Path(made).mkdir(exist_ok=True)  # for the context to remove
+
+
+def _parse(target: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of libraries of dbt's
+        from dbt.cli.main import dbtRunner
+
+        result = dbtRunner().invoke(["parse", *QUIET, "--target-path", str(target), "--log-path", str(target)])
+    if not result.success:
+        raise ProjectBroken(f"the models cannot be read: {result.exception}")

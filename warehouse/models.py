@@ -1,0 +1,167 @@
+"""Builds the models of a home: dbt in this process, while this program has the file.
+
+DuckDB lets one process have a file open. So the file is opened as everywhere (`connection`: waiting, and saying for whom), and dbt
+joins as a further connection of the same process; nobody can come in between. Not here: the project (`model_project`), what
+the outcome means (`model_report`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from warehouse import model_project
+from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.errors import NoWarehouse, WarehouseError
+from warehouse.model_report import BuildReport, Outcome, discreet, status_of
+from warehouse.schema import ensure_schema
+from warehouse.sql import rows, value
+from warehouse.tables import TABLES
+
+#: dbt keeps what it does in module-wide state, the environment included.
+_one_at_a_time = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """What the models depend on beside the data. `zones`: time zones of accounts that are not as the account says."""
+
+    attribution_hours: int = 120
+    timezone: str = "UTC"
+    zones: Mapping[str, str] = field(default_factory=dict)
+    memory: str = "2GB"
+
+    def environment(self, path: Path) -> dict[str, str]:
+        """The variables that profiles.yml and the models read."""
+        return {
+            "MARKETING_ATTRIBUTION_HOURS": str(self.attribution_hours),
+            "MARKETING_MODELS_TIMEZONE": self.timezone,
+            "MARKETING_MODELS_ZONES": json.dumps(dict(self.zones)),
+            "MARKETING_MODELS_MEMORY": self.memory,
+            "MARKETING_MODELS_FILE": str(path),
+        }
+
+
+def build(
+    path: Path,
+    settings: ModelSettings | None = None,
+    *,
+    select: Sequence[str] = (),
+    full: bool = False,
+    deadline_s: float = DEADLINE_S,
+    on_wait: OnWait | None = None,
+) -> BuildReport:
+    """Build the models of the warehouse at `path` and test them; `select` (names, or dbt's selectors) leaves out others.
+
+    What can be kept is kept, unless the models or the settings changed since the last build, or `full` is set. `history` is always
+    kept. What failed is in the report. Raises NoWarehouse, WarehouseLocked and the other errors of `connect`, ProjectBroken.
+    """
+    settings = settings or ModelSettings()
+    path = path.resolve()
+    if not path.exists():
+        raise NoWarehouse(f"there is no {path} yet: run `marketing-sync sync` first")
+    manifest = _manifest()
+    with _one_at_a_time, connect(path, deadline_s=deadline_s, memory_limit=settings.memory, on_wait=on_wait) as connection:
+        ensure_schema(connection, TABLES.values())
+        mark = _mark(connection, settings)
+        full = full or _marked(connection) != mark
+        words = [*(["--select", *select] if select else []), *(["--full-refresh"] if full else [])]
+        report = BuildReport(tuple(_run(manifest, path, settings, words)), full)
+        if not select and not report.problem:
+            _note(connection, mark)
+        connection.execute("checkpoint")
+    return report
+
+
+def _manifest() -> Any:
+    with _quiet():
+        from dbt.contracts.graph.manifest import Manifest
+
+        return Manifest.from_msgpack(model_project.parsed_path().read_bytes())
+
+
+def _run(manifest: Any, path: Path, settings: ModelSettings, words: Sequence[str]) -> Iterator[Outcome]:
+    """The unit tests are for whoever changes the models: the test suite runs them."""
+    folder = path.parent / "dbt"
+    folders = ("--target-path", str(folder), "--log-path", str(folder), "--no-write-json")
+    with _quiet(), _environment(settings.environment(path)):
+        from dbt.adapters.duckdb.connections import DuckDBConnectionManager
+        from dbt.cli.main import dbtRunner
+
+        try:
+            result = dbtRunner(manifest).invoke(["build", *model_project.QUIET, *folders, "--exclude-resource-type", "unit_test", *words])
+        finally:
+            DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
+    if isinstance(result.exception, KeyboardInterrupt):
+        raise result.exception
+    if result.exception is not None:
+        raise WarehouseError(f"the models cannot be built: {discreet(str(result.exception))}")
+    for one in getattr(result.result, "results", ()):
+        yield _outcome(one)
+
+
+def _outcome(result: Any) -> Outcome:
+    node = result.node
+    is_test = str(node.resource_type) == "test"
+    model = str(node.attached_node or "").rsplit(".", 1)[-1] if is_test else node.name
+    return Outcome(
+        unique_id=node.unique_id,
+        name=(node.description if is_test else "") or node.name,
+        model=model,
+        is_test=is_test,
+        status=status_of(str(result.status)),
+        seconds=float(result.execution_time),
+        failures=result.failures,
+        message=discreet(result.message or ""),
+    )
+
+
+def _mark(connection: duckdb.DuckDBPyConnection, settings: ModelSettings) -> str:
+    """What everything that is kept was made with: another mark, and it is made anew."""
+    zones = rows(connection, "select account, timezone from source.business order by all")
+    values = {name: value for name, value in asdict(settings).items() if name != "memory"}
+    text = json.dumps([model_project.fingerprint(), values, zones], sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _marked(connection: duckdb.DuckDBPyConnection) -> str | None:
+    found = value(connection, "select value from sync.meta where name = 'models'")
+    return None if found is None else str(found)
+
+
+def _note(connection: duckdb.DuckDBPyConnection, mark: str) -> None:
+    rows(connection, "delete from sync.meta where name = 'models'")
+    rows(connection, "insert into sync.meta values ('models', ?)", [mark])
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the warnings of dbt's libraries."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """dbt reads its profile from the environment."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, former in before.items():
+            if former is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = former

@@ -33,6 +33,15 @@ _POLL = (0.02, 0.2)
 #: Taking turns is normal; a person wants to know about it when it lasts longer than this.
 _WORTH_TELLING_S = 1.0
 
+#: Settings of a sealed instance, in this order: the last makes them final.
+_SEAL = (
+    "set global timezone = 'UTC'",
+    "set python_enable_replacements = false",  # or a table's name may mean a variable of this program
+    "set autoload_known_extensions = false",
+    "set enable_external_access = false",
+    "set lock_configuration = true",
+)
+
 #: Seconds for which the writers of one process may pass the open file on to one another.
 _PASS_ON_S = 2.0
 
@@ -59,6 +68,7 @@ def connect(
     read_only: bool = False,
     memory_limit: str | None = None,
     threads: int | None = None,
+    is_sealed: bool = False,
     on_wait: OnWait | None = None,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """The DuckDB file at `path`, open for the duration of the `with`; created when it is not there (unless `read_only`).
@@ -69,11 +79,15 @@ def connect(
     threads. Consume or drop Arrow readers before leaving: a half-read one keeps the file locked. What is not committed is
     rolled back.
 
+    `is_sealed` (for SQL that others wrote): an instance of its own, read-only, that reaches no file but this one, loads nothing
+    and keeps its settings. It waits until this process has the file closed.
+
     Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse, WarehouseFull.
     """
     place = _place(path)
     config = _config(path, memory_limit, threads)
-    connection = _wait_for(place, read_only, config, deadline_s, on_wait)
+    ask = _Ask(read_only or is_sealed, is_sealed, config)
+    connection = _wait_for(place, ask, deadline_s, on_wait)
     try:
         check_version(connection, path)
         yield connection
@@ -99,6 +113,15 @@ def read(
 
 
 @dataclass(frozen=True)
+class _Ask:
+    """How somebody wants the file to be open."""
+
+    read_only: bool
+    is_sealed: bool
+    config: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class _User:
     """A connection that was handed out."""
 
@@ -115,19 +138,23 @@ class _Place:
     changed: threading.Condition = field(default_factory=threading.Condition)
     root: duckdb.DuckDBPyConnection | None = None
     is_read_only: bool = False
+    is_sealed: bool = False
     opened_at: float = 0.0
     users: list[_User] = field(default_factory=list)
     waiting_writers: int = 0
 
-    def enter(self, read_only: bool, config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+    def enter(self, ask: _Ask) -> duckdb.DuckDBPyConnection:
         """A connection, or _Held. Call it while holding `changed`."""
         me = threading.current_thread()
-        if (blocking := self._blocking(me, read_only)) is not None:
+        if (blocking := self._blocking(me, ask.read_only)) is not None:
             raise _Held(Holder(os.getpid(), f"this program, {blocking.thread.name}"))
+        if self.root is not None and (ask.is_sealed or self.is_sealed):
+            raise _Held(Holder(os.getpid(), "this program"))  # nobody shares an instance that is sealed
         if self.root is None:
-            self.root, self.is_read_only, self.opened_at = _open(self.path, read_only, config), read_only, time.monotonic()
+            self.root, self.is_read_only, self.opened_at = _open(self.path, ask), ask.read_only, time.monotonic()
+            self.is_sealed = ask.is_sealed
         connection = self.root.cursor()
-        self.users.append(_User(connection, me, not read_only))
+        self.users.append(_User(connection, me, not ask.read_only))
         return connection
 
     def _blocking(self, me: threading.Thread, read_only: bool) -> _User | None:
@@ -170,21 +197,19 @@ def _place(path: Path) -> _Place:
         return _places.setdefault(real, _Place(real))
 
 
-def _wait_for(
-    place: _Place, read_only: bool, config: dict[str, Any], deadline_s: float, on_wait: OnWait | None
-) -> duckdb.DuckDBPyConnection:
+def _wait_for(place: _Place, ask: _Ask, deadline_s: float, on_wait: OnWait | None) -> duckdb.DuckDBPyConnection:
     began = time.monotonic()
     told: Holder | None = None
     while True:
         with place.changed:
             try:
-                return place.enter(read_only, config)
+                return place.enter(ask)
             except _Held as held:
                 holder = held.holder
             waited = time.monotonic() - began
             if waited >= deadline_s:
                 raise WarehouseLocked(_locked(place.path, holder, deadline_s), holder=holder)
-            place.wait(min(deadline_s - waited, random.uniform(*_POLL)), read_only)  # noqa: S311 - not a secret
+            place.wait(min(deadline_s - waited, random.uniform(*_POLL)), ask.read_only)  # noqa: S311 - not a secret
         if on_wait and holder != told and waited >= _WORTH_TELLING_S:
             on_wait(holder)
             told = holder
@@ -213,13 +238,15 @@ def _config(path: Path, memory_limit: str | None, threads: int | None) -> dict[s
     return config
 
 
-def _open(path: Path, read_only: bool, config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+def _open(path: Path, ask: _Ask) -> duckdb.DuckDBPyConnection:
     is_new = not path.exists()
-    if is_new and read_only:
+    if is_new and ask.read_only:
         raise NoWarehouse(f"there is no {path} yet: nothing has been synced")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        connection = duckdb.connect(str(path), read_only=read_only, config=config)
+        connection = duckdb.connect(str(path), read_only=ask.read_only, config=ask.config)
+        for setting in _SEAL if ask.is_sealed else ():
+            connection.execute(setting)
     except duckdb.Error as problem:
         raise _explained(path, problem) from problem
     if is_new:

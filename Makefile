@@ -22,8 +22,8 @@ sync: .venv/installed ## the nightly sync, against the sandbox when no key is co
 ui: .venv/installed ## the Dagster UI on 127.0.0.1:3000
 	@$(BIN)/marketing-sync ui
 
-test: .venv/installed ## the tests
-	$(BIN)/pytest
+test: .venv/installed ## the tests, two files at a time: half of them wait for servers and clocks
+	$(BIN)/pytest -n 2 --dist loadfile
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -33,7 +33,9 @@ def leaks(text: str) -> bool:
 @pytest.fixture
 def everything_logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.LogCaptureFixture]:
     monkeypatch.setattr(http.client.HTTPConnection, "debuglevel", 9)
-    with caplog.at_level(logging.DEBUG):
+    for name in ("urllib3", "urllib3.connectionpool"):  # other tests' programs may have silenced them
+        monkeypatch.setattr(logging.getLogger(name), "disabled", False)
+    with caplog.at_level(logging.DEBUG), caplog.at_level(logging.DEBUG, logger="urllib3"):
         yield caplog
 
 

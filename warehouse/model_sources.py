@@ -1,11 +1,13 @@
-"""Writes `models/staging/` from the declarations: `python -m warehouse.model_sources`. A test fails when it is stale.
+"""Writes the models that follow from the declarations: `python -m warehouse.model_sources`. A test fails when they are stale.
 
-Per `source` table one view with its current rows: no deleted ones, no `extra`, and the columns of the loading under plain
-names. Not here: anything about what the data means (`models/marts`).
+`models/staging`: per `source` table one view with its current rows: no deleted ones, no `extra`, and the columns of the loading
+under plain names. `models/history/versions`: the tables whose every version is kept. Not here: anything about what the data
+means (`models/marts`).
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -13,21 +15,35 @@ from pathlib import Path
 import yaml
 
 from warehouse.sync_tables import SYNC_TABLES
-from warehouse.table import Column, Snapshot, Table
+from warehouse.table import ACCOUNT, EXTRA, Column, Snapshot, Table
 from warehouse.tables import TABLES
 
-FOLDER = Path(__file__).parent / "models" / "staging"
+MODELS = Path(__file__).parent / "models"
+_STAGING, _VERSIONS = "staging", "history/versions"
+#: Their changes and deletions cannot be had later.
+_VERSIONED = ("contacts", "lists", "campaigns", "goals", "webhooks", "users")
 
 _BY = "# Written by `python -m warehouse.model_sources`; change the declarations in warehouse/tables.py.\n"
 _PLAIN_NAMES = {"_first_seen_at": "first_seen_at", "_changed_at": "changed_at"}
 
 
 def render() -> dict[str, str]:
-    """File name → text."""
-    files = {f"stg_{table.name}.sql": _view(table) for table in TABLES.values()}
+    """Path below `MODELS` → text."""
+    files = {f"{_STAGING}/stg_{table.name}.sql": _view(table) for table in TABLES.values()}
     for area, tables in groupby(TABLES.values(), key=lambda table: table.area):
-        files[f"{area}.yml"] = _yaml({"version": 2, "models": [_model(table) for table in tables]})
-    return files | {"sources.yml": _sources()}
+        files[f"{_STAGING}/{area}.yml"] = _yaml({"version": 2, "models": [_model(table) for table in tables]})
+    versioned = [TABLES[name] for name in _VERSIONED]
+    files |= {f"{_VERSIONS}/history_{table.name}.sql": _versions(table) for table in versioned}
+    return files | {
+        f"{_STAGING}/sources.yml": _sources(),
+        f"{_VERSIONS}/versions.yml": _yaml({"version": 2, "models": [_version_model(table) for table in versioned]}),
+    }
+
+
+def found() -> dict[str, str]:
+    """What is there now, in the same form."""
+    paths = [path for folder in (_STAGING, _VERSIONS) for path in (MODELS / folder).iterdir()]
+    return {path.relative_to(MODELS).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
 def columns(table: Table) -> Iterator[tuple[Column, str]]:
@@ -57,6 +73,58 @@ def _model(table: Table) -> dict[str, object]:
     }
 
 
+_VERSION_COLUMNS = (
+    ("valid_from", "When an answer first showed these values, UTC."),
+    ("valid_to", "When an answer first showed others, or no row; NULL while the version is current."),
+    ("is_current", "Whether the row exists and has these values."),
+    ("ended_by", "changed or deleted: what ended the version; NULL while it is current."),
+)
+
+
+def _versions(table: Table) -> str:
+    values = [column.name for column in (*table.values, EXTRA)]
+    key = ", ".join(repr(name) for name in table.key)
+    unique = ", ".join(repr(name) for name in ("account", *table.key, "valid_from"))
+    wrapped = textwrap.fill(", ".join(repr(name) for name in values), 120, initial_indent="    ", subsequent_indent="    ")
+    return (
+        f"-- Every version of {table.qualified}; one row per {', '.join(table.key)} and valid_from.\n"
+        f"{{{{ config(alias='{table.name}', unique_key=[{unique}]) }}}}\n"
+        f"{{{{ versions('{table.name}', [{key}], [\n{wrapped}\n]) }}}}\n"
+    )
+
+
+def _version_model(table: Table) -> dict[str, object]:
+    doc = (
+        f"Every version that rows of {table.qualified} had, deletions included. One row per {', '.join(table.key)} and valid_from. "
+        f"As of a moment: where valid_from <= moment and (valid_to is null or valid_to > moment). {table.doc}"
+    )
+    columns = [(column.name, column.comment) for column in (ACCOUNT, *table.record_columns, EXTRA)]
+    identity = ["account", *table.key]
+    return {
+        "name": f"history_{table.name}",
+        "description": doc,
+        "config": {"meta": {"area": table.area}},
+        "columns": [{"name": name, "description": text} for name, text in (*columns, *_VERSION_COLUMNS)],
+        "data_tests": [
+            _key_test("A version is identified by its row and its beginning.", [*identity, "valid_from"]),
+            _key_test("A row has one current version at most.", identity, where="is_current"),
+            {
+                "holds": {
+                    "description": "A version ends after it began.",
+                    "arguments": {"condition": "coalesce(valid_to >= valid_from, true)"},
+                }
+            },
+        ],
+    }
+
+
+def _key_test(description: str, columns: list[str], where: str = "") -> dict[str, object]:
+    test: dict[str, object] = {"description": description, "arguments": {"columns": columns}}
+    if where:
+        test |= {"name": f"one_{'_'.join(columns)}_{where}", "config": {"where": where}}
+    return {"key": test}
+
+
 def _sources() -> str:
     tables = [{"name": table.name, "description": table.doc} for table in TABLES.values()]
     sync = [{"name": table.name, "description": table.doc} for table in SYNC_TABLES]
@@ -76,13 +144,12 @@ def _yaml(content: object) -> str:
 
 
 def write() -> None:
-    """Make the folder what it should be: files of tables that are gone go."""
+    """Make the folders what they should be: files of tables that are gone go."""
     files = render()
-    for path in FOLDER.iterdir():
-        if path.name not in files:
-            path.unlink()
+    for name in found().keys() - files.keys():
+        (MODELS / name).unlink()
     for name, text in files.items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+        (MODELS / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -89,22 +89,34 @@ class Client:
         """
         return FanOut(self._persist, self._crew).answers(questions, reuse)
 
-    def write(self, question: Question) -> Answer:
-        """Send a write, once.
+    def write(self, question: Question, *, before: Callable[[], object] = lambda: None) -> Answer:
+        """Send a write until it certainly arrived or cannot: what took no effect for certain is tried again, nothing else is.
 
-        Raises RateLimited, Refused, or Unreachable when it certainly took no effect, and OutcomeUnknown when that cannot be
-        told: look before sending it again.
+        `before` is called once, when the first try has its turn under the rate limit: what must be noted before anything leaves.
+        What it raises, is raised, and nothing was sent. Raises RateLimited, Refused, NotAvailable, AuthenticationFailed,
+        BudgetSpent, Stopped, or Unreachable when it certainly took no effect, and OutcomeUnknown when that cannot be told: look
+        before sending it again.
         """
-        lost: Transient
-        try:
-            return self._sender.send(question)
-        except RateLimited:
-            raise
-        except (Unreachable, BrokenAnswer) as problem:
-            if isinstance(problem, Unreachable) and not problem.was_sent:
-                raise
-            lost = problem
-        raise OutcomeUnknown(f"{lost}; it was sent and may have taken effect") from lost
+        if question.operation.is_read:
+            raise InvalidCall(f"{question.operation.name} changes nothing: use ask()")
+        announce: Callable[[], object] | None = before
+        tries = refusals = 0
+        is_refused = False
+        while True:
+            try:
+                return self._sender.send(question, first=is_refused, before=announce)
+            except RateLimited:  # refused before anything was done with it
+                refusals, is_refused, announce = refusals + 1, True, None
+                if refusals >= REFUSALS:
+                    raise
+                continue
+            except (Unreachable, BrokenAnswer) as problem:
+                if not isinstance(problem, Unreachable) or problem.was_sent:
+                    raise OutcomeUnknown(f"{problem}; it was sent and may have taken effect") from problem
+                tries, is_refused, announce = tries + 1, False, None
+                if tries >= TRIES:
+                    raise
+            self._pause(tries)
 
     def stop(self) -> None:
         """Send nothing more: who waits raises Stopped, requests under way end. From any thread."""
@@ -145,5 +157,8 @@ class Client:
                 tries, is_refused = tries + 1, False
                 if tries >= TRIES or is_hopeless():
                     raise
-            pause = min(self._first_pause * 2 ** (tries - 1), LONGEST_PAUSE)
-            self._stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 (jitter, not secrecy)
+            self._pause(tries)
+
+    def _pause(self, tries: int) -> None:
+        pause = min(self._first_pause * 2 ** (tries - 1), LONGEST_PAUSE)
+        self._stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 (jitter, not secrecy)

@@ -5,7 +5,7 @@ MarketingApiError
 ├── AuthenticationFailed   stop: the key is missing, wrong or revoked
 ├── NotAvailable           give up on this table: the account does not have the operation (1002)
 ├── Refused                fix the call: the service understood it and said no
-├── Transient              retry (reads only)
+├── Transient              retry (writes only where it certainly took no effect)
 │   ├── RateLimited        wait for the window to reset, then retry
 │   ├── Unreachable        no connection, a reset, a time-out
 │   └── BrokenAnswer       5xx, HTML, cut JSON: an answer came, but not a whole one

@@ -59,9 +59,21 @@ class Sender:
         self._statistics = Statistics()
         self._lock = threading.Lock()
 
-    def send(self, question: Question, *, first: bool = False, is_given_up: Callable[[], bool] | None = None) -> Answer:
-        """One request. Raises what `wire.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from then on."""
+    def send(
+        self,
+        question: Question,
+        *,
+        first: bool = False,
+        is_given_up: Callable[[], bool] | None = None,
+        before: Callable[[], object] | None = None,
+    ) -> Answer:
+        """One request; `before` is called when it has its slot, and when that raises, nothing is sent.
+
+        Raises what `wire.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from then on.
+        """
         slot, waited = self._wait(first, lambda: self._is_closed() or (is_given_up is not None and is_given_up()))
+        if before is not None:
+            self._announce(before)
         sending = _Sending(new_request_id(), dt.datetime.now(dt.UTC), time.monotonic(), waited)
         try:
             received = self._exchange(question, sending)
@@ -107,6 +119,14 @@ class Sender:
             self._check_open()
             raise
         return slot, time.monotonic() - began
+
+    def _announce(self, before: Callable[[], object]) -> None:
+        try:
+            before()
+        except BaseException:
+            if self._budget is not None:
+                self._budget.give_back()
+            raise
 
     def _exchange(self, question: Question, sending: _Sending) -> Received:
         operation = question.operation

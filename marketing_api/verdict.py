@@ -17,6 +17,7 @@ from marketing_api.exchange import Body
 from marketing_api.operation import Operation, Question
 from marketing_api.rate import RateReport, rate_report
 from marketing_api.records.values import read_int
+from marketing_api.written import objection
 
 #: api-observed row 1.
 BAD_KEY, UNKNOWN_ACTION = 1000, 1002
@@ -44,6 +45,8 @@ def check(question: Question, status: int, headers: Mapping[str, str], body: Bod
         _no_verdict(operation, status, rate_report(body, headers))
     if operation.is_read:
         _check_payload(operation, status, envelope)
+    else:
+        _check_words(question, status, envelope)
 
 
 def _limited(operation: Operation, report: RateReport | None) -> NoReturn:
@@ -129,6 +132,15 @@ def _is_bare_payload(envelope: Envelope, operation: Operation) -> bool:
         return False
     names = (operation.at,) if operation.at else (operation.members or operation.result)
     return any(part(envelope.top, name) is not None for name in names)
+
+
+def _check_words(question: Question, status: int, envelope: Envelope) -> None:
+    """A write that is `ok` by its header may be refused by its words (api-observed rows 3 and 5)."""
+    told = {name: decode(raw) for name, raw in (envelope.members or {}).items()}
+    said = objection(question.operation, question.params, told)
+    if said is not None:
+        text = f"the service answered ok, but said: {_public(said)}"
+        raise Refused(f"{question.operation.name}: {text}", status=status, detail=told)
 
 
 def _check_payload(operation: Operation, status: int, envelope: Envelope) -> None:

@@ -155,6 +155,12 @@ class Outbox:
         )
 
     @property
+    def begun_at(self) -> float | None:
+        """When its first push was taken in (unix seconds): tells this outbox from one that was moved away. None while it is empty."""
+        found = self._store.rows("select begun_at from push order by push_id limit 1")
+        return float(found[0][0]) if found else None
+
+    @property
     def revision(self) -> int:
         """That of the last change."""
         return int(self._store.rows("select value from revision")[0][0])
@@ -169,6 +175,11 @@ class Outbox:
         """Who is in an activation's result as last pushed, and since when (unix seconds)."""
         rows = self._store.rows("select subject, entered_at from membership where account = ? and activation = ?", (account, activation))
         return {row[0]: row[1] for row in rows}
+
+    def note_members(self, account: str, members: Members) -> None:
+        """Who counts as a member from now on, and who no longer does."""
+        with self._store.change() as change:
+            note_members(change, account, members, self._clock())
 
     # ---- sending
 

@@ -57,20 +57,23 @@ def _update(world: World, call: Call, contact: Contact, status: int | None) -> i
 def synccontact(world: World, call: Call) -> Payload:
     """Queued: the effect shows `sync-delay` seconds later (api-observed row 6)."""
     email, status = call.get("email"), _status(call)
-    plan = [(where, _in_list(world, call, email, where)) for where in _lists(world, call)]
-    new = {where: world.subscribers.reserve() for where, there in plan if not there}
+    lists = _lists(world, call)
+    there = {where: _in_list(world, call, email, where) for where in lists}
+    new = {where: world.subscribers.reserve() for where in lists if not there[where]}
 
     def apply() -> None:
-        for where, there in plan:
-            for contact in there:
+        for where in lists:
+            found = _in_list(world, call, email, where)  # as it is by then: a write before this one may have added the contact
+            for contact in found:
                 _update(world, call, contact, status)
-            if not there:
+            if not found:
                 known = ACTIVE if status is None else status
-                world.subscribers.add(where, email, known, call.now, call.fields, call.get("ipaddress"), new[where])
+                reserved = new.get(where) or world.subscribers.reserve()
+                world.subscribers.add(where, email, known, call.now, call.fields, call.get("ipaddress"), reserved)
 
     call.later(call.switches.number("sync-delay"), apply)
-    where, there = plan[0]
-    return {"id": call.an_id(there[0].contact_id if there else new[where]), "item": "The contact was synced successfully"}
+    first = there[lists[0]]
+    return {"id": call.an_id(first[0].contact_id if first else new[lists[0]]), "item": "The contact was synced successfully"}
 
 
 @rule("emailmarketing/editcontact")
@@ -102,8 +105,9 @@ def deletecontact(world: World, call: Call) -> Payload:
 
 @rule("emailmarketing/addactivity")
 def addactivity(world: World, call: Call) -> Payload:
-    contact = existing(world, call)
-    world.subscribers.note(contact, call.moment("datetime"), call.get("description"), call.now)
+    """The entry shows `activity-delay` seconds later."""
+    contact, at = existing(world, call), call.moment("datetime")
+    call.later(call.switches.number("activity-delay"), lambda: world.subscribers.note(contact, at, call.get("description"), call.now))
     return {"item": "The activity was added successfully"}
 
 

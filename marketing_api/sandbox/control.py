@@ -16,7 +16,7 @@ import msgspec
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.replies import Reply, Request
 from marketing_api.sandbox.tenant import Tenant
-from marketing_api.sandbox.truth import truth
+from marketing_api.sandbox.truth import truth, written
 
 Asked = dict[str, str]
 
@@ -92,6 +92,13 @@ def _state(app: App, asked: Asked, real: float) -> Any:
     return told | {"account": tenant.name, "requests": sum(one.total() for one in tenant.outcomes.values()), "outcomes": tenant.outcomes}
 
 
+def _written(app: App, asked: Asked, real: float) -> Any:
+    """What writes have made of contacts, by contact id: the truth, whatever the switches show; and how many writes are still queued."""
+    tenant = _tenants(app, asked)[0]
+    tenant.settle(real)
+    return {"account": tenant.name, "queued": len(tenant.pending), "contacts": written(tenant.world)}
+
+
 def _log(app: App, asked: Asked, _: float) -> Any:
     """Requests received (the last 50,000), oldest first: those after number `since=0`, at most `limit=1000`."""
     since, limit = int(asked.get("since", "0")), int(asked.get("limit", "1000"))
@@ -104,5 +111,6 @@ PATHS: dict[str, Callable[[App, Asked, float], Any]] = {
     "switches": _switches,
     "faults": _faults,
     "state": _state,
+    "written": _written,
     "log": _log,
 }

@@ -111,6 +111,7 @@ SWITCHES: tuple[Switch, ...] = (
         "required", "–", "primary", ("primary", "variants"), "Parameters that only a variant requires: optional, or required.", "variant"
     ),
     Switch("timeline-cut", "–", "0", (), "Timelines show only the newest so many entries, `total` tells all; 0: not cut.", "assumed"),
+    Switch("activity-delay", "–", "0", (), "Seconds until a written activity shows in the timeline.", "assumed"),
     Switch("activity", "–", "snippet", ("snippet", "detail", "other-key"), "Form of a written activity in the timeline.", "assumed"),
     Switch(
         "tags",

@@ -1,4 +1,4 @@
-"""What is true of an account at its present time, told by counters and by day: what tests compare answers and tables with."""
+"""What is true of an account at its present time, told by counters, by day and by contact: what tests compare answers and tables with."""
 
 from __future__ import annotations
 
@@ -24,6 +24,25 @@ def truth(world: World, moments: Moments, days: int) -> dict[str, Any]:
         "contacts_by_list": counted,
         "mails": _mails(world, now),
         "days": list(_days(world, moments, days, now)) if days else [],
+    }
+
+
+def written(world: World) -> dict[int, dict[str, Any]]:
+    """Every contact that was ever written to, as it stands; None in place of one that was deleted."""
+    return {one: _as_it_stands(world, one) for one in sorted(world.subscribers.cards)}
+
+
+def _as_it_stands(world: World, contact_id: int) -> dict[str, Any] | None:
+    contact, card = world.subscribers.get(contact_id, world.now()), world.subscribers.cards[contact_id]
+    if contact is None:
+        return None
+    return {
+        "list_id": contact.list_id,
+        "email": contact.email,
+        "status": contact.status,
+        "values": contact.values,
+        "tags": sorted(card.tags),
+        "activities": card.activities,  # (unix seconds, description), in order of writing
     }
 
 

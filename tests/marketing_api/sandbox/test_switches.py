@@ -343,6 +343,17 @@ def timeline_cut(ask: Asking) -> Any:
     return told["count"] == told["total"]
 
 
+@case("activity-delay", n_0=["activity", "activity"], n_5=["list-subscription", "activity"])
+def activity_delay(ask: Asking) -> Any:
+    wanted = ask.data("emailmarketing/addcontact", email="late@example.com", listid=1801, status="Active")["id"]
+    ask.data("emailmarketing/addactivity", id=wanted, description="Called", datetime="2026-11-20 23:30:00")
+    seen = []
+    for wait in (0, 5):
+        ask.clock += wait
+        seen.append(_timeline(ask, wanted)["timeline"]["data"][0]["key"])
+    return seen
+
+
 @case("activity", snippet=("activity", "Called", 0), detail=("activity", "Activity added", 1), other_key=("custom-activity", "Called", 0))
 def activity(ask: Asking) -> Any:
     wanted = _first(ask)["id"]

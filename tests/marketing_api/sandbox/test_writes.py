@@ -57,6 +57,28 @@ def test_sync_updates_in_the_list_and_adds_elsewhere(ask: Asking) -> None:
     assert other["id"] in _ids(ask, 1814)
 
 
+def test_synced_twice_while_the_queue_lags_is_one_contact_as_last_synced(ask: Asking) -> None:
+    ask.switch("sync-delay", 5)
+    for name in ("Ada", "Eve"):
+        ask.data("emailmarketing/synccontact", email="brand.new@example.com", listid="1801", status="Active", fields={"9100": name})
+    assert ask.control("written")["queued"] == 2
+    ask.clock += 6
+    (written,) = ask.control("written")["contacts"].values()
+    assert (written["email"], written["values"]["9100"]) == ("brand.new@example.com", "Eve")
+
+
+def test_the_truth_of_what_was_written_is_told_by_contact(ask: Asking) -> None:
+    gone, tagged = _ids(ask, 1801)[:2]
+    ask.data("emailmarketing/deletecontact", id=gone, listid=1801)
+    for _ in range(2):
+        ask.data("emailmarketing/addactivity", id=tagged, description="Called", datetime="2026-11-20 14:30:00")
+    ask.data("emailmarketing/addtag", id=tagged, tagname="b,a")
+    written = ask.control("written")["contacts"]
+    assert written[gone] is None
+    assert written[tagged]["tags"] == ["a", "b"]
+    assert written[tagged]["activities"] == [[NOW - 1800, "Called"]] * 2
+
+
 def test_edited_contact_is_found_by_its_new_address_only(ask: Asking) -> None:
     contact = ask.contacts(1801)[3]
     ask.data("emailmarketing/editcontact", id=contact["id"], email="moved.on@example.com", status="Disactive")

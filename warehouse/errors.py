@@ -6,6 +6,8 @@ WarehouseError
 ├── NotAWarehouse     a damaged file, or not one of ours: move it away and rebuild from the archive
 ├── NoWarehouse       there is no file yet: nothing has been synced
 ├── WarehouseFull     no space left: the tables are as before, make room and run again
+├── NotPublished      the warehouse is not fit for analysts: the published file stays as it was
+├── NothingPublished  there is no published file, or none to go back to
 └── ArchiveError      the archive cannot be used
     ├── ArchiveFull      no space left: nothing recorded is lost, make room and run again
     ├── ArchiveDamaged   a file that the archive's rows refer to is missing or damaged
@@ -55,6 +57,14 @@ class NoWarehouse(WarehouseError):
 
 class WarehouseFull(WarehouseError):
     """No space left, or a quota or file-size limit was reached, while the file was written."""
+
+
+class NotPublished(WarehouseError):
+    """Something speaks against showing this warehouse to analysts; the message says what."""
+
+
+class NothingPublished(WarehouseError):
+    """There is no published file, or no earlier one to go back to."""
 
 
 class ArchiveError(WarehouseError):

@@ -37,6 +37,7 @@ How the tables are filled:
 Rows are identified by `account` and the columns marked as key. Entries that the service gives no id have a key of hash and
 number, so that two that are equal stay two. Times (`_at`) are in UTC, dates (`_on`) in the account's time zone. Columns that
 begin with `_` are written by the loading. *Personal* marks columns that name, reach or quote a person; they are masked in previews.
+*Not published* is what only the loading needs (`docs/publishing.md`).
 """
 
 
@@ -63,7 +64,7 @@ def _source_table(table: Table) -> Iterator[str]:
 
 def _sync_table(table: SyncTable) -> Iterator[str]:
     yield f"### {table.qualified}\n"
-    yield f"{table.doc}\n"
+    yield f"{table.doc}{' *Not published.*' if table.is_internal else ''}\n"
     yield from _columns(table.columns, table.key)
 
 
@@ -72,7 +73,8 @@ def _columns(columns: tuple[Column, ...], key: tuple[str, ...]) -> Iterator[str]
     yield "|---|---|---|"
     for column in columns:
         name = f"**{column.name}** (key)" if column.name in key else column.name
-        yield f"| {name} | {column.sql_type} | {column.comment}{' *Personal.*' if column.is_personal else ''} |"
+        marks = (" *Personal.*" if column.is_personal else "") + (" *Not published.*" if column.is_internal else "")
+        yield f"| {name} | {column.sql_type} | {column.comment}{marks} |"
     yield ""
 
 

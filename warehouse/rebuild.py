@@ -7,7 +7,7 @@ Not here: applying loads (`warehouse`). What does not follow from the archive is
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import duckdb
 from warehouse import requests
 from warehouse.archive import Archive
 from warehouse.connection import DEADLINE_S, OnWait
+from warehouse.schema import comments
 from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.sync_tables import KEPT, SYNC_TABLES
 from warehouse.warehouse import Warehouse
@@ -82,12 +83,12 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     tables = rows(connection, f"select schema_name, table_name from duckdb_tables() where {_OWN} and not temporary order by all")
     views = [sql for (sql,) in rows(connection, f"select sql from duckdb_views() where {_OWN} and not internal")]
     kept = [(schema, name) for schema, name in tables if schema != "source" and not (schema == "sync" and name in _DERIVED)]
-    comments = [statement for schema, name in kept for statement in _comments(connection, schema, name)]
+    said = [statement for schema, name in kept for statement in comments(connection, schema, name)]
     rows(connection, f"attach {literal(str(path))} as rebuilt")
     for schema, name in kept:
         _copy(connection, f"{quoted(schema)}.{quoted(name)}", schema)
     rows(connection, "use rebuilt")
-    for statement in comments:
+    for statement in said:
         rows(connection, statement)
     _make_views(connection, views)
     rows(connection, f"use {quoted(own)}")
@@ -99,15 +100,6 @@ def _copy(connection: duckdb.DuckDBPyConnection, name: str, schema: str) -> None
         rows(connection, f"create schema if not exists rebuilt.{quoted(schema)}")
         rows(connection, f"create table if not exists rebuilt.{name} as from {name} limit 0")
         rows(connection, f"insert into rebuilt.{name} by name from {name}")
-
-
-def _comments(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> Iterator[str]:
-    here = f"{_OWN} and schema_name = {literal(schema)} and table_name = {literal(name)} and comment is not null"
-    table = f"{quoted(schema)}.{quoted(name)}"
-    for (comment,) in rows(connection, f"select comment from duckdb_tables() where {here}"):
-        yield f"comment on table {table} is {literal(comment)}"
-    for column, comment in rows(connection, f"select column_name, comment from duckdb_columns() where {here}"):
-        yield f"comment on column {table}.{quoted(column)} is {literal(comment)}"
 
 
 def _make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ Not here: what the tables are (`table`, `tables`, `sync_tables`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache
 
 import duckdb
@@ -62,6 +62,20 @@ def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = No
         elif existing and existing[column.name] != _FULL_NAMES.get(column.sql_type, column.sql_type):
             yield f"alter table {table.qualified} alter column {quoted(column.name)} set data type {column.sql_type}"
         yield f"comment on column {table.qualified}.{quoted(column.name)} is {literal(column.comment)}"
+
+
+def comments(connection: duckdb.DuckDBPyConnection, schema: str, name: str, columns: Container[str] | None = None) -> Iterator[str]:
+    """The statements that give a table the COMMENTs that it has here, to be run in another file; of some `columns` only."""
+    here = f"database_name = current_database() and schema_name = {literal(schema)} and comment is not null"
+    table = f"{quoted(schema)}.{quoted(name)}"
+    for kind in ("table", "view"):
+        for (comment,) in rows(connection, f"select comment from duckdb_{kind}s() where {here} and {kind}_name = {literal(name)}"):
+            yield f"comment on table {table} is {literal(comment)}"
+    for column, comment in rows(
+        connection, f"select column_name, comment from duckdb_columns() where {here} and table_name = {literal(name)}"
+    ):
+        if columns is None or column in columns:
+            yield f"comment on column {table}.{quoted(column)} is {literal(comment)}"
 
 
 def _types(connection: duckdb.DuckDBPyConnection, table: Table | SyncTable) -> dict[str, str]:

@@ -15,12 +15,13 @@ from warehouse.table import ACCOUNT, Column
 
 @dataclass(frozen=True, slots=True)
 class SyncTable:
-    """One `sync` table. `key` identifies a row (empty: rows repeat)."""
+    """One `sync` table. `key` identifies a row (empty: rows repeat); an internal one is not published."""
 
     name: str
     key: tuple[str, ...]
     doc: str
     columns: tuple[Column, ...]
+    is_internal: bool = False
 
     @property
     def qualified(self) -> str:
@@ -47,12 +48,14 @@ _TABLE_NAME = _text("table_name", "The `source` table.")
 _SCOPE = _text("scope", "What was asked for: `all`, `column=value`, or `first day..last day`.")
 
 _ARCHIVED = {pa.int64(): "BIGINT", pa.string(): "VARCHAR", pa.timestamp("us", "UTC"): "TIMESTAMPTZ"}
+#: Where and how bodies are archived. Their hashes have no key: whoever knows an address could find out that it was asked for.
+_INTERNAL = {"question_key", "body_sha256", "content_sha256", "body_file", "body_ref"}
 
 REQUESTS = SyncTable(
     "requests",
     ("request_id",),
     "Every request that was sent, with what came back: the archive without its bodies.",
-    tuple(Column(column.name, _ARCHIVED[column.type], column.doc, is_personal=column.name == "params") for column in COLUMNS),
+    tuple(Column(column.name, _ARCHIVED[column.type], column.doc, column.name == "params", column.name in _INTERNAL) for column in COLUMNS),
 )
 
 ARCHIVE_FILES = SyncTable(
@@ -60,6 +63,7 @@ ARCHIVE_FILES = SyncTable(
     ("archive_file",),
     "Archive files whose requests are in sync.requests; a file's row commits together with its requests.",
     (_text("archive_file", "Name of the file below the archive."), _count("request_count", "Requests it holds.")),
+    is_internal=True,
 )
 
 RUNS = SyncTable(
@@ -153,7 +157,7 @@ LOADS = SyncTable(
         _count("request_count", "Answers it is made of."),
         _at("as_of", "When the newest of its answers was asked."),
         _text("outcome", "applied, or failed (its answers could not be read; a rebuild tries again)."),
-        _text("error", "What failed."),
+        Column("error", "VARCHAR", "What failed.", is_personal=True),  # may quote what could not be read
         _count("new_count", "Rows added."),
         _count("changed_count", "Rows changed."),
         _count("deleted_count", "Rows marked as deleted or, in ranges, removed."),

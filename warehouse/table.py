@@ -21,12 +21,15 @@ from marketing_api.records.fields import Record, is_personal
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its DuckDB type, the Arrow type it is staged as, its COMMENT, and whether it holds personal data."""
+    """One column: its DuckDB type, the Arrow type it is staged as, its COMMENT, whether it holds personal data, and whether
+    only the loading needs it, so that it is not published.
+    """
 
     name: str
     sql_type: str
     comment: str
     is_personal: bool = False
+    is_internal: bool = False
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -122,7 +125,7 @@ LoadKind = Snapshot | Window | Accumulate | Daily
 _FIRST_SEEN = Column("_first_seen_at", "TIMESTAMPTZ", "When an answer first held this row.")
 _CHANGED = Column("_changed_at", "TIMESTAMPTZ", "When an answer last added, changed, removed or restored this row.")
 _DELETED = Column("_deleted_at", "TIMESTAMPTZ", "When a complete listing no longer held this row; NULL while it exists.")
-_LISTING_HASH = Column("_listing_hash", "VARCHAR", "Hash of the listing's entry as of the last detail answer.")
+_LISTING_HASH = Column("_listing_hash", "VARCHAR", "Hash of the listing's entry as of the last detail answer.", is_internal=True)
 ACCOUNT = Column("account", "VARCHAR", "Name of the account in the configuration.")
 EXTRA = Column("extra", "JSON", "Fields the service sent that have no column of their own.", is_personal=True)  # nobody knows what comes
 

@@ -29,7 +29,7 @@ class SocialPost(Record):
     network: ApiText = key("Network in lower case, e.g. facebook.")
     channel_type: MaybeText = field("What it is posted to: page, profile, company, board or another word.")
     channel_id: MaybeText = field("The network's id of the page or profile, as in social_profiles.profile_id.")
-    channel_name: MaybeText = field("Name of the page or profile.")
+    channel_name: MaybeText = field("Name of the page or profile.", personal=True)
     scheduled_at: AccountTime = field("When it is or was to be published, UTC.")
     message: MaybeText = field("Text of the post.")
     photo_thumb_url: MaybeText = field("Small version of the picture.")
@@ -46,7 +46,7 @@ class SocialPostDetail(Record):
     uid: MaybeText = field("The network's id of the post.")
     type: MaybeText = field("Channel of the post, as the service words it.")
     image_url: MaybeText = field("Picture of the post.", "image")
-    profile: MaybeText = field("Profile that posted it.")
+    profile: MaybeText = field("Profile that posted it.", personal=True)
 
 
 class SocialLink(Record):

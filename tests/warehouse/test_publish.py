@@ -1,0 +1,242 @@
+"""The published file: what is in it, that it is whole or not there, that nobody waits for anybody, and going back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from warehouse.connection import connect
+from warehouse.errors import NothingPublished, NotPublished, NoWarehouse
+from warehouse.masking import Masking, PersonalData, personal_key
+from warehouse.publish import INTERNAL_COLUMNS, INTERNAL_TABLES, STORAGE_VERSION, publish
+from warehouse.published import KEPT, earlier, facts, published_path, roll_back
+from warehouse.sync_tables import SYNC_TABLES
+from warehouse.tables import TABLES
+
+
+@pytest.fixture
+def filled(tmp_path: Path, empty_tables: Path) -> Path:
+    """A home whose warehouse holds a row or two in every schema."""
+    path = tmp_path / "home"
+    path.mkdir()
+    copy = path / "warehouse.duckdb"
+    copy.write_bytes(empty_tables.read_bytes())
+    with connect(copy) as connection:
+        for statement in _FILL:
+            connection.execute(statement)
+    return path
+
+
+_FILL = (
+    "insert into source.lists by name select 'main' account, 7 list_id, 'News' as name, 'boss@example.com' reply_to, 'x' _listing_hash",
+    "insert into source.contacts by name select 'main' account, 7 list_id, n contact_id, 'ann' || n || '@example.com' email, "
+    "timestamptz '2026-01-01 10:00+00' registered_at from range(3) as t(n)",
+    "insert into sync.coverage by name select 'main' account, 'contacts' table_name, 'list_id=7' scope, "
+    "timestamptz '2026-03-02 08:00+00' as_of, true is_complete, 3 as rows",
+    "create schema if not exists marts",
+    "create table marts.sizes as select account, list_id, count(*) as contact_count from source.contacts group by all",
+    "comment on table marts.sizes is 'One row per list; it''s small.'",
+    "comment on column marts.sizes.contact_count is 'Contacts.'",
+    "create view marts.sizes_again as from marts.sizes",
+    "create schema staging",
+    "create table staging.scratch as select 1 as n",
+)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        connection.execute("set timezone = 'UTC'")
+        yield connection
+
+
+def ask(path: Path, sql: str) -> list[tuple[Any, ...]]:
+    with opened(path) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def change(home: Path, name: str) -> None:
+    with connect(home / "warehouse.duckdb") as connection:
+        connection.execute("update source.lists set name = ?", [name])
+
+
+def name_in(path: Path) -> str:
+    return str(ask(path, "select name from source.lists")[0][0])
+
+
+def test_all_that_analysts_may_see_is_published_with_its_comments(filled: Path) -> None:
+    published = publish(filled)
+    path = published_path(filled)
+    names = {f"{schema}.{name}" for schema, name in ask(path, "select schema_name, table_name from duckdb_tables()")}
+    expected = {table.qualified for table in (*TABLES.values(), *SYNC_TABLES)} - INTERNAL_TABLES
+    assert names == expected | {"marts.sizes", "marts.sizes_again", "sync.published"}
+    assert ask(path, "select contact_count from marts.sizes_again") == [(3,)]
+    comments = dict(ask(path, "select column_name, comment from duckdb_columns() where table_name = 'contacts'"))
+    assert comments == {column.name: column.comment for column in TABLES["contacts"].columns}
+    assert ask(path, "select comment from duckdb_tables() where table_name = 'sizes'") == [("One row per list; it's small.",)]
+    assert ask(path, "select count(*) from duckdb_tables() where comment is null and table_name <> 'sizes_again'") == [(0,)]
+    assert (published.table_count, published.row_count) == (len(names) - 1, 1 + 3 + 1 + 1 + 1)
+    assert published.data_as_of == dt.datetime(2026, 3, 2, 8, tzinfo=dt.UTC)
+
+
+def test_rows_and_types_are_those_of_the_warehouse(filled: Path) -> None:
+    publish(filled)
+    sql = "from source.contacts order by all"
+    assert ask(published_path(filled), sql) == ask(filled / "warehouse.duckdb", sql)
+    types = (
+        "select table_name, column_name, data_type from duckdb_columns() where schema_name = 'source' and column_name <> '_listing_hash'"
+    )
+    assert sorted(ask(published_path(filled), types)) == sorted(ask(filled / "warehouse.duckdb", types))
+
+
+def test_what_only_the_loading_needs_is_not_published(filled: Path) -> None:
+    publish(filled)
+    found = ask(published_path(filled), "select schema_name || '.' || table_name, column_name from duckdb_columns()")
+    assert {"sync.meta", "sync.archive_files"} <= INTERNAL_TABLES
+    assert {("sync.requests", "question_key"), ("source.lists", "_listing_hash")} <= INTERNAL_COLUMNS
+    assert not INTERNAL_COLUMNS & set(found)
+
+
+def test_the_file_is_of_a_version_that_duckdb_1_5_reads(filled: Path) -> None:
+    publish(filled)
+    assert ask(published_path(filled), "select tags['storage_version'] from duckdb_databases() where not internal") == [
+        (f"{STORAGE_VERSION}+",)
+    ]
+
+
+def test_the_file_is_its_owners_alone_and_nothing_else_is_left(filled: Path) -> None:
+    publish(filled)
+    publish(filled)
+    folder = published_path(filled).parent
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.duckdb")} == {0o600}
+    assert sorted(path.name for path in folder.iterdir()) == [".turn", "earlier", "marketing.duckdb"]
+    assert [path for path in (filled / "tmp").rglob("*") if path.is_file()] == []
+
+
+def test_a_doubt_publishes_nothing_and_says_what_stays(filled: Path) -> None:
+    with pytest.raises(NotPublished, match=r"^nothing was published, there is no earlier copy either: keys occur twice$"):
+        publish(filled, doubts=lambda _: ["keys occur twice"])
+    assert not published_path(filled).exists()
+    publish(filled)
+    change(filled, "Bad news")
+    with pytest.raises(NotPublished, match=r"^nothing was published, the copy of \d{4}-\d\d-\d\d \d\d:\d\d UTC stays: a; b$"):
+        publish(filled, doubts=lambda connection: [row[0] for row in connection.execute("from (values ('a'), ('b'))").fetchall()])
+    assert name_in(published_path(filled)) == "News"
+
+
+def test_nothing_is_published_of_a_home_without_a_warehouse(tmp_path: Path) -> None:
+    with pytest.raises(NoWarehouse):
+        publish(tmp_path)
+    assert not published_path(tmp_path).exists()
+
+
+def test_a_failure_while_writing_leaves_the_old_file_and_no_debris(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(filled)
+    change(filled, "Newer")
+    monkeypatch.setattr("warehouse.publish.write_facts", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match="No space left"):
+        publish(filled)
+    assert name_in(published_path(filled)) == "News"
+    assert sorted(path.name for path in published_path(filled).parent.iterdir()) == [".turn", "marketing.duckdb"]
+
+
+def test_an_open_reader_keeps_what_it_has_and_the_next_one_sees_the_new_file(filled: Path) -> None:
+    publish(filled)
+    path = published_path(filled)
+    command = [sys.executable, "-c", _READER, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "News\n"
+        for name in ("One", "Two", "Three"):
+            change(filled, name)
+            publish(filled)
+        print(file=reader.stdin, flush=True)
+        assert reader.stdout.readline() == "News\n"
+    assert reader.returncode == 0
+    assert name_in(path) == "Three"
+
+
+_READER = """
+import duckdb, sys
+connection = duckdb.connect(sys.argv[1], read_only=True)
+print(connection.execute("select name from source.lists").fetchall()[0][0], flush=True)
+sys.stdin.readline()
+print(connection.execute("select name from source.lists").fetchall()[0][0], flush=True)
+"""
+
+
+def test_the_warehouse_is_not_held_while_the_copy_is_written(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def look(connection: duckdb.DuckDBPyConnection) -> list[str]:
+        change(filled, "Written meanwhile")
+        return []
+
+    publish(filled, doubts=look)
+    assert name_in(published_path(filled)) == "News"
+    assert name_in(filled / "warehouse.duckdb") == "Written meanwhile"
+
+
+def test_publishing_waits_for_a_load_and_takes_what_it_committed(filled: Path) -> None:
+    is_open, done = threading.Event(), []
+
+    def load() -> None:
+        with connect(filled / "warehouse.duckdb") as connection:
+            connection.execute("update source.lists set name = 'Loaded'")  # in the log beside the file
+            is_open.set()
+            time.sleep(0.3)
+            done.append(True)
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    is_open.wait(10)
+    publish(filled)
+    assert done
+    thread.join()
+    assert name_in(published_path(filled)) == "Loaded"
+
+
+def test_the_last_three_stay_and_each_rollback_goes_one_back(filled: Path) -> None:
+    for number in range(KEPT + 2):
+        change(filled, f"Night {number}")
+        publish(filled)
+    assert [name_in(path) for path in earlier(filled)] == ["Night 3", "Night 2", "Night 1"]
+    for number in (3, 2, 1):
+        said = roll_back(filled)
+        assert name_in(published_path(filled)) == f"Night {number}"
+        assert facts(published_path(filled)) == said
+    with pytest.raises(NothingPublished, match="no earlier copy"):
+        roll_back(filled)
+    assert name_in(published_path(filled)) == "Night 1"
+
+
+def test_earlier_copies_that_show_more_than_is_allowed_now_are_removed(filled: Path) -> None:
+    hashing = Masking(PersonalData.HASH, personal_key(filled))
+    for masking in (Masking(PersonalData.KEEP), hashing, hashing):
+        publish(filled, masking)
+    found = [facts(path) for path in earlier(filled)]
+    assert [one.personal_data for one in found if one] == [PersonalData.HASH]
+    publish(filled, Masking(PersonalData.DROP))
+    assert earlier(filled) == []
+    publish(filled)
+    assert len(earlier(filled)) == 1, "dropping shows less than keeping does"
+
+
+def test_what_a_killed_attempt_left_is_removed_by_the_next_one(filled: Path) -> None:
+    folder = published_path(filled).parent
+    folder.mkdir(mode=0o700)
+    leftovers = [folder / ".marketing-x.duckdb", folder / ".marketing-x.duckdb.wal"]
+    for leftover in leftovers:
+        leftover.touch()
+    publish(filled)
+    assert not any(leftover.exists() for leftover in leftovers)

@@ -1,0 +1,199 @@
+"""Writes the published file: a copy of what analysts may see, afresh, checked, and swapped in atomically.
+
+Belongs here: the order of the steps and what is left out. Not here: what becomes of personal data (`masking`), the file's place
+and its predecessors (`published`), Parquet (`parquet_export`).
+
+The warehouse is held only while its file is copied (a GB a second or so); what takes time works on that copy.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from warehouse.archive.disk import Workspace, new_name
+from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.errors import NotPublished, NoWarehouse
+from warehouse.masking import Masking, PersonalData
+from warehouse.personal import is_personal
+from warehouse.published import FACTS, Published, facts, published_path, put_in_place, turn, write_facts
+from warehouse.schema import SCHEMAS, comments, statements
+from warehouse.sql import literal, quoted, rows, transaction, value
+from warehouse.sync_tables import SYNC_TABLES
+from warehouse.tables import TABLES
+
+#: Analysts' tools lag behind: DuckDB 1.5 is supported until March 2027.
+STORAGE_VERSION = "v1.5.0"
+MEMORY_LIMIT = "400MB"
+
+#: Tells what speaks against publishing this warehouse, a line each; nothing when it is fit.
+Doubts = Callable[[duckdb.DuckDBPyConnection], Sequence[str]]
+
+#: Opening the warehouse's file otherwise than through DuckDB would give up DuckDB's lock, so another process copies it.
+_COPY = """
+import errno, shutil, sys
+try:
+    shutil.copyfile(sys.argv[1], sys.argv[2])
+except OSError as problem:
+    sys.exit(problem.errno or errno.EIO)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Relation:
+    """A table or view of the warehouse, with the columns that are published: (name, type)."""
+
+    schema: str
+    name: str
+    columns: tuple[tuple[str, str], ...]
+
+    @property
+    def qualified(self) -> str:
+        return f"{quoted(self.schema)}.{quoted(self.name)}"
+
+
+def publish(
+    home: Path,
+    masking: Masking | None = None,
+    *,
+    doubts: Doubts = lambda connection: (),
+    deadline_s: float = DEADLINE_S,
+    on_wait: OnWait | None = None,
+) -> Published:
+    """Write the published file of `home` anew; returns what it says of itself.
+
+    Raises NotPublished when there are `doubts` (the file that is there stays), and what `connection.connect` raises.
+    """
+    masking = masking or Masking(PersonalData.KEEP)
+    with turn(home) as folder, _snapshot(home, deadline_s, on_wait) as snapshot:
+        temporary = folder / f".marketing-{new_name()}.duckdb"
+        with _open(snapshot) as connection:
+            if found := list(doubts(connection)):
+                raise NotPublished(_not_published(home, found))
+            counts = _write(connection, temporary, masking)
+        published = _checked(temporary, counts)
+        put_in_place(temporary, home, masking.personal_data)
+    return published
+
+
+def _not_published(home: Path, doubts: Sequence[str]) -> str:
+    current = facts(published_path(home))
+    stays = f"the copy of {current.published_at:%Y-%m-%d %H:%M} UTC stays" if current else "there is no earlier copy either"
+    return f"nothing was published, {stays}: {'; '.join(doubts)}"
+
+
+@contextmanager
+def _snapshot(home: Path, deadline_s: float, on_wait: OnWait | None) -> Iterator[Path]:
+    """A copy of the warehouse's file, with its log, as of one moment between two transactions."""
+    path = home / "warehouse.duckdb"
+    if not path.exists():
+        raise NoWarehouse(f"there is no {path} yet: nothing has been synced")
+    workspace = Workspace(home / "tmp" / "publish")
+    workspace.sweep()
+    try:
+        copy = workspace.file("warehouse.duckdb")
+        with connect(path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait):
+            for suffix in ("", ".wal"):
+                if Path(f"{path}{suffix}").exists():
+                    _copy_file(f"{path}{suffix}", f"{copy}{suffix}")
+        yield copy
+    finally:
+        workspace.close()
+
+
+def _copy_file(source: str, target: str) -> None:
+    command = [sys.executable, "-I", "-S", "-c", _COPY, source, target]
+    if code := subprocess.run(command, check=False, umask=0o077).returncode:  # noqa: S603 - our own words and paths
+        raise OSError(code, f"{source} cannot be copied to {target}: {os.strerror(code)}")
+
+
+@contextmanager
+def _open(snapshot: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The copy, as the catalog `warehouse`."""
+    config = {"memory_limit": MEMORY_LIMIT, "temp_directory": f"{snapshot}.tmp", "autoinstall_known_extensions": False}
+    with duckdb.connect(":memory:", config=config) as connection:  # type: ignore[arg-type]
+        rows(connection, "set timezone = 'UTC'")
+        rows(connection, f"attach {literal(str(snapshot))} as warehouse")
+        rows(connection, "use warehouse")
+        yield connection
+
+
+def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) -> dict[str, int]:
+    """The new file with everything in it; the number of rows of each table."""
+    masking.prepare(connection)
+    rows(connection, f"attach {literal(str(path))} as published (storage_version {literal(STORAGE_VERSION)})")
+    relations = list(_relations(connection))
+    said = [statement for relation in relations for statement in _comments(connection, relation)]
+    as_of = value(connection, "select max(as_of) from sync.coverage")
+    with transaction(connection):  # one flush to disk instead of a thousand
+        for schema in SCHEMAS:
+            rows(connection, f"create schema published.{quoted(schema)}")
+        counts = {relation.qualified: _copy_table(connection, relation, masking) for relation in relations}
+        rows(connection, "use published")
+        for statement in (*said, *statements(FACTS)):
+            rows(connection, statement)
+        now = dt.datetime.now(dt.UTC)
+        write_facts(connection, Published(now, as_of, masking.personal_data, len(counts), sum(counts.values())))
+    rows(connection, "use warehouse")
+    rows(connection, "detach published")
+    return counts
+
+
+def _copy_table(connection: duckdb.DuckDBPyConnection, relation: _Relation, masking: Masking) -> int:
+    shown = ", ".join(
+        masking.expression(name, sql_type, is_personal=is_personal(relation.schema, relation.name, name))
+        for name, sql_type in relation.columns
+    )
+    found = value(connection, f"create table published.{relation.qualified} as select {shown} from warehouse.{relation.qualified}")
+    return int(found)
+
+
+def _relations(connection: duckdb.DuckDBPyConnection) -> Iterator[_Relation]:
+    """What is published: all of `source`, `history`, `marts` and `sync`, but for what only the loading needs."""
+    found = rows(
+        connection,
+        "select schema_name, table_name, list((column_name, data_type) order by column_index) from duckdb_columns() "
+        "where database_name = 'warehouse' and not internal group by all order by all",
+    )
+    for schema, name, columns in found:
+        if schema in SCHEMAS and f"{schema}.{name}" not in INTERNAL_TABLES:
+            kept = tuple((column, _short(sql_type)) for column, sql_type in columns if (f"{schema}.{name}", column) not in INTERNAL_COLUMNS)
+            yield _Relation(schema, name, kept)
+
+
+def _short(sql_type: str) -> str:
+    return {"TIMESTAMP WITH TIME ZONE": "TIMESTAMPTZ"}.get(sql_type, sql_type)
+
+
+def _comments(connection: duckdb.DuckDBPyConnection, relation: _Relation) -> Iterator[str]:
+    names = {name for name, _ in relation.columns}
+    return comments(connection, relation.schema, relation.name, names)
+
+
+def _checked(path: Path, counts: dict[str, int]) -> Published:
+    """Open the new file as analysts will; NotPublished when it is not what was written."""
+    published = facts(path)
+    with duckdb.connect(str(path), read_only=True, config={"autoinstall_known_extensions": False}) as connection:
+        found = {name: int(value(connection, f"select count(*) from {name}")) for name in counts}
+    if published is None or found != counts:
+        wrong = sorted(name for name in counts if found.get(name) != counts[name])
+        raise NotPublished(f"nothing was published: the copy does not read back as it was written ({', '.join(wrong) or FACTS.qualified})")
+    return published
+
+
+#: Where archive files stand, and the loading's own notes.
+INTERNAL_TABLES = {table.qualified for table in SYNC_TABLES if table.is_internal} | {"sync.meta"}
+INTERNAL_COLUMNS = {
+    (qualified, column.name)
+    for qualified, columns in [(t.qualified, t.columns) for t in TABLES.values()] + [(t.qualified, t.columns) for t in SYNC_TABLES]
+    for column in columns
+    if column.is_internal
+}

@@ -1,0 +1,147 @@
+"""The published file: where it stands, what it says of itself, the ones before it, and going back to them.
+
+Not here: how it is written (`publish`). Readers may keep it open for as long as they like: it is never changed, a newer one
+takes its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import duckdb
+
+from warehouse.archive.disk import make_folder, publish, sync_folder
+from warehouse.errors import NothingPublished
+from warehouse.masking import PersonalData
+from warehouse.sql import quoted, rows
+from warehouse.sync_tables import SyncTable
+from warehouse.table import Column
+
+#: How many earlier files stay to go back to.
+KEPT = 3
+
+FACTS = SyncTable(
+    "published",
+    (),
+    "What this copy is; one row.",
+    (
+        Column("published_at", "TIMESTAMPTZ", "When it was written."),
+        Column("data_as_of", "TIMESTAMPTZ", "When the newest answer in it was asked; NULL when nothing was ever read."),
+        Column("personal_data", "VARCHAR", "What became of personal data: keep, hash or drop."),
+        Column("table_count", "BIGINT", "Tables it holds beside this one."),
+        Column("row_count", "BIGINT", "Their rows."),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a copy says of itself; the columns of `sync.published` say what the fields mean."""
+
+    published_at: dt.datetime
+    data_as_of: dt.datetime | None
+    personal_data: PersonalData
+    table_count: int
+    row_count: int
+
+
+def published_path(home: Path) -> Path:
+    """Where analysts find it."""
+    return home / "published" / "marketing.duckdb"
+
+
+def facts(path: Path) -> Published | None:
+    """What the copy at `path` says of itself; None when there is none, or it is not one of ours."""
+    if not path.exists():
+        return None
+    try:
+        with duckdb.connect(str(path), read_only=True, config={"autoinstall_known_extensions": False}) as connection:
+            rows(connection, "set timezone = 'UTC'")
+            columns = ", ".join(quoted(column.name) for column in FACTS.columns)
+            found = rows(connection, f"select {columns} from {FACTS.qualified}")
+    except duckdb.Error:
+        return None
+    at, as_of, personal_data, tables, count = found[0]
+    return Published(at, as_of, PersonalData(personal_data), tables, count)
+
+
+def write_facts(connection: duckdb.DuckDBPyConnection, published: Published) -> None:
+    """Fill `sync.published`."""
+    rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": asdict(published)})
+
+
+def earlier(home: Path) -> list[Path]:
+    """The copies that can be gone back to, newest first."""
+    return sorted(_earlier_folder(home).glob("marketing-*.duckdb"), reverse=True)
+
+
+def put_in_place(temporary: Path, home: Path, personal_data: PersonalData) -> None:
+    """Swap the finished copy in; the one before becomes the newest of the earlier ones, and the oldest goes.
+
+    Earlier copies that show more of people than `personal_data` allows go as well. Call it within `turn`.
+    """
+    path = published_path(home)
+    if path.exists():
+        _keep(path, home)
+    temporary.chmod(0o600)
+    publish(temporary, path)
+    for rank, copy in enumerate(earlier(home)):
+        found = facts(copy)
+        if rank >= KEPT or found is None or not personal_data.allows(found.personal_data):
+            copy.unlink()
+
+
+def roll_back(home: Path) -> Published:
+    """Put the newest earlier copy in the place of the current one, which goes. NothingPublished when there is none."""
+    with turn(home):
+        for copy in earlier(home):
+            if (found := facts(copy)) is not None:
+                copy.replace(published_path(home))
+                sync_folder(published_path(home).parent)
+                return found
+    raise NothingPublished(f"there is no earlier copy in {_earlier_folder(home)} to go back to")
+
+
+@contextlib.contextmanager
+def turn(home: Path) -> Iterator[Path]:
+    """The folder of the published file, for one process at a time; what killed ones left in it is removed."""
+    folder = make_folder(published_path(home).parent)
+    folder.chmod(0o700)
+    descriptor = os.open(folder / ".turn", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _sweep(folder)
+        try:
+            yield folder
+        finally:
+            _sweep(folder)
+    finally:
+        os.close(descriptor)
+
+
+def _sweep(folder: Path) -> None:
+    for leftover in folder.glob(".marketing-*"):
+        leftover.unlink()
+
+
+def _keep(path: Path, home: Path) -> None:
+    """A second name for the current copy, so that its own can be given to the next one without a moment in between."""
+    written = dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=path.stat().st_mtime_ns // 1000)
+    copy = make_folder(_earlier_folder(home)) / f"marketing-{written:%Y%m%dT%H%M%S.%fZ}.duckdb"
+    try:
+        copy.hardlink_to(path)
+    except FileExistsError:  # an attempt before this one got so far
+        return
+    except OSError:  # a file system that knows one name a file
+        shutil.copy2(path, copy)
+
+
+def _earlier_folder(home: Path) -> Path:
+    return published_path(home).parent / "earlier"

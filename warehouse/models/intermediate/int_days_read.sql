@@ -1,0 +1,21 @@
+-- Which days of which tables were read completely: one row per account, table and day. Tables that are read by ranges of days only.
+
+with ranges as (
+    select
+        account,
+        table_name,
+        is_complete,
+        split_part(scope, '..', 1)::date as first_on,
+        split_part(scope, '..', 2)::date as last_on
+    from {{ source('sync', 'coverage') }}
+    where regexp_full_match(scope, '\d{4}-\d{2}-\d{2}\.\.\d{4}-\d{2}-\d{2}')
+),
+
+days as (
+    select account, table_name, is_complete, unnest(generate_series(first_on, last_on, interval 1 day))::date as day_on
+    from ranges
+)
+
+select account, table_name, day_on, bool_or(is_complete) as is_complete
+from days
+group by all

@@ -1,0 +1,42 @@
+-- How each campaign grew from night to night; one row per campaign and day of asking.
+with stats as (
+    select * from {{ ref('campaign_stats_daily') }}
+),
+
+-- deleted ones too: what a campaign did stays true
+campaigns as (
+    select account, campaign_id, type, subject from {{ source('source', 'campaigns') }}
+),
+
+-- a campaign that was asked and has no clicked link has no clicks
+clicks as (
+    select
+        account,
+        campaign_id,
+        observed_on,
+        sum(click_count)::bigint as click_count,
+        sum(click_change)::bigint as click_change
+    from {{ ref('campaign_links_daily') }}
+    group by all
+)
+
+select
+    account,
+    campaign_id,
+    observed_on,
+    campaigns.subject,
+    campaigns.type,
+    stats.days_covered,
+    stats.opened_count + stats.unopened_count + stats.bounced_count as sent_count,
+    stats.opened_count,
+    stats.bounced_count,
+    stats.unsubscribed_count,
+    coalesce(clicks.click_count, 0) as click_count,
+    stats.opened_change + stats.unopened_change + stats.bounced_change as sent_change,
+    stats.opened_change,
+    stats.bounced_change,
+    stats.unsubscribed_change,
+    case when stats.days_covered is not null then coalesce(clicks.click_change, 0) end as click_change
+from stats
+left join campaigns using (account, campaign_id)
+left join clicks using (account, campaign_id, observed_on)

@@ -1,0 +1,167 @@
+-- Where each channel stands: the review sites and the own feedback page. One row per account and channel, as of the last day read.
+
+with accounts as (
+    select * from {{ ref('int_accounts') }}
+),
+
+last_days as (
+    select account, max(day_on) as as_of_on from {{ ref('review_daily') }} group by all
+),
+
+observations as (
+    select * from {{ ref('stg_online_review_channels') }}
+),
+
+-- the rating is the service's; 28 days before is when it was last asked at least so long before the last asking
+ratings as (
+    select
+        account,
+        channel,
+        max(observed_on) as observed_on,
+        max_by(average_rating, observed_on) as average_rating,
+        max_by(review_count, observed_on) as served_review_count,
+        max_by(average_rating, observed_on) filter (where observed_on <= last_on - 28) as average_rating_before
+    from (select *, max(observed_on) over (partition by account, channel) as last_on from observations)
+    group by all
+),
+
+reviews as (
+    select
+        reviews.account,
+        reviews.channel,
+        count(*) as review_count,
+        max(reviews.reviewed_at) as last_review_at,
+{%- for days in [7, 28] %}
+        count(*) filter (where reviewed_on > last_days.as_of_on - {{ days }}) as review_count_{{ days }}d,
+        avg(reviews.rating) filter (where reviewed_on > last_days.as_of_on - {{ days }}) as average_rating_{{ days }}d{{ "," if not loop.last }}
+{%- endfor %}
+    from (
+        select reviews.*, {{ local_date('reviews.reviewed_at', 'accounts.timezone') }} as reviewed_on
+        from {{ ref('stg_online_reviews') }} as reviews
+        left join accounts using (account)
+    ) as reviews
+    left join last_days using (account)
+    group by all
+),
+
+mentions as (
+    select
+        account,
+        mentions.channel,
+{%- for days in [7, 28] %}
+        count(*) filter (
+            where mentions.polarity = 'positive' and mentions.reviewed_on > last_days.as_of_on - {{ days }}
+        ) as good_count_{{ days }}d,
+        count(*) filter (
+            where mentions.polarity = 'negative' and mentions.reviewed_on > last_days.as_of_on - {{ days }}
+        ) as bad_count_{{ days }}d{{ "," if not loop.last }}
+{%- endfor %}
+    from {{ ref('stg_sentiment_mentions') }} as mentions
+    left join last_days using (account)
+    where mentions.channel is not null
+    group by all
+),
+
+sites as (
+    select account, channel from ratings
+    union
+    select account, channel from reviews
+    union
+    select account, channel from mentions
+),
+
+online as (
+    select
+        account,
+        channel,
+        'review site' as kind,
+        last_days.as_of_on,
+        ratings.observed_on,
+        ratings.average_rating,
+        ratings.average_rating - ratings.average_rating_before as average_rating_change_28d,
+        ratings.served_review_count,
+        coalesce(reviews.review_count, 0) as review_count,
+        reviews.last_review_at,
+        reviews.average_rating_7d,
+        reviews.average_rating_28d,
+        coalesce(reviews.review_count_7d, 0) as review_count_7d,
+        coalesce(reviews.review_count_28d, 0) as review_count_28d,
+        coalesce(mentions.good_count_7d, 0) as good_count_7d,
+        coalesce(mentions.bad_count_7d, 0) as bad_count_7d,
+        coalesce(mentions.good_count_28d, 0) as good_count_28d,
+        coalesce(mentions.bad_count_28d, 0) as bad_count_28d,
+        null::double as view_count_mean_7d,
+        null::double as view_count_mean_28d
+    from sites
+    left join last_days using (account)
+    left join ratings using (account, channel)
+    left join reviews using (account, channel)
+    left join mentions using (account, channel)
+),
+
+direct as (
+    select account, count(*) as review_count, max(reviewed_at) as last_review_at
+    from {{ ref('stg_direct_reviews') }}
+    group by all
+),
+
+-- the page's reviews have no rating but good or bad, and it alone has views
+feedback_page as (
+    select
+        days.account,
+        'Feedback page' as channel,
+        'feedback page' as kind,
+        last_days.as_of_on,
+        max(days.day_on) as observed_on,
+        null::double as average_rating,
+        null::double as average_rating_change_28d,
+        null::bigint as served_review_count,
+        coalesce(max(direct.review_count), 0) as review_count,
+        max(direct.last_review_at) as last_review_at,
+        null::double as average_rating_7d,
+        null::double as average_rating_28d,
+        (sum(days.good_count + days.bad_count) filter (where days.day_on > last_days.as_of_on - 7))::bigint as review_count_7d,
+        (sum(days.good_count + days.bad_count) filter (where days.day_on > last_days.as_of_on - 28))::bigint as review_count_28d,
+{%- for days in [7, 28] %}
+        (sum(days.good_count) filter (where days.day_on > last_days.as_of_on - {{ days }}))::bigint as good_count_{{ days }}d,
+        (sum(days.bad_count) filter (where days.day_on > last_days.as_of_on - {{ days }}))::bigint as bad_count_{{ days }}d,
+{%- endfor %}
+{%- for days in [7, 28] %}
+        max_by(days.view_count_mean_{{ days }}d, days.day_on) as view_count_mean_{{ days }}d{{ "," if not loop.last }}
+{%- endfor %}
+    from {{ ref('review_daily') }} as days
+    join last_days using (account)
+    left join direct using (account)
+    group by days.account, last_days.as_of_on
+),
+
+channels as (
+    select * from online
+    union all by name
+    select * from feedback_page
+)
+
+select
+    account,
+    channel,
+    kind,
+    as_of_on,
+    observed_on,
+    average_rating,
+    average_rating_change_28d,
+    served_review_count,
+    review_count,
+    last_review_at,
+    average_rating_7d,
+    average_rating_28d,
+    review_count_7d,
+    review_count_28d,
+    good_count_7d,
+    bad_count_7d,
+    {{ safe_rate('good_count_7d', 'good_count_7d + bad_count_7d') }} as good_rate_7d,
+    good_count_28d,
+    bad_count_28d,
+    {{ safe_rate('good_count_28d', 'good_count_28d + bad_count_28d') }} as good_rate_28d,
+    view_count_mean_7d,
+    view_count_mean_28d
+from channels

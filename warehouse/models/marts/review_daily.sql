@@ -1,0 +1,123 @@
+-- Reviews, sentiment and views of the feedback page by day, with rolling means: one row per account and day.
+
+with accounts as (
+    select * from {{ ref('int_accounts') }}
+),
+
+-- a day of which nothing came is a day with 0 where it was read, and unknown where it was not
+days_read as (
+    select
+        account,
+        day_on,
+        bool_or(table_name = 'review_stats') as is_stats_read,
+        bool_or(table_name = 'sentiment_mentions') as is_sentiment_read,
+        bool_or(table_name = 'feedback_views') as is_views_read
+    from {{ ref('int_days_read') }}
+    where is_complete and table_name in ('review_stats', 'sentiment_mentions', 'feedback_views')
+    group by all
+),
+
+stats as (
+    select account, period_on as day_on, good_count, bad_count, true as is_told from {{ ref('stg_review_stats') }}
+),
+
+online as (
+    select
+        reviews.account,
+        {{ local_date('reviews.reviewed_at', 'accounts.timezone') }} as day_on,
+        count(*) as online_review_count,
+        count(reviews.rating) as rated_count,
+        sum(reviews.rating) as rating_sum
+    from {{ ref('stg_online_reviews') }} as reviews
+    left join accounts using (account)
+    where reviews.reviewed_at is not null
+    group by all
+),
+
+sentiment as (
+    select
+        account,
+        reviewed_on as day_on,
+        count(*) filter (where polarity = 'positive') as positive_count,
+        count(*) filter (where polarity = 'negative') as negative_count
+    from {{ ref('stg_sentiment_mentions') }}
+    where reviewed_on is not null
+    group by all
+),
+
+views as (
+    select account, period_on as day_on, view_count, true as is_told from {{ ref('stg_feedback_views') }}
+),
+
+told_days as (
+    select account, day_on from stats
+    union
+    select account, day_on from online
+    union
+    select account, day_on from sentiment
+    union
+    select account, day_on from views
+),
+
+last_read as (
+    select account, max(day_on) as last_on from days_read group by all
+),
+
+spans as (
+    select account, min(told_days.day_on) as first_on, greatest(max(told_days.day_on), max(last_read.last_on)) as last_on
+    from told_days
+    left join last_read using (account)
+    group by all
+),
+
+days as (
+    select account, unnest(generate_series(first_on, last_on, interval 1 day))::date as day_on
+    from spans
+),
+
+counted as (
+    select
+        account,
+        day_on,
+        case when stats.is_told then stats.good_count when days_read.is_stats_read then 0 end as good_count,
+        case when stats.is_told then stats.bad_count when days_read.is_stats_read then 0 end as bad_count,
+        coalesce(online.online_review_count, 0) as online_review_count,
+        coalesce(online.rated_count, 0) as rated_count,
+        coalesce(online.rating_sum, 0) as rating_sum,
+        coalesce(sentiment.positive_count, case when days_read.is_sentiment_read then 0 end) as positive_count,
+        coalesce(sentiment.negative_count, case when days_read.is_sentiment_read then 0 end) as negative_count,
+        case when views.is_told then views.view_count when days_read.is_views_read then 0 end as view_count
+    from days
+    left join days_read using (account, day_on)
+    left join stats using (account, day_on)
+    left join online using (account, day_on)
+    left join sentiment using (account, day_on)
+    left join views using (account, day_on)
+)
+
+select
+    account,
+    day_on,
+    good_count,
+    bad_count,
+    {{ safe_rate('good_count', 'good_count + bad_count') }} as good_rate,
+    online_review_count,
+    rating_sum / nullif(rated_count, 0) as average_rating,
+    positive_count,
+    negative_count,
+    {{ safe_rate('positive_count', 'positive_count + negative_count') }} as positive_rate,
+    view_count,
+{%- for days in [7, 28] %}
+    avg(good_count) over last_{{ days }} as good_count_mean_{{ days }}d,
+    avg(bad_count) over last_{{ days }} as bad_count_mean_{{ days }}d,
+    {{ safe_rate('sum(good_count) over last_%d' % days, 'sum(good_count + bad_count) over last_%d' % days) }} as good_rate_{{ days }}d,
+    avg(online_review_count) over last_{{ days }} as online_review_count_mean_{{ days }}d,
+    sum(rating_sum) over last_{{ days }} / nullif(sum(rated_count) over last_{{ days }}, 0) as average_rating_{{ days }}d,
+    {{ safe_rate('sum(positive_count) over last_%d' % days, 'sum(positive_count + negative_count) over last_%d' % days) }}
+        as positive_rate_{{ days }}d,
+    avg(view_count) over last_{{ days }} as view_count_mean_{{ days }}d{{ "," if not loop.last }}
+{%- endfor %}
+from counted
+window
+    last_7 as (partition by account order by day_on range between interval 6 days preceding and current row),
+    last_28 as (partition by account order by day_on range between interval 27 days preceding and current row)

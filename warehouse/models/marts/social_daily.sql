@@ -1,0 +1,52 @@
+-- Mentions, posts and link clicks by day: one row per account, network and day.
+
+with mentions as (
+    select account, network, period_on as day_on, mention_count from {{ ref('stg_social_media_stats') }}
+),
+
+accounts as (
+    select * from {{ ref('int_accounts') }}
+),
+
+posts as (
+    select
+        posts.account,
+        posts.network,
+        {{ local_date('posts.published_at', 'accounts.timezone') }} as day_on,
+        count(*) as post_count
+    from {{ ref('social_post_performance') }} as posts
+    left join accounts using (account)
+    where posts.is_published
+    group by all
+),
+
+clicks as (
+    select account, network, observed_on as day_on, sum(click_change)::bigint as click_change
+    from {{ ref('social_link_clicks_daily') }}
+    group by all
+),
+
+days as (
+    select account, network, day_on from mentions
+    union
+    select account, network, day_on from posts
+    union
+    select account, network, day_on from clicks
+)
+
+select
+    account,
+    network,
+    day_on,
+    mentions.mention_count,
+    coalesce(posts.post_count, 0) as post_count,
+    clicks.click_change,
+    avg(mentions.mention_count) over last_7 as mention_count_mean_7d,
+    avg(mentions.mention_count) over last_28 as mention_count_mean_28d
+from days
+left join mentions using (account, network, day_on)
+left join posts using (account, network, day_on)
+left join clicks using (account, network, day_on)
+window
+    last_7 as (partition by account, network order by day_on range between interval 6 days preceding and current row),
+    last_28 as (partition by account, network order by day_on range between interval 27 days preceding and current row)

@@ -1,6 +1,6 @@
 """The `sync` tables: what was asked, loaded, refused and is known to be read. Declarations only.
 
-Not here: who fills them (`requests`, `coverage`, `contact_coverage`, `load`), the data itself (`tables`).
+Not here: who fills them (`requests`, `coverage`, `contact_coverage`, `load`, `writebacks`), the data itself (`tables`).
 """
 
 from __future__ import annotations
@@ -165,8 +165,39 @@ LOADS = SyncTable(
     ),
 )
 
-#: Every `sync` table. Write-backs are declared where they are made.
-SYNC_TABLES = (REQUESTS, ARCHIVE_FILES, RUNS, COVERAGE, CONTACT_COVERAGE, REJECTED_RECORDS, UNKNOWN_FIELDS, LOADS)
+WRITEBACKS = SyncTable(
+    "writebacks",
+    ("outbox_begun_at", "item_id"),
+    "What was sent back to the service, or was to be: one row per request, and one per input row that made none. A copy of the outbox.",
+    (
+        ACCOUNT,
+        _at("outbox_begun_at", "When the outbox was begun that numbers pushes and items."),
+        _count("push_id", "Number of the push, as `marketing-sync push status` shows it."),
+        _count("item_id", "Number of the request, in order of sending."),
+        _text("kind", "contacts, tags, activities, moves or deletions."),
+        _text("source", "Name of the file, or `query`."),
+        Column("row_numbers", "BIGINT[]", "The input rows it stands for; the first below the header is 2."),
+        Column("email", "VARCHAR", "The address it is about; NULL when the row named a contact only.", is_personal=True),
+        _count("contact_id", "The contact it is about; NULL when the row named an address only and none was looked up."),
+        _text("operation", "area/operation, as in its path; NULL for an input row that made no request."),
+        Column("params", "JSON", "The wire parameters, without the key.", is_personal=True),
+        _text("state", "planned, sending, applied, verified, rejected, unknown or skipped."),
+        _text("message", "Why, in words: ours or the service's, without addresses."),
+        _text("rejected_by", "check (before anything was sent) or service; NULL unless it is rejected."),
+        _count("attempts", "How often it was sent."),
+        _at("planned_at", "When it was taken into the outbox."),
+        _at("sent_at", "When it was last sent."),
+        _at("done_at", "When the service took or rejected it."),
+        _at("verified_at", "When it was read back and was as intended."),
+        Column("drift", "JSON", "What was read back otherwise, `{field: [intended, found]}`; {} when all was as intended.", is_personal=True),
+        _count("request_id", "The request with the last answer (sync.requests)."),
+        _text("run", "The run that took it into the outbox (sync.runs)."),
+        Column("revision", "BIGINT", "Number of the last change that this row shows.", is_internal=True),
+    ),
+)
+
+#: Every `sync` table.
+SYNC_TABLES = (REQUESTS, ARCHIVE_FILES, RUNS, COVERAGE, CONTACT_COVERAGE, REJECTED_RECORDS, UNKNOWN_FIELDS, LOADS, WRITEBACKS)
 
 #: Those that a rebuild cannot make anew from the archive.
-KEPT = (RUNS,)
+KEPT = (RUNS, WRITEBACKS)

@@ -46,6 +46,7 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
     "DECIMAL(18,4)": pa.decimal128(18, 4),
     "DOUBLE": pa.float64(),
     "VARCHAR[]": pa.list_(pa.string()),
+    "BIGINT[]": pa.list_(pa.int64()),
     "JSON": pa.string(),
 }
 

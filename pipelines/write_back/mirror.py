@@ -1,0 +1,68 @@
+"""Brings `sync.writebacks` of the warehouse up to date with the outbox. Not here: the table (`warehouse.writebacks`)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from marketing_api.discretion import without_addresses
+from pipelines.write_back.entry import Entry
+from pipelines.write_back.outbox import KEEP_SKIPPED_DAYS, Outbox
+from warehouse.warehouse import Warehouse
+from warehouse.writebacks import shown_revision, write_changes
+
+
+def outbox_path(home: Path) -> Path:
+    """Where the outbox of a home stands."""
+    return home / "outbox.sqlite"
+
+
+def show_writebacks(warehouse: Warehouse, home: Path) -> int:
+    """Show what the outbox gained; how many rows that are. Nothing is created where nothing was ever pushed.
+
+    Raises WarehouseLocked when the warehouse is in use too long, OutboxError.
+    """
+    if not outbox_path(home).exists():
+        return 0
+    with Outbox(outbox_path(home)) as outbox, warehouse.writing() as connection:
+        return copy_changes(connection, outbox)
+
+
+def copy_changes(connection: duckdb.DuckDBPyConnection, outbox: Outbox) -> int:
+    """The same, into a warehouse that is open for writing."""
+    if (begun_at := outbox.begun_at) is None:
+        return 0
+    since = dt.datetime.fromtimestamp(begun_at, dt.UTC)
+    changed = outbox.changed_since(shown_revision(connection, since))
+    forget_before = dt.datetime.now(dt.UTC) - dt.timedelta(days=KEEP_SKIPPED_DAYS)
+    return write_changes(connection, since, _rows(changed), forget_before=forget_before)
+
+
+def _rows(entries: Iterable[Entry]) -> Iterator[Mapping[str, Any]]:
+    for entry in entries:
+        has_request = entry.operation is not None
+        yield {
+            **{name: getattr(entry, name) for name in _SAME},
+            **{name: _moment(getattr(entry, name)) for name in ("planned_at", "sent_at", "done_at", "verified_at")},
+            "kind": entry.kind.value,
+            "state": entry.state.value,
+            "row_numbers": list(entry.rows),
+            "message": without_addresses(entry.message) if entry.message else None,
+            "params": json.dumps(dict(entry.params), ensure_ascii=False) if has_request else None,
+            "drift": json.dumps(dict(entry.drift), ensure_ascii=False) if entry.drift is not None else None,
+        }
+
+
+_SAME = (
+    *("account", "push_id", "item_id", "source", "email", "contact_id", "operation", "rejected_by", "attempts"),
+    *("request_id", "run", "revision"),
+)
+
+
+def _moment(seconds: float | None) -> dt.datetime | None:
+    return None if seconds is None else dt.datetime.fromtimestamp(seconds, dt.UTC)

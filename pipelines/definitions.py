@@ -13,26 +13,30 @@ import dagster as dg
 
 from assets import SOURCE_ASSETS
 from assets.materialize import dagster_asset, daily_partitions
-from pipelines.jobs import asset_jobs, rebuild
+from pipelines.jobs import asset_jobs, rebuild, refresh_models
+from pipelines.modelling import Models
 from pipelines.resources import reader_resource
 from pipelines.schedules import nightly
-from pipelines.sensors import failure_alert
+from pipelines.sensors import failure_alert, models_after_failed_reads
 from pipelines.settings import Settings, load_settings
 
 
-def build_definitions(settings: Settings | None = None, **resources: Any) -> dg.Definitions:
-    """Everything that Dagster shows; `resources` replace those of the same name."""
+def build_definitions(
+    settings: Settings | None = None, *, models: Models | None = None, has_models: bool = True, **resources: Any
+) -> dg.Definitions:
+    """Everything that Dagster shows; `resources` replace those of the same name. Without models it loads seconds faster."""
     settings = settings or load_settings(Path.cwd())
     partitions = daily_partitions(settings.history_start, settings.timezone)
     with warnings.catch_warnings():
         # One run for a range of days is marked beta; the pinned version is tested with it.
         warnings.simplefilter("ignore", dg.BetaWarning)
         assets = [dagster_asset(asset, partitions) for asset in SOURCE_ASSETS.values()]
+        assets += [(models or Models(settings)).assets()] if has_models else []
     return dg.Definitions(
         assets=assets,
-        jobs=[*asset_jobs(), rebuild],
+        jobs=[*asset_jobs(), *([refresh_models()] if has_models else []), rebuild],
         schedules=[nightly(settings)],
-        sensors=[failure_alert(settings)],
+        sensors=[failure_alert(settings), *([models_after_failed_reads(settings)] if has_models else [])],
         resources={"settings": settings, "reader": reader_resource(settings)} | resources,
         executor=dg.in_process_executor,
     )

@@ -1,6 +1,7 @@
 """The jobs: which assets run together. Not here: when (`schedules`), with what (`resources`)."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
@@ -23,7 +24,7 @@ def asset_jobs() -> Sequence[UnresolvedAssetJobDefinition]:
         dg.define_asset_job(
             "nightly_sync",
             selection=dg.AssetSelection.all(),
-            description="Every readable part of every account, into the warehouse.",
+            description="Every readable part of every account into the warehouse, then the models.",
             executor_def=dg.in_process_executor,
         ),
         dg.define_asset_job(
@@ -33,6 +34,17 @@ def asset_jobs() -> Sequence[UnresolvedAssetJobDefinition]:
             executor_def=dg.in_process_executor,
         ),
     ]
+
+
+@cache
+def refresh_models() -> UnresolvedAssetJobDefinition:
+    """Everything behind the reads, over what is in the warehouse."""
+    return dg.define_asset_job(
+        "refresh_models",
+        selection=dg.AssetSelection.all() - dg.AssetSelection.key_prefixes("source"),
+        description="The models and what is made of them, over what the warehouse holds; nothing is read.",
+        executor_def=dg.in_process_executor,
+    )
 
 
 @dg.op(pool="warehouse", required_resource_keys={"settings"})

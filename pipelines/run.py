@@ -14,26 +14,45 @@ from assets.extract import SourceAsset
 from assets.materialize import asset_key
 from assets.reader import Reader
 from pipelines.definitions import build_definitions
+from pipelines.interrupts import Stop
+from pipelines.modelling import MODELS_STEP, Models
 from pipelines.resources import GivenReader
-from pipelines.schedules import partition_tags
+from pipelines.schedules import COMMAND_TAG, partition_tags
 from pipelines.settings import Settings
 
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
-def run_in_dagster(settings: Settings, reader: Reader, chosen: Sequence[SourceAsset], days: DateRange | None) -> str:
-    """The run's id. The run is recorded in the home, where the UI finds it."""
+
+def run_in_dagster(
+    settings: Settings, reader: Reader, chosen: Sequence[SourceAsset], days: DateRange | None, models: Models | None, stop: Stop
+) -> str:
+    """The run's id. The run is recorded in the home, where the UI finds it. `models`: build them behind the reads.
+
+    Dagster skips what comes behind a step that failed. What could be read deserves its answers all the same: then the models are
+    another run.
+    """
     os.environ["DAGSTER_HOME"] = str(settings.home / "dagster")
     today = dt.datetime.now(dt.UTC).date()
     days = days or DateRange(today - dt.timedelta(days=settings.lookback_days), today)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        definitions = build_definitions(settings, reader=GivenReader(reader))
-        job = definitions.resolve_job_def("nightly_sync")
+        definitions = build_definitions(settings, models=models, has_models=models is not None, reader=GivenReader(reader))
         with dg.DagsterInstance.get() as instance:
-            result = job.execute_in_process(
-                instance=instance,
-                asset_selection=[asset_key(table) for asset in chosen for table in asset.tables],
-                tags=partition_tags(days.first, days.last) | {"marketing-sync/command": "sync"},
-                run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-                raise_on_error=False,
-            )
+            reads = None if models else [asset_key(table) for asset in chosen for table in asset.tables]
+            result = _execute(definitions, instance, "nightly_sync", partition_tags(days.first, days.last), reads)
+            if models and not stop.is_set and MODELS_STEP not in _tried(result):
+                _execute(definitions, instance, "refresh_models", {}, None)
     return str(result.run_id)
+
+
+def _execute(
+    definitions: dg.Definitions, instance: dg.DagsterInstance, job: str, tags: dict[str, str], selection: Sequence[dg.AssetKey] | None
+) -> dg.ExecuteInProcessResult:
+    return definitions.resolve_job_def(job).execute_in_process(
+        instance=instance, asset_selection=selection, tags=tags | {COMMAND_TAG: "sync"}, run_config=_QUIET, raise_on_error=False
+    )
+
+
+def _tried(result: dg.ExecuteInProcessResult) -> set[str]:
+    """The steps that ran, whatever became of them."""
+    return {str(event.step_key) for event in result.all_events if event.is_step_success or event.is_step_failure}

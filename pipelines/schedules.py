@@ -9,6 +9,9 @@ import dagster as dg
 
 from pipelines.settings import Settings
 
+#: Marks the runs of the command line.
+COMMAND_TAG = "marketing-sync/command"
+
 
 def partition_tags(first: dt.date, last: dt.date) -> dict[str, str]:
     """The tags with which one run covers a range of daily partitions."""

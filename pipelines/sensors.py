@@ -1,10 +1,13 @@
-"""What reacts to runs: an alert to a webhook address when one fails."""
+"""What reacts to runs: an alert to a webhook address when one fails, and the models although a read failed."""
 
 from __future__ import annotations
 
 import dagster as dg
 import requests
 
+from pipelines.jobs import refresh_models
+from pipelines.modelling import MODELS_STEP
+from pipelines.schedules import COMMAND_TAG
 from pipelines.settings import Settings
 
 _MAX_TEXT = 2000
@@ -26,6 +29,27 @@ def failure_alert(settings: Settings) -> dg.SensorDefinition:
         return None
 
     return alert
+
+
+def models_after_failed_reads(settings: Settings) -> dg.SensorDefinition:
+    """Dagster skips what comes behind a failed step; what could be read deserves its answers all the same."""
+
+    @dg.run_status_sensor(
+        name="models_after_failed_reads",
+        description="Runs the models after a nightly sync in which some table could not be read.",
+        run_status=dg.DagsterRunStatus.FAILURE,
+        request_job=refresh_models(),
+        default_status=dg.DefaultSensorStatus.RUNNING,
+    )
+    def sensor(context: dg.RunStatusSensorContext) -> dg.RunRequest | dg.SkipReason:
+        run = context.dagster_run
+        if run.job_name != "nightly_sync" or COMMAND_TAG in run.tags:
+            return dg.SkipReason("another job, or the command line's, which sees to it itself")
+        if context.instance.get_run_step_stats(run.run_id, [MODELS_STEP]):
+            return dg.SkipReason("the models themselves failed: running them again would not help")
+        return dg.RunRequest(run_key=run.run_id)
+
+    return sensor
 
 
 def alert_body(context: dg.RunFailureSensorContext) -> dict[str, object]:

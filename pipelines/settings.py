@@ -63,6 +63,12 @@ def _log_level(value: str) -> str:
     return level
 
 
+def _memory(value: str) -> str:
+    if not re.fullmatch(r"[1-9]\d*(\.\d+)? ?[MG]i?B", value):
+        raise ValueError("an amount of memory is needed, like 2GB or 800MB")
+    return value
+
+
 def _whole_numbers(value: str) -> tuple[int, ...]:
     return tuple(_whole(part.strip()) for part in value.split(",") if part.strip())
 
@@ -89,6 +95,10 @@ class Settings:
     shrink_limit: float = setting("MARKETING_SHRINK_LIMIT", _share, 0.5, "a listing that lost more than this share is refused")
     resume_hours: int = setting("MARKETING_RESUME_HOURS", _whole, 12, "an unfinished sync goes on from answers not older than this")
     lock_seconds: int = setting("MARKETING_LOCK_SECONDS", _whole, 120, "how long to wait for a warehouse that another program holds")
+    attribution_hours: int = setting(
+        "MARKETING_ATTRIBUTION_HOURS", _whole, 120, "hours before a visit within which a message counts as its cause"
+    )
+    models_memory: str = setting("MARKETING_MODELS_MEMORY", _memory, "2GB", "most memory that building the models takes")
     schedule_cron: str = setting("MARKETING_SCHEDULE_CRON", _text, "0 2 * * *", "when the nightly sync runs")
     schedule_timezone: str = setting("MARKETING_SCHEDULE_TIMEZONE", _zone, "UTC", "time zone of the schedule")
     alert_url: str = setting("MARKETING_ALERT_URL", _text, "", "webhook address that is told of failed runs")

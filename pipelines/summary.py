@@ -11,6 +11,7 @@ from assets import SOURCE_ASSETS
 from assets.reader import Reader
 from marketing_api.exchange import Outcome
 from pipelines.settings import Settings
+from warehouse.model_report import BuildReport, Status
 
 _FIRST_QUERY = """\
 select c.subject, s.opened_count, s.opened_percent
@@ -18,13 +19,14 @@ from source.campaign_stats s join source.campaigns c using (account, campaign_id
 order by s.observed_on desc, s.opened_count desc limit 5"""
 
 
-def print_summary(reader: Reader, settings: Settings, console: Console | None = None) -> None:
-    """Tables, requests, what could not be had, where the file is, and a query to begin with."""
+def print_summary(reader: Reader, settings: Settings, models: BuildReport | None, console: Console | None = None) -> None:
+    """Tables, requests, what could not be had, the models, where the file is, and a query to begin with."""
     console = console or Console(highlight=False, soft_wrap=True)
     with reader.warehouse.reading():
         console.print(_tables(reader))
     console.print(_requests(reader))
     _print_problems(reader, console)
+    _print_models(models, console)
     console.print(f"\nwarehouse  {settings.warehouse_path}")
     console.print(f'status     marketing-sync status\nquery      duckdb {settings.warehouse_path} "', end="")
     console.print(_FIRST_QUERY.replace("\n", "\n           ") + '"')
@@ -61,6 +63,19 @@ def _requests(reader: Reader) -> str:
             + ("; " + ", ".join(f"{count} {outcome.value.replace('_', ' ')}" for outcome, count in bad.items()) if bad else "")
         )
     return "".join(lines).lstrip("\n")
+
+
+def _print_models(report: BuildReport | None, console: Console) -> None:
+    if report is None:
+        return
+    built = [outcome for outcome in report.of(Status.OK) if not outcome.is_test]
+    tests = [outcome for outcome in report.outcomes if outcome.is_test]
+    console.print(f"models: {len(built)} built, {len(tests)} tests")
+    for warning in report.warnings:
+        console.print(f"  worth a look: {warning}", markup=False)
+    if report.problem:
+        console.print("\n[bold]models[/bold]")
+        console.print(f"  {report.problem}", markup=False)
 
 
 def _print_problems(reader: Reader, console: Console) -> None:

@@ -25,8 +25,12 @@ from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import NoWarehouse, WarehouseError
 from warehouse.model_report import BuildReport, Outcome, discreet, status_of
 from warehouse.schema import ensure_schema
-from warehouse.sql import rows, value
+from warehouse.sql import quoted, rows, transaction, value
 from warehouse.tables import TABLES
+
+#: Names in sync.meta: what the models were made with, and what speaks against them.
+_MARK, _DOUBT = "models", "models_doubt"
+_NOT_BUILT = "the models were never built: run `marketing-sync sync`"
 
 #: dbt keeps what it does in module-wide state, the environment included.
 _one_at_a_time = threading.Lock()
@@ -76,11 +80,32 @@ def build(
         mark = _mark(connection, settings)
         full = full or _marked(connection) != mark
         words = [*(["--select", *select] if select else []), *(["--full-refresh"] if full else [])]
+        doubted = _doubt(connection)
+        _note(connection, _DOUBT, "the last building of the models did not come to its end")
         report = BuildReport(tuple(_run(manifest, path, settings, words)), full)
+        _note(connection, _DOUBT, report.problem or (doubted if select else ""))
         if not select and not report.problem:
-            _note(connection, mark)
+            _note(connection, _MARK, mark)
         connection.execute("checkpoint")
     return report
+
+
+def table_sizes(path: Path) -> dict[tuple[str, str], int]:
+    """(schema, table) → rows, of what the models made; views have none."""
+    with connect(path, read_only=True) as connection:
+        found = rows(
+            connection,
+            "select schema_name, table_name from duckdb_tables() "
+            "where database_name = current_database() and schema_name in ('staging', 'history', 'marts')",
+        )
+        return {(schema, name): int(value(connection, f"select count(*) from {quoted(schema)}.{quoted(name)}")) for schema, name in found}
+
+
+def doubts(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """What speaks against showing the models of the open warehouse to anybody, a line each."""
+    if found := _doubt(connection):
+        return [f"{found}. Correct that and run `marketing-sync sync`"] if found != _NOT_BUILT else [found]
+    return []
 
 
 def _manifest() -> Any:
@@ -135,13 +160,23 @@ def _mark(connection: duckdb.DuckDBPyConnection, settings: ModelSettings) -> str
 
 
 def _marked(connection: duckdb.DuckDBPyConnection) -> str | None:
-    found = value(connection, "select value from sync.meta where name = 'models'")
+    return _noted(connection, _MARK)
+
+
+def _doubt(connection: duckdb.DuckDBPyConnection) -> str:
+    found = _noted(connection, _DOUBT)
+    return _NOT_BUILT if found is None else found
+
+
+def _noted(connection: duckdb.DuckDBPyConnection, name: str) -> str | None:
+    found = value(connection, "select value from sync.meta where name = ?", [name])
     return None if found is None else str(found)
 
 
-def _note(connection: duckdb.DuckDBPyConnection, mark: str) -> None:
-    rows(connection, "delete from sync.meta where name = 'models'")
-    rows(connection, "insert into sync.meta values ('models', ?)", [mark])
+def _note(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> None:
+    with transaction(connection):
+        rows(connection, "delete from sync.meta where name = ?", [name])
+        rows(connection, "insert into sync.meta values (?, ?)", [name, text])
 
 
 @contextmanager

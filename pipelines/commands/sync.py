@@ -15,6 +15,7 @@ from assets.extract import SourceAsset
 from marketing_api.client import Budget
 from pipelines import exits, interrupts
 from pipelines.home import prepare_home
+from pipelines.modelling import Models
 from pipelines.progress import Progress
 from pipelines.reading import open_reader
 from pipelines.settings import Settings, SettingsError
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="first", type=_day, metavar="DAY", help="first day of date-ranged reads, e.g. 2026-01-31")
     parser.add_argument("--to", dest="last", type=_day, metavar="DAY", help="last day (default: today)")
     parser.add_argument("--max-requests", type=_count, metavar="N", help="stop after so many requests; the next run goes on")
-    parser.add_argument("--reads-only", action="store_true", help="read and load, nothing else")
+    parser.add_argument("--reads-only", action="store_true", help="read and load, build no models")
     parser.add_argument("--accept-shrink", action="store_true", help="apply listings that lost most of their rows")
 
 
@@ -42,6 +43,7 @@ def _sync(arguments: argparse.Namespace, settings: Settings, stop: interrupts.St
     prepare_home(settings.home)
     budget = Budget(arguments.max_requests) if arguments.max_requests is not None else None
     shrink_limit = None if arguments.accept_shrink else settings.shrink_limit
+    models = None if arguments.only or arguments.reads_only else Models(settings)
     with open_reader(settings, chosen, chosen_days=days, budget=budget, shrink_limit=shrink_limit) as reader:
         stop.then(reader.stop_asking)
         with Progress(reader):
@@ -49,13 +51,13 @@ def _sync(arguments: argparse.Namespace, settings: Settings, stop: interrupts.St
             from pipelines.run import run_in_dagster  # takes seconds to import: reading has begun
 
             stop.check()
-            run_id = run_in_dagster(settings, reader, chosen, days)
+            run_id = run_in_dagster(settings, reader, chosen, days, models, stop)
             if not stop.is_set:
                 reader.finish()
             reader.note_run(run_id, "nightly_sync")
         if not stop.is_set:
-            print_summary(reader, settings)
-    return exits.INCOMPLETE if reader.problems() else exits.DONE
+            print_summary(reader, settings, models.report if models else None)
+    return exits.INCOMPLETE if reader.problems() or (models and models.problem) else exits.DONE
 
 
 def _chosen(names: list[str]) -> list[SourceAsset]:

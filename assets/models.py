@@ -1,0 +1,122 @@
+"""The models as Dagster assets, their tests as asset checks, in one step behind the reads.
+
+Lineage, groups and checks come from dbt's manifest through dagster-dbt; the building is `warehouse.models`, in this process: dbt as a
+child process would have to wait for the file that this one may have open. Not here: with which settings (`pipelines`).
+
+Importing this takes seconds (dbt), so only what shows or runs models does.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from dagster_dbt import DagsterDbtTranslator, DbtProject, dbt_assets
+from dagster_dbt.asset_utils import get_asset_check_key_for_test
+from dagster_dbt.dbt_manifest import validate_manifest
+
+from warehouse.model_project import manifest_path
+from warehouse.model_report import BuildReport, Outcome, Status
+from warehouse.models import table_sizes
+
+#: Builds the models of these names (all when there are none) of the home.
+Build = Callable[[Sequence[str]], BuildReport]
+
+
+class Translator(DagsterDbtTranslator):
+    """Names of models in Dagster: keys are schema and table, as in the file; groups are nested by schema and area."""
+
+    def get_asset_key(self, dbt_resource_props: Mapping[str, Any]) -> dg.AssetKey:
+        """`source/contacts` for dbt's sources too, which joins the models to the reads."""
+        if dbt_resource_props["resource_type"] == "source":
+            return dg.AssetKey([dbt_resource_props["source_name"], dbt_resource_props["name"]])
+        return dg.AssetKey([dbt_resource_props["schema"], dbt_resource_props["alias"]])
+
+    def get_group_name(self, dbt_resource_props: Mapping[str, Any]) -> str | None:
+        """E.g. `marts/contacts`."""
+        if dbt_resource_props["resource_type"] == "source":
+            return str(dbt_resource_props["source_name"])
+        area = dbt_resource_props["config"]["meta"].get("area")
+        return f"{dbt_resource_props['schema']}/{area}" if area else str(dbt_resource_props["schema"])
+
+    def get_description(self, dbt_resource_props: Mapping[str, Any]) -> str:
+        """The description alone: the SQL stands in the repository."""
+        return str(dbt_resource_props["description"])
+
+    def get_asset_check_spec(
+        self, asset_spec: dg.AssetSpec, manifest: Mapping[str, Any], unique_id: str, project: DbtProject | None
+    ) -> dg.AssetCheckSpec | None:
+        """With the test's description."""
+        spec = super().get_asset_check_spec(asset_spec, manifest, unique_id, project)
+        return spec._replace(description=manifest["nodes"][unique_id].get("description") or None) if spec else None
+
+
+@cache
+def _translator() -> Translator:
+    """One for all: it remembers what it has translated."""
+    return Translator()
+
+
+def model_assets(name: str, build: Build, warehouse: Path) -> dg.AssetsDefinition:
+    """The step that builds and tests the models of the file `warehouse`. Raises ProjectBroken."""
+    manifest = validate_manifest(manifest_path())
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+
+        @dbt_assets(
+            manifest=manifest,
+            name=name,
+            exclude="resource_type:unit_test",
+            dagster_dbt_translator=_translator(),
+        )
+        def step(context: dg.AssetExecutionContext) -> Iterator[dg.Output[None] | dg.AssetCheckResult]:
+            report = build(() if not context.is_subset else _selected(context, manifest))
+            yield from _events(context, manifest, report, warehouse)
+            for warning in report.warnings:
+                context.log.warning(warning)
+            if report.problem:
+                raise dg.Failure(report.problem, allow_retries=False)
+
+    return step
+
+
+def _selected(context: dg.AssetExecutionContext, manifest: Mapping[str, Any]) -> list[str]:
+    """dbt's names of the chosen models."""
+    chosen = context.selected_asset_keys
+    models = ((unique_id, node["name"]) for unique_id, node in manifest["nodes"].items() if unique_id.startswith("model."))
+    return [name for unique_id, name in models if _key(manifest, unique_id) in chosen]
+
+
+def _key(manifest: Mapping[str, Any], unique_id: str) -> dg.AssetKey:
+    return _translator().get_asset_spec(manifest, unique_id, None).key
+
+
+def _events(
+    context: dg.AssetExecutionContext, manifest: Mapping[str, Any], report: BuildReport, warehouse: Path
+) -> Iterator[dg.Output[None] | dg.AssetCheckResult]:
+    """What became of every model and test, in their order."""
+    sizes = table_sizes(warehouse)
+    for outcome in report.outcomes:
+        if outcome.is_test:
+            check = get_asset_check_key_for_test(manifest, _translator(), outcome.unique_id, None)
+            if check is not None and check in context.selected_asset_check_keys and outcome.status is not Status.SKIPPED:
+                yield _check_result(check, outcome)
+        elif outcome.status is Status.OK:
+            key = _key(manifest, outcome.unique_id)
+            rows = sizes.get((key.path[0], key.path[-1]))
+            metadata = {"seconds": round(outcome.seconds, 2)} | ({} if rows is None else {"dagster/row_count": rows})
+            yield dg.Output(None, output_name=key.to_python_identifier(), metadata=metadata)
+
+
+def _check_result(key: dg.AssetCheckKey, outcome: Outcome) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        asset_key=key.asset_key,
+        check_name=key.name,
+        passed=outcome.status is Status.OK,
+        severity=dg.AssetCheckSeverity.WARN if outcome.status is Status.WARNED else dg.AssetCheckSeverity.ERROR,
+        description=outcome.sentence if outcome.status is not Status.OK else None,
+        metadata={"rows that break it": outcome.failures or 0, "seconds": round(outcome.seconds, 2)},
+    )

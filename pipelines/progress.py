@@ -1,4 +1,4 @@
-"""Progress of a reader: a bar on a terminal, plain lines elsewhere."""
+"""Progress of long work: a bar on a terminal, plain lines elsewhere. Not here: the work, which says how far it is."""
 
 from __future__ import annotations
 
@@ -6,21 +6,33 @@ import sys
 import threading
 import time
 from types import TracebackType
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from assets.reader import Reader
+from assets.reader import ReadingState
 
 _LINE_SECONDS = 10.0
 
 
-class Progress:
-    """Shows how far `reader` is, until the context ends."""
+class Work(Protocol):
+    """What can be watched."""
 
-    def __init__(self, reader: Reader, console: Console | None = None) -> None:
-        self._reader = reader
+    def progress(self) -> ReadingState:
+        """How far it is now."""
+
+    def requests_sent(self) -> int:
+        """Requests that left this process."""
+
+
+class Progress:
+    """Shows how far `work` is, until the context ends; `did` is what was done with each of its parts."""
+
+    def __init__(self, work: Work, console: Console | None = None, *, did: str = "asked") -> None:
+        self._work = work
+        self._did = did
         self._console = console or Console(file=sys.stderr)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
@@ -50,22 +62,22 @@ class Progress:
             TimeRemainingColumn(),
         )
         with Bar(*columns, console=self._console, transient=True) as bar:
-            task = bar.add_task("reading", total=None, rate="")
+            task = bar.add_task("", total=None, rate="")
             while not self._stop.wait(0.2):
                 self._update(bar, task)
 
     def _update(self, bar: Bar, task: TaskID) -> None:
-        state = self._reader.progress()
+        state = self._work.progress()
         bar.update(task, completed=state.asked, total=state.planned or None, description=state.current, rate=f"{self._rate():.1f}/s")
 
     def _show_lines(self) -> None:
         while not self._stop.wait(_LINE_SECONDS):
-            state = self._reader.progress()
+            state = self._work.progress()
             self._console.print(
-                f"{time.monotonic() - self._began:6.0f} s  {state.asked:,} of {state.planned:,} asked, "
+                f"{time.monotonic() - self._began:6.0f} s  {state.asked:,} of {state.planned:,} {self._did}, "
                 f"{self._rate():.1f} requests/s, {state.current}",
                 highlight=False,
             )
 
     def _rate(self) -> float:
-        return self._reader.requests_sent() / max(time.monotonic() - self._began, 0.001)
+        return self._work.requests_sent() / max(time.monotonic() - self._began, 0.001)

@@ -118,7 +118,7 @@ def _check(spec: Spec, found: Collection[str], unknown: list[str], fields: Colle
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    by_fold = {fold(each): each for each in known}
+    by_fold = {fold(each): each for each in reversed(list(known))}
     near = difflib.get_close_matches(fold(name), by_fold, n=1, cutoff=0.6)
     return f" (did you mean {shown(by_fold[near[0]])}?)" if near else ""
 

@@ -13,7 +13,7 @@ from marketing_api.errors import AuthenticationFailed, InvalidCall, MarketingApi
 from pipelines import exits
 from pipelines.home import HomeError
 from pipelines.settings import SettingsError
-from warehouse.errors import WarehouseError
+from warehouse.errors import ForeignFolder, WarehouseError
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NO_ROOM_TEXTS = ("disk is full", "disk I/O error", "No space left", "File too large", "quota exceeded")
@@ -21,7 +21,7 @@ _NO_ROOM_TEXTS = ("disk is full", "disk I/O error", "No space left", "File too l
 
 def explain(problem: Exception) -> tuple[str, int]:
     """The sentence and the exit code."""
-    if isinstance(problem, SettingsError | HomeError | InvalidCall | AuthenticationFailed):
+    if isinstance(problem, SettingsError | HomeError | InvalidCall | AuthenticationFailed | ForeignFolder):
         return str(problem), exits.WRONG_USE
     if isinstance(problem, MarketingApiError | WarehouseError):
         return str(problem), exits.INCOMPLETE

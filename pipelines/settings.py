@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 from dotenv.parser import parse_stream
 
 from marketing_api.client import Connection, Secret
+from warehouse.masking import LEAST_KEY, PersonalData
 
 
 class SettingsError(Exception):
@@ -55,6 +56,20 @@ def _zone(value: str) -> str:
         return str(ZoneInfo(value))
     except Exception:
         raise ValueError("a time zone name is needed, like Europe/Berlin") from None
+
+
+def _personal_data(value: str) -> PersonalData:
+    try:
+        return PersonalData(value.lower())
+    except ValueError:
+        raise ValueError(f"{', '.join(PersonalData)} are the ways") from None
+
+
+def _personal_key(value: str) -> Secret:
+    """The message does not show what was written."""
+    if len(value) < LEAST_KEY:
+        raise SettingsError(f"MARKETING_PERSONAL_KEY is too short to be a key: {LEAST_KEY} characters are the least")
+    return Secret(value)
 
 
 def _log_level(value: str) -> str:
@@ -101,6 +116,12 @@ class Settings:
     models_memory: str = setting("MARKETING_MODELS_MEMORY", _memory, "2GB", "most memory that building the models takes")
     schedule_cron: str = setting("MARKETING_SCHEDULE_CRON", _text, "0 2 * * *", "when the nightly sync runs")
     schedule_timezone: str = setting("MARKETING_SCHEDULE_TIMEZONE", _zone, "UTC", "time zone of the schedule")
+    personal_data: PersonalData = setting(
+        "MARKETING_PERSONAL_DATA", _personal_data, PersonalData.KEEP, "personal data in what is published: keep, hash or drop"
+    )
+    personal_key: Secret | None = setting(
+        "MARKETING_PERSONAL_KEY", _personal_key, None, "key of the hashes; without one, `personal.key` of the home is made and used"
+    )
     alert_url: str = setting("MARKETING_ALERT_URL", _text, "", "webhook address that is told of failed runs")
     log_level: str = setting("MARKETING_LOG", _log_level, "WARNING", "what the commands log to standard error, from DEBUG to CRITICAL")
     sandbox_url: str = setting("MARKETING_SANDBOX_URL", _text, "", "a sandbox that runs already, instead of the embedded one")

@@ -8,6 +8,7 @@ WarehouseError
 ├── WarehouseFull     no space left: the tables are as before, make room and run again
 ├── NotPublished      the warehouse is not fit for analysts: the published file stays as it was
 ├── NothingPublished  there is no published file, or none to go back to
+├── ForeignFolder     where Parquet was to be written is something of somebody else's: name another folder
 └── ArchiveError      the archive cannot be used
     ├── ArchiveFull      no space left: nothing recorded is lost, make room and run again
     ├── ArchiveDamaged   a file that the archive's rows refer to is missing or damaged
@@ -65,6 +66,10 @@ class NotPublished(WarehouseError):
 
 class NothingPublished(WarehouseError):
     """There is no published file, or no earlier one to go back to."""
+
+
+class ForeignFolder(WarehouseError):
+    """There is something of somebody else's where the export was to be."""
 
 
 class ArchiveError(WarehouseError):

@@ -22,7 +22,7 @@ from warehouse.sql import literal, quoted, rows
 
 #: Hexadecimal digits of a hash that are kept: 128 bits, so that two people never share one.
 _DIGITS = 32
-_LEAST_KEY = 16
+LEAST_KEY = 16
 #: An e-mail address within another text, also as it stands in a link; nothing around it is taken with it.
 _ADDRESS = r"[^\s\"'<>()\[\]{}=&?,;:|/\\]+(@|%40)[^\s\"'<>()\[\]{}=&?,;:|/\\]+"
 
@@ -106,8 +106,8 @@ def _write_key(path: Path) -> None:
 
 
 def _checked(key: Secret, where: str) -> Secret:
-    if len(key.reveal()) < _LEAST_KEY:
-        raise WarehouseError(f"{where} does not hold a key of at least {_LEAST_KEY} characters: put the old one back, or a new one")
+    if len(key.reveal()) < LEAST_KEY:
+        raise WarehouseError(f"{where} does not hold a key of at least {LEAST_KEY} characters: put the old one back, or a new one")
     return key
 
 

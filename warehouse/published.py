@@ -98,15 +98,20 @@ def put_in_place(temporary: Path, home: Path, personal_data: PersonalData) -> No
             copy.unlink()
 
 
-def roll_back(home: Path) -> Published:
-    """Put the newest earlier copy in the place of the current one, which goes. NothingPublished when there is none."""
+def roll_back(home: Path, personal_data: PersonalData = PersonalData.KEEP) -> Published:
+    """Put the newest earlier copy in the place of the current one, which goes.
+
+    NothingPublished when there is none, or none that shows no more of people than `personal_data` allows.
+    """
     with turn(home):
         for copy in earlier(home):
-            if (found := facts(copy)) is not None:
+            found = facts(copy)
+            if found is not None and personal_data.allows(found.personal_data):
                 copy.replace(published_path(home))
                 sync_folder(published_path(home).parent)
                 return found
-    raise NothingPublished(f"there is no earlier copy in {_earlier_folder(home)} to go back to")
+    allowed = "" if personal_data is PersonalData.KEEP else f" with personal data as `{personal_data}` asks for"
+    raise NothingPublished(f"there is no earlier copy{allowed} in {_earlier_folder(home)} to go back to")
 
 
 @contextlib.contextmanager

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from pipelines import exits
+from pipelines.ages import ago
+from pipelines.publishing import in_words, published_by
 from pipelines.settings import Settings
 from pipelines.waiting import tell
 from warehouse.connection import read
@@ -49,6 +51,8 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         console.print(_contact_line(row, now))
     console.print(_run_grid(runs))
     console.print(_rejected_grid(rejected) if rejected else "no rejected records")
+    published = published_by(settings)
+    console.print(f"published: {in_words(published, now)}" if published else "published: nothing yet; run `marketing-sync publish`")
     return exits.DONE
 
 
@@ -69,7 +73,7 @@ def _table_grid(rows: list[dict[str, Any]], now: dt.datetime) -> Grid:
     for row in rows:
         whole = row["scopes"] - row["incomplete"]
         complete = "yes" if not row["incomplete"] else f"{whole:,} of {row['scopes']:,} parts"
-        grid.add_row(row["account"], row["table"], f"{row['rows']:,}", _ago(row["newest"], now), complete)
+        grid.add_row(row["account"], row["table"], f"{row['rows']:,}", ago(row["newest"], now), complete)
     return grid
 
 
@@ -77,7 +81,7 @@ def _contact_line(row: dict[str, Any], now: dt.datetime) -> str:
     def share(count: int) -> str:
         return f"{100 * count / row['contacts']:.1f} %"
 
-    oldest = f", the oldest {_ago(row['oldest'], now)}" if row["oldest"] else ""
+    oldest = f", the oldest {ago(row['oldest'], now)}" if row["oldest"] else ""
     cut = f", {row['cut']:,} cut by the service" if row["cut"] else ""
     return (
         f"account {row['account']}: {row['contacts']:,} contacts, timelines of {share(row['timelines'])}{oldest}{cut}, "
@@ -99,10 +103,3 @@ def _rejected_grid(rows: list[dict[str, Any]]) -> Grid:
     for row in rows:
         grid.add_row(row["account"], row["table_name"], f"{row['records']:,}", row["reason"])
     return grid
-
-
-def _ago(moment: dt.datetime, now: dt.datetime) -> str:
-    minutes = (now - moment).total_seconds() / 60
-    if minutes < 90:
-        return f"{minutes:.0f} minutes ago"
-    return f"{minutes / 60:.0f} hours ago" if minutes < 48 * 60 else f"{minutes / 60 / 24:.0f} days ago"

@@ -1,0 +1,32 @@
+"""`marketing-sync publish`: the copy for analysts anew, back to the one before, and the same as Parquet."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+from pathlib import Path
+
+from pipelines import exits
+from pipelines.home import prepare_home
+from pipelines.publishing import export_home, in_words, publish_home, roll_back_home
+from pipelines.settings import Settings
+from warehouse.published import published_path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Back instead of anew; Parquet besides."""
+    parser.add_argument("--rollback", action="store_true", help="back to the copy before this one; three are kept")
+    parser.add_argument(
+        "--parquet", type=Path, metavar="DIR", help="write its tables to this folder as Parquet, too, in place of an earlier export"
+    )
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    """0 when it is published; 1 when the warehouse is not fit for it (the sentence says why), and the copy that is there stays."""
+    prepare_home(settings.home)
+    published = roll_back_home(settings) if arguments.rollback else publish_home(settings)
+    print(f"{published_path(settings.home)}: {in_words(published, dt.datetime.now(dt.UTC))}")
+    if arguments.parquet:
+        export = export_home(settings, arguments.parquet)
+        print(f"{export.folder}: {export.tables} tables in {export.files:,} Parquet files, {export.bytes / 1e6:,.1f} MB")
+    return exits.DONE

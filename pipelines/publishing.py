@@ -1,0 +1,51 @@
+"""What analysts get, with a home's settings: what a step of Dagster's and the command line publish.
+
+Not here: how it is written (`warehouse.publish`, `warehouse.parquet_export`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+from pipelines.ages import ago
+from pipelines.settings import Settings
+from pipelines.waiting import tell
+from warehouse.masking import Masking, PersonalData, personal_key
+from warehouse.models import doubts
+from warehouse.parquet_export import Export, export_parquet
+from warehouse.publish import publish
+from warehouse.published import Published, facts, published_path, roll_back
+
+
+def publish_home(settings: Settings) -> Published:
+    """Write the published file anew. Raises NotPublished when the models failed, and what `connect` raises."""
+    return publish(settings.home, _masking(settings), doubts=doubts, deadline_s=settings.lock_seconds, on_wait=tell)
+
+
+def export_home(settings: Settings, folder: Path) -> Export:
+    """Write the published file's tables as Parquet. Raises NothingPublished, ForeignFolder."""
+    return export_parquet(published_path(settings.home), folder)
+
+
+def roll_back_home(settings: Settings) -> Published:
+    """Back to the copy before. Raises NothingPublished."""
+    return roll_back(settings.home, settings.personal_data)
+
+
+def published_by(settings: Settings) -> Published | None:
+    """What is published now; None when nothing is."""
+    return facts(published_path(settings.home))
+
+
+def in_words(published: Published, now: dt.datetime) -> str:
+    """What is published, in a line."""
+    data = f", data of {ago(published.data_as_of, now)}" if published.data_as_of else ""
+    personal = {"keep": "personal data as it is", "hash": "personal data hashed", "drop": "without personal data"}[published.personal_data]
+    size = f"{published.table_count} tables, {published.row_count:,} rows"
+    return f"{size}, published {ago(published.published_at, now)}{data}, {personal}"
+
+
+def _masking(settings: Settings) -> Masking:
+    is_hashed = settings.personal_data is PersonalData.HASH
+    return Masking(settings.personal_data, personal_key(settings.home, settings.personal_key) if is_hashed else None)

@@ -1,0 +1,104 @@
+"""`marketing-sync publish` and what `status` says of it: a sentence and the right exit code, whatever is the matter."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.pipelines.conftest import Command
+from warehouse.connection import connect
+from warehouse.published import published_path
+from warehouse.schema import ensure_schema
+from warehouse.tables import TABLES
+
+
+@pytest.fixture(scope="module")
+def empty_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("empty") / "warehouse.duckdb"
+    with connect(path) as connection:
+        ensure_schema(connection, TABLES.values())
+        connection.execute("insert into source.managers by name select 'main' account, 1 manager_id, 'Ann Lee' full_name")
+    return path
+
+
+@pytest.fixture
+def warehouse(home: Path, empty_warehouse: Path) -> Path:
+    home.mkdir()
+    return Path(shutil.copy(empty_warehouse, home))
+
+
+def say_of_models(warehouse: Path, doubt: str) -> None:
+    with connect(warehouse) as connection:
+        connection.execute("delete from sync.meta where name = 'models_doubt'")
+        connection.execute("insert into sync.meta values ('models_doubt', ?)", [doubt])
+
+
+def test_there_is_nothing_to_publish_before_the_first_sync(command: Command, home: Path) -> None:
+    ran = command("publish")
+    assert (ran.code, ran.out) == (1, "")
+    assert "nothing has been synced" in ran.err
+
+
+def test_models_that_were_never_built_are_not_published(command: Command, warehouse: Path) -> None:
+    ran = command("publish")
+    assert ran.code == 1
+    assert ran.err == (
+        "marketing-sync: nothing was published, there is no earlier copy either: the models were never built: run `marketing-sync sync`\n"
+    )
+    assert "published: nothing yet; run `marketing-sync publish`" in command("status").out
+
+
+def test_a_bad_night_never_reaches_analysts(command: Command, warehouse: Path) -> None:
+    say_of_models(warehouse, "")
+    assert command("publish").code == 0
+    before = published_path(warehouse.parent).read_bytes()
+    say_of_models(warehouse, "test of campaigns: key, broken by 2 rows")
+    ran = command("publish")
+    assert ran.code == 1
+    assert "UTC stays: test of campaigns: key, broken by 2 rows. Correct that and run `marketing-sync sync`" in ran.err
+    assert published_path(warehouse.parent).read_bytes() == before
+
+
+def test_publishing_going_back_and_parquet(command: Command, warehouse: Path, tmp_path: Path) -> None:
+    say_of_models(warehouse, "")
+    assert "published 0 minutes ago, personal data as it is\n" in command("publish").out
+    ran = command("publish", "--parquet", str(tmp_path / "out"), MARKETING_PERSONAL_DATA="hash")
+    assert ran.code == 0, ran.text
+    assert f"{tmp_path}/out: " in ran.out
+    assert "personal data hashed" in command("status").out
+    ran = command("publish", "--rollback", MARKETING_PERSONAL_DATA="hash")
+    assert ran.code == 1
+    assert "no earlier copy with personal data as `hash` asks for" in ran.err, "the one that shows names went with the first hashed one"
+
+
+def test_the_key_of_the_hashes_may_come_from_the_environment(command: Command, warehouse: Path) -> None:
+    say_of_models(warehouse, "")
+    hashes = set()
+    for settings in ({"MARKETING_PERSONAL_KEY": "shared by several homes"}, {}):
+        assert command("publish", MARKETING_PERSONAL_DATA="hash", **settings).code == 0
+        with duckdb.connect(str(published_path(warehouse.parent)), read_only=True) as connection:
+            hashes |= set(connection.execute("select full_name from source.managers").fetchall())
+    assert len(hashes) == 2
+    assert (warehouse.parent / "personal.key").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"MARKETING_PERSONAL_DATA": "secret"}, "MARKETING_PERSONAL_DATA='secret' cannot be used: keep, hash, drop are the ways"),
+        ({"MARKETING_PERSONAL_KEY": "short"}, "MARKETING_PERSONAL_KEY is too short to be a key: 16 characters are the least"),
+    ],
+)
+def test_wrong_settings_are_named(command: Command, settings: dict[str, str], sentence: str) -> None:
+    ran = command("publish", **settings)
+    assert (ran.code, ran.err) == (2, f"marketing-sync: {sentence}\n")
+
+
+def test_a_folder_of_somebody_elses_is_wrong_use(command: Command, warehouse: Path, tmp_path: Path) -> None:
+    say_of_models(warehouse, "")
+    ran = command("publish", "--parquet", str(tmp_path))
+    assert ran.code == 2
+    assert "is not an earlier export" in ran.err

@@ -1,0 +1,130 @@
+"""Writes the published file's tables as Parquet for other engines: partitioned by account, large event tables by month as well.
+
+`FOLDER/SCHEMA/TABLE/account=…/month=…/*.parquet`. FOLDER is a symbolic link to the export it shows; a new one is written beside it and
+takes its place in one step. The one before stays until the next, for whoever is reading it. Not here: what is published
+(`publish`), what became of personal data (`masking`): the file has it as it may be shown.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from warehouse.archive.disk import make_folder, new_name, sync_folder
+from warehouse.errors import ForeignFolder, NothingPublished
+from warehouse.sql import literal, quoted, rows
+from warehouse.table import Accumulate
+from warehouse.tables import TABLES
+
+MEMORY_LIMIT = "400MB"
+#: Files that are written at the same time; each keeps its rows in memory until it has enough of them.
+_OPEN_FILES = 24
+
+#: Large event tables: the time that their month goes by. Timelines have it as their only time.
+MONTHS = {
+    ("source", table.name): next(column.name for column in table.record_columns if column.name.endswith("_at"))
+    for table in TABLES.values()
+    if isinstance(table.load, Accumulate) and table.area == "contacts"
+} | {("sync", "requests"): "requested_at"}
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What was written: `folder` shows it."""
+
+    folder: Path
+    tables: int
+    files: int
+    bytes: int
+
+
+def export_parquet(published: Path, folder: Path) -> Export:
+    """Write every table of the published file at `published` to `folder`, in place of an earlier export.
+
+    Raises NothingPublished without that file, ForeignFolder when `folder` is a folder or file that this did not make.
+    """
+    if not published.exists():
+        raise NothingPublished(f"there is no {published} yet: run `marketing-sync publish`")
+    folder = folder.absolute()
+    _check_ours(folder)
+    target = make_folder(folder.parent) / f".{folder.name}-{new_name()}"
+    target.mkdir(mode=0o700)
+    try:
+        tables = _write(published, target)
+        _show(target, folder)
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+    files = [path.stat().st_size for path in target.rglob("*.parquet")]
+    return Export(folder, tables, len(files), sum(files))
+
+
+def _check_ours(folder: Path) -> None:
+    """A link of ours, nothing, or an empty folder that somebody has made for us."""
+    if folder.is_symlink():
+        if _is_ours(folder, folder.readlink().name):
+            return
+    elif not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    raise ForeignFolder(f"{folder} is not an earlier export: name a folder that does not exist, or an empty one")
+
+
+def _is_ours(folder: Path, name: str) -> bool:
+    """Whether that is the name of an export that `folder` shows or showed."""
+    return bool(re.fullmatch(rf"\.{re.escape(folder.name)}-\d{{8}}T\d{{12}}Z-[0-9a-f]{{8}}", name))
+
+
+def _write(published: Path, target: Path) -> int:
+    config = {"memory_limit": MEMORY_LIMIT, "temp_directory": f"{target}/.tmp", "autoinstall_known_extensions": False}
+    with duckdb.connect(str(published), read_only=True, config=config) as connection:  # type: ignore[arg-type]
+        rows(connection, "set timezone = 'UTC'")
+        rows(connection, f"set partitioned_write_max_open_files = {_OPEN_FILES}")
+        rows(connection, "set preserve_insertion_order = false")
+        tables = list(_tables(connection))
+        for schema, name, columns in tables:
+            is_empty = not rows(connection, f"select 1 from {quoted(schema)}.{quoted(name)} limit 1")
+            rows(connection, _copy(schema, name, () if is_empty else columns, target))
+    shutil.rmtree(target / ".tmp", ignore_errors=True)
+    return len(tables)
+
+
+def _tables(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str, list[str]]]:
+    sql = (
+        "select schema_name, table_name, list(column_name order by column_index) from duckdb_columns() "
+        "where database_name = current_database() and not internal group by all order by all"
+    )
+    yield from rows(connection, sql)
+
+
+def _copy(schema: str, name: str, columns: Sequence[str], target: Path) -> str:
+    """Without an account among the columns it is one file."""
+    place = make_folder(target / schema / name)
+    source = f"from {quoted(schema)}.{quoted(name)}"
+    if "account" not in columns:
+        return f"copy ({source}) to {literal(str(place / 'data.parquet'))} (format parquet, compression zstd)"
+    by = ["account"]
+    if (time := MONTHS.get((schema, name))) is not None:
+        source, by = f"select *, strftime({quoted(time)}, '%Y-%m') as month {source}", ["account", "month"]
+    return (
+        f"copy ({source}) to {literal(str(place))} "
+        f"(format parquet, compression zstd, partition_by ({', '.join(by)}), filename_pattern 'data_{{i}}', overwrite)"
+    )
+
+
+def _show(target: Path, folder: Path) -> None:
+    """Point the link at the new export; of the others only the one before stays."""
+    link = folder.with_name(f"{target.name}.link")
+    link.symlink_to(target.name)
+    before = folder.readlink().name if folder.is_symlink() else None
+    if before is None and folder.exists():
+        folder.rmdir()
+    link.replace(folder)
+    sync_folder(folder.parent)
+    for other in folder.parent.iterdir():
+        if _is_ours(folder, other.name) and other.name not in (target.name, before):
+            shutil.rmtree(other, ignore_errors=True)

@@ -24,12 +24,12 @@ tables as (
         case when not bool_or(coverage.is_range) then min(coverage.as_of) end as oldest_as_of,
         case when not bool_or(coverage.is_range) then median(coverage.as_of) end as median_as_of,
         case
-            when bool_or(coverage.is_range) then max_by(coverage.due_at, coverage.as_of)
+            when bool_or(coverage.is_range) then arg_max_null(coverage.due_at, (coverage.as_of, coverage.scope))
             else min(coverage.due_at)
         end as due_at,
         coalesce(max(days.day_count), count(*)) as part_count,
         coalesce(max(days.read_day_count), count(*) filter (where coverage.is_complete)) as read_part_count,
-        max_by(coverage.reason, coverage.as_of) filter (where coverage.reason is not null and not coverage.is_complete) as reason
+        max_by(coverage.reason, (coverage.as_of, coverage.scope)) filter (where not coverage.is_complete) as reason
     from coverage
     left join days using (account, table_name)
     group by all
@@ -85,9 +85,9 @@ select
     subject,
     subjects.part,
     subjects.as_of,
-    date_diff('second', subjects.as_of, accounts.as_of) / 3600 as age_hours,
-    date_diff('second', subjects.median_as_of, accounts.as_of) / 3600 as median_age_hours,
-    date_diff('second', subjects.oldest_as_of, accounts.as_of) / 3600 as oldest_age_hours,
+    (epoch(accounts.as_of) - epoch(subjects.as_of)) / 3600 as age_hours,
+    (epoch(accounts.as_of) - epoch(subjects.median_as_of)) / 3600 as median_age_hours,
+    (epoch(accounts.as_of) - epoch(subjects.oldest_as_of)) / 3600 as oldest_age_hours,
     subjects.due_at,
     coalesce(subjects.due_at < accounts.as_of, false) as is_overdue,
     subjects.part_count,

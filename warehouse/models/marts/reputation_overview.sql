@@ -18,8 +18,8 @@ ratings as (
         account,
         channel,
         max(observed_on) as observed_on,
-        max_by(average_rating, observed_on) as average_rating,
-        max_by(review_count, observed_on) as served_review_count,
+        arg_max_null(average_rating, observed_on) as average_rating,
+        arg_max_null(review_count, observed_on) as served_review_count,
         max_by(average_rating, observed_on) filter (where observed_on <= last_on - 28) as average_rating_before
     from (select *, max(observed_on) over (partition by account, channel) as last_on from observations)
     group by all

@@ -1,0 +1,30 @@
+"""The warehouse that the tests of marts look into: built once, nobody writes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+
+from tests.warehouse.marts.expected import Source
+from tests.warehouse.marts.generate import ACCOUNTS, ZONES, generated
+from tests.warehouse.marts.rows import read, write
+from warehouse.models import ModelSettings, build
+
+
+@pytest.fixture(scope="session")
+def marts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """All models over the made-up accounts, read only."""
+    path = tmp_path_factory.mktemp("marts") / "warehouse.duckdb"
+    write(path, generated())
+    report = build(path, ModelSettings(zones={"hill": ACCOUNTS["hill"][0]}))
+    assert not report.problem, report.problem
+    with duckdb.connect(str(path), read_only=True) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def source(marts: duckdb.DuckDBPyConnection) -> Source:
+    """What the marts were made from."""
+    return Source(read(marts, "source"), read(marts, "sync"), ZONES)

@@ -1,0 +1,197 @@
+"""The reputation marts and the freshness of the data, worked out without SQL."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import statistics
+from typing import Any
+
+from tests.warehouse.marts.expected import Found, Source, added, grouped, less, mean, share
+
+_RANGE = re.compile(r"(\d{4}-\d{2}-\d{2})\.\.(\d{4}-\d{2}-\d{2})")
+
+
+def days_read(source: Source) -> dict[tuple[str, str], dict[dt.date, bool]]:
+    """(account, table) → day that was asked for → whether it was read completely."""
+    found: dict[tuple[str, str], dict[dt.date, bool]] = {}
+    for row in source.rows("sync.coverage"):
+        if (match := _RANGE.fullmatch(row["scope"])) is None:
+            continue
+        first, last = (dt.date.fromisoformat(text) for text in match.groups())
+        days = found.setdefault((row["account"], row["table_name"]), {})
+        for offset in range((last - first).days + 1):
+            day = first + dt.timedelta(days=offset)
+            days[day] = days.get(day, False) or bool(row["is_complete"])
+    return found
+
+
+def review_daily(source: Source) -> Found:
+    return [row for account in source.zones for row in _days(source, account)]
+
+
+def _days(source: Source, account: str) -> Found:
+    read = days_read(source)
+
+    def is_read(table: str, day: dt.date) -> bool:
+        return read.get((account, table), {}).get(day, False)
+
+    mine = {
+        table: [row for row in source.rows(table) if row["account"] == account]
+        for table in ("review_stats", "online_reviews", "sentiment_mentions", "feedback_views")
+    }
+    stats = {row["period_on"]: row for row in mine["review_stats"]}
+    views = {row["period_on"]: row["view_count"] for row in mine["feedback_views"]}
+    ratings: dict[dt.date, list[float | None]] = {}
+    for row in mine["online_reviews"]:
+        if (day := source.local_date(account, row["reviewed_at"])) is not None:
+            ratings.setdefault(day, []).append(row["rating"])
+    mood = {day: rows for (day,), rows in grouped(mine["sentiment_mentions"], "reviewed_on").items() if day}
+    told = {*stats, *views, *ratings, *mood}
+    if not told:
+        return []
+    asked = [
+        day
+        for table in ("review_stats", "sentiment_mentions", "feedback_views")
+        for day, complete in read.get((account, table), {}).items()
+        if complete
+    ]
+    found: Found = []
+    for offset in range((max([*told, *asked]) - min(told)).days + 1):
+        day = min(told) + dt.timedelta(days=offset)
+        nothing = 0 if is_read("review_stats", day) else None
+        row: dict[str, Any] = {"account": account, "day_on": day}
+        row |= {name: stats[day][name] if day in stats else nothing for name in ("good_count", "bad_count")}
+        row |= {
+            "online_review_count": len(ratings.get(day, [])),
+            "ratings": [rating for rating in ratings.get(day, []) if rating is not None],
+        }
+        for name in ("positive", "negative"):
+            unmentioned = 0 if is_read("sentiment_mentions", day) else None
+            row[f"{name}_count"] = sum(one["polarity"] == name for one in mood[day]) if day in mood else unmentioned
+        row["view_count"] = views[day] if day in views else 0 if is_read("feedback_views", day) else None
+        found.append(row)
+    return [_with_rates(row, found[max(0, place - 27) : place + 1]) for place, row in enumerate(found)]
+
+
+def _with_rates(row: dict[str, Any], month: Found) -> dict[str, Any]:
+    """`month`: the row and up to 27 days before."""
+    full = {name: value for name, value in row.items() if name != "ratings"}
+    full["good_rate"] = share(row["good_count"], added(row["good_count"], row["bad_count"]))
+    full["positive_rate"] = share(row["positive_count"], added(row["positive_count"], row["negative_count"]))
+    full["average_rating"] = mean(row["ratings"])
+    for days in (7, 28):
+        window = month[-days:]
+        for name in ("good_count", "bad_count", "online_review_count", "view_count"):
+            full[f"{name}_mean_{days}d"] = mean([one[name] for one in window])
+        for rate, part, rest in (("good_rate", "good_count", "bad_count"), ("positive_rate", "positive_count", "negative_count")):
+            parts = [one[part] for one in window if one[part] is not None]
+            both = [total for one in window if (total := added(one[part], one[rest])) is not None]
+            full[f"{rate}_{days}d"] = share(sum(parts), sum(both)) if parts and both else None
+        full[f"average_rating_{days}d"] = mean([rating for one in window for rating in one["ratings"]])
+    return full
+
+
+def reputation_overview(source: Source) -> Found:
+    days = grouped(review_daily(source), "account")
+    return [
+        row for (account,), rows in days.items() for row in [*_sites(source, account, rows[-1]["day_on"]), _page(source, account, rows)]
+    ]
+
+
+def _sites(source: Source, account: str, today: dt.date) -> Found:
+    ratings, reviews, mentions = (
+        {
+            key[0]: rows
+            for key, rows in grouped([row for row in source.rows(table) if row["account"] == account], "channel").items()
+            if key[0]
+        }
+        for table in ("online_review_channels", "online_reviews", "sentiment_mentions")
+    )
+    found = []
+    for channel in {**ratings, **reviews, **mentions}:
+        row: dict[str, Any] = {"account": account, "channel": channel, "kind": "review site", "as_of_on": today}
+        row |= _rating(sorted(ratings.get(channel, []), key=lambda one: one["observed_on"]))
+        mine = reviews.get(channel, [])
+        dates = [one["reviewed_at"] for one in mine if one["reviewed_at"]]
+        row |= {
+            "review_count": len(mine),
+            "last_review_at": max(dates, default=None),
+            "view_count_mean_7d": None,
+            "view_count_mean_28d": None,
+        }
+        for length in (7, 28):
+            start = today - dt.timedelta(days=length)
+            recent = [one for one in mine if (day := source.local_date(account, one["reviewed_at"])) and day > start]
+            row |= {f"review_count_{length}d": len(recent), f"average_rating_{length}d": mean([one["rating"] for one in recent])}
+            mood = [one["polarity"] for one in mentions.get(channel, []) if one["reviewed_on"] and one["reviewed_on"] > start]
+            row |= _good_and_bad(mood.count("positive"), mood.count("negative"), length)
+        found.append(row)
+    return found
+
+
+def _rating(observations: Found) -> dict[str, Any]:
+    last = observations[-1] if observations else {"observed_on": None, "average_rating": None, "review_count": None}
+    old = [one for one in observations if one["observed_on"] <= last["observed_on"] - dt.timedelta(days=28)]
+    return {
+        "observed_on": last["observed_on"],
+        "average_rating": last["average_rating"],
+        "average_rating_change_28d": less(last["average_rating"], old[-1]["average_rating"] if old else None),
+        "served_review_count": last["review_count"],
+    }
+
+
+def _good_and_bad(good: int, bad: int, length: int) -> dict[str, Any]:
+    return {f"good_count_{length}d": good, f"bad_count_{length}d": bad, f"good_rate_{length}d": share(good, good + bad)}
+
+
+def _page(source: Source, account: str, days: Found) -> dict[str, Any]:
+    direct = [row["reviewed_at"] for row in source.rows("direct_reviews") if row["account"] == account]
+    last = days[-1]
+    row: dict[str, Any] = {"account": account, "channel": "Feedback page", "kind": "feedback page", "as_of_on": last["day_on"]}
+    row |= dict.fromkeys(("average_rating", "average_rating_change_28d", "served_review_count", "average_rating_7d", "average_rating_28d"))
+    row |= {"observed_on": last["day_on"], "review_count": len(direct), "last_review_at": max(direct, default=None)}
+    for length in (7, 28):
+        recent = days[-length:]
+        good, bad = (sum(day[name] or 0 for day in recent) for name in ("good_count", "bad_count"))
+        row |= _good_and_bad(good, bad, length)
+        row[f"review_count_{length}d"] = sum(added(day["good_count"], day["bad_count"]) or 0 for day in recent)
+        row[f"view_count_mean_{length}d"] = last[f"view_count_mean_{length}d"]
+    return row
+
+
+def data_freshness(source: Source) -> Found:
+    found = []
+    read = days_read(source)
+    for (account, table), rows in grouped(source.rows("sync.coverage"), "account", "table_name").items():
+        days = read.get((account, table))
+        newest = max(rows, key=lambda row: (row["as_of"], row["scope"]))
+        broken = [row for row in rows if not row["is_complete"] and row["reason"]]
+        row = {"account": account, "subject": table, "part": "day" if days else "scope"}
+        row["part_count"], row["read_part_count"] = (
+            (len(days), sum(days.values())) if days else (len(rows), sum(bool(one["is_complete"]) for one in rows))
+        )
+        row["due_at"] = newest["due_at"] if days else min((one["due_at"] for one in rows if one["due_at"]), default=None)
+        row["reason"] = max(broken, key=lambda one: (one["as_of"], one["scope"]))["reason"] if broken else None
+        found.append(_aged(source, row, [one["as_of"] for one in rows], is_days=bool(days)))
+    asked = {(row["account"], row["contact_id"]): row for row in source.rows("sync.contact_coverage")}
+    for account in source.zones:
+        ids = {row["contact_id"] for row in source.rows("contacts") if row["account"] == account}
+        for subject, name in (("contact timelines", "timeline_asked_at"), ("contact coupons", "coupon_asked_at")):
+            moments = [moment for one in ids if (moment := asked.get((account, one), {}).get(name))]
+            row = {"account": account, "subject": subject, "part": "contact", "part_count": len(ids), "read_part_count": len(moments)}
+            found.append(_aged(source, row | {"due_at": None, "reason": None}, moments, is_days=False))
+    return found
+
+
+def _aged(source: Source, row: dict[str, Any], moments: list[dt.datetime], *, is_days: bool) -> dict[str, Any]:
+    now = source.as_of(row["account"])
+    ages = sorted((now - moment).total_seconds() / 3600 for moment in moments)
+    row |= {"as_of": max(moments, default=None), "age_hours": ages[0] if ages else None}
+    row["median_age_hours"] = statistics.median(ages) if ages and not is_days else None
+    row["oldest_age_hours"] = ages[-1] if ages and not is_days else None
+    row["is_overdue"] = bool(row["due_at"] and row["due_at"] < now)
+    row["coverage_rate"] = share(row["read_part_count"], row["part_count"])
+    rejected = source.rows("sync.rejected_records")
+    row["rejected_count"] = sum((one["account"], one["table_name"]) == (row["account"], row["subject"]) for one in rejected)
+    return row

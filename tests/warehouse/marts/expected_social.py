@@ -1,0 +1,132 @@
+"""The social marts, worked out without SQL."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from tests.warehouse.marts.expected import Found, Source, grouped, less, mean, share
+
+_STOPS = ".,;:!?)]'"
+
+
+def post_links(source: Source) -> dict[tuple[str, int, str], set[int]]:
+    """(account, post, network) → links in its text: words are cut at blanks and brackets, and lose the stops at their end."""
+    urls = {(row["account"], row["short_url"]): row["link_id"] for row in source.rows("social_links")}
+    found: dict[tuple[str, int, str], set[int]] = {}
+    for post in source.rows("social_posts"):
+        words = (post["message"] or "").replace("(", " ").split()
+        ids = {urls.get((post["account"], word.rstrip(_STOPS))) for word in words} - {None}
+        found[post["account"], post["post_id"], post["network"]] = {int(link_id) for link_id in ids if link_id is not None}
+    return found
+
+
+def _clicks_before(rows: Found, day: dt.date) -> int | None:
+    """The last total at or before a day."""
+    known = [row for row in rows if row["observed_on"] <= day]
+    return int(max(known, key=lambda row: row["observed_on"])["click_count"]) if known else None
+
+
+def social_link_performance(source: Source) -> Found:
+    clicks = grouped(source.rows("social_link_clicks"), "account", "link_id")
+    posts = {(row["account"], row["post_id"], row["network"]): row for row in source.rows("social_posts")}
+    standing = post_links(source)
+    found = []
+    for link in source.rows("social_links"):
+        rows = clicks.get((link["account"], link["link_id"]), [])
+        last_on = max((row["observed_on"] for row in rows), default=None)
+        mine = [key for key, ids in standing.items() if key[0] == link["account"] and link["link_id"] in ids]
+        dates = [posts[key]["scheduled_at"] for key in mine if posts[key]["scheduled_at"]]
+        row = {name: link[name] for name in ("account", "link_id", "short_url", "real_url", "message", "created_at", "track_count")}
+        row |= {"observed_on": last_on, "post_count": len(mine), "first_posted_at": min(dates, default=None)}
+        found.append(row | _link_clicks(grouped(rows, "network"), last_on, source.local_date(link["account"], link["created_at"])))
+    return found
+
+
+def _link_clicks(networks: dict[tuple[Any, ...], Found], last_on: dt.date | None, created_on: dt.date | None) -> dict[str, Any]:
+    if last_on is None:
+        names = ("click_count", "click_count_7d", "click_count_28d", "clicks_per_day", "network_count", "top_network", "top_network_rate")
+        return dict.fromkeys(names)
+    totals = {network: _clicks_before(rows, last_on) or 0 for (network,), rows in networks.items()}
+    total = sum(totals.values())
+    clicked = {network: count for network, count in totals.items() if count}
+    top = max(clicked, key=lambda network: (clicked[network], network), default=None)
+    found: dict[str, Any] = {"click_count": total, "network_count": len(clicked), "top_network": top}
+    found["top_network_rate"] = share(clicked[top], total) if top else None
+    found["clicks_per_day"] = total / ((last_on - created_on).days + 1) if created_on else None
+    for days in (7, 28):
+        start = last_on - dt.timedelta(days=days)
+        before = [count for rows in networks.values() if (count := _clicks_before(rows, start)) is not None]
+        base = 0 if created_on and created_on > start else sum(before) if before else None
+        found[f"click_count_{days}d"] = less(total, base)
+    return found
+
+
+def social_post_performance(source: Source) -> Found:
+    details = {(row["account"], row["post_id"], row["network"]): row for row in source.rows("social_post_details")}
+    clicks = grouped(source.rows("social_link_clicks"), "account", "link_id", "network")
+    standing = post_links(source)
+    found = []
+    for post in source.rows("social_posts"):
+        account, network = post["account"], post["network"]
+        links = standing[account, post["post_id"], network]
+        detail = details.get((account, post["post_id"], network), {"title": None, "posted_at": None})
+        published_at = detail["posted_at"] or post["scheduled_at"]
+        read_at = max(
+            row["as_of"] for row in source.rows("sync.coverage") if (row["account"], row["table_name"]) == (account, "social_posts")
+        )
+        local = source.local(account, published_at)
+        known = [_clicks_before(clicks.get((account, link_id, network), []), dt.date.max) or 0 for link_id in links]
+        others = [
+            ids for (owner, number, place), ids in standing.items() if (owner, place) == (account, network) and number != post["post_id"]
+        ]
+        found.append(
+            {
+                **{name: post[name] for name in ("account", "post_id", "network", "channel_name", "channel_type", "message")},
+                "title": detail["title"],
+                "published_at": published_at,
+                "is_published": published_at <= read_at if published_at else None,
+                "weekday": local.strftime("%A") if local else None,
+                "hour": local.hour if local else None,
+                "has_photo": post["photo_url"] is not None,
+                "link_count": len(links),
+                "click_count": sum(known) if links else None,
+                "is_link_shared": any(links & ids for ids in others),
+            }
+        )
+    return found
+
+
+def link_changes(source: Source) -> Found:
+    """Clicks of each link and network since its last total; of one that appears later, since the account's night before."""
+    rows = source.rows("social_link_clicks")
+    first = {account: min(row["observed_on"] for row in some) for (account,), some in grouped(rows, "account").items()}
+    found = []
+    for (account, _, network), some in grouped(rows, "account", "link_id", "network").items():
+        last: int | None = None
+        for row in sorted(some, key=lambda row: row["observed_on"]):
+            base = last if last is not None else None if row["observed_on"] == first[account] else 0
+            found.append({"account": account, "network": network, "day_on": row["observed_on"], "change": less(row["click_count"], base)})
+            last = row["click_count"]
+    return found
+
+
+def social_daily(source: Source) -> Found:
+    mentions = {(row["account"], row["network"], row["period_on"]): row["mention_count"] for row in source.rows("social_media_stats")}
+    posts: dict[tuple[Any, ...], int] = {}
+    for post in social_post_performance(source):
+        if post["is_published"]:
+            key = (post["account"], post["network"], source.local_date(post["account"], post["published_at"]))
+            posts[key] = posts.get(key, 0) + 1
+    clicks = grouped(link_changes(source), "account", "network", "day_on")
+    found = []
+    for key in {**mentions, **posts, **clicks}:
+        account, network, day = key
+        known = [row["change"] for row in clicks.get(key, []) if row["change"] is not None]
+        row = {"account": account, "network": network, "day_on": day, "mention_count": mentions.get(key), "post_count": posts.get(key, 0)}
+        row["click_change"] = sum(known) if known else None
+        for days in (7, 28):
+            window = [mentions.get((account, network, day - dt.timedelta(days=back))) for back in range(days)]
+            row[f"mention_count_mean_{days}d"] = mean(window)
+        found.append(row)
+    return found

@@ -1,0 +1,97 @@
+"""Campaigns, their statistics of many nights, links and clickers of a made-up account."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from tests.warehouse.marts.made import NOW, Made
+from tests.warehouse.marts.rows import Row
+
+_URLS = (
+    "https://shop.example.com/menu",
+    "https://shop.example.com/book",
+    "https://blog.example.com/story",
+    "https://shop.example.com/gift",
+)
+
+
+def campaign_rows(made: Made) -> dict[str, list[Row]]:
+    """About forty campaigns over a year; ids grow with the day of creation."""
+    rows: dict[str, list[Row]] = {"campaigns": [], "campaign_stats": [], "campaign_links": [], "campaign_clickers": []}
+    for number in range(40):
+        campaign = _campaign(made, number)
+        rows["campaigns"].append(campaign)
+        if campaign["campaign_id"] % 10 != 7:  # never asked
+            _statistics(made, campaign, rows)
+    return rows
+
+
+def _campaign(made: Made, number: int) -> Row:
+    created_at = made.moment(400 - 10 * number + made.draw.random() * 9)
+    kind = "automated" if number % 9 == 4 else "standard"
+    status = "automation" if kind == "automated" else made.draw.choice(["sent"] * 8 + ["draft", "scheduled"])
+    return made.row(
+        campaign_id=1000 + number,
+        status=status,
+        type=kind,
+        subject=f"Letter {number // 2 if number % 10 == 1 else number}",  # some subjects are used twice
+        message="Hello",
+        created_at=None if number == 30 else created_at,
+        _deleted_at=made.moment(3) if number % 13 == 5 else None,
+    )
+
+
+def _statistics(made: Made, campaign: Row, rows: dict[str, list[Row]]) -> None:
+    """Totals that grow with the nights; one in five of the older ones was asked late for the first time."""
+    born = made.local_date(campaign["created_at"] or made.moment(90))
+    nights = [night for night in made.nights if night >= born]
+    if made.chance(0.2):
+        nights = nights[len(nights) // 2 :]
+    sent = 0 if campaign["status"] in ("draft", "scheduled") else made.draw.randint(50, 400)
+    opened = clicks = 0
+    urls = made.draw.sample(_URLS, made.draw.randint(0, 3))
+    for night in nights:
+        if made.chance(0.1):
+            continue  # this campaign's answer was missing
+        opened = min(sent, opened + made.draw.randint(-1, 12)) if sent else 0
+        opened = max(opened, 0)
+        bounced = sent // 50
+        rows["campaign_stats"].append(
+            made.row(
+                campaign_id=campaign["campaign_id"],
+                observed_on=night,
+                opened_count=None if made.chance(0.02) else opened,
+                unopened_count=sent - opened,
+                bounced_count=None if made.chance(0.02) else bounced,
+                unsubscribed_count=min(opened, sent // 70),
+                opened_percent=366.67,
+            )
+        )
+        clicks += made.draw.randint(0, 6) if opened else 0
+        _links(made, campaign["campaign_id"], night, urls, clicks, rows["campaign_links"])
+    if nights and sent:
+        rows["campaign_clickers"] += _clickers(made, campaign["campaign_id"], urls, sent)
+
+
+def _links(made: Made, campaign_id: int, night: dt.date, urls: list[str], clicks: int, rows: list[Row]) -> None:
+    for place, url in enumerate(urls):
+        if place == 2 and night == made.today:
+            continue  # gone from the last answer
+        count = clicks // (place + 1)
+        rows.append(
+            made.row(
+                campaign_id=campaign_id, url=url, observed_on=night, message=f"Link {place}", clicker_count=count // 2, click_count=count
+            )
+        )
+
+
+def _clickers(made: Made, campaign_id: int, urls: list[str], sent: int) -> list[Row]:
+    """Addresses; of a few campaigns there are more than mails."""
+    many = sent * 2 if made.chance(0.05) else made.draw.randint(0, sent // 5)
+    rows = {}
+    for url in urls:
+        for _ in range(many):
+            email = f"{'Person' if made.chance(0.1) else 'person'}{made.draw.randint(0, sent)}@example.com"
+            gone_at = NOW if made.chance(0.05) else None
+            rows[url, email] = made.row(campaign_id=campaign_id, url=url, email=email, click_count=1, _deleted_at=gone_at)
+    return list(rows.values())

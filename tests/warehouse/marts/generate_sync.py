@@ -1,0 +1,66 @@
+"""How far a made-up account was read: coverage of tables and of contacts, and what could not be read."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from tests.warehouse.marts.made import NOW, Made
+from tests.warehouse.marts.rows import Row, Rows
+from warehouse.table import Window
+from warehouse.tables import TABLES
+
+
+def sync_rows(made: Made, rows: Rows) -> dict[str, list[Row]]:
+    """Every table but one was read; some of it long ago or not completely."""
+    coverage = [row for table in TABLES.values() for row in _table(made, table.name, isinstance(table.load, Window))]
+    return {
+        "sync.coverage": coverage,
+        "sync.contact_coverage": _contacts(made, rows),
+        "sync.rejected_records": [{"account": made.account, "table_name": "contacts", "scope": "list_id=1", "reason": "no id"}] * 3,
+    }
+
+
+def _table(made: Made, name: str, is_range: bool) -> list[Row]:
+    if name == "managers":
+        return []
+    if is_range:
+        return [_range(made, name, back) for back in range(0, 130, 6)]
+    scopes = [f"list_id={number}" for number in (1, 2, 3, 4)] if name == "contacts" else ["all"]
+    return [
+        _row(made, name, scope, NOW - dt.timedelta(hours=made.draw.randint(0, 60)), is_complete=made.chance(0.8))
+        for scope in scopes[: 1 if name == "lists" else None]
+    ]
+
+
+def _range(made: Made, name: str, back: int) -> Row:
+    """Eight days, so that ranges overlap by two."""
+    last = made.today - dt.timedelta(days=back)
+    scope = f"{last - dt.timedelta(days=7)}..{last}"
+    return _row(made, name, scope, NOW - dt.timedelta(days=back), is_complete=back == 0 or made.chance(0.7))
+
+
+def _row(made: Made, name: str, scope: str, as_of: dt.datetime, *, is_complete: bool) -> Row:
+    return {
+        "account": made.account,
+        "table_name": name,
+        "scope": scope,
+        "as_of": as_of if name != "business" else NOW,
+        "due_at": as_of + dt.timedelta(days=1) if made.chance(0.7) else None,
+        "is_complete": is_complete,
+        "reason": None if is_complete else f"{name} {scope} broke",
+    }
+
+
+def _contacts(made: Made, rows: Rows) -> list[Row]:
+    """Most contacts that exist, and some that are gone."""
+    ids = sorted({row["contact_id"] for row in rows["contacts"]})
+    return [
+        {
+            "account": made.account,
+            "contact_id": contact_id,
+            "timeline_asked_at": made.moment(made.draw.random() * 20) if made.chance(0.9) else None,
+            "coupon_asked_at": made.moment(made.draw.random() * 20) if made.chance(0.7) else None,
+        }
+        for contact_id in ids
+        if made.chance(0.95)
+    ]

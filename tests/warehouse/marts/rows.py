@@ -1,0 +1,62 @@
+"""Rows of `source` and `sync` tables as tests write them, and the warehouse file that is made of them.
+
+Not here: which rows (`generate*`, `by_hand`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+
+from warehouse.connection import connect
+from warehouse.schema import ensure_schema
+from warehouse.sync_tables import SYNC_TABLES
+from warehouse.tables import TABLES
+
+Row = dict[str, Any]
+#: Rows by table: `contacts`, `sync.coverage`. Columns that are not named are NULL.
+Rows = Mapping[str, list[Row]]
+Frames = Mapping[str, pd.DataFrame]
+
+_DECLARED = {table.name: table for table in TABLES.values()} | {table.qualified: table for table in SYNC_TABLES}
+
+
+def together(parts: Iterable[Rows]) -> dict[str, list[Row]]:
+    """The rows of all parts."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    for part in parts:
+        for name, rows in part.items():
+            found[name] += rows
+    return dict(found)
+
+
+def write(path: Path, rows: Rows) -> None:
+    """A warehouse with these rows; its other tables are empty."""
+    with connect(path) as connection:
+        ensure_schema(connection, TABLES.values())
+        for name, some in rows.items():
+            table = _DECLARED[name]
+            schema = pa.schema([(column.name, column.arrow_type) for column in table.columns])
+            unknown = {column for row in some for column in row} - set(schema.names)
+            assert not unknown, f"{name} has no {unknown}"
+            connection.register("arrow_rows", pa.Table.from_pylist(some, schema=schema))
+            connection.execute(f"insert into {table.qualified} by name from arrow_rows")
+            connection.unregister("arrow_rows")
+
+
+def read(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, pd.DataFrame]:
+    """Every table of a schema, by its name."""
+    connection.execute("set timezone = 'UTC'")
+    names = connection.execute("select table_name from duckdb_tables() where schema_name = ?", [schema]).fetchall()
+    return {name: frame(connection, f'from {schema}."{name}"') for (name,) in names}
+
+
+def frame(connection: duckdb.DuckDBPyConnection, sql: str) -> pd.DataFrame:
+    """The rows of a query, by way of Arrow: DuckDB's own conversion calls what pandas warns of."""
+    return connection.sql(sql).to_arrow_table().to_pandas()

@@ -1,0 +1,42 @@
+"""Every mart equals what plain Python and pandas make of the same source rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import duckdb
+import pandas as pd
+import pytest
+
+from tests.warehouse.marts import expected_campaigns, expected_reputation, expected_social
+from tests.warehouse.marts.comparing import differences
+from tests.warehouse.marts.expected import Found, Source
+from tests.warehouse.marts.rows import frame
+
+#: Mart → its key, and the calculation.
+MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
+    "campaign_daily": (("account", "campaign_id", "observed_on"), expected_campaigns.campaign_daily),
+    "data_freshness": (("account", "subject"), expected_reputation.data_freshness),
+    "reputation_overview": (("account", "channel"), expected_reputation.reputation_overview),
+    "review_daily": (("account", "day_on"), expected_reputation.review_daily),
+    "social_daily": (("account", "network", "day_on"), expected_social.social_daily),
+    "social_link_performance": (("account", "link_id"), expected_social.social_link_performance),
+    "social_post_performance": (("account", "post_id", "network"), expected_social.social_post_performance),
+}
+
+
+@pytest.mark.parametrize("mart", MARTS)
+def test_the_mart_equals_an_independent_calculation(mart: str, marts: duckdb.DuckDBPyConnection, source: Source) -> None:
+    key, calculate = MARTS[mart]
+    found = frame(marts, f"from marts.{mart}")
+    assert len(found) > 0
+    assert list(differences(found, calculate(source), key)) == []
+
+
+def test_the_comparison_sees_every_kind_of_difference() -> None:
+    mart = pd.DataFrame({"key": [1, 2], "value": [1.5, None]})
+    same: Found = [{"key": 1, "value": 1.5}, {"key": 2, "value": None}]
+    assert list(differences(mart, same, ["key"])) == []
+    for wrong in (same[:1], [*same, {"key": 3, "value": 0}], [{"key": 1, "value": 1.6}, same[1]], [same[0], {"key": 2, "value": 0}]):
+        assert len(list(differences(mart, wrong, ["key"]))) == 1
+    assert list(differences(mart, [{"key": 1}, {"key": 2}], ["key"])) == ["columns on one side only: ['value']"]

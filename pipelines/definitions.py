@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import dagster as dg
 
 from assets import SOURCE_ASSETS
 from assets.materialize import dagster_asset, daily_partitions
-from pipelines.jobs import asset_jobs, rebuild, refresh_models
+from assets.published import published_asset
+from pipelines.jobs import asset_jobs, publish_job, rebuild, refresh_models
 from pipelines.modelling import Models
+from pipelines.publishing import publish_home
 from pipelines.resources import reader_resource
 from pipelines.schedules import nightly
 from pipelines.sensors import failure_alert, models_after_failed_reads
@@ -31,15 +34,21 @@ def build_definitions(
         # One run for a range of days is marked beta; the pinned version is tested with it.
         warnings.simplefilter("ignore", dg.BetaWarning)
         assets = [dagster_asset(asset, partitions) for asset in SOURCE_ASSETS.values()]
-        assets += [(models or Models(settings)).assets()] if has_models else []
+        assets += _behind_the_reads(settings, models or Models(settings)) if has_models else []
     return dg.Definitions(
         assets=assets,
-        jobs=[*asset_jobs(), *([refresh_models()] if has_models else []), rebuild],
+        jobs=[*asset_jobs(), *([refresh_models(), publish_job()] if has_models else []), rebuild],
         schedules=[nightly(settings)],
         sensors=[failure_alert(settings), *([models_after_failed_reads(settings)] if has_models else [])],
         resources={"settings": settings, "reader": reader_resource(settings)} | resources,
         executor=dg.in_process_executor,
     )
+
+
+def _behind_the_reads(settings: Settings, models: Models) -> list[dg.AssetsDefinition]:
+    """The models, and what is made of them for people."""
+    made = models.assets()
+    return [made, published_asset(partial(publish_home, settings), made.keys)]
 
 
 @dg.definitions

@@ -10,6 +10,7 @@ from assets.contacts import contacts, coupons, timelines
 from assets.extract import SourceAsset
 from assets.lists import lists
 from assets.materialize import asset_key
+from assets.published import PUBLISHED
 from pipelines.settings import Settings
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
@@ -43,6 +44,17 @@ def refresh_models() -> UnresolvedAssetJobDefinition:
         "refresh_models",
         selection=dg.AssetSelection.all() - dg.AssetSelection.key_prefixes("source"),
         description="The models and what is made of them, over what the warehouse holds; nothing is read.",
+        executor_def=dg.in_process_executor,
+    )
+
+
+@cache
+def publish_job() -> UnresolvedAssetJobDefinition:
+    """What people outside of the warehouse get, over models that are built."""
+    return dg.define_asset_job(
+        "publish",
+        selection=dg.AssetSelection.assets(PUBLISHED),
+        description="The copy for analysts anew, over what the models hold; nothing is read or built.",
         executor_def=dg.in_process_executor,
     )
 

@@ -123,6 +123,10 @@ class Client:
         self._stop.set()
         self._sender.stop()
 
+    @property
+    def is_stopped(self) -> bool:
+        return self._sender.is_stopped
+
     def close(self, grace: float = 2.0) -> None:
         """Stop, and give requests under way `grace` seconds to be recorded."""
         self.stop()

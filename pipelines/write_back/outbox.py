@@ -48,7 +48,7 @@ _NEXT: Mapping[State, tuple[State, ...]] = {
     State.UNKNOWN: (State.APPLIED, State.VERIFIED, State.REJECTED, State.PLANNED, State.UNKNOWN),
     State.APPLIED: (State.APPLIED, State.VERIFIED),
     State.VERIFIED: (State.VERIFIED,),
-    State.PLANNED: (State.REJECTED, State.PLANNED),  # a look-up that found nobody: no request of its own was sent
+    State.PLANNED: (State.REJECTED, State.SKIPPED, State.PLANNED),  # a look-up that found nobody, or that it was sent before
 }
 #: A row that is part of several items is as far as the one least far.
 _LEAST_FAR = (State.SENDING, State.UNKNOWN, State.PLANNED, State.REJECTED, State.APPLIED, State.VERIFIED, State.SKIPPED)
@@ -132,9 +132,19 @@ class Outbox:
     def subjects(self, item_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """What each item touches."""
         rows = self._store.rows(
-            "select item_id, subject from json_each(?) cross join effect on item_id = value", (json.dumps(list(item_ids)),)
+            "select item_id, subject from json_each(?) cross join effect on item_id = value order by item_id", (json.dumps(list(item_ids)),)
         )
-        return {item_id: tuple(row[1] for row in group) for item_id, group in itertools.groupby(sorted(rows), key=lambda row: row[0])}
+        return {item_id: tuple(row[1] for row in group) for item_id, group in itertools.groupby(rows, key=lambda row: row[0])}
+
+    def activities(self, account: str, contact_id: int) -> list[Entry]:
+        """Those sent to the contact, in any push: what of its timeline is ours."""
+        return [
+            read_entry(row)
+            for row in self._store.rows(
+                f"{_ENTRY} where contact_id = ? and account = ? and kind = 'activities' and state in ('applied', 'verified', 'unknown')",
+                (contact_id, account),
+            )
+        ]
 
     def counts(self, push_id: int) -> Counts:
         rank = " ".join(f"when '{state}' then {number}" for number, state in enumerate(_LEAST_FAR))
@@ -205,6 +215,13 @@ class Outbox:
                 " request_id = null, contact_id = coalesce(?, contact_id), revision = ? where item_id = ? and state = 'planned'",
                 (now, now, contact_id, change.revision(), item_id),
             )
+            if done.rowcount == 1 and contact_id is not None:  # from now on the subject is known by the contact's id, too
+                change.run(
+                    "insert or ignore into effect (account, kind, subject, item_id, content) select account, kind,"
+                    " ? || substr(subject, length(email) + 1), item_id, content from effect join item using (item_id)"
+                    " where item_id = ? and lower(substr(subject, 1, length(email) + 1)) = lower(email) || '|'",
+                    (str(contact_id), item_id),
+                )
             return done.rowcount == 1
 
     def settle(
@@ -214,6 +231,7 @@ class Outbox:
         *,
         message: str | None = None,
         request_id: int | None = None,
+        contact_id: int | None = None,
         drift: Mapping[str, Any] | None = None,
     ) -> None:
         """Commit what became of it. Rejections are the service's; `drift` {}: read back and as intended. ValueError when the
@@ -229,11 +247,12 @@ class Outbox:
                 "update item set state = ?, message = ?, rejected_by = ?, request_id = coalesce(?, request_id),"
                 " changed_at = case when ? then changed_at else ? end,"
                 " done_at = case when ? then coalesce(done_at, ?) end, verified_at = case when ? then ? else verified_at end,"
-                " drift = coalesce(?, drift), revision = ? where item_id = ?",
+                " drift = coalesce(?, drift), contact_id = coalesce(contact_id, ?), revision = ? where item_id = ?",
                 (
                     *(state, message, "service" if state is State.REJECTED else None, request_id),
                     *(state is before, now, is_over, now),
-                    *(state is State.VERIFIED, now, None if drift is None else json.dumps(drift), change.revision(), item_id),
+                    *(state is State.VERIFIED, now, None if drift is None else json.dumps(drift)),
+                    *(contact_id, change.revision(), item_id),
                 ),
             )
 

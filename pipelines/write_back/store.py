@@ -60,6 +60,7 @@ create table item (
 );
 create index item_by_push on item (push_id, state);
 create index item_open on item (item_id) where state in ('planned', 'sending', 'unknown');
+create index item_by_contact on item (contact_id) where contact_id is not null;
 create index item_by_revision on item (revision);
 create table effect (
     account text not null,

@@ -1,0 +1,216 @@
+"""Which of our activities are in a contact's timeline: recognized by description and time, whatever the entry's key. Pure.
+
+How an activity shows in a timeline is not specified: its text may stand in the snippet or in a detail, with entities, other
+blanks or an ending cut off, its time as a timestamp or as a local text of whole minutes. Every entry counts for one item only, so
+that two equal activities need two entries. Not here: asking for timelines and when (`send`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import html
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from marketing_api.envelope import read_envelope
+from marketing_api.exchange import Answer
+from marketing_api.reading import timeline_extent
+from marketing_api.records.shapes import entries
+from marketing_api.records.values import is_nothing, read_moment
+from pipelines.write_back.entry import Entry
+
+#: A text that is the beginning of a description stands for it from so many characters on.
+_CLIPPED_FROM = 20
+#: Zones differ by whole quarters of an hour: a timestamp so far off, with the right local text, was reckoned in another zone.
+_QUARTER_S = 900
+
+
+class Presence(Enum):
+    """What a timeline tells about an activity."""
+
+    THERE = "there"
+    ABSENT = "absent"
+    HIDDEN = "hidden"  # the service cut the timeline before that moment
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An entry of a timeline: its texts, its moment (unix seconds), and the local time that it shows."""
+
+    texts: tuple[str, ...] = field(repr=False)
+    at: int | None
+    local: dt.datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """`is_cut`: the service has older entries, or more of them, than it served."""
+
+    entries: tuple[Shown, ...]
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An activity of ours. `is_done`: the service said ok to it, so that one entry is its own, whoever else may look alike."""
+
+    item_id: int
+    description: str = field(repr=False)
+    local: dt.datetime  # as sent, in the account's time zone
+    at: int | None  # the same, unix seconds
+    is_done: bool = False
+
+
+def wanted(entry: Entry) -> Wanted:
+    at = entry.expected.get("at")
+    return Wanted(
+        entry.item_id,
+        entry.params["description"],
+        dt.datetime.fromisoformat(entry.params["datetime"]),
+        None if at is None else int(at),
+        entry.is_done,
+    )
+
+
+def read_timeline(answer: Answer) -> Timeline:
+    """Entries that cannot be read have no text, and so are nobody's."""
+    payload = read_envelope(answer.body).decoded(answer.question.operation)
+    wrapper = next((value for name, value in payload.items() if name.lower() == "timeline"), None)
+    data = wrapper.get("data") if isinstance(wrapper, Mapping) else wrapper
+    served, total = timeline_extent(answer)
+    return Timeline(tuple(_shown(raw) for raw in entries(data) if isinstance(raw, dict)), served < total)
+
+
+def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]:
+    """What becomes of each item (by its number); those that are done come first in taking entries."""
+    ordered = sorted(items, key=lambda item: (not item.is_done, item.item_id))
+    taken = _assigned(ordered, timeline.entries)
+    oldest = min((shown.at for shown in timeline.entries if shown.at is not None), default=None)
+    oldest_local = min((shown.local for shown in timeline.entries if shown.local is not None), default=None)
+
+    def presence(item: Wanted) -> Presence:
+        if item.item_id in taken:
+            return Presence.THERE
+        if timeline.is_cut and _is_before(item, oldest, oldest_local):
+            return Presence.HIDDEN
+        return Presence.ABSENT
+
+    return {item.item_id: presence(item) for item in ordered}
+
+
+def _is_before(item: Wanted, oldest: int | None, oldest_local: dt.datetime | None) -> bool:
+    """Whether its moment lies before (or at) the oldest that was served; of an empty timeline that was cut, everything does."""
+    if oldest is not None and item.at is not None:
+        return item.at <= oldest
+    return oldest_local is None or item.local <= oldest_local
+
+
+def _assigned(items: Sequence[Wanted], shown: Sequence[Shown]) -> dict[int, int]:
+    """Item → entry, the surest likenesses first; within one degree of likeness as many as fit."""
+    likeness: dict[tuple[int, int], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        for place, entry in enumerate(shown):
+            if (degree := _likeness(item, entry)) is not None:
+                likeness[degree][item.item_id].append(place)
+    found: dict[int, int] = {}
+    for degree in sorted(likeness):
+        _match(likeness[degree], found)
+    return found
+
+
+def _match(candidates: Mapping[int, list[int]], found: dict[int, int]) -> None:
+    """Add a largest assignment of the items left to the entries left (augmenting paths)."""
+    gone = set(found.values())
+    holder: dict[int, int] = {}
+
+    def place(item_id: int, tried: set[int]) -> bool:
+        for entry in candidates[item_id]:
+            if entry in gone or entry in tried:
+                continue
+            tried.add(entry)
+            if entry not in holder or place(holder[entry], tried):
+                holder[entry] = item_id
+                return True
+        return False
+
+    for item_id in candidates:
+        if item_id not in found:
+            place(item_id, set())
+    found.update({item_id: entry for entry, item_id in holder.items()})
+
+
+def _likeness(item: Wanted, shown: Shown) -> tuple[int, int] | None:
+    """(of the text, of the time), 0 is best; None when it is another one."""
+    time = _likeness_of_time(item, shown)
+    if time is None:
+        return None
+    texts = [degree for text in shown.texts if (degree := _likeness_of_text(item.description, text)) is not None]
+    return (min(texts), time) if texts else None
+
+
+def _likeness_of_time(item: Wanted, shown: Shown) -> int | None:
+    """0 the same second, 1 without its seconds, 2 the same local time although the timestamp is of another zone or hour."""
+    if shown.at is not None and item.at is not None:
+        if shown.at == item.at:
+            return 0
+        if shown.at == item.at - item.at % 60:
+            return 1
+    if shown.local is None or shown.local not in (item.local, item.local.replace(second=0)):
+        return None
+    if shown.at is None or item.at is None:
+        return 0 if shown.local == item.local else 1
+    return 2 if (shown.at - item.at) % _QUARTER_S in (0, _QUARTER_S - item.at % 60) else None
+
+
+def _likeness_of_text(description: str, text: str) -> int | None:
+    """0 the same, 1 the same letters, 2 contained, 3 its beginning."""
+    ours, theirs = _plain(description), _plain(text)
+    if ours == theirs:
+        return 0
+    letters = _letters(ours)
+    if letters and letters == _letters(theirs):
+        return 1
+    if ours and re.search(rf"(?<!\w){re.escape(ours)}(?!\w)", theirs):
+        return 2
+    beginning = theirs.rstrip("…. ")
+    return 3 if len(beginning) >= _CLIPPED_FROM and ours.startswith(beginning) else None
+
+
+def _plain(text: str) -> str:
+    """Entities resolved (twice, for what was escaped once more), one blank for many."""
+    return " ".join(unicodedata.normalize("NFC", html.unescape(html.unescape(text))).split())
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", re.sub(r"<[^<>]*>", "", text)).casefold()
+
+
+def _shown(raw: Mapping[str, Any]) -> Shown:
+    moment = _moment(raw.get("timestamp"))
+    return Shown(tuple(_texts(raw)), None if moment is None else int(moment.timestamp()), _local(raw.get("datetime")))
+
+
+def _texts(raw: Mapping[str, Any]) -> Iterator[str]:
+    if isinstance(snippet := raw.get("snippet"), str):
+        yield snippet
+    for detail in entries(raw.get("details")):
+        value = detail.get("value") if isinstance(detail, Mapping) else detail
+        if isinstance(value, str | int | float):
+            yield str(value)
+
+
+def _moment(value: Any) -> dt.datetime | None:
+    try:
+        return None if is_nothing(value) else read_moment(value, dt.UTC)
+    except ValueError:
+        return None
+
+
+def _local(value: Any) -> dt.datetime | None:
+    moment = _moment(value)
+    return None if moment is None else moment.astimezone(dt.UTC).replace(tzinfo=None)

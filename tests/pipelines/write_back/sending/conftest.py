@@ -1,0 +1,41 @@
+"""Fixtures: a desk to send from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marketing_api.client import Client, Connection, Secret
+from marketing_api.exchange import Exchange
+from marketing_api.pace import Pace
+from marketing_api.sandbox.options import DEFAULT_KEY, Options
+from marketing_api.sandbox.server import serve
+from pipelines.write_back.outbox import Outbox
+from tests.pipelines.write_back.sending.desk import Desk
+
+MakeDesk = Callable[..., Desk]
+
+
+@pytest.fixture
+def make_desk(tmp_path: Path) -> Iterator[MakeDesk]:
+    """Call it with options of the sandbox."""
+    with ExitStack() as stack:
+
+        def make(**options: Any) -> Desk:
+            url = stack.enter_context(serve(Options(**{"contacts": 120, "rate_limit": 0} | options)))
+            recorded: list[Exchange] = []
+            connection = Connection("main", url, Secret(DEFAULT_KEY))
+            client = Client(connection, Pace(tmp_path / "pace"), record=recorded.append, spool=tmp_path, first_pause=0.01)
+            stack.enter_context(client)
+            return Desk(url, client, stack.enter_context(Outbox(tmp_path / "outbox.sqlite")), recorded)
+
+        yield make
+
+
+@pytest.fixture
+def desk(make_desk: MakeDesk) -> Desk:
+    return make_desk()

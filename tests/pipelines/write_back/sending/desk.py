@@ -1,0 +1,68 @@
+"""Everything that sending needs, and a look behind the service's counter."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from marketing_api.client import Client
+from marketing_api.envelope import read_envelope
+from marketing_api.exchange import Exchange
+from marketing_api.operations import contacts
+from marketing_api.records.shapes import items_of
+from pipelines.write_back.item import Item
+from pipelines.write_back.outbox import Outbox
+from pipelines.write_back.patience import Patience
+from pipelines.write_back.send import Sent, send
+from tests.pipelines.write_back.plans import a_plan
+
+#: As in earnest, a hundred times faster.
+QUICK = Patience(
+    workers=8, attempts=10, timeout_s=0.5, first_look_s=0.05, last_look_s=0.15, verify_wait_s=2.0, verify_every_s=0.1, unknown_in_row=1000
+)
+
+
+@dataclass
+class Desk:
+    """A sandbox without a limit, a client of it, an outbox, and the truth."""
+
+    url: str
+    client: Client
+    outbox: Outbox
+    recorded: list[Exchange] = field(default_factory=list)
+
+    def push(self, *items: Item, **options: Any) -> tuple[int, Sent]:
+        push_id = self.outbox.begin(a_plan(*items))
+        return push_id, self.send(**options)
+
+    def send(self, **options: Any) -> Sent:
+        with self.outbox.sending("main"):
+            return send(self.outbox, self.client, "main", **({"patience": QUICK} | options))
+
+    def control(self, path: str, **params: Any) -> Any:
+        query = "&".join(f"{name}={value}" for name, value in params.items())
+        with urllib.request.urlopen(f"{self.url.removesuffix('/1')}/sandbox/{path}?{query}") as answer:
+            return json.load(answer)
+
+    def written(self) -> dict[str, Any]:
+        """Contact id → what writes made of it, once nothing is queued any more."""
+        while (told := self.control("written"))["queued"]:
+            time.sleep(0.05)
+        return dict(told["contacts"])
+
+    def activities(self) -> Counter[tuple[int, str]]:
+        return Counter((int(one), text) for one, each in self.written().items() if each for _, text in each["activities"])
+
+    def tags(self) -> dict[str, list[str]]:
+        return {each["email"]: each["tags"] for each in self.written().values() if each}
+
+    def people(self, list_id: int = 1801) -> list[dict[str, Any]]:
+        answer = self.client.ask(contacts.GETCONTACTS.bind(listid=list_id))
+        return list(items_of(read_envelope(answer.body).decoded(answer.question.operation)))
+
+    def asked(self, operation: str) -> int:
+        return sum(exchange.question.operation.name == f"emailmarketing/{operation}" for exchange in self.recorded)

@@ -1,0 +1,61 @@
+{#
+    One detail of a timeline entry. Details are a list of {key, label, value}; which keys there are depends on the entry, and values may
+    be text or numbers (api-observed row 22). `entry` has the two lists: keys and texts.
+#}
+{% macro detail(entry, key) -%}
+    {{ entry }}.texts[list_position({{ entry }}.keys, '{{ key }}')]
+{%- endmacro %}
+
+{# Both lists of a JSON column. #}
+{% macro keys_and_texts(details) -%}
+    {'keys': json_extract_string({{ details }}, '$[*].key'), 'texts': json_extract_string({{ details }}, '$[*].value')}
+{%- endmacro %}
+
+{# Whether a detail says something: "N/A", "-", 0 and empty stand for nothing. #}
+{% macro is_told(text) -%}
+    coalesce(lower(trim({{ text }})) not in ('', '-', 'n/a', 'na', 'null', 'none', '0') and {{ text }} not like '00%00-00%', false)
+{%- endmacro %}
+
+{#
+    A TIMESTAMPTZ from any form in which the service writes moments (api-observed row 21), by the rules of the loading's
+    `marketing_api.records.values.read_moment`; NULL for none and for what cannot be read. Local forms are in `zone`, 24 h with PM at
+    once is 24 h. The form of the samples is tried first, as millions of them are read.
+#}
+{% macro moment(text, zone) -%}
+    case
+        when {{ text }}[1] between '0' and '9' then coalesce(
+            timezone({{ zone }}, try_strptime({{ text }}, '%Y-%m-%d %I:%M %p')),
+            timezone({{ zone }}, try_strptime({{ text }}, '%m/%d/%Y %H:%M')),
+            case when regexp_full_match({{ text }}, '\d{9,11}(\.\d+)?') then to_timestamp({{ text }}::double) end,
+            {{ _moment_by_parts(text, zone) }}
+        )
+    end
+{%- endmacro %}
+
+{% macro _moment_by_parts(text, zone) -%}
+    list_transform(
+        [regexp_extract(
+            trim({{ text }}),
+            '^(?:(\d{4})-(\d{1,2})-(\d{1,2})|(\d{1,2})/(\d{1,2})/(\d{4})|(\d{1,2})-(\d{1,2})-(\d{4}))'
+            || '(?:[ T]+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?\s*([AaPp][Mm])?\s*(Z|[+-]\d{2}:?\d{2})?)?$',
+            ['y', 'm', 'd', 'm2', 'd2', 'y2', 'd3', 'm3', 'y3', 'hour', 'minute', 'second', 'half', 'away']
+        )],
+        lambda part: list_transform(
+            [try(make_timestamp(
+                (part.y || part.y2 || part.y3)::bigint, (part.m || part.m2 || part.m3)::bigint, (part.d || part.d2 || part.d3)::bigint,
+                case
+                    when part.hour = '' then 0
+                    when part.half = '' or part.hour::int > 12 then part.hour::int
+                    else part.hour::int % 12 + case when lower(part.half) = 'pm' then 12 else 0 end
+                end::bigint,
+                coalesce(try_cast(part.minute as bigint), 0), coalesce(try_cast(part.second as double), 0)
+            ))],
+            lambda local: case
+                when part.away = '' then timezone({{ zone }}, local)
+                when part.away = 'Z' then timezone('UTC', local)
+                else timezone('UTC', local) - (case when part.away[1] = '-' then -1 else 1 end)
+                    * (to_hours(part.away[2:3]::int) + to_minutes(right(part.away, 2)::int))
+            end
+        )[1]
+    )[1]
+{%- endmacro %}

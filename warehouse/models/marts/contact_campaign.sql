@@ -1,0 +1,141 @@
+-- What each contact was sent and did with it; one row per contact and message.
+-- Incremental by contact: one of whose entries changed (counted and summed over the times of change, so that it does not matter
+-- in which order loads came), or whose message belongs to another campaign since the campaigns changed.
+{{ config(
+    materialized='incremental', incremental_strategy='delete+insert', unique_key=['account', 'contact_id'], on_schema_change='fail'
+) }}
+with accounts as (
+    select account, timezone as zone from {{ ref('int_accounts') }}
+),
+
+subjects as (
+    select * from {{ ref('int_campaign_subjects') }}
+),
+
+events as (
+    -- email-campaign-sent, mail-sent, email-sent, …: an open set of keys
+    select account, contact_id, event_key, key, snippet, occurred_at, details, changed_at
+    from {{ ref('stg_timeline_events') }}
+    where key like '%sent' or key like '%campaign%'
+),
+
+automations as (
+    select account, contact_id, automation_key, name, type, triggered_at, details, changed_at
+    from {{ ref('stg_timeline_automations') }}
+),
+
+visits as (
+    select account, contact_id, link, visited_at, changed_at from {{ ref('stg_timeline_visits') }}
+),
+
+stamps as (
+    select account, contact_id, count(*) as entry_count, sum(epoch_ms(changed_at))::bigint as entry_stamp
+    from (
+        select account, contact_id, changed_at from events
+        union all
+        select account, contact_id, changed_at from automations
+        union all
+        select account, contact_id, changed_at from visits
+    )
+    group by all
+),
+
+changed as (
+    select account, contact_id, entry_count, entry_stamp from stamps
+    {%- if is_incremental() %}
+    except all
+    select account, contact_id, any_value(_entry_count), any_value(_entry_stamp) from {{ this }} group by account, contact_id
+    union
+    select stamps.* from stamps
+    join (
+        select before.account, before.contact_id
+        from {{ this }} as before
+        left join subjects
+            on subjects.account = before.account and subjects.kind = before.kind and subjects.subject = lower(trim(before.subject))
+            and before.sent_at >= subjects.from_at and before.sent_at < subjects.until_at
+        where before.campaign_id is distinct from subjects.campaign_id
+    ) as moved using (account, contact_id)
+    {%- endif %}
+),
+
+entries as (
+    select
+        account, contact_id, 'standard' as kind, event_key as message_key,
+        case when key like '%sms%' then 'sms' else 'email' end as channel,
+        null::varchar as automation, snippet, occurred_at,
+        {{ keys_and_texts('details') }} as entry
+    from events
+    {{ "semi join changed using (account, contact_id)" if is_incremental() }}
+    union all
+    select
+        account, contact_id, 'automated', automation_key, coalesce(lower(type), 'email'), name, null, triggered_at,
+        {{ keys_and_texts('details') }}
+    from automations
+    {{ "semi join changed using (account, contact_id)" if is_incremental() }}
+),
+
+messages as (
+    select
+        account, contact_id, kind, message_key, channel, automation,
+        coalesce({{ detail('entry', 'subject') }}, snippet, {{ detail('entry', 'message') }}) as subject,
+        coalesce(occurred_at, {{ moment(detail('entry', 'send-date'), 'zone') }}) as sent_at,
+        {{ is_told(detail('entry', 'open-date')) }} as has_open_date,
+        {{ moment(detail('entry', 'open-date'), 'zone') }} as opened_at,
+        {{ moment(detail('entry', 'click-date'), 'zone') }} as clicked_at,
+        case
+            when {{ detail('entry', 'links-clicked') }} is null then {{ is_told(detail('entry', 'click-date')) }}::bigint
+            else coalesce(
+                try_cast({{ detail('entry', 'links-clicked') }} as bigint),
+                -- a list of links in place of their number
+                try(json_array_length({{ detail('entry', 'links-clicked') }}::json))::bigint,
+                {{ is_told(detail('entry', 'links-clicked')) }}::bigint
+            )
+        end as click_count
+    from entries
+    join accounts using (account)
+),
+
+matched as (
+    select messages.*, subjects.campaign_id, subjects.is_ambiguous
+    from messages
+    left join subjects
+        on subjects.account = messages.account and subjects.kind = messages.kind and subjects.subject = lower(trim(messages.subject))
+        and messages.sent_at >= subjects.from_at and messages.sent_at < subjects.until_at
+),
+
+links as (
+    select account, campaign_id, list(distinct url) as urls from {{ ref('stg_campaign_links') }} group by all
+),
+
+visited as (
+    select account, contact_id, list({'link': link, 'visited_at': visited_at}) as visits from visits
+    {{ "semi join changed using (account, contact_id)" if is_incremental() }}
+    group by all
+)
+
+select
+    matched.account,
+    matched.contact_id,
+    message_key,
+    kind,
+    channel,
+    matched.campaign_id,
+    coalesce(is_ambiguous, false) as is_ambiguous,
+    automation,
+    subject,
+    sent_at,
+    has_open_date or click_count > 0 as is_opened,
+    opened_at,
+    click_count > 0 as is_clicked,
+    click_count,
+    coalesce(
+        clicked_at,
+        list_min([visit.visited_at for visit in visited.visits if visit.visited_at >= sent_at and list_contains(links.urls, visit.link)])
+    ) as clicked_at,
+    entry_count as _entry_count,
+    entry_stamp as _entry_stamp
+from matched
+join changed on changed.account = matched.account and changed.contact_id = matched.contact_id
+-- timelines count the clicks on campaigns without saying when
+left join links on links.account = matched.account and links.campaign_id = matched.campaign_id and click_count > 0
+left join visited on visited.account = matched.account and visited.contact_id = matched.contact_id and click_count > 0

@@ -153,7 +153,7 @@ def rows_of_columns(
 
 def _cleaned(name: str, title: str, column: list[Any]) -> list[Cell]:
     try:
-        return [cell_of(value) for value in column]
+        return [None if value is None else cell_of(value) for value in column]
     except TypeError as problem:
         raise InputError(f"{name}: column {shown(title)} holds values that cannot be sent ({problem}); turn them into text") from None
 

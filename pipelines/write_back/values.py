@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 
 from marketing_api.records.contacts import STATUSES
@@ -98,6 +99,12 @@ def check_text(text: str, what: str, limit: int) -> str:
     if _CONTROL.search(text):
         raise BadValue(f"{what} has a control character in it")
     return text
+
+
+def are_plain(texts: Iterable[str | None], limit: int) -> bool:
+    """Whether `check_text` would take them all."""
+    said = [text for text in texts if text]
+    return max(map(len, said), default=0) <= limit and not _CONTROL.search("\n".join(said))
 
 
 _ACTIONS = {"add": "add", "remove": "remove"}

@@ -1,20 +1,21 @@
 """Planning contact syncs: which lists of which rows differ from what is known, in as few requests as possible.
 
-Not here: what the single cells mean (`values`), comparing with the warehouse (`present`).
+Not here: reading the rows (`contact_rows`), how a contact stands at present (`present`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from marketing_api.operations.contacts import SYNCCONTACT
 from marketing_api.records.contacts import STATUSES
 from pipelines.write_back import values
-from pipelines.write_back.columns import Picked, pick
+from pipelines.write_back.columns import pick
 from pipelines.write_back.draft import QUEUED, SENT_BEFORE, UNCHANGED, Draft, bound
-from pipelines.write_back.grid import Rows, shown, text_of
+from pipelines.write_back.grid import Rows, shown
 from pipelines.write_back.item import Effect, Item, Kind, Past, Plan, State
+from pipelines.write_back.kinds.contact_rows import Input, Row
 from pipelines.write_back.kinds.present import Content, Present, Reader
 from pipelines.write_back.known import Known, Member
 from pipelines.write_back.options import Options
@@ -24,18 +25,6 @@ Last = Callable[[Collection[str]], Mapping[str, Past]]
 
 _ADDED_ELSEWHERE = "{} row(s) add an address to a list that is unsubscribed or bounced on another one"
 _RESUBSCRIBED = "{} row(s) make a contact active that is unsubscribed or bounced"
-
-
-class _Row(NamedTuple):
-    """What a row wants. `values`: title of the column → text, of the cells that say something."""
-
-    number: int
-    email: str
-    key: str
-    lists: tuple[int, ...]
-    status: int | None
-    ip: str | None
-    values: dict[str, str]
 
 
 class _Part(NamedTuple):
@@ -54,82 +43,16 @@ def plan(rows: Rows, known: Known, last: Last, options: Options) -> Plan:
     draft = Draft(known.account, Kind.CONTACTS, rows)
     for warning in picked.warnings:
         draft.warn(warning)
-    wanted = list(_Input(draft, known, picked, options).rows())
+    wanted = list(Input(draft, known, picked, options).rows())
     if wanted:
         _Planning(draft, known, last, options, list(picked.fields), wanted).run()
     return draft.plan()
 
 
-class _Input:
-    """Reads and checks rows, and sorts out those that say again or otherwise what an earlier one says."""
-
-    def __init__(self, draft: Draft, known: Known, picked: Picked, options: Options) -> None:
-        self._draft = draft
-        self._lists = known.lists
-        self._cells = picked.cells
-        empty = "" if options.clear_empty else None
-        self._columns = {title: [empty if cell is None else text_of(cell) for cell in column] for title, column in picked.fields.items()}
-        self._foreign: dict[int, list[str]] = {}
-        self._seen: dict[tuple[str, int], _Row] = {}
-
-    def rows(self) -> Iterator[_Row]:
-        for index in self._draft.indexes():
-            number = self._draft.rows.numbers[index]
-            try:
-                row = self._checked(self._read(index, number))
-            except BadValue as problem:
-                self._draft.reject(number, str(problem))
-            else:
-                yield row
-
-    def _read(self, index: int, number: int) -> _Row:
-        email = values.address(self._cells["email"][index])
-        lists = self._lists.several(self._cells["list"][index])
-        status = self._cells["status"][index] if "status" in self._cells else None
-        ip = self._cells["ip_address"][index] if "ip_address" in self._cells else None
-        said = {title: text for title, column in self._columns.items() if (text := column[index]) is not None}
-        for title, text in said.items():
-            values.check_text(text, f"column {shown(title)}", values.MAX_FIELD)
-        for list_id in lists:
-            for title in self._not_of(list_id):
-                if said.get(title):
-                    raise BadValue(f"list {shown(self._lists.names[list_id])} has no field {shown(title)}")
-        return _Row(
-            number,
-            email,
-            email.lower(),
-            lists,
-            None if status is None else values.status(text_of(status) or ""),
-            None if ip is None else values.ip_address(text_of(ip) or ""),
-            said,
-        )
-
-    def _not_of(self, list_id: int) -> list[str]:
-        """Columns that are fields of other lists."""
-        if (foreign := self._foreign.get(list_id)) is None:
-            own = self._lists.columns_of(list_id, self._columns)
-            foreign = self._foreign[list_id] = [title for title in self._columns if title not in own]
-        return foreign
-
-    def _checked(self, row: _Row) -> _Row:
-        """The row without the lists for which an earlier row says the same; BadValue when nothing is left, or they disagree."""
-        earlier = {list_id: seen for list_id in row.lists if (seen := self._seen.get((row.key, list_id))) is not None}
-        for list_id, seen in earlier.items():
-            if (seen.status, seen.ip, seen.values) != (row.status, row.ip, row.values):
-                name = shown(self._lists.names[list_id])
-                raise BadValue(f"row {seen.number} says something else about the same address and list {name}: keep one of them")
-        left = tuple(list_id for list_id in row.lists if list_id not in earlier)
-        if not left:
-            raise BadValue(f"it says the same as row {next(iter(earlier.values())).number}")
-        for list_id in left:
-            self._seen[row.key, list_id] = row
-        return row._replace(lists=left)
-
-
 class _Planning:
     """Compares rows with what is known and was sent, and makes requests of what is left."""
 
-    def __init__(self, draft: Draft, known: Known, last: Last, options: Options, titles: list[str], rows: list[_Row]) -> None:
+    def __init__(self, draft: Draft, known: Known, last: Last, options: Options, titles: list[str], rows: list[Row]) -> None:
         self._draft = draft
         self._known = known
         self._options = options
@@ -150,9 +73,11 @@ class _Planning:
             except BadValue as problem:
                 self._draft.reject(row.number, str(problem))
 
-    def _plan_row(self, row: _Row) -> None:
+    def _plan_row(self, row: Row) -> None:
         members = self._members.get(row.key, [])
         parts = [part for list_id in row.lists if (part := self._part(row, list_id, members)) is not None]
+        if not parts:
+            return
         groups: dict[tuple[int, str], list[_Part]] = {}
         for part in parts:
             groups.setdefault((part.status, part.content), []).append(part)
@@ -160,7 +85,7 @@ class _Planning:
         for item, is_new in items:
             self._draft.send(item, is_new=is_new)
 
-    def _part(self, row: _Row, list_id: int, members: list[Member]) -> _Part | None:
+    def _part(self, row: Row, list_id: int, members: list[Member]) -> _Part | None:
         """None when there is nothing to do (the row is left) or the service refused it before (it is rejected)."""
         there = [member for member in members if member.list_id == list_id]
         past = self._past.get(f"{row.key}|{list_id}")
@@ -182,7 +107,7 @@ class _Planning:
         self._tell(row, list_id, now, differing, members)
         return _Part(list_id, status, fields, content, not now.exists)
 
-    def _status(self, row: _Row, now: Present) -> int:
+    def _status(self, row: Row, now: Present) -> int:
         """The row's, else the present one, so that nobody is subscribed again by the way; Active for somebody new."""
         if row.status is not None:
             return row.status
@@ -192,7 +117,7 @@ class _Planning:
             raise BadValue("the contact's present status is not known for sure: say one in a column status")
         return now.status
 
-    def _tell(self, row: _Row, list_id: int, now: Present, differing: list[str], members: list[Member]) -> None:
+    def _tell(self, row: Row, list_id: int, now: Present, differing: list[str], members: list[Member]) -> None:
         """The change for the sample, and what a person should know before sending it."""
         if not now.exists:
             if row.status in (None, values.ACTIVE) and any(member.status_code in (2, 3) for member in members):
@@ -207,7 +132,7 @@ class _Planning:
         for field_id in differing:
             self._draft.change(row.number, row.email, titles[field_id], now.fields.get(field_id), row.values[titles[field_id]])
 
-    def _item(self, row: _Row, group: list[_Part]) -> Item:
+    def _item(self, row: Row, group: list[_Part]) -> Item:
         first = group[0]
         params = bound(
             SYNCCONTACT,

@@ -1,0 +1,116 @@
+"""Planning a nightly push of everybody: a CSV file of 100,000 rows of which 1 % changed, against a warehouse that knows more.
+
+    python -m tests.benchmarks.bench_push_plan [--rows 100000]
+
+Goals: exactly one request per changed row; the plan, reading the file included, in under 5 s (aim: 3 s), also when the outbox
+remembers that every one of these rows was sent before, and when every row is new.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gc
+import os
+import sqlite3
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pipelines.write_back.item import Kind, Plan
+from pipelines.write_back.known import load_known
+from pipelines.write_back.options import Options
+from pipelines.write_back.outbox import Outbox
+from pipelines.write_back.plan import make_plan
+from pipelines.write_back.rows import read_file
+from tests.pipelines.write_back.planning import LISTS, READ_AT, make_warehouse
+
+GOAL_S = 5.0
+FIRST = ("Ann", "Bo", "Cyril", "Dörte", "Édith")
+
+
+def people(count: int) -> list[tuple[int, int, str, int, dict[str, Any] | None]]:
+    """Contacts of two lists with four custom-field values each; the file is about as many of them."""
+    return [
+        (
+            1000 + number,
+            1 + number % 2,
+            f"person.{number}@example.com",
+            1 if number % 10 else 2,
+            {"11": f"City {number % 500}", "12": f"+49 {number:07d}"}
+            if number % 2 == 0
+            else {"city": f"City {number % 500}", "VIP since": "2020"},
+        )
+        for number in range(count)
+    ]
+
+
+def write_csv(path: Path, count: int, *, changed_every: int, prefix: str = "person") -> None:
+    """Rows as the warehouse knows them, but for one in `changed_every`."""
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["Email", "List", "Status", "City", "Home phone", "VIP since"])
+        for number in range(count):
+            city = f"City {number % 500}" if number % changed_every else "Moved away"
+            own = (f"+49 {number:07d}", "") if number % 2 == 0 else ("", "2020")
+            writer.writerow(
+                [f"{prefix}.{number}@Example.com", LISTS[1 + number % 2], "active" if number % 10 else "unsubscribed", city, *own]
+            )
+
+
+def timed(home: Path, file: Path, outbox: Outbox) -> tuple[float, Plan]:
+    gc.collect()
+    began, cpu = time.perf_counter(), time.process_time()
+    rows = read_file(file)
+    read = time.perf_counter()
+    known = load_known(home / "warehouse.duckdb", "main")
+    plan = make_plan(Kind.CONTACTS, rows, known, outbox, Options())
+    took = time.perf_counter() - began
+    print(
+        f"  read {read - began:.2f} s, plan {took - (read - began):.2f} s, processor {time.process_time() - cpu:.2f} s: {len(plan.items):,} requests, {len(plan.idle):,} idle rows"
+    )
+    return took, plan
+
+
+def remember_all(home: Path, file: Path, outbox: Outbox) -> None:
+    """As if every row had been sent and read since."""
+    known = load_known(home / "warehouse.duckdb", "main")
+    plan = make_plan(Kind.CONTACTS, read_file(file), known, outbox, Options(send_all=True))
+    outbox.begin(replace(plan, idle=(), bad=()))
+    with sqlite3.connect(outbox.path) as connection:
+        connection.execute("update item set state = 'applied', done_at = ?", (READ_AT.timestamp() - 86_400,))
+    connection.close()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=100_000)
+    count = parser.parse_args().rows
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        make_warehouse(home / "warehouse.duckdb", people(count * 13 // 10))
+        same, file, fresh = home / "same.csv", home / "rows.csv", home / "new.csv"
+        write_csv(same, count, changed_every=count + 1)
+        write_csv(file, count, changed_every=100)
+        write_csv(fresh, count, changed_every=count + 1, prefix="fresh")
+        with Outbox(home / "outbox.sqlite") as outbox:
+            print(f"{count:,} rows, load {os.getloadavg()[0]:.1f}")
+            for name, path, wanted in (("1 % changed", file, count // 100), ("all new", fresh, count), ("sent before", file, count // 100)):
+                print(name)
+                if name == "sent before":
+                    remember_all(home, same, outbox)
+                took, plan = timed(home, path, outbox)
+                is_met = took < GOAL_S and len(plan.items) == wanted and not plan.bad
+                print(
+                    f"  {took:.2f} s (goal {GOAL_S:g} s), {len(plan.items):,} requests (goal {wanted:,}): {'met' if is_met else 'MISSED'}"
+                )
+                missed += not is_met
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -69,9 +69,8 @@ def timed(home: Path, file: Path, outbox: Outbox) -> tuple[float, Plan]:
     known = load_known(home / "warehouse.duckdb", "main")
     plan = make_plan(Kind.CONTACTS, rows, known, outbox, Options())
     took = time.perf_counter() - began
-    print(
-        f"  read {read - began:.2f} s, plan {took - (read - began):.2f} s, processor {time.process_time() - cpu:.2f} s: {len(plan.items):,} requests, {len(plan.idle):,} idle rows"
-    )
+    used = time.process_time() - cpu
+    print(f"  read {read - began:.2f} s, plan {began + took - read:.2f} s, processor {used:.2f} s; {len(plan.idle):,} idle rows")
     return took, plan
 
 

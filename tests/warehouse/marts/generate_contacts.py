@@ -60,37 +60,52 @@ def _timeline(made: Made, contact_id: int, registered_at: dt.datetime, rows: dic
                 _visit(made, contact_id, number, campaign, sent_at + dt.timedelta(hours=made.draw.random() * 200))
             )
     if made.chance(0.3):
-        rows["timeline_automations"].append(
-            made.row(
-                contact_id=contact_id,
-                automation_key=f"a{contact_id}",
-                name=made.draw.choice(["Welcome", "Birthday"]),
-                type=made.draw.choice(["email", "sms"]),
-                triggered_at=None if made.chance(0.02) else made.moment(made.draw.random() * since),
-                details=json.dumps([{"key": "open-date", "value": "N/A"}]),
-            )
-        )
+        rows["timeline_automations"].append(_automation(made, contact_id, made.moment(made.draw.random() * since)))
+
+
+def _automation(made: Made, contact_id: int, triggered_at: dt.datetime) -> Row:
+    """Of some neither the moment nor the details are told."""
+    opened_at = triggered_at + dt.timedelta(hours=made.draw.randint(1, 90)) if made.chance(0.5) else None
+    clicked_at = opened_at + dt.timedelta(minutes=7) if opened_at and made.chance(0.4) else None
+    dates = {"send-date": triggered_at, "open-date": opened_at, "click-date": clicked_at}
+    details = [{"key": "subject", "value": f"Letter {made.draw.choice([4, 13, 22, 31])}"}]
+    details += [{"key": key, "value": _shown(made, moment)} for key, moment in dates.items()]
+    return made.row(
+        contact_id=contact_id,
+        automation_key=f"a{contact_id}",
+        name=made.draw.choice(["Welcome", "Birthday"]),
+        type=made.draw.choice(["email", "sms", "Email"]),
+        triggered_at=None if made.chance(0.05) else triggered_at,
+        details=None if made.chance(0.05) else json.dumps(details),
+    )
 
 
 def _sent(made: Made, contact_id: int, number: int, subject: str, sent_at: dt.datetime) -> Row:
-    """As the service lists it: local times as text."""
+    """As the service lists it: local times as text, counts as text or number, now and then nothing at all."""
     opened_at = sent_at + dt.timedelta(minutes=made.draw.randint(1, 5000)) if made.chance(0.4) else None
-    shown = opened_at.astimezone(made.zone).strftime("%Y-%m-%d %I:%M %p") if opened_at else "N/A"
-    clicks = made.draw.randint(0, 3) if opened_at else 0
+    clicks = made.draw.choice([0, "0", "1", 2, "3"]) if opened_at else made.draw.choice(["0"] * 30 + ["1"])
     details = [
-        {"key": "subject", "label": "Subject", "value": subject},
-        {"key": "send-date", "label": "Send Date", "value": sent_at.astimezone(made.zone).strftime("%Y-%m-%d %I:%M %p")},
-        {"key": "open-date", "label": "Open Date", "value": shown},
-        {"key": "links-clicked", "label": "Links Clicked", "value": str(clicks)},
+        {"key": "subject", "label": "Subject", "value": f" {subject.upper()}" if made.chance(0.1) else subject},
+        {"key": "send-date", "label": "Send Date", "value": _shown(made, sent_at)},
+        {"key": "open-date", "label": "Open Date", "value": _shown(made, opened_at)},
+        {"key": "links-clicked", "label": "Links Clicked", "value": clicks},
     ]
     return made.row(
         contact_id=contact_id,
         event_key=f"{contact_id}-{number}",
-        key=made.draw.choice(["email-campaign-sent"] * 8 + ["mail-sent", "email-sent"]),
+        key=made.draw.choice(["email-campaign-sent"] * 8 + ["mail-sent", "email-sent", "list-subscription"]),
         snippet=subject,
         occurred_at=sent_at,
-        details=json.dumps(details),
+        details=None if made.chance(0.03) else json.dumps(details),
     )
+
+
+def _shown(made: Made, moment: dt.datetime | None) -> str:
+    """In one of the service's forms, on the account's clock."""
+    if moment is None:
+        return made.draw.choice(["N/A", "-", ""])
+    form = made.draw.choice(["%Y-%m-%d %I:%M %p", "%Y-%m-%d %I:%M%p", "%m/%d/%Y %H:%M", "%d-%m-%Y %I:%M %p", ""])
+    return moment.astimezone(made.zone).strftime(form) if form else str(int(moment.timestamp()))
 
 
 def _visit(made: Made, contact_id: int, number: int, campaign: int, visited_at: dt.datetime) -> Row:

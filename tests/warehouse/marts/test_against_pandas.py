@@ -8,17 +8,32 @@ import duckdb
 import pandas as pd
 import pytest
 
-from tests.warehouse.marts import expected_campaigns, expected_reputation, expected_social
+from tests.warehouse.marts import expected_campaigns, expected_contacts, expected_reputation, expected_social
 from tests.warehouse.marts.comparing import differences
 from tests.warehouse.marts.expected import Found, Source
 from tests.warehouse.marts.rows import frame
 
+
+def _performed(source: Source) -> Found:
+    return expected_campaigns.performance(source, expected_contacts.sent_at(source))
+
+
 #: Mart → its key, and the calculation.
 MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
     "campaign_daily": (("account", "campaign_id", "observed_on"), expected_campaigns.campaign_daily),
+    "campaign_link_clicks": (
+        ("account", "campaign_id", "url"),
+        lambda source: expected_campaigns.campaign_link_clicks(source, _performed(source)),
+    ),
+    "campaign_performance": (("account", "campaign_id"), lambda source: _performed(source)),
+    "contact_campaign": (("account", "contact_id", "message_key"), expected_contacts.contact_campaign),
     "data_freshness": (("account", "subject"), expected_reputation.data_freshness),
     "reputation_overview": (("account", "channel"), expected_reputation.reputation_overview),
     "review_daily": (("account", "day_on"), expected_reputation.review_daily),
+    "send_time_performance": (
+        ("account", "weekday_number", "hour"),
+        lambda source: expected_campaigns.send_time_performance(source, _performed(source)),
+    ),
     "social_daily": (("account", "network", "day_on"), expected_social.social_daily),
     "social_link_performance": (("account", "link_id"), expected_social.social_link_performance),
     "social_post_performance": (("account", "post_id", "network"), expected_social.social_post_performance),

@@ -1,0 +1,140 @@
+-- How each campaign did, as of the last answer about it: one row per account and campaign.
+
+-- deleted ones too: what a campaign did stays true
+with campaigns as (
+    select * from {{ source('source', 'campaigns') }}
+),
+
+accounts as (
+    select * from {{ ref('int_accounts') }}
+),
+
+latest_stats as (
+    select * from {{ ref('stg_campaign_stats') }}
+    qualify row_number() over (partition by account, campaign_id order by observed_on desc) = 1
+),
+
+-- links and totals come in one answer: links of an earlier day are links that are gone
+clicks as (
+    select account, campaign_id, observed_on, count(*) as link_count, sum(click_count) as click_count
+    from {{ ref('stg_campaign_links') }}
+    group by all
+),
+
+clickers as (
+    select account, campaign_id, count(distinct lower(email)) as clicker_count
+    from {{ ref('stg_campaign_clickers') }}
+    group by all
+),
+
+sends as (
+    select account, campaign_id, min(sent_at) as sent_at
+    from {{ ref('contact_campaign') }}
+    where campaign_id is not null
+    group by all
+),
+
+counted as (
+    select
+        account,
+        campaigns.campaign_id,
+        campaigns.subject,
+        campaigns.status,
+        campaigns.type,
+        campaigns._deleted_at is not null as is_deleted,
+        campaigns.created_at,
+        sends.sent_at,
+        {{ local_date('coalesce(sends.sent_at, campaigns.created_at)', 'accounts.timezone') }} as compared_on,
+        latest_stats.observed_on,
+        latest_stats.opened_count + latest_stats.unopened_count + latest_stats.bounced_count as sent_count,
+        latest_stats.opened_count + latest_stats.unopened_count as delivered_count,
+        latest_stats.opened_count,
+        latest_stats.unopened_count,
+        latest_stats.bounced_count,
+        latest_stats.unsubscribed_count,
+        case when latest_stats.campaign_id is not null then coalesce(clickers.clicker_count, 0) end as clicker_count,
+        case when latest_stats.campaign_id is not null then coalesce(clicks.click_count, 0)::bigint end as click_count,
+        case when latest_stats.campaign_id is not null then coalesce(clicks.link_count, 0) end as link_count
+    from campaigns
+    left join accounts using (account)
+    left join latest_stats using (account, campaign_id)
+    left join clicks using (account, campaign_id, observed_on)
+    left join clickers using (account, campaign_id)
+    left join sends using (account, campaign_id)
+),
+
+rated as (
+    select
+        *,
+        {{ safe_rate('opened_count', 'delivered_count') }} as open_rate,
+        {{ safe_rate('clicker_count', 'delivered_count') }} as click_rate,
+        {{ safe_rate('clicker_count', 'opened_count') }} as click_to_open_rate,
+        {{ safe_rate('bounced_count', 'sent_count') }} as bounce_rate,
+        {{ safe_rate('unsubscribed_count', 'delivered_count') }} as unsubscribe_rate,
+        type = 'standard' and sent_count > 0 and compared_on is not null as is_comparable
+    from counted
+),
+
+-- an automation has no day on which it was sent, so that only standard campaigns are compared
+compared as (
+    select
+        account,
+        campaign_id,
+        count(*) over others as comparable_count_90d,
+        median(open_rate) over others as median_open_rate_90d,
+        median(click_rate) over others as median_click_rate_90d
+    from rated
+    where is_comparable
+    window others as (
+        partition by account order by compared_on range between interval 90 days preceding and current row exclude current row
+    )
+),
+
+ranked as (
+    select
+        this.account,
+        this.campaign_id,
+        1 + count(*) filter (where other.open_rate > this.open_rate) as open_rank_90d,
+        1 + count(*) filter (where other.click_rate > this.click_rate) as click_rank_90d
+    from rated as this
+    join rated as other on
+        other.account = this.account and other.is_comparable
+        and other.compared_on between this.compared_on - 90 and this.compared_on
+    where this.is_comparable
+    group by all
+)
+
+select
+    account,
+    campaign_id,
+    rated.subject,
+    rated.status,
+    rated.type,
+    rated.is_deleted,
+    rated.created_at,
+    rated.sent_at,
+    rated.observed_on,
+    rated.sent_count,
+    rated.delivered_count,
+    rated.opened_count,
+    rated.unopened_count,
+    rated.bounced_count,
+    rated.unsubscribed_count,
+    rated.clicker_count,
+    rated.click_count,
+    rated.link_count,
+    rated.open_rate,
+    rated.click_rate,
+    rated.click_to_open_rate,
+    rated.bounce_rate,
+    rated.unsubscribe_rate,
+    compared.comparable_count_90d,
+    compared.median_open_rate_90d,
+    rated.open_rate - compared.median_open_rate_90d as open_rate_over_median,
+    case when rated.open_rate is not null then ranked.open_rank_90d end as open_rank_90d,
+    compared.median_click_rate_90d,
+    rated.click_rate - compared.median_click_rate_90d as click_rate_over_median,
+    case when rated.click_rate is not null then ranked.click_rank_90d end as click_rank_90d
+from rated
+left join compared using (account, campaign_id)
+left join ranked using (account, campaign_id)

@@ -1,0 +1,31 @@
+-- Which weekdays and hours mails do well at: one row per account, weekday and hour of sending, of standard campaigns.
+
+with campaigns as (
+    select * from {{ ref('campaign_performance') }}
+    where type = 'standard' and sent_at is not null and sent_count > 0
+),
+
+accounts as (
+    select * from {{ ref('int_accounts') }}
+),
+
+placed as (
+    select campaigns.*, campaigns.sent_at at time zone accounts.timezone as sent_local
+    from campaigns
+    left join accounts using (account)
+)
+
+select
+    account,
+    isodow(sent_local) as weekday_number,
+    dayname(sent_local) as weekday,
+    hour(sent_local) as hour,
+    count(*) as campaign_count,
+    sum(sent_count)::bigint as sent_count,
+    sum(delivered_count)::bigint as delivered_count,
+    sum(opened_count)::bigint as opened_count,
+    sum(clicker_count)::bigint as clicker_count,
+    {{ safe_rate('sum(opened_count)', 'sum(delivered_count)') }} as open_rate,
+    {{ safe_rate('sum(clicker_count)', 'sum(delivered_count)') }} as click_rate
+from placed
+group by all

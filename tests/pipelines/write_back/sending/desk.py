@@ -12,9 +12,9 @@ from typing import Any
 from marketing_api.client import Client
 from marketing_api.envelope import read_envelope
 from marketing_api.exchange import Exchange
-from marketing_api.operations import contacts
+from marketing_api.operations import contacts, find
 from marketing_api.records.shapes import items_of
-from pipelines.write_back.item import Item
+from pipelines.write_back.item import Item, Plan
 from pipelines.write_back.outbox import Outbox
 from pipelines.write_back.patience import Patience
 from pipelines.write_back.send import Sent, send
@@ -66,3 +66,10 @@ class Desk:
 
     def asked(self, operation: str) -> int:
         return sum(exchange.question.operation.name == f"emailmarketing/{operation}" for exchange in self.recorded)
+
+    def plan(self, *items: Item) -> Plan:
+        return a_plan(*items)
+
+    def control_write(self, operation: str, **params: Any) -> None:
+        """Somebody else changes something."""
+        self.client.write(find(f"emailmarketing/{operation}").bind(**params))

@@ -157,7 +157,7 @@ def _copy_table(connection: duckdb.DuckDBPyConnection, relation: _Relation, mask
 
 
 def _relations(connection: duckdb.DuckDBPyConnection) -> Iterator[_Relation]:
-    """What is published: all of `source`, `history`, `marts` and `sync`, but for what only the loading needs."""
+    """What is published: all of `source`, `history`, `marts` and `sync`, but for what only the loading and the models need."""
     found = rows(
         connection,
         "select schema_name, table_name, list((column_name, data_type) order by column_index) from duckdb_columns() "
@@ -165,8 +165,15 @@ def _relations(connection: duckdb.DuckDBPyConnection) -> Iterator[_Relation]:
     )
     for schema, name, columns in found:
         if schema in SCHEMAS and f"{schema}.{name}" not in INTERNAL_TABLES:
-            kept = tuple((column, _short(sql_type)) for column, sql_type in columns if (f"{schema}.{name}", column) not in INTERNAL_COLUMNS)
+            kept = tuple((column, _short(sql_type)) for column, sql_type in columns if not _is_internal(schema, name, column))
             yield _Relation(schema, name, kept)
+
+
+def _is_internal(schema: str, table: str, column: str) -> bool:
+    """The models mark what only their next building needs with `_`, the loading declares it."""
+    if schema in ("history", "marts"):
+        return column.startswith("_")
+    return (f"{schema}.{table}", column) in INTERNAL_COLUMNS
 
 
 def _short(sql_type: str) -> str:

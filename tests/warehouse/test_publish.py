@@ -44,7 +44,7 @@ _FILL = (
     "insert into sync.coverage by name select 'main' account, 'contacts' table_name, 'list_id=7' scope, "
     "timestamptz '2026-03-02 08:00+00' as_of, true is_complete, 3 as rows",
     "create schema if not exists marts",
-    "create table marts.sizes as select account, list_id, count(*) as contact_count from source.contacts group by all",
+    "create table marts.sizes as select account, list_id, count(*) as contact_count, 1 as _stamp from source.contacts group by all",
     "comment on table marts.sizes is 'One row per list; it''s small.'",
     "comment on column marts.sizes.contact_count is 'Contacts.'",
     "create view marts.sizes_again as from marts.sizes",
@@ -105,6 +105,7 @@ def test_what_only_the_loading_needs_is_not_published(filled: Path) -> None:
     assert {"sync.meta", "sync.archive_files"} <= INTERNAL_TABLES
     assert {("sync.requests", "question_key"), ("source.lists", "_listing_hash")} <= INTERNAL_COLUMNS
     assert not INTERNAL_COLUMNS & set(found)
+    assert ("marts.sizes", "_stamp") not in found
 
 
 def test_the_file_is_of_a_version_that_duckdb_1_5_reads(filled: Path) -> None:

@@ -40,14 +40,15 @@ stamps as (
     group by all
 ),
 
-changed as (
-    select account, contact_id, entry_count, entry_stamp from stamps
+changed as materialized (
     {%- if is_incremental() %}
-    except all
-    select account, contact_id, any_value(_entry_count), any_value(_entry_stamp) from {{ this }} group by account, contact_id
+    select stamps.* from stamps
+    anti join {{ this }} as before
+        on before.account = stamps.account and before.contact_id = stamps.contact_id
+        and before._entry_count = stamps.entry_count and before._entry_stamp = stamps.entry_stamp
     union
     select stamps.* from stamps
-    join (
+    semi join (
         select before.account, before.contact_id
         from {{ this }} as before
         left join subjects
@@ -55,6 +56,8 @@ changed as (
             and before.sent_at >= subjects.from_at and before.sent_at < subjects.until_at
         where before.campaign_id is distinct from subjects.campaign_id
     ) as moved using (account, contact_id)
+    {%- else %}
+    select * from stamps
     {%- endif %}
 ),
 

@@ -7,17 +7,18 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
+from tests.warehouse.marts import by_hand
 from tests.warehouse.marts.expected import Source
 from tests.warehouse.marts.generate import ACCOUNTS, ZONES, generated
-from tests.warehouse.marts.rows import read, write
+from tests.warehouse.marts.rows import read, together, write
 from warehouse.models import ModelSettings, build
 
 
 @pytest.fixture(scope="session")
 def marts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """All models over the made-up accounts, read only."""
+    """All models over the made-up accounts and the one by hand, read only."""
     path = tmp_path_factory.mktemp("marts") / "warehouse.duckdb"
-    write(path, generated())
+    write(path, together([generated(), *by_hand.PARTS]))
     report = build(path, ModelSettings(zones={"hill": ACCOUNTS["hill"][0]}))
     assert not report.problem, report.problem
     with duckdb.connect(str(path), read_only=True) as connection:
@@ -27,4 +28,4 @@ def marts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyC
 @pytest.fixture(scope="session")
 def source(marts: duckdb.DuckDBPyConnection) -> Source:
     """What the marts were made from."""
-    return Source(read(marts, "source"), read(marts, "sync"), ZONES)
+    return Source(read(marts, "source"), read(marts, "sync"), ZONES | {by_hand.ACCOUNT: by_hand.ZONE})

@@ -1,0 +1,105 @@
+"""Every mart over a handful of rows, against rows that were worked out by hand (`by_hand` has what they are made from)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.warehouse.marts.by_hand import ACCOUNT
+from tests.warehouse.marts.comparing import is_same
+from tests.warehouse.marts.expected import plain
+from tests.warehouse.marts.rows import frame
+
+
+def _on(day: int) -> dt.date:
+    return dt.date(2026, 3, day)
+
+
+def _row(columns: str, *values: Any) -> dict[str, Any]:
+    return dict(zip(columns.split(), values, strict=True))
+
+
+_CHANGES = "campaign_id observed_on days_covered sent_change opened_change unsubscribed_change click_change click_count"
+_RATES = "campaign_id sent_count open_rate click_rate bounce_rate unsubscribe_rate comparable_count_90d median_open_rate_90d open_rank_90d"
+_LINK = "campaign_id clicker_count click_count click_count_7d click_rate click_share_rate click_rank is_current"
+_MESSAGE = "contact_id kind campaign_id is_opened opened_at click_count clicked_at"
+_DAY = "day_on good_count bad_count online_review_count average_rating positive_count view_count good_rate_7d view_count_mean_7d"
+_CHANNEL = "channel review_count average_rating average_rating_28d good_count_7d bad_count_7d good_rate_7d view_count_mean_7d"
+_PUBLISHED = "post_id is_published weekday hour link_count click_count"
+_LINKED = "link_id click_count click_count_7d clicks_per_day network_count top_network post_count"
+_NETWORK = "network day_on mention_count post_count click_change"
+_FRESH = "subject part part_count read_part_count coverage_rate age_hours"
+
+#: Mart → its rows of the account, each with the columns that matter.
+BY_HAND: dict[str, list[dict[str, Any]]] = {
+    "campaign_daily": [
+        _row(_CHANGES, 1, _on(17), None, None, None, None, None, 0),
+        _row(_CHANGES, 1, _on(18), 1, 0, 1, 0, 1, 1),
+        _row(_CHANGES, 1, _on(20), 2, 0, 2, 1, 2, 3),
+        _row(_CHANGES, 2, _on(20), 2, 2, 1, 0, 0, 0),
+    ],
+    "campaign_performance": [
+        _row(_RATES, 1, 10, 5 / 9, 2 / 9, 0.1, 1 / 9, 0, None, 1),
+        _row(_RATES, 2, 2, 0.5, 0, 0, 0, 1, 5 / 9, 2),
+    ],
+    "campaign_link_clicks": [_row(_LINK, 1, 2, 3, None, 2 / 9, 1, 1, True)],
+    "send_time_performance": [
+        _row("weekday hour campaign_count open_rate", "Monday", 10, 1, 5 / 9),
+        _row("weekday hour campaign_count open_rate", "Thursday", 11, 1, 0.5),
+    ],
+    "contact_campaign": [
+        _row(_MESSAGE, 1, "automated", None, False, None, 0, None),
+        _row(
+            _MESSAGE,
+            1,
+            "standard",
+            1,
+            True,
+            dt.datetime(2026, 3, 16, 10, 30, tzinfo=dt.UTC),
+            2,
+            dt.datetime(2026, 3, 16, 10, 40, tzinfo=dt.UTC),
+        ),
+        _row(_MESSAGE, 2, "standard", 2, False, None, 0, None),
+    ],
+    "review_daily": [
+        _row(_DAY, _on(18), 3, 1, 0, None, None, 8, 0.75, 8),
+        _row(_DAY, _on(19), 0, 0, 2, 2.5, 1, 0, 0.75, 4),
+        _row(_DAY, _on(20), 0, 0, 0, None, None, 4, 0.75, 4),
+    ],
+    "reputation_overview": [
+        _row(_CHANNEL, "Feedback page", 1, None, None, 3, 1, 0.75, 4),
+        _row(_CHANNEL, "Yelp", 2, 3.9, 2.5, 1, 0, 1, None),
+    ],
+    "social_post_performance": [
+        _row(_PUBLISHED, 1, True, "Wednesday", 18, 1, 6),
+        _row(_PUBLISHED, 2, False, "Wednesday", 18, 0, None),
+    ],
+    "social_link_performance": [_row(_LINKED, 1, 9, 9, 3, 2, "facebook", 1)],
+    "social_daily": [
+        _row(_NETWORK, "facebook", _on(18), None, 1, None),
+        _row(_NETWORK, "facebook", _on(20), 7, 0, 4),
+        _row(_NETWORK, "twitter", _on(20), None, 0, 3),
+    ],
+    "data_freshness": [
+        _row(_FRESH, "contact coupons", "contact", 3, 0, 0, None),
+        _row(_FRESH, "contact timelines", "contact", 3, 1, 1 / 3, 6),
+        _row(_FRESH, "contacts", "scope", 2, 1, 0.5, 0),
+        _row(_FRESH, "feedback_views", "day", 3, 3, 1, 0),
+        _row(_FRESH, "review_stats", "day", 3, 3, 1, 0),
+        _row(_FRESH, "sentiment_mentions", "day", 3, 0, 0, 0),
+        _row(_FRESH, "social_posts", "day", 3, 3, 1, 0),
+    ],
+}
+
+
+@pytest.mark.parametrize("mart", BY_HAND)
+def test_the_mart_is_as_worked_out_by_hand(mart: str, marts: duckdb.DuckDBPyConnection) -> None:
+    wanted = BY_HAND[mart]
+    found = plain(frame(marts, f"select {', '.join(wanted[0])} from marts.{mart} where account = '{ACCOUNT}' order by all"))
+    assert len(found) == len(wanted)
+    for row, expected in zip(found, wanted, strict=True):
+        wrong = {name: (row[name], value) for name, value in expected.items() if not is_same(row[name], value)}
+        assert not wrong, f"{expected}: found, expected"

@@ -27,7 +27,7 @@ def truth(world: World, moments: Moments, days: int) -> dict[str, Any]:
     }
 
 
-def written(world: World) -> dict[int, dict[str, Any]]:
+def written(world: World) -> dict[int, dict[str, Any] | None]:
     """Every contact that was ever written to, as it stands; None in place of one that was deleted."""
     return {one: _as_it_stands(world, one) for one in sorted(world.subscribers.cards)}
 

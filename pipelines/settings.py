@@ -72,6 +72,12 @@ def _personal_key(value: str) -> Secret:
     return Secret(value)
 
 
+def _switch(value: str) -> bool:
+    if (word := value.lower()) not in ("on", "off"):
+        raise ValueError("on or off is needed")
+    return word == "on"
+
+
 def _log_level(value: str) -> str:
     if (level := value.upper()) not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
         raise ValueError("DEBUG, INFO, WARNING, ERROR or CRITICAL is needed")
@@ -99,6 +105,7 @@ class Settings:
 
     home: Path
     accounts: tuple[Connection, ...] = ()
+    folder: Path = Path()  # where `.env`, accounts.toml and activations.toml are looked for
     history_start: dt.date = setting("MARKETING_HISTORY_START", _day, dt.date(2015, 1, 1), "first day that the first sync reads")
     lookback_days: int = setting("MARKETING_LOOKBACK_DAYS", _whole, 7, "days that every night reads again")
     calendar_days_ahead: int = setting("MARKETING_CALENDAR_DAYS_AHEAD", _whole, 90, "days ahead for which scheduled posts are read")
@@ -123,6 +130,7 @@ class Settings:
         "MARKETING_PERSONAL_KEY", _personal_key, None, "key of the hashes; without one, `personal.key` of the home is made and used"
     )
     alert_url: str = setting("MARKETING_ALERT_URL", _text, "", "webhook address that is told of failed runs")
+    activations: bool = setting("MARKETING_ACTIVATIONS", _switch, False, "on: every nightly sync pushes the segments of activations.toml")
     log_level: str = setting("MARKETING_LOG", _log_level, "WARNING", "what the commands log to standard error, from DEBUG to CRITICAL")
     sandbox_url: str = setting("MARKETING_SANDBOX_URL", _text, "", "a sandbox that runs already, instead of the embedded one")
     sandbox_contacts: int = setting("MARKETING_SANDBOX_CONTACTS", _whole, 600, "contacts of the embedded sandbox")
@@ -147,6 +155,8 @@ def documented() -> list[tuple[str, str, str]]:
 def _shown(value: Any) -> str:
     if isinstance(value, tuple):
         return ",".join(map(str, value))
+    if isinstance(value, bool):
+        return "on" if value else "off"
     return "" if value is None else str(value)
 
 
@@ -160,7 +170,7 @@ def load_settings(folder: Path, environment: Mapping[str, str] | None = None) ->
     }
     accounts = _accounts(folder / "accounts.toml", values, given.get("max_rate"))
     home = Path(values.get("MARKETING_HOME") or ("data/live" if accounts else "data/sandbox"))
-    return Settings(home=(folder / home.expanduser()).resolve(), accounts=accounts, **given)
+    return Settings(home=(folder / home.expanduser()).resolve(), accounts=accounts, folder=folder, **given)
 
 
 def _read(variable: str, read: Callable[[str], Any], text: str) -> Any:

@@ -6,7 +6,7 @@ Not here: which fate a row deserves (`kinds`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from marketing_api.errors import InvalidCall
@@ -101,12 +101,15 @@ class Draft:
         )
 
 
-def bound(operation: Operation, **values: Any) -> Mapping[str, str]:
-    """The wire parameters. BadValue when the operation's declaration refuses them."""
+def bound(operation: Operation, *, lacks_id: bool = False, **values: Any) -> Mapping[str, str]:
+    """The wire parameters, without the id that is looked up when it is sent (`lacks_id`). BadValue when the operation's
+    declaration refuses them.
+    """
     try:
-        return operation.bind(**values).params
+        params = operation.bind(**(values | {"id": 1} if lacks_id else values)).params
     except InvalidCall as problem:
         raise BadValue(f"the service would not take it: {problem.parameter or 'a value'} is not allowed") from None
+    return {name: value for name, value in params.items() if name != "id"} if lacks_id else params
 
 
 def is_open(past: Past | None) -> bool:
@@ -120,9 +123,3 @@ def is_done(past: Past | None) -> bool:
 def is_newer(past: Past, as_of: float | None) -> bool:
     """Whether what was done (or will be) is not in what was read at `as_of`."""
     return past.state in OPEN or as_of is None or past.done_at is None or past.done_at > as_of - QUEUE_S
-
-
-def counted(rows: Iterable[Any]) -> str:
-    """`1 row`, `3 rows`."""
-    number = len(list(rows))
-    return f"{number:,} row{'' if number == 1 else 's'}"

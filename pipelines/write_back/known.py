@@ -65,6 +65,8 @@ class Known:
     def by_address(self, addresses: Iterable[str], *, with_fields: bool = False) -> dict[str, list[Member]]:
         """Contacts by address in lower case, those without any left out; of each address active ones first, then the oldest."""
         wanted = list(dict.fromkeys(addresses))
+        if not wanted:
+            return {}
         fields = "c.custom_fields" if with_fields else "null"
         table = self._ask(
             f"""
@@ -83,10 +85,13 @@ class Known:
 
     def by_id(self, ids: Iterable[int]) -> dict[int, list[Member]]:
         """Contacts by id, one entry per list, those that do not exist left out."""
+        wanted = list(dict.fromkeys(ids))
+        if not wanted:
+            return {}
         table = self._ask(
             f"select {_MEMBER}, null as fields from keys k join source.contacts c on c.contact_id = k.key"  # noqa: S608
             f" where c.account = $account and c._deleted_at is null order by {_ORDER}",
-            keys=_numbered(list(dict.fromkeys(ids)), pa.int64()),
+            keys=_numbered(wanted, pa.int64()),
         )
         found: dict[int, list[Member]] = {}
         for member in map(Member, *(column.to_pylist() for column in table.columns)):
@@ -108,6 +113,8 @@ class Known:
     def timelines(self, moments: Iterable[tuple[int, int]]) -> list[Entry]:
         """Events of contacts in the same minute as these (contact id, unix seconds)."""
         pairs = sorted({(contact_id, at // 60) for contact_id, at in moments})
+        if not pairs:
+            return []
         keys = pa.table({"contact_id": pa.array([pair[0] for pair in pairs], pa.int64()), "minute": [pair[1] for pair in pairs]})
         table = self._ask(
             "select e.contact_id, epoch(e.occurred_at)::bigint as at, e.snippet, e.details::varchar as details "

@@ -1,0 +1,55 @@
+"""The child of `bench_write_back`: sends what an outbox holds, and reads it back, until it is done or killed. Prints its figures.
+
+Also asks for timelines as a sync does, for as long as it is told: what a push shares its budget with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from marketing_api.client import Client, Connection, Secret
+from marketing_api.operation import Question
+from marketing_api.operations import contacts
+from marketing_api.pace import Pace
+from marketing_api.sandbox.options import DEFAULT_KEY
+from pipelines.write_back.outbox import Outbox
+from pipelines.write_back.send import send
+from pipelines.write_back.verify import verify
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("url")
+    parser.add_argument("home", type=Path)
+    parser.add_argument("--verify", default="none")
+    parser.add_argument("--ask-for", type=float, default=0.0, help="seconds of asking instead of sending")
+    chosen = parser.parse_args()
+    connection = Connection("main", chosen.url, Secret(DEFAULT_KEY))
+    with (
+        tempfile.TemporaryDirectory() as spool,
+        Client(connection, Pace(chosen.home / "pace"), record=lambda exchange: None, spool=Path(spool)) as client,
+    ):
+        if chosen.ask_for:
+            print(json.dumps({"answered": sum(1 for _ in client.ask_many(_timelines(client, chosen.ask_for)))}))
+            return
+        with Outbox(chosen.home / "outbox.sqlite") as outbox, outbox.sending("main", wait_s=5):
+            sent = send(outbox, client, "main")
+            verified = verify(outbox, client, [push.push_id for push in outbox.pushes("main")], chosen.verify)
+        print(json.dumps({"sent": asdict(sent), "verified": asdict(verified)}))
+
+
+def _timelines(client: Client, seconds: float) -> Iterator[Question]:
+    end = time.monotonic() + seconds
+    listed = client.ask(contacts.GETCONTACTBYEMAIL.bind(email="new0@example.com"))
+    while time.monotonic() < end:
+        yield listed.question
+
+
+if __name__ == "__main__":
+    main()

@@ -13,6 +13,8 @@ from marketing_api.errors import AuthenticationFailed, InvalidCall, MarketingApi
 from pipelines import exits
 from pipelines.home import HomeError
 from pipelines.settings import SettingsError
+from pipelines.write_back.grid import InputError
+from pipelines.write_back.store import OutboxError
 from warehouse.errors import ForeignFolder, WarehouseError
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -21,9 +23,9 @@ _NO_ROOM_TEXTS = ("disk is full", "disk I/O error", "No space left", "File too l
 
 def explain(problem: Exception) -> tuple[str, int]:
     """The sentence and the exit code."""
-    if isinstance(problem, SettingsError | HomeError | InvalidCall | AuthenticationFailed | ForeignFolder):
+    if isinstance(problem, SettingsError | HomeError | InputError | InvalidCall | AuthenticationFailed | ForeignFolder):
         return str(problem), exits.WRONG_USE
-    if isinstance(problem, MarketingApiError | WarehouseError):
+    if isinstance(problem, MarketingApiError | WarehouseError | OutboxError):
         return str(problem), exits.INCOMPLETE
     if any(map(_is_full, _chain(problem))):
         return "the disk is full; free some room and run the command again, nothing that came is lost", exits.INCOMPLETE

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,7 +39,7 @@ def write_rejected(path: Path, rows: Rows, reasons: Mapping[int, str]) -> Path |
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     columns = [rows.cells[name] for name in rows.columns]
     temporary = path.with_name(f".{path.name}")
-    with temporary.open("w", encoding="utf-8-sig", newline="", opener=_private) as stream:  # the mark: spreadsheets guess otherwise
+    with _private(temporary, "w", encoding="utf-8-sig", newline="") as stream:  # the mark: spreadsheets guess otherwise
         writer = csv.writer(stream)
         writer.writerow([ROW, REASON, *map(defused, rows.columns)])
         for position, number in enumerate(rows.numbers):
@@ -64,7 +65,7 @@ def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
     table = pa.table({"": pa.array([rows.numbers[position] for position in positions], pa.int64())} | cells)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}")
-    with os.fdopen(_private(str(temporary), os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
+    with _private(temporary, "wb") as stream:
         pq.write_table(table, stream, compression="zstd")
     temporary.replace(path)
 
@@ -78,5 +79,6 @@ def kept_rows(path: Path, name: str) -> Rows | None:
     return Rows(tuple(columns), {title: list(cells) for title, cells in columns.items()}, [int(str(n)) for n in numbers], Source(name, ""))
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def _private(path: Path, mode: str, **options: str) -> IO[Any]:
+    """A new file that only its owner can read, whatever the umask."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), mode, **options)  # type: ignore[call-overload,no-any-return]

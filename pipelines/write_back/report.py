@@ -5,22 +5,20 @@ Belongs here: wording only. Not here: `rejected.csv` (`rejected`), where lines g
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pipelines.write_back.item import Change, Plan, State
 from pipelines.write_back.result import Refusal, Result
+from pipelines.write_back.wishes import Retried
 
 _SHOWN = 10  # changes, bad rows and the like; the rest is in rejected.csv
 _LONGEST = 60
 
-_NOUNS = {"contacts": "contacts", "tags": "tags", "activities": "activities", "moves": "moves", "deletions": "deletions"}
-
 
 def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: bool = False) -> list[str]:
     """What a push would do, at `rate` requests a second. `is_discreet`: without addresses and values, for logs and Dagster."""
-    lines = [f"{_count(plan.row_count, 'row')} of {plan.source.name} → {_NOUNS[plan.kind]} of account {plan.account}", ""]
+    lines = [f"{_count(plan.row_count, 'row')} of {plan.source.name} → {plan.kind} of account {plan.account}", ""]
     lines += _columns(_plan_counts(plan, reject_limit))
     if plan.changes and not is_discreet:
         lines += ["", f"changes{_sample(len(plan.changes), plan.changed_count)}", *map(_change_line, plan.changes[:_SHOWN])]
@@ -85,13 +83,13 @@ _STATES: Mapping[State, str] = {
 
 
 def _closing(result: Result) -> Iterator[str]:
-    requests = _count(result.spent.requests, "request")
+    requests = f"; {_count(result.spent.requests, 'request')} sent" if result.spent else ""
     if result.is_idle and not result.rejected:
-        yield f"nothing to send: everything is as it says, or was sent before. {requests} sent"
+        yield f"nothing to send: everything is as it says, or was sent before{requests}"
     elif result.shortfall:
-        yield f"{requests} sent; {_count(result.shortfall, 'row')} not done"
+        yield f"{_count(result.shortfall, 'row')} not done{requests}"
     else:
-        yield f"done: {requests} sent"
+        yield f"done{requests}"
     if result.stopped:
         yield f"stopped: {result.stopped}"
     if result.open:
@@ -174,14 +172,16 @@ def _count(number: int, noun: str) -> str:
 
 
 def _duration(seconds: float) -> str:
-    return (
-        "about a second"
-        if seconds < 1.5
-        else f"about {dt.timedelta(seconds=round(seconds))} h"
-        if seconds >= 3600
-        else _below_an_hour(seconds)
-    )
+    if seconds < 1.5:
+        return "about a second"
+    if seconds < 120:
+        return f"about {seconds:.0f} seconds"
+    return f"about {seconds / 60:.0f} minutes" if seconds < 7200 else f"about {seconds / 3600:.1f} hours"
 
 
-def _below_an_hour(seconds: float) -> str:
-    return f"about {seconds:.0f} seconds" if seconds < 120 else f"about {seconds / 60:.0f} minutes"
+def retry_lines(retried: Retried) -> list[str]:
+    """What `push retry` puts back."""
+    lines = [f"{_count(retried.planned, 'request')} to be tried again"]
+    if retried.superseded:
+        lines.append(f"{_count(retried.superseded, 'request')} left as they are: a later push changed the same thing")
+    return lines

@@ -37,6 +37,9 @@ class Spent:
         return Spent(self.requests + other.requests, self.waited_s + other.waited_s)
 
 
+NOTHING = Spent()
+
+
 @dataclass(frozen=True)
 class Result:
     """One push as the outbox has it now, and what this run did beside it.
@@ -50,7 +53,7 @@ class Result:
     refusals: tuple[Refusal, ...] = field(default=(), repr=False)  # a sample
     drift: Mapping[str, int] = field(default_factory=dict)  # field → requests
     earlier: Mapping[State, int] = field(default_factory=dict)
-    spent: Spent = Spent()
+    spent: Spent | None = NOTHING  # None: it stands in another result of the same run
     stopped: str | None = None
     rejected_csv: Path | None = None
     writebacks_follow: str | None = None

@@ -1,0 +1,276 @@
+"""Pushes as Dagster runs them: one job per kind, of the steps plan → send → verify → report.
+
+Belongs here: steps, their config and what the UI shows of them. Not here: the work (`push`, `running`, `conclusion`), files that are
+dropped into the inbox (`inbox`).
+
+Between steps go numbers only: a push is in the outbox, so whatever step is run again goes on where it ended.
+"""
+
+import datetime as dt
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from marketing_api.discretion import without_addresses
+from pipelines.failures import explain
+from pipelines.home import prepare_home
+from pipelines.settings import Settings
+from pipelines.write_back.channel import account_of, rate_of
+from pipelines.write_back.conclusion import Ran, conclude
+from pipelines.write_back.entry import Entry
+from pipelines.write_back.item import Kind, State
+from pipelines.write_back.mirror import outbox_path
+from pipelines.write_back.options import Options
+from pipelines.write_back.outbox import Outbox
+from pipelines.write_back.push import REJECT_LIMIT, Order, Planned, begin, plan_push
+from pipelines.write_back.report import as_markdown, masked, plan_lines, result_lines
+from pipelines.write_back.result import Result
+from pipelines.write_back.running import Watch, delivering, earlier_items, read_back, send_open
+from pipelines.write_back.send import Progress
+
+_LOG_EVERY_S = 10.0
+_SHOWN = 50
+
+
+class Verification(Enum):
+    """How much is read back after sending; names as on the command line."""
+
+    all = "all"
+    sample = "sample"
+    none = "none"
+
+
+class PushConfig(dg.Config):
+    """What to push. Nothing is sent until `dry_run` is off."""
+
+    file: str = Field(default="", description="Path of a CSV, TSV, Excel or Parquet file on this machine. Either this or `sql`.")
+    sql: str = Field(default="", description="One SELECT on the warehouse, which can read nothing else. Either this or `file`.")
+    mapping: dict[str, str] = Field(default={}, description="What our columns are called in the input: `email: E-Mail`.")
+    ignore: list[str] = Field(default=[], description="Columns of the input to leave out.")
+    account: str = Field(default="", description="Name of the account; needed when several are configured.")
+    dry_run: bool = Field(default=True, description="Only tell what would be sent. Turn it off to send.")
+    send_all: bool = Field(default=False, description="Send what is known to be so already, too. Activities are never sent twice.")
+    clear_empty: bool = Field(default=False, description="Contacts: an empty cell empties its custom field, instead of leaving it.")
+    max_rows: int | None = Field(default=None, description="Refuse an input with more rows.")
+    reject_limit: float = Field(default=REJECT_LIMIT, description="Send nothing when a larger share of the rows is bad, 0 to 1.")
+    verify: Verification = Field(default=Verification.sample, description="How much is read back after sending.")
+    confirmed_rows: int = Field(
+        default=0, description="Deletions: how many rows you agree to delete; has to be the number that the dry run tells."
+    )
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A push on its way from step to step."""
+
+    push_id: int
+    account: str
+    verify: str
+    ran: Ran
+
+
+def push_jobs() -> list[dg.JobDefinition]:
+    """One per kind."""
+    return [_job(kind) for kind in Kind]
+
+
+def _job(kind: Kind) -> dg.JobDefinition:
+    plan = _plan_op(kind)
+    default = dg.RunConfig(ops={plan.name: PushConfig()})
+
+    @dg.job(
+        name=f"push_{kind}",
+        description=f"Rows of a file or query go back to the service as {kind}. A dry run unless `dry_run` is turned off.",
+        executor_def=dg.in_process_executor,
+        config=default,
+    )
+    def push() -> None:
+        _, begun = plan()
+        report(verify_push(send_push(begun)))
+
+    return push
+
+
+def _plan_op(kind: Kind) -> dg.OpDefinition:
+    @dg.op(
+        name=f"plan_{kind}",
+        description=f"Read the rows, check them, and find out which {kind} change. No request is sent.",
+        required_resource_keys={"settings"},
+        out={"plan": dg.Out(dict), "push": dg.Out(Begun, is_required=False, description="Only when it is not a dry run.")},
+    )
+    def plan(context: dg.OpExecutionContext, config: PushConfig) -> Iterator[dg.Output[Any]]:
+        settings: Settings = context.resources.settings
+        with _explained():
+            prepare_home(settings.home)
+            planned = plan_push(settings, _order(settings, kind, config))
+            lines = plan_lines(
+                planned.plan, rate=rate_of(settings, planned.order.account), reject_limit=config.reject_limit, is_discreet=True
+            )
+            context.log.info("\n".join(lines))
+            _check(planned, config)
+        yield dg.Output(_counts(planned), "plan", metadata=_plan_metadata(planned, lines))
+        if not config.dry_run:
+            with _explained():
+                push_id = begin(settings, planned, run=context.run_id)
+            ran = Ran(context.run_id, context.job_name, dt.datetime.now(dt.UTC))
+            yield dg.Output(Begun(push_id, planned.order.account, planned.order.verify, ran), "push", metadata={"push": push_id})
+
+    return plan
+
+
+def _order(settings: Settings, kind: Kind, config: PushConfig) -> Order:
+    if bool(config.file) == bool(config.sql):
+        raise dg.Failure("say what to push: either `file` or `sql` of the run config", allow_retries=False)
+    options = Options(
+        mapping=config.mapping,
+        ignore=tuple(config.ignore),
+        send_all=config.send_all,
+        clear_empty=config.clear_empty,
+        max_rows=config.max_rows,
+    )
+    account = account_of(settings, config.account or None)
+    return Order(
+        kind, account, Path(config.file) if config.file else None, config.sql or None, options, config.reject_limit, config.verify.value
+    )
+
+
+def _check(planned: Planned, config: PushConfig) -> None:
+    if planned.is_refused:
+        raise dg.Failure(f"nothing was sent: {planned.refusal}", metadata=_counts(planned), allow_retries=False)
+    count = len({row for item in planned.plan.items for row in item.rows})
+    if planned.order.kind is Kind.DELETIONS and not config.dry_run and count and config.confirmed_rows != count:
+        text = f"nothing was deleted: set `confirmed_rows` to {count}, the number of rows that would be deleted"
+        raise dg.Failure(text, metadata=_counts(planned), allow_retries=False)
+
+
+@dg.op(
+    required_resource_keys={"settings"},
+    description="Send what is open, this push's and earlier ones'. Goes on where it ended when run again.",
+)
+def send_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
+    settings: Settings = context.resources.settings
+    with _explained(), Outbox(outbox_path(settings.home)) as outbox:
+        ran = replace(begun.ran, run=context.run_id, earlier=earlier_items(outbox, begun.account, begun.push_id))
+        if outbox.open(begun.account):
+            watch = LoggedWatch(context)
+            with delivering(settings, outbox, begun.account, watch) as channel:
+                stopped = send_open(outbox, channel, begun.account, watch)
+                ran = replace(ran, spent=channel.spent, stopped=stopped)
+        if ran.stopped:
+            result = conclude(settings, outbox, begun.push_id, ran)
+            raise dg.Failure(_headline(result), metadata=_result_metadata(result, outbox), allow_retries=False)
+    context.add_output_metadata({"requests": ran.spent.requests if ran.spent else 0})
+    return replace(begun, ran=ran)
+
+
+@dg.op(required_resource_keys={"settings"}, description="Read back what was sent, and note what is not as intended.")
+def verify_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
+    settings: Settings = context.resources.settings
+    ran = begun.ran
+    if ran.spent is not None and ran.spent.requests:
+        with _explained(), Outbox(outbox_path(settings.home)) as outbox:
+            watch = LoggedWatch(context)
+            with delivering(settings, outbox, begun.account, watch) as channel:
+                pushes = {begun.push_id, *ran.earlier.values()}
+                stopped = read_back(settings, outbox, channel, begun.account, pushes, begun.verify, watch)
+                context.add_output_metadata({"requests": channel.spent.requests})
+                ran = replace(ran, spent=ran.spent.plus(channel.spent), stopped=stopped)
+    return replace(begun, ran=ran)
+
+
+@dg.op(required_resource_keys={"settings"}, description="Write down what came of it; fails when a row is not as it was meant to be.")
+def report(context: dg.OpExecutionContext, begun: Begun) -> None:
+    settings: Settings = context.resources.settings
+    with _explained(), Outbox(outbox_path(settings.home)) as outbox:
+        result = conclude(settings, outbox, begun.push_id, replace(begun.ran, run=context.run_id))
+        metadata = _result_metadata(result, outbox)
+    context.log.info("\n".join(map(without_addresses, result_lines(result))))
+    if result.shortfall:
+        raise dg.Failure(_headline(result), metadata=metadata, allow_retries=False)
+    context.add_output_metadata(metadata)
+
+
+class LoggedWatch(Watch):
+    """Logs how far the sending is, every few seconds."""
+
+    def __init__(self, context: dg.OpExecutionContext) -> None:
+        super().__init__()
+        self._context = context
+        self._next = time.monotonic() + _LOG_EVERY_S
+
+    def sent(self, now: Progress) -> None:
+        super().sent(now)
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + _LOG_EVERY_S
+            self._context.log.info(f"{now.done:,} of {now.total:,} requests, {now.rejected:,} rejected, {now.unknown:,} unknown")
+
+
+def _headline(result: Result) -> str:
+    """What failed, in one sentence with numbers; without addresses."""
+    parts = [
+        f"{result.rejected:,} rejected" if result.rejected else "",
+        f"{result.open:,} open" if result.open else "",
+        f"{result.counts.drifted:,} read back otherwise than sent" if result.counts.drifted else "",
+    ]
+    stopped = f"; stopped: {without_addresses(result.stopped)}" if result.stopped else ""
+    count = f"{result.shortfall:,} of {result.push.row_count:,} rows"
+    return f"push {result.push.push_id}: {count} are not as they were meant to be ({', '.join(filter(None, parts))}){stopped}"
+
+
+def _counts(planned: Planned) -> dict[str, Any]:
+    plan = planned.plan
+    return {
+        "rows": plan.row_count,
+        "new": plan.new_count,
+        "changed": plan.changed_count,
+        "nothing to send": len(plan.idle),
+        "invalid": sum(not bad.by_service for bad in plan.bad),
+        "refused before": sum(bad.by_service for bad in plan.bad),
+        "requests": plan.request_count,
+    }
+
+
+def _plan_metadata(planned: Planned, lines: list[str]) -> dict[str, Any]:
+    bad = [(each.row, without_addresses(each.reason)) for each in planned.plan.bad[:_SHOWN]]
+    table = {"rejected rows": dg.MetadataValue.md(as_markdown(bad, "row", "why"))} if bad else {}
+    return _counts(planned) | {"plan": dg.MetadataValue.md("```\n" + "\n".join(lines) + "\n```")} | table
+
+
+def _result_metadata(result: Result, outbox: Outbox) -> dict[str, Any]:
+    entries = outbox.items(result.push.push_id, [State.REJECTED, State.UNKNOWN, State.SENDING, State.PLANNED])
+    entries = entries or outbox.items(result.push.push_id, [State.VERIFIED, State.APPLIED])
+    metadata: dict[str, Any] = {
+        "push": result.push.push_id,
+        "requests": result.spent.requests if result.spent else 0,
+        **{f"rows {state}": count for state, count in sorted(result.counts.rows.items())},
+        "drifted": result.counts.drifted,
+        "result": dg.MetadataValue.md(as_markdown(map(_result_row, entries[:_SHOWN]), "row", "who", "state", "message")),
+    }
+    if result.rejected_csv:
+        metadata["rejected rows"] = dg.MetadataValue.path(str(result.rejected_csv))
+    if result.writebacks_follow:
+        metadata["sync.writebacks follows later"] = result.writebacks_follow
+    return metadata
+
+
+def _result_row(entry: Entry) -> tuple[str, str, str, str]:
+    who = masked(entry.email) or (f"contact {entry.contact_id}" if entry.contact_id else "")
+    return ", ".join(map(str, entry.rows[:5])), who, entry.state.value, without_addresses(entry.message or "")
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Whatever goes wrong is one sentence in the UI, and nothing that would be better for being tried again at once."""
+    try:
+        yield
+    except (dg.Failure, dg.DagsterExecutionInterruptedError):
+        raise
+    except Exception as problem:
+        raise dg.Failure(without_addresses(explain(problem)[0]), allow_retries=False) from None

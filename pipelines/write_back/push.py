@@ -1,0 +1,117 @@
+"""How a push begins, for the command line, Dagster's ops and activations alike: an order, its rows, its plan, the outbox.
+
+    planned = plan_push(settings, order)          # no request
+    push_id = begin(settings, planned, run=…)     # durable from here on
+    result = finish_push(…)                       # `running`: sends, reads back, concludes
+
+Each step can be repeated after a kill: the outbox knows what is left. Not here: planning itself (`plan`), wording (`report`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pipelines.settings import Settings
+from pipelines.waiting import tell
+from pipelines.write_back.item import Kind, Plan
+from pipelines.write_back.known import Known, load_known
+from pipelines.write_back.mirror import outbox_path
+from pipelines.write_back.options import Options
+from pipelines.write_back.outbox import Outbox
+from pipelines.write_back.plan import make_plan
+from pipelines.write_back.rejected import REASON, ROW, folder_of, keep_rows
+from pipelines.write_back.rows import Rows, read_file, read_query
+from pipelines.write_back.sender_lock import sender_lock
+
+REJECT_LIMIT = 0.05
+#: Whoever begins a push at the same moment takes seconds.
+_PATIENCE_S = 600.0
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be pushed, from where (`file` or `query`), and how."""
+
+    kind: Kind
+    account: str
+    file: Path | None = None
+    query: str | None = None
+    options: Options = field(default_factory=Options)
+    reject_limit: float = REJECT_LIMIT
+    verify: str = "sample"
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan with what it was made from. `revision` is the outbox's before it was looked into."""
+
+    order: Order
+    rows: Rows = field(repr=False)
+    plan: Plan
+    revision: int
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether too many rows are bad for anything to be sent."""
+        return self.plan.bad_share > self.order.reject_limit
+
+    @property
+    def refusal(self) -> str:
+        """Why, in words."""
+        order, share = self.order, self.plan.bad_share
+        return (
+            f"{100 * share:.1f} % of the rows are not valid, more than the {100 * order.reject_limit:g} % of the limit:"
+            " correct them, or allow more with --reject-limit"
+        )
+
+
+def read_rows(settings: Settings, order: Order) -> Rows:
+    """The input. Raises InputError, WarehouseError."""
+    if order.file is not None:
+        return read_file(order.file)
+    return read_query(settings.warehouse_path, order.query or "", deadline_s=settings.lock_seconds, on_wait=tell)
+
+
+def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:
+    """What would be sent. No request is sent, nothing is written. Raises InputError, WarehouseError, OutboxError."""
+    rows = read_rows(settings, order) if rows is None else rows
+    with Outbox(outbox_path(settings.home)) as outbox:
+        return _plan(settings, order, rows, outbox)
+
+
+def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:
+    revision = outbox.revision
+    told = [name for name in (ROW, REASON) if name in rows.columns]  # a rejected.csv that was corrected
+    options = replace(order.options, ignore=(*order.options.ignore, *told))
+    known = known_of(settings, order.account)
+    return Planned(order, rows, make_plan(order.kind, rows, known, outbox, options), revision)
+
+
+def known_of(settings: Settings, account: str) -> Known:
+    """What the warehouse knows of the account. Raises InputError when nothing was read yet, WarehouseError."""
+    return load_known(
+        settings.warehouse_path,
+        account,
+        zone=next((each.timezone for each in settings.accounts if each.account == account), None),
+        fallback_zone=settings.timezone,
+        deadline_s=settings.lock_seconds,
+        on_wait=tell,
+    )
+
+
+def begin(settings: Settings, planned: Planned, *, run: str) -> int:
+    """Take the plan into the outbox; the push's number. From here on it survives anything.
+
+    One at a time for each account, and planned anew when the outbox changed meanwhile: two people who push the same file at the
+    same moment send it once.
+    """
+    order = planned.order
+    options = {"verify": order.verify, "send_all": order.options.send_all}
+    with Outbox(outbox_path(settings.home)) as outbox, sender_lock(settings.home, f"{order.account} begins", wait_s=_PATIENCE_S):
+        if outbox.revision != planned.revision:
+            planned = _plan(settings, order, planned.rows, outbox)
+        push_id = outbox.begin(planned.plan, run=run, options=options)
+    wanted = {row for item in planned.plan.items for row in item.rows} | {bad.row for bad in planned.plan.bad}
+    keep_rows(folder_of(settings.home, push_id) / "rows.parquet", planned.rows, wanted)
+    return push_id

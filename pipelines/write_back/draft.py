@@ -75,7 +75,7 @@ class Draft:
             self._warnings.append(text)
 
     def count(self, text: str, number: int = 1) -> None:
-        """A warning that is said once, with the number of rows it is about in place of `{}`."""
+        """A warning that is said once, after the number of rows that it is about."""
         self._counted[text] += number
 
     def plan(self) -> Plan:
@@ -85,7 +85,7 @@ class Draft:
             self.warn(f"{partly} rows are sent in part: the service refused the rest of them before (`marketing-sync push retry`)")
         bad = {row: each for row, each in self._bad.items() if row not in self._sent}
         idle = tuple(each for row, each in self._idle.items() if row not in self._sent and row not in bad)
-        said = [text.format(f"{number:,}" if number > 1 else "1") for text, number in self._counted.items()]
+        said = [f"{number:,} {'row' if number == 1 else 'rows'}: {text}" for text, number in self._counted.items()]
         return Plan(
             account=self.account,
             kind=self.kind,

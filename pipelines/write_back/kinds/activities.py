@@ -26,8 +26,8 @@ from pipelines.write_back.values import BadValue
 Last = Callable[[Collection[str]], Mapping[str, Past]]
 
 IN_TIMELINE = "already in the timeline"
-_TWICE = "{} row(s) are at a local time that the clocks show twice: the first of the two is taken"
-_SEVERAL = "{} row(s) are for an address with several contacts: the activity goes to one of them, active ones first, then the oldest"
+_TWICE = "the local time is one that the clocks show twice; the first of the two is taken"
+_SEVERAL = "the address has several contacts; the activity goes to one of them, active ones first, then the oldest"
 
 
 class _Row(NamedTuple):

@@ -23,8 +23,8 @@ from pipelines.write_back.values import BadValue
 
 Last = Callable[[Collection[str]], Mapping[str, Past]]
 
-_ADDED_ELSEWHERE = "{} row(s) add an address to a list that is unsubscribed or bounced on another one"
-_RESUBSCRIBED = "{} row(s) make a contact active that is unsubscribed or bounced"
+_ADDED_ELSEWHERE = "added to a list, though the address is unsubscribed or bounced on another one"
+_RESUBSCRIBED = "a contact that is unsubscribed or bounced is made active"
 
 
 class _Part(NamedTuple):

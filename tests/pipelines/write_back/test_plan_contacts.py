@@ -65,10 +65,10 @@ def test_subscribing_somebody_again_is_said(plan: Planner) -> None:
         row("ed@example.com", status=1),
         row("bo@example.com", "Shop"),
     )
-    assert [warning for warning in planned.warnings if "active" in warning] == [
-        "2 row(s) make a contact active that is unsubscribed or bounced"
+    assert [warning for warning in planned.warnings if "made active" in warning] == [
+        "2 rows: a contact that is unsubscribed or bounced is made active"
     ]
-    assert any(warning.startswith("1 row(s) add an address to a list") for warning in planned.warnings)
+    assert any(warning.startswith("1 row: added to a list, though") for warning in planned.warnings)
     assert [(each.column, each.old, each.new) for each in planned.changes] == [
         ("status", "unsubscribed", "active"),
         ("status", "bounced", "active"),

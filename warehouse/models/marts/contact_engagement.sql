@@ -1,0 +1,154 @@
+-- How each address reacts to what it is sent; one row per address.
+-- Built anew every night: recency moves with the day, so that every row may change.
+with accounts as (
+    select account, today, as_of from {{ ref('int_accounts') }}
+),
+
+contacts as (
+    select account, lower(trim(email)) as email, contact_id, list_id, status, registered_at
+    from {{ ref('stg_contacts') }}
+    where trim(email) <> ''
+),
+
+lists as (
+    select account, list_id, name from {{ ref('stg_lists') }}
+),
+
+per_contact as (
+    select
+        account,
+        contact_id,
+        count(*) as sent_count,
+        count(*) filter (where is_opened) as opened_count,
+        count(*) filter (where is_clicked) as clicked_count,
+        count(*) filter (where sent_at > as_of - interval 90 day) as sent_90d_count,
+        count(*) filter (where is_opened and sent_at > as_of - interval 90 day) as opened_90d_count,
+        count(*) filter (where is_clicked and sent_at > as_of - interval 90 day) as clicked_90d_count,
+        count(*) filter (where sent_at > as_of - interval 180 day) as sent_180d_count,
+        max(sent_at) as last_sent_at,
+        max(coalesce(opened_at, sent_at)) filter (where is_opened) as last_opened_at,
+        max(coalesce(clicked_at, opened_at, sent_at)) filter (where is_clicked) as last_clicked_at
+    from {{ ref('contact_campaign') }}
+    join accounts using (account)
+    group by all
+),
+
+visits as (
+    select account, contact_id, count(*) as visit_count, max(visited_at) as last_visited_at
+    from {{ ref('stg_timeline_visits') }}
+    group by all
+),
+
+coverage as (
+    select account, contact_id, timeline_asked_at from {{ source('sync', 'contact_coverage') }}
+),
+
+coupons as (
+    select account, lower(trim(email)) as email, count(*) as coupon_count, count(*) filter (where is_redeemed) as redeemed_count
+    from {{ ref('stg_coupons') }}
+    group by all
+),
+
+addresses as (
+    select
+        account,
+        email,
+        count(*) as contact_count,
+        list_sort(list(distinct coalesce(lists.name, 'list ' || list_id))) as lists,
+        case
+            when bool_or(status = 'bounced') then 'bounced'
+            when bool_or(status = 'active') then 'active'
+            when bool_or(status = 'unconfirmed') then 'unconfirmed'
+            when bool_or(status = 'unsubscribed') then 'unsubscribed'
+            else coalesce(min(status), 'unknown')
+        end as status,
+        min(registered_at) as registered_at,
+        min(timeline_asked_at) as timeline_as_of,
+        coalesce(sum(sent_count), 0)::bigint as sent_count,
+        coalesce(sum(opened_count), 0)::bigint as opened_count,
+        coalesce(sum(clicked_count), 0)::bigint as clicked_count,
+        coalesce(sum(sent_90d_count), 0)::bigint as sent_90d_count,
+        coalesce(sum(opened_90d_count), 0)::bigint as opened_90d_count,
+        coalesce(sum(clicked_90d_count), 0)::bigint as clicked_90d_count,
+        coalesce(sum(sent_180d_count), 0)::bigint as sent_180d_count,
+        coalesce(sum(visit_count), 0)::bigint as visit_count,
+        max(last_sent_at) as last_sent_at,
+        max(last_opened_at) as last_opened_at,
+        max(last_clicked_at) as last_clicked_at,
+        max(last_visited_at) as last_visited_at
+    from contacts
+    left join lists using (account, list_id)
+    left join per_contact using (account, contact_id)
+    left join visits using (account, contact_id)
+    left join coverage using (account, contact_id)
+    group by account, email
+),
+
+recency as (
+    select
+        addresses.*,
+        greatest(last_opened_at, last_clicked_at, last_visited_at) as last_active_at,
+        -- greatest() passes over NULL: whoever never was active must not become active today
+        case
+            when coalesce(last_opened_at, last_clicked_at, last_visited_at) is not null
+                then greatest(0, date_diff('day', greatest(last_opened_at, last_clicked_at, last_visited_at), as_of))
+        end as days_since_active,
+        date_diff('day', registered_at, as_of) as days_since_registered,
+        coalesce(coupon_count, 0) as coupon_count,
+        coalesce(redeemed_count, 0) as redeemed_count
+    from addresses
+    join accounts using (account)
+    left join coupons using (account, email)
+)
+
+select
+    account,
+    email,
+    contact_count,
+    len(lists)::bigint as list_count,
+    lists,
+    status,
+    registered_at,
+    sent_count,
+    opened_count,
+    clicked_count,
+    {{ safe_rate('opened_count', 'sent_count') }} as open_rate,
+    {{ safe_rate('clicked_count', 'sent_count') }} as click_rate,
+    sent_90d_count,
+    opened_90d_count,
+    clicked_90d_count,
+    {{ safe_rate('opened_90d_count', 'sent_90d_count') }} as open_90d_rate,
+    visit_count,
+    last_sent_at,
+    last_opened_at,
+    last_clicked_at,
+    last_visited_at,
+    last_active_at,
+    days_since_active,
+    case
+        when days_since_active is null then 'never'
+        when days_since_active <= 30 then '30 days'
+        when days_since_active <= 90 then '90 days'
+        when days_since_active <= 365 then '1 year'
+        else 'older'
+    end as recency_tier,
+    case
+        when sent_90d_count = 0 then 'not mailed'
+        when opened_90d_count = 0 then 'none'
+        when opened_90d_count < 0.25 * sent_90d_count then 'rare'
+        when opened_90d_count < 0.6 * sent_90d_count then 'regular'
+        else 'keen'
+    end as frequency_tier,
+    status = 'active' and sent_180d_count >= 3 and coalesce(days_since_active > 180, true) as is_dormant,
+    case
+        when status <> 'active' then 'unreachable'
+        when coalesce(days_since_active <= 90, false) then 'engaged'
+        when days_since_registered <= 30 then 'new'
+        when sent_180d_count >= 3 and coalesce(days_since_active > 180, true) then 'dormant'
+        when coalesce(days_since_active <= 365, false) then 'cooling'
+        else 'quiet'
+    end as engagement_tier,
+    coupon_count,
+    redeemed_count,
+    timeline_as_of
+from recency

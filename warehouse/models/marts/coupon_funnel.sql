@@ -1,0 +1,54 @@
+-- Coupons issued and what became of them; one row per month of issue.
+-- The service tells no day of issue. It is known, to the night, of coupons that appeared at an address which had been read before.
+with accounts as (
+    select account, timezone from {{ ref('int_accounts') }}
+),
+
+coupons as (
+    select account, coupon_id, lower(trim(email)) as email, is_redeemed, redeemed_on, first_seen_at from {{ ref('stg_coupons') }}
+),
+
+first_nights as (
+    select account, min(first_seen_at) as first_read_at from coupons group by all
+),
+
+addresses as (
+    select account, lower(trim(email)) as email, min(first_seen_at) as known_since from {{ ref('stg_contacts') }} group by all
+),
+
+issued as (
+    select
+        coupons.*,
+        case
+            when first_seen_at > first_read_at + interval 12 hour and first_seen_at > coalesce(known_since, first_seen_at) + interval 12 hour
+                then {{ local_date('first_seen_at', 'timezone') }}
+        end as issued_on
+    from coupons
+    join accounts using (account)
+    join first_nights using (account)
+    left join addresses using (account, email)
+),
+
+timed as (
+    -- redeemed before it was seen: within the night
+    select *, case when is_redeemed then greatest(redeemed_on - issued_on, 0) end as days_to_redeem
+    from issued
+    where issued_on is not null
+    union all by name
+    select *, null as days_to_redeem from issued where issued_on is null
+)
+
+select
+    account,
+    coalesce(strftime(issued_on, '%Y-%m'), 'unknown') as issued_month,
+    count(*) as issued_count,
+    count(distinct email) as address_count,
+    count(*) filter (where is_redeemed) as redeemed_count,
+    {{ safe_rate('count(*) filter (where is_redeemed)', 'count(*)') }} as redemption_rate,
+    count(*) filter (where days_to_redeem <= 7) as redeemed_7d_count,
+    count(*) filter (where days_to_redeem <= 30) as redeemed_30d_count,
+    median(days_to_redeem) as median_days_to_redeem,
+    min(redeemed_on) as first_redeemed_on,
+    max(redeemed_on) as last_redeemed_on
+from timed
+group by all

@@ -1,0 +1,56 @@
+-- How well messages arrive at each mail domain; one row per domain.
+with addresses as (
+    select *, split_part(email, '@', -1) as domain from {{ ref('contact_engagement') }}
+    where email like '%_@_%'
+),
+
+accounts as (
+    select account, {{ safe_rate('sum(opened_90d_count)', 'sum(sent_90d_count)') }} as account_open_90d_rate
+    from addresses
+    group by all
+),
+
+domains as (
+    select
+        account,
+        domain,
+        count(*) as address_count,
+        count(*) filter (where status = 'active') as active_count,
+        count(*) filter (where status = 'unconfirmed') as unconfirmed_count,
+        count(*) filter (where status = 'unsubscribed') as unsubscribed_count,
+        count(*) filter (where status = 'bounced') as bounced_count,
+        sum(sent_count)::bigint as sent_count,
+        sum(opened_count)::bigint as opened_count,
+        sum(clicked_count)::bigint as clicked_count,
+        sum(sent_90d_count)::bigint as sent_90d_count,
+        sum(opened_90d_count)::bigint as opened_90d_count,
+        max(last_opened_at) as last_opened_at
+    from addresses
+    group by all
+)
+
+select
+    account,
+    domain,
+    address_count,
+    active_count,
+    unconfirmed_count,
+    unsubscribed_count,
+    bounced_count,
+    address_count - active_count - unconfirmed_count - unsubscribed_count - bounced_count as other_count,
+    {{ safe_rate('bounced_count', 'address_count') }} as bounce_rate,
+    {{ safe_rate('unsubscribed_count', 'address_count') }} as unsubscribe_rate,
+    sent_count,
+    opened_count,
+    clicked_count,
+    {{ safe_rate('opened_count', 'sent_count') }} as open_rate,
+    {{ safe_rate('clicked_count', 'sent_count') }} as click_rate,
+    sent_90d_count,
+    opened_90d_count,
+    {{ safe_rate('opened_90d_count', 'sent_90d_count') }} as open_90d_rate,
+    {{ safe_rate(safe_rate('opened_90d_count', 'sent_90d_count'), 'account_open_90d_rate') }} as relative_open_90d_rate,
+    last_opened_at,
+    -- opens this rare across this many messages are a filter's doing rather than chance
+    sent_90d_count >= 50 and opened_90d_count < 0.2 * account_open_90d_rate * sent_90d_count as is_suspicious
+from domains
+join accounts using (account)

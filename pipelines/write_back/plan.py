@@ -7,7 +7,7 @@ from typing import Protocol
 
 from pipelines.write_back.grid import InputError, Rows
 from pipelines.write_back.item import Kind, Past, Plan
-from pipelines.write_back.kinds import activities, contacts, tags
+from pipelines.write_back.kinds import activities, contacts, deletions, moves, tags
 from pipelines.write_back.known import Known
 from pipelines.write_back.options import Options
 
@@ -21,7 +21,13 @@ class History(Protocol):
         """The last thing done, or to be done, about each subject; what was cancelled does not count."""
 
 
-_KINDS: Mapping[Kind, Callable[..., Plan]] = {Kind.CONTACTS: contacts.plan, Kind.TAGS: tags.plan, Kind.ACTIVITIES: activities.plan}
+_KINDS: Mapping[Kind, Callable[..., Plan]] = {
+    Kind.CONTACTS: contacts.plan,
+    Kind.TAGS: tags.plan,
+    Kind.ACTIVITIES: activities.plan,
+    Kind.MOVES: moves.plan,
+    Kind.DELETIONS: deletions.plan,
+}
 
 
 def make_plan(kind: Kind, rows: Rows, known: Known, history: History, options: Options) -> Plan:

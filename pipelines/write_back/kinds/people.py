@@ -42,6 +42,11 @@ class Person(NamedTuple):
         return self.email.strip().lower() if self.email else None
 
     @property
+    def contacts(self) -> list[int | None]:
+        """The contacts meant; None stands for those that have to be looked up."""
+        return [*self.ids] or [None]
+
+    @property
     def shown(self) -> str:
         return self.email or str(self.who.contact_id)
 

@@ -152,9 +152,7 @@ def _targets(row: _Row, person: Person) -> list[_Target]:
 
 
 def _ids(person: Person, target: _Target) -> list[int | None]:
-    if target.contact_id is not None:
-        return [target.contact_id]
-    return [*person.ids] or [None]
+    return person.contacts if target.contact_id is None else [target.contact_id]
 
 
 def _subjects(row: _Row, person: Person) -> Iterator[str]:

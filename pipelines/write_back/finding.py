@@ -19,6 +19,7 @@ from marketing_api.operations import contacts
 from marketing_api.records.contacts import found as read_contacts
 from marketing_api.records.values import read_int
 from marketing_api.written import says_absent
+from pipelines.write_back.item import Kind
 
 Ask = Callable[[Question], Answer]
 
@@ -76,6 +77,14 @@ def _int(value: Any) -> int | None:
 def preferred(found: Sequence[Found]) -> Found | None:
     """Active ones first, then the oldest (smallest) id: the one that an activity by address goes to."""
     return min(found, key=lambda one: (one.status != "active", one.contact_id), default=None)
+
+
+def chosen_for(kind: Kind, found: Sequence[Found]) -> tuple[int, ...]:
+    """The contact ids that an item by address is for: tags are taken off all of its contacts, anything else goes to one."""
+    if kind is Kind.TAGS:
+        return tuple(sorted({one.contact_id for one in found}))
+    one = preferred(found)
+    return () if one is None else (one.contact_id,)
 
 
 class Directory:

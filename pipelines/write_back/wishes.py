@@ -18,7 +18,8 @@ _SUPERSEDED = (
     "exists (select 1 from effect mine join effect other using (account, kind, subject) join item newer on newer.item_id = other.item_id"
     " where mine.item_id = item.item_id and other.item_id > mine.item_id and newer.state not in ('skipped', 'rejected'))"
 )
-_LOOKS_FIRST = "(state = 'unknown' and push_id in (select push_id from push where kind = 'activities'))"
+#: Activities that were sent: what was refused in words may have arrived all the same.
+_LOOKS_FIRST = "(sent_at is not null and contact_id is not null and push_id in (select push_id from push where kind = 'activities'))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +40,17 @@ def cancel(store: Store, account: str, push_id: int | None, now: float) -> int:
 
 
 def retry(store: Store, account: str, push_id: int | None, now: float) -> Retried:
-    """Unknown activities stay unknown, with their attempts forgotten: the sender looks for them before it sends anything."""
+    """Activities that were sent are unknown then, with their attempts forgotten: the sender looks for them before it sends anything."""
     with store.change() as change:
         told = {"account": account, "push_id": push_id, "now": now, "revision": change.revision()}
         superseded = int(change.run(f"select count(*) from item where {_CHOSEN} and {_SUPERSEDED}", told).fetchone()[0])  # noqa: S608
-        stamp = "attempts = 0, changed_at = :now, revision = :revision"
-        unknown = change.run(f"update item set {stamp} where {_CHOSEN} and {_LOOKS_FIRST}", told).rowcount  # noqa: S608
+        fresh = "attempts = 0, rejected_by = null, done_at = null, revision = :revision"
+        unknown = change.run(
+            f"update item set state = 'unknown', {fresh} where {_CHOSEN} and {_LOOKS_FIRST} and not {_SUPERSEDED}",  # noqa: S608
+            told,
+        ).rowcount
         planned = change.run(
-            f"update item set state = 'planned', message = null, rejected_by = null, done_at = null, {stamp}"  # noqa: S608
+            f"update item set state = 'planned', message = null, changed_at = :now, {fresh}"  # noqa: S608
             f" where {_CHOSEN} and not {_LOOKS_FIRST} and not {_SUPERSEDED}",
             told,
         ).rowcount

@@ -288,3 +288,29 @@ def test_nothing_personal_is_logged(make_desk: MakeDesk, caplog: pytest.LogCaptu
     caplog.set_level("INFO")
     desk.push(*[contact(row, f"new{row}@example.com", 1801) for row in range(30)])
     assert "example.com" not in caplog.text
+
+
+def test_a_retried_activity_that_arrived_though_it_was_refused_in_words_is_not_sent_again(desk: Desk) -> None:
+    (item,) = activities(desk, 1)
+    push_id = desk.outbox.begin(a_plan(item))
+    (entry,) = desk.outbox.items(push_id)
+    desk.outbox.claim(entry.item_id)
+    desk.client.write(item.operation.bind(**item.params))
+    desk.outbox.settle(entry.item_id, State.REJECTED, message="words that were not understood")
+    assert desk.outbox.retry("main", push_id).planned == 1
+    assert desk.send().applied == 1
+    assert set(desk.activities().values()) == {1}
+
+
+def test_tags_are_taken_off_all_contacts_of_a_looked_up_address(make_desk: MakeDesk) -> None:
+    desk = make_desk(switches={"email-found": "array"})
+    email = desk.people()[0]["email"]
+    desk.push(contact(2, email, 1814))
+    desk.push(tag(2, email))
+    both = [one for one, each in desk.written().items() if each and each["email"] == email]
+    assert len(both) >= 2
+    item = tag(3, email, action="remove")
+    item = Item(item.kind, item.rows, item.operation, item.params, item.effects, email=email, must_look_up=True)
+    _, sent = desk.push(item)
+    assert sent.applied == 1
+    assert {tuple(desk.written()[one]["tags"]) for one in both} == {()}

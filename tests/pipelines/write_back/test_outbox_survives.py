@@ -1,0 +1,209 @@
+"""Whatever ends a process, fills the disk or damages the file: the outbox never says what is not so."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipelines.write_back.entry import Entry
+from pipelines.write_back.item import OPEN, State
+from pipelines.write_back.outbox import Outbox
+from pipelines.write_back.store import Change, OutboxBusy, OutboxDamaged, OutboxError, OutboxFull
+from tests.pipelines.write_back.plans import a_plan, activity, tag
+
+
+class Crash(BaseException):
+    """The power is gone."""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "outbox.sqlite"
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["claim", "applied", "rejected", "unknown", "again", "unclaim", "cancel", "retry", "recover"]), st.integers(0, 3)
+    )
+)
+
+
+def take(outbox: Outbox, step: str, item_id: int) -> None:
+    """One step of a sender or a person; what the present state does not allow is refused."""
+    acts: dict[str, Callable[[], Any]] = {
+        "claim": lambda: outbox.claim(item_id),
+        "applied": lambda: outbox.settle(item_id, State.APPLIED, request_id=1),
+        "rejected": lambda: outbox.settle(item_id, State.REJECTED, message="no"),
+        "unknown": lambda: outbox.settle(item_id, State.UNKNOWN),
+        "again": lambda: outbox.settle(item_id, State.PLANNED),
+        "unclaim": lambda: outbox.unclaim(item_id),
+        "cancel": lambda: outbox.cancel("main"),
+        "retry": lambda: outbox.retry("main"),
+        "recover": lambda: outbox.recover("main"),
+    }
+    with contextlib.suppress(ValueError):
+        acts[step]()
+
+
+def shown(entries: list[Entry]) -> list[tuple[int, State, int]]:
+    return [(entry.item_id, entry.state, entry.attempts) for entry in entries]
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS, crash_at=st.integers(0, 12))
+def test_a_crash_at_any_statement_leaves_the_state_before_or_after_the_change(
+    tmp_path_factory: Any, steps: list[tuple[str, int]], crash_at: int
+) -> None:
+    path = tmp_path_factory.mktemp("outbox") / "outbox.sqlite"
+    left = [crash_at]
+    run = Change.run
+
+    def fragile(self: Change, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
+        if left[0] == 0:
+            raise Crash
+        left[0] -= 1
+        return run(self, sql, parameters)
+
+    with Outbox(path) as outbox:
+        push_id = outbox.begin(a_plan(tag(2), tag(3), activity(4, 7, "x"), tag(5)))
+        ids = [entry.item_id for entry in outbox.items(push_id)]
+        before = after = shown(outbox.items(push_id))
+        patch = pytest.MonkeyPatch()
+        try:
+            for step, number in steps:
+                before = shown(outbox.items(push_id))
+                patch.setattr(Change, "run", fragile)
+                take(outbox, step, ids[number])
+                patch.undo()
+                after = shown(outbox.items(push_id))
+        except Crash:
+            patch.undo()
+            after = before
+    with Outbox(path) as outbox:
+        assert shown(outbox.items(push_id)) == after
+        outbox.recover("main")
+        states = {entry.item_id: entry.state for entry in outbox.items(push_id)}
+        assert State.SENDING not in states.values()
+        for item_id, state, _ in after:
+            assert states[item_id] is (State.UNKNOWN if state is State.SENDING else state)
+        assert {entry.item_id for entry in outbox.open("main")} == {item_id for item_id, state in states.items() if state in OPEN}
+
+
+SENDER = """
+    import sys
+    from pathlib import Path
+    from pipelines.write_back.item import State
+    from pipelines.write_back.outbox import Outbox
+
+    with Outbox(Path(sys.argv[1])) as outbox, outbox.sending("main"):
+        for entry in outbox.open("main"):
+            outbox.claim(entry.item_id)
+            print("sent", entry.item_id, flush=True)
+            outbox.settle(entry.item_id, State.APPLIED)
+            print("done", entry.item_id, flush=True)
+"""
+
+
+def test_a_kill_loses_no_intent_and_no_outcome(path: Path) -> None:
+    """What the sender said after it had committed is so; and whoever is next can begin at once."""
+    with Outbox(path) as outbox:
+        push_id = outbox.begin(a_plan(*[tag(row) for row in range(300)]))
+        child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(SENDER), str(path)], stdout=subprocess.PIPE, text=True)
+        assert child.stdout is not None
+        told = [child.stdout.readline().split() for _ in range(101)]
+        with pytest.raises(OutboxBusy, match=str(child.pid)), outbox.sending("main"):
+            pass
+        child.send_signal(signal.SIGKILL)
+        told += [line.split() for line in child.stdout.read().splitlines()]
+        child.wait()
+        child.stdout.close()
+        with outbox.sending("main"):
+            sent = {int(number) for word, number in told if word == "sent"}
+            done = {int(number) for word, number in told if word == "done"}
+            states = {entry.item_id: entry.state for entry in outbox.items(push_id)}
+            assert all(states[item_id] is State.APPLIED for item_id in done)
+            assert all(states[item_id] in (State.SENDING, State.APPLIED) for item_id in sent)
+            assert sum(state is not State.PLANNED for state in states.values()) <= len(sent) + 1
+            assert outbox.recover("main") <= 1
+
+
+def test_a_full_disk_changes_nothing_and_says_so(path: Path) -> None:
+    with Outbox(path) as outbox:
+        (entry,) = outbox.items(outbox.begin(a_plan(tag(2))))
+        outbox.claim(entry.item_id)
+        connection = outbox._store._connection
+        connection.execute(f"pragma max_page_count = {connection.execute('pragma page_count').fetchone()[0]}")
+        with pytest.raises(OutboxFull, match="free some and run the command again"):
+            outbox.begin(a_plan(*[tag(row) for row in range(2000)]))
+        assert len(outbox.pushes()) == 1
+        assert outbox.entry(entry.item_id).state is State.SENDING
+        connection.execute("pragma max_page_count = 1000000")
+        outbox.settle(entry.item_id, State.APPLIED)
+
+
+def test_a_damaged_file_is_told_and_nothing_is_sent_from_it(path: Path) -> None:
+    with Outbox(path) as outbox:
+        outbox.begin(a_plan(*[tag(row) for row in range(400)]))
+    content = bytearray(path.read_bytes())
+    content[4096:-4096] = os.urandom(len(content) - 8192)
+    path.write_bytes(content)
+    with pytest.raises(OutboxDamaged, match="damaged"), Outbox(path) as outbox:
+        outbox.open("main")
+
+
+def test_a_folder_that_cannot_be_written_is_told(path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(OutboxError, match=path.name):
+        Outbox(path)
+
+
+def test_others_read_while_one_writes(path: Path) -> None:
+    with Outbox(path) as outbox, Outbox(path) as reader:
+        push_id = outbox.begin(a_plan(*[tag(row) for row in range(50)]))
+        failures: list[BaseException] = []
+
+        def watch() -> None:
+            try:
+                while reader.counts(push_id).requests.get(State.APPLIED, 0) < 50:
+                    list(reader.changed_since(0))
+            except BaseException as problem:
+                failures.append(problem)
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        for entry in outbox.items(push_id):
+            outbox.claim(entry.item_id)
+            outbox.settle(entry.item_id, State.APPLIED)
+        thread.join(20)
+        assert not failures
+        assert not thread.is_alive()
+
+
+def test_what_changed_is_told_completely_however_often_it_is_asked_for(path: Path) -> None:
+    """A mirror that only ever takes in what changed is equal to the outbox."""
+    mirror: dict[int, tuple[State, int]] = {}
+    with Outbox(path) as outbox:
+        seen = 0
+        push_id = outbox.begin(a_plan(*[tag(row) for row in range(6)]))
+        ids = [entry.item_id for entry in outbox.items(push_id)]
+        for number, step in enumerate(["claim", "applied", "claim", "unknown", "cancel", "again", "retry", "claim", "recover"]):
+            take(outbox, step, ids[number // 2])
+            for entry in outbox.changed_since(seen):
+                mirror[entry.item_id] = (entry.state, entry.attempts)
+                seen = max(seen, entry.revision)
+        assert mirror == {entry.item_id: (entry.state, entry.attempts) for entry in outbox.items(push_id)}
+        assert json.dumps(sorted(mirror)) == json.dumps(sorted(ids))

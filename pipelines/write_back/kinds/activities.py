@@ -88,7 +88,7 @@ def plan(rows: Rows, known: Known, last: Last, options: Options) -> Plan:
 def _description(text: str | None) -> str:
     if text is None:
         raise BadValue("the description is missing")
-    return values.check_text(text.replace("\r\n", "\n"), "the description", values.MAX_DESCRIPTION)
+    return values.check_text(text, "the description", values.MAX_DESCRIPTION)
 
 
 def _resolved(draft: Draft, known: Known, rows: list[_Row]) -> Iterator[_Wanted]:

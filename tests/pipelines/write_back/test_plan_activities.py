@@ -43,7 +43,7 @@ def test_an_activity_goes_to_one_contact_active_ones_first_then_the_oldest(plan:
         {"id": "302", "description": "Met", "datetime": "2026-02-03 14:05:00"},
         {"id": "201", "description": "Met", "datetime": "2026-02-03 14:05:00"},
         {"description": "Met", "datetime": "2026-02-03 14:05:00"},
-        {"id": "102", "description": "Call\nback", "datetime": "2026-02-03 14:05:00"},
+        {"id": "102", "description": "Call\r\nback", "datetime": "2026-02-03 14:05:00"},
     ]
     assert [item.must_look_up for item in planned.items] == [False, False, False, True, False]
     assert planned.warnings == (

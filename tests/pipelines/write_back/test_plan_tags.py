@@ -29,14 +29,14 @@ def test_all_tags_of_a_contact_and_action_go_in_one_request(plan: Planner) -> No
     planned = plan(
         row("ann@example.com", "vip, new,"),
         row("ANN@example.com", "Gold", "ADD"),
-        row("nobody@example.com", "vip"),
+        row("nobody@example.com", "👨‍👩‍👧"),
         row(None, "vip", "remove", 202),
         row(None, "new", contact_id="102.0"),
     )
     check_every_row_has_one_fate(planned)
     assert [(item.rows, item.operation.name, dict(item.params)) for item in planned.items] == [
         ((2, 3), "emailmarketing/addtag", {"email": "ann@example.com", "tagname": "Gold,new,vip"}),
-        ((4,), "emailmarketing/addtag", {"email": "nobody@example.com", "tagname": "vip"}),
+        ((4,), "emailmarketing/addtag", {"email": "nobody@example.com", "tagname": "👨‍👩‍👧"}),
         ((5,), "emailmarketing/removetag", {"email": "ed@example.com", "id": "202", "tagname": "vip"}),
         ((6,), "emailmarketing/addtag", {"email": "Bo@Example.com", "id": "102", "tagname": "new"}),
     ]

@@ -22,33 +22,45 @@ from pipelines.resources import reader_resource
 from pipelines.schedules import nightly
 from pipelines.sensors import failure_alert, models_after_failed_reads
 from pipelines.settings import Settings, load_settings
+from pipelines.write_back.inbox import inbox_sensor
+from pipelines.write_back.jobs import push_jobs
+from pipelines.write_back.nightly import Activations
 
 
 def build_definitions(
-    settings: Settings | None = None, *, models: Models | None = None, has_models: bool = True, **resources: Any
+    settings: Settings | None = None,
+    *,
+    models: Models | None = None,
+    activations: Activations | None = None,
+    has_models: bool = True,
+    **resources: Any,
 ) -> dg.Definitions:
-    """Everything that Dagster shows; `resources` replace those of the same name. Without models it loads seconds faster."""
+    """Everything that Dagster shows; `resources` replace those of the same name. `has_models` False: the reads alone, which load
+    seconds faster.
+    """
     settings = settings or load_settings(Path.cwd())
     partitions = daily_partitions(settings.history_start, settings.timezone)
     with warnings.catch_warnings():
         # One run for a range of days is marked beta; the pinned version is tested with it.
         warnings.simplefilter("ignore", dg.BetaWarning)
         assets = [dagster_asset(asset, partitions) for asset in SOURCE_ASSETS.values()]
-        assets += _behind_the_reads(settings, models or Models(settings)) if has_models else []
+        assets += _behind_the_reads(settings, models or Models(settings), activations) if has_models else []
+    pushes = {job.name: job for job in push_jobs()} if has_models else {}
     return dg.Definitions(
         assets=assets,
-        jobs=[*asset_jobs(), *([refresh_models(), publish_job()] if has_models else []), rebuild],
+        jobs=[*asset_jobs(), *([refresh_models(), publish_job()] if has_models else []), rebuild, *pushes.values()],
         schedules=[nightly(settings)],
-        sensors=[failure_alert(settings), *([models_after_failed_reads(settings)] if has_models else [])],
+        sensors=[failure_alert(settings), *([models_after_failed_reads(settings), inbox_sensor(settings, pushes)] if has_models else [])],
         resources={"settings": settings, "reader": reader_resource(settings)} | resources,
         executor=dg.in_process_executor,
     )
 
 
-def _behind_the_reads(settings: Settings, models: Models) -> list[dg.AssetsDefinition]:
-    """The models, and what is made of them for people."""
+def _behind_the_reads(settings: Settings, models: Models, activations: Activations | None) -> list[dg.AssetsDefinition]:
+    """The models, what is made of them for people, and, where that is switched on, what goes back to the service."""
     made = models.assets()
-    return [made, published_asset(partial(publish_home, settings), made.keys)]
+    assets = [made, published_asset(partial(publish_home, settings), made.keys)]
+    return [*assets, (activations or Activations(settings)).asset(made.keys)] if settings.activations else assets
 
 
 @dg.definitions

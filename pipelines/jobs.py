@@ -12,6 +12,7 @@ from assets.lists import lists
 from assets.materialize import asset_key
 from assets.published import PUBLISHED
 from pipelines.settings import Settings
+from pipelines.write_back.mirror import refill
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
 
@@ -64,6 +65,7 @@ def rebuild_from_archive(context: dg.OpExecutionContext) -> None:
     """Write the warehouse anew from the archive; no request is sent."""
     settings: Settings = context.resources.settings
     report = rebuild_warehouse(settings.home, deadline_s=settings.lock_seconds)
+    refill(settings)
     context.add_output_metadata({"loads replayed": report.loads, "loads failed": report.failed, "rows": report.rows})
     if report.failed:
         context.log.warning(f"{report.failed} loads could not be applied; sync.loads says why")

@@ -20,16 +20,23 @@ from pipelines.failures import explain
 from pipelines.home import prepare_home
 from pipelines.reading import open_reader
 from pipelines.settings import Settings
+from pipelines.write_back.mirror import try_to_show
 
 
 class GivenReader:
     """A reader that is already reading: the command line's."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, *, is_sandbox: bool) -> None:
         self._reader = reader
+        self._is_sandbox = is_sandbox
 
     def of(self, context: dg.AssetExecutionContext) -> Reader:
         return self._reader
+
+    @property
+    def sandbox_url(self) -> str | None:
+        """Where the sandbox answers that it reads from; None for a real account."""
+        return self._reader.sessions[0].client.connection.url if self._is_sandbox else None
 
 
 class RunReader:
@@ -56,11 +63,17 @@ class RunReader:
                 raise dg.Failure(self._failure) from problem
         return self._reader
 
+    @property
+    def sandbox_url(self) -> str | None:
+        """Where the sandbox answers that it reads from; None for a real account, and while nothing is read."""
+        return self._reader.sessions[0].client.connection.url if self._reader and self._settings.is_sandbox else None
+
     def _open(self, context: dg.AssetExecutionContext) -> Reader:
         prepare_home(self._settings.home)
         reader = self._stack.enter_context(
             open_reader(self._settings, _chosen(context), chosen_days=_days(context), shrink_limit=self._settings.shrink_limit)
         )
+        self._stack.callback(try_to_show, reader.warehouse, self._settings.home)
         self._stack.callback(reader.note_run, context.run_id, context.job_name)
         reader.begin()
         return reader

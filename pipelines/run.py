@@ -19,14 +19,22 @@ from pipelines.modelling import MODELS_STEP, Models
 from pipelines.resources import GivenReader
 from pipelines.schedules import COMMAND_TAG, partition_tags
 from pipelines.settings import Settings
+from pipelines.write_back.nightly import Activations
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 def run_in_dagster(
-    settings: Settings, reader: Reader, chosen: Sequence[SourceAsset], days: DateRange | None, models: Models | None, stop: Stop
+    settings: Settings,
+    reader: Reader,
+    chosen: Sequence[SourceAsset],
+    days: DateRange | None,
+    models: Models | None,
+    activations: Activations | None,
+    stop: Stop,
 ) -> str:
-    """The run's id. The run is recorded in the home, where the UI finds it. `models`: build them behind the reads.
+    """The run's id. The run is recorded in the home, where the UI finds it. `models`: build them behind the reads, then run the
+    `activations`, where they are switched on.
 
     Dagster skips what comes behind a step that failed. What could be read deserves its answers all the same: then the models are
     another run.
@@ -36,7 +44,13 @@ def run_in_dagster(
     days = days or DateRange(today - dt.timedelta(days=settings.lookback_days), today)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        definitions = build_definitions(settings, models=models, has_models=models is not None, reader=GivenReader(reader))
+        definitions = build_definitions(
+            settings,
+            models=models,
+            activations=activations,
+            has_models=models is not None,
+            reader=GivenReader(reader, is_sandbox=settings.is_sandbox),
+        )
         with dg.DagsterInstance.get() as instance:
             reads = None if models else [asset_key(table) for asset in chosen for table in asset.tables]
             result = _execute(definitions, instance, "nightly_sync", partition_tags(days.first, days.last), reads)

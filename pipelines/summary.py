@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table as Grid
@@ -12,6 +13,9 @@ from assets.reader import Reader
 from marketing_api.exchange import Outcome
 from pipelines.settings import Settings
 from warehouse.model_report import BuildReport, Status
+
+if TYPE_CHECKING:
+    from pipelines.write_back.nightly import Activations  # brings Dagster, which takes seconds to import
 
 _FIRST_QUERY = """\
 select c.subject, s.opened_count, s.opened_percent
@@ -76,6 +80,14 @@ def _print_models(report: BuildReport | None, console: Console) -> None:
     if report.problem:
         console.print("\n[bold]models[/bold]")
         console.print(f"  {report.problem}", markup=False)
+
+
+def print_activations(activations: Activations) -> None:
+    """What went back to the service, a line each; nothing where none was run."""
+    if activations.outcomes:
+        print("\nactivations")
+        for outcome in activations.outcomes:
+            print(f"  {outcome.line}")
 
 
 def _print_problems(reader: Reader, console: Console) -> None:

@@ -9,6 +9,7 @@ from pipelines import exits
 from pipelines.home import prepare_home
 from pipelines.settings import Settings
 from pipelines.waiting import tell
+from pipelines.write_back.mirror import refill
 from warehouse.rebuild import rebuild
 
 
@@ -20,6 +21,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Replay every load; the old file is replaced only when the new one is complete."""
     home = prepare_home(settings.home)
     report = rebuild(home, deadline_s=settings.lock_seconds, on_wait=tell)
+    refill(settings)
     print(f"{settings.warehouse_path} rebuilt from {report.loads:,} loads: {report.rows:,} rows, no request sent")
     if report.failed:
         print(f"{report.failed:,} loads could not be applied; sync.loads says why", file=sys.stderr)

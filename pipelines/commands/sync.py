@@ -19,7 +19,8 @@ from pipelines.modelling import Models
 from pipelines.progress import Progress
 from pipelines.reading import open_reader
 from pipelines.settings import Settings, SettingsError
-from pipelines.summary import print_summary
+from pipelines.summary import print_activations, print_summary
+from pipelines.write_back.mirror import try_to_show
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="first", type=_day, metavar="DAY", help="first day of date-ranged reads, e.g. 2026-01-31")
     parser.add_argument("--to", dest="last", type=_day, metavar="DAY", help="last day (default: today)")
     parser.add_argument("--max-requests", type=_count, metavar="N", help="stop after so many requests; the next run goes on")
-    parser.add_argument("--reads-only", action="store_true", help="read and load, build no models")
+    parser.add_argument("--reads-only", action="store_true", help="read and load, build no models, push no activations")
     parser.add_argument("--accept-shrink", action="store_true", help="apply listings that lost most of their rows")
 
 
@@ -49,15 +50,19 @@ def _sync(arguments: argparse.Namespace, settings: Settings, stop: interrupts.St
         with Progress(reader):
             reader.begin()
             from pipelines.run import run_in_dagster  # takes seconds to import: reading has begun
+            from pipelines.write_back.nightly import Activations
 
+            activations = Activations(settings)
             stop.check()
-            run_id = run_in_dagster(settings, reader, chosen, days, models, stop)
+            run_id = run_in_dagster(settings, reader, chosen, days, models, activations, stop)
             if not stop.is_set:
                 reader.finish()
             reader.note_run(run_id, "nightly_sync")
+            try_to_show(reader.warehouse, settings.home)
         if not stop.is_set:
             print_summary(reader, settings, models.report if models else None)
-    return exits.INCOMPLETE if reader.problems() or (models and models.problem) else exits.DONE
+            print_activations(activations)
+    return exits.INCOMPLETE if reader.problems() or activations.problems or (models and models.problem) else exits.DONE
 
 
 def _chosen(names: list[str]) -> list[SourceAsset]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,16 @@ from typing import Any
 import duckdb
 
 from marketing_api.discretion import without_addresses
+from pipelines.settings import Settings
+from pipelines.waiting import tell
 from pipelines.write_back.entry import Entry
 from pipelines.write_back.outbox import KEEP_SKIPPED_DAYS, Outbox
+from pipelines.write_back.store import OutboxError
+from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
 from warehouse.writebacks import shown_revision, write_changes
+
+log = logging.getLogger(__name__)
 
 
 def outbox_path(home: Path) -> Path:
@@ -31,6 +38,20 @@ def show_writebacks(warehouse: Warehouse, home: Path) -> int:
         return 0
     with Outbox(outbox_path(home)) as outbox, warehouse.writing() as connection:
         return copy_changes(connection, outbox)
+
+
+def try_to_show(warehouse: Warehouse, home: Path) -> None:
+    """The same at the end of a sync, which an outbox that cannot be read must not fail."""
+    try:
+        show_writebacks(warehouse, home)
+    except OutboxError as problem:
+        log.warning("sync.writebacks is not up to date: %s", problem)
+
+
+def refill(settings: Settings) -> None:
+    """After a rebuild: a warehouse file that was lost has none of it."""
+    with Archive(settings.home / "archive") as archive:
+        try_to_show(Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=tell), settings.home)
 
 
 def copy_changes(connection: duckdb.DuckDBPyConnection, outbox: Outbox) -> int:

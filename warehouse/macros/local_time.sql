@@ -2,3 +2,15 @@
 {% macro local_date(moment, zone) -%}
     (timezone({{ zone }}, {{ moment }})::date)
 {%- endmacro %}
+
+{#
+    The TIMESTAMPTZ of a TIMESTAMP on the clocks of a time zone. An hour that clocks show twice is the first of the two, as in the
+    loading (Python's rule; DuckDB takes the second).
+#}
+{% macro from_local(local, zone) -%}
+    (
+        timezone({{ zone }}, {{ local }})
+        - case when timezone({{ zone }}, timezone({{ zone }}, {{ local }}) - interval 1 hour) = {{ local }} then interval 1 hour
+            else interval 0 hour end
+    )
+{%- endmacro %}

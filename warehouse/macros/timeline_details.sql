@@ -24,8 +24,8 @@
 {% macro moment(text, zone) -%}
     case
         when {{ text }}[1] between '0' and '9' then coalesce(
-            timezone({{ zone }}, try_strptime({{ text }}, '%Y-%m-%d %I:%M %p')),
-            timezone({{ zone }}, try_strptime({{ text }}, '%m/%d/%Y %H:%M')),
+            {{ from_local("try_strptime(" ~ text ~ ", '%Y-%m-%d %I:%M %p')", zone) }},
+            {{ from_local("try_strptime(" ~ text ~ ", '%m/%d/%Y %H:%M')", zone) }},
             case when regexp_full_match({{ text }}, '\d{9,11}(\.\d+)?') then to_timestamp({{ text }}::double) end,
             {{ _moment_by_parts(text, zone) }}
         )
@@ -51,7 +51,7 @@
                 coalesce(try_cast(part.minute as bigint), 0), coalesce(try_cast(part.second as double), 0)
             ))],
             lambda local: case
-                when part.away = '' then timezone({{ zone }}, local)
+                when part.away = '' then {{ from_local('local', zone) }}
                 when part.away = 'Z' then timezone('UTC', local)
                 else timezone('UTC', local) - (case when part.away[1] = '-' then -1 else 1 end)
                     * (to_hours(part.away[2:3]::int) + to_minutes(right(part.away, 2)::int))

@@ -63,7 +63,7 @@ def _value(value: Any) -> Any:
         return None
     if isinstance(value, pd.Timestamp):
         return value.to_pydatetime()
-    return value.item() if hasattr(value, "item") else value
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def grouped(rows: Found, *names: str) -> dict[tuple[Any, ...], Found]:

@@ -31,6 +31,10 @@ def _person(made: Made, number: int, rows: dict[str, list[Row]]) -> None:
     entries = [(made.draw.choice(_LISTS), 10_000 + 2 * number, email)]
     if number % 12 == 0 and email:
         entries.append((entries[0][0] % 4 + 1, 10_001 + 2 * number, email.upper()))
+    for _, contact_id, _ in entries:
+        _timeline(made, contact_id, registered_at, rows)
+    if number % 50 == 1:
+        entries.append((entries[0][0] % 4 + 1, *entries[0][1:]))  # moved between the readings of the two lists
     for list_id, contact_id, address in entries:
         code = made.draw.choices((0, 1, 2, 3), (4, 84, 8, 4))[0]
         rows["contacts"].append(
@@ -44,7 +48,6 @@ def _person(made: Made, number: int, rows: dict[str, list[Row]]) -> None:
                 _deleted_at=made.moment(made.draw.random() * 30) if made.chance(0.03) else None,
             )
         )
-        _timeline(made, contact_id, registered_at, rows)
     if email and made.chance(0.3):
         _coupon(made, number, email, rows["coupons"])
 
@@ -129,5 +132,6 @@ def _coupon(made: Made, number: int, email: str, rows: list[Row]) -> None:
             coupon_code=f"C-{number}",
             is_redeemed=is_redeemed,
             redeemed_on=made.today - dt.timedelta(days=made.draw.randint(0, 90)) if is_redeemed else None,
+            _first_seen_at=made.moment(made.draw.choice([45, 45, 40, 20, 1])),
         )
     )

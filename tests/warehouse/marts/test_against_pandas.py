@@ -8,7 +8,15 @@ import duckdb
 import pandas as pd
 import pytest
 
-from tests.warehouse.marts import expected_campaigns, expected_contacts, expected_reputation, expected_social
+from tests.warehouse.marts import (
+    expected_attribution,
+    expected_campaigns,
+    expected_contacts,
+    expected_engagement,
+    expected_growth,
+    expected_reputation,
+    expected_social,
+)
 from tests.warehouse.marts.comparing import differences
 from tests.warehouse.marts.expected import Found, Source
 from tests.warehouse.marts.rows import frame
@@ -18,8 +26,14 @@ def _performed(source: Source) -> Found:
     return expected_campaigns.performance(source, expected_contacts.sent_at(source))
 
 
+_OUTCOME = ("account", "outcome", "outcome_key")
+
 #: Mart → its key, and the calculation.
 MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
+    "account_daily": (("account", "day_on"), expected_growth.account_daily),
+    "attribution_first_touch": (_OUTCOME, lambda source: expected_attribution.attribution(source, is_first=True)),
+    "attribution_last_touch": (_OUTCOME, lambda source: expected_attribution.attribution(source, is_first=False)),
+    "automation_activity": (("account", "automation", "channel", "triggered_on"), expected_engagement.automation_activity),
     "campaign_daily": (("account", "campaign_id", "observed_on"), expected_campaigns.campaign_daily),
     "campaign_link_clicks": (
         ("account", "campaign_id", "url"),
@@ -27,13 +41,18 @@ MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
     ),
     "campaign_performance": (("account", "campaign_id"), lambda source: _performed(source)),
     "contact_campaign": (("account", "contact_id", "message_key"), expected_contacts.contact_campaign),
+    "contact_engagement": (("account", "email"), expected_engagement.contact_engagement),
+    "coupon_funnel": (("account", "issued_month"), expected_engagement.coupon_funnel),
     "data_freshness": (("account", "subject"), expected_reputation.data_freshness),
+    "deliverability_by_domain": (("account", "domain"), expected_engagement.deliverability_by_domain),
+    "list_growth_daily": (("account", "list_id", "day_on"), expected_growth.list_growth_daily),
     "reputation_overview": (("account", "channel"), expected_reputation.reputation_overview),
     "review_daily": (("account", "day_on"), expected_reputation.review_daily),
     "send_time_performance": (
         ("account", "weekday_number", "hour"),
         lambda source: expected_campaigns.send_time_performance(source, _performed(source)),
     ),
+    "signup_cohorts": (("account", "registered_month"), expected_engagement.signup_cohorts),
     "social_daily": (("account", "network", "day_on"), expected_social.social_daily),
     "social_link_performance": (("account", "link_id"), expected_social.social_link_performance),
     "social_post_performance": (("account", "post_id", "network"), expected_social.social_post_performance),

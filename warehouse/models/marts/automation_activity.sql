@@ -8,7 +8,7 @@ select
     coalesce(automation, '(no name)') as automation,
     channel,
     {{ local_date('sent_at', 'timezone') }} as triggered_on,
-    any_value(campaign_id) as campaign_id,
+    case when count(*) = count(campaign_id) and min(campaign_id) = max(campaign_id) then min(campaign_id) end as campaign_id,
     count(*) as triggered_count,
     count(distinct contact_id) as contact_count,
     count(*) filter (where is_opened) as opened_count,

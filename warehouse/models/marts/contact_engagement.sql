@@ -5,7 +5,15 @@ with accounts as (
 ),
 
 contacts as (
-    select account, lower(trim(email)) as email, contact_id, list_id, status, registered_at
+    select
+        account,
+        lower(trim(email)) as email,
+        contact_id,
+        -- one that was moved between the readings of two lists stands in both: what it did counts once
+        case when row_number() over (partition by account, lower(trim(email)), contact_id order by list_id) = 1 then contact_id end as counted_id,
+        list_id,
+        status,
+        registered_at
     from {{ ref('stg_contacts') }}
     where trim(email) <> ''
 ),
@@ -51,10 +59,10 @@ coupons as (
 
 addresses as (
     select
-        account,
-        email,
+        contacts.account,
+        contacts.email,
         count(*) as contact_count,
-        list_sort(list(distinct coalesce(lists.name, 'list ' || list_id))) as lists,
+        list_sort(list(distinct coalesce(lists.name, 'list ' || contacts.list_id))) as lists,
         case
             when bool_or(status = 'bounced') then 'bounced'
             when bool_or(status = 'active') then 'active'
@@ -77,11 +85,11 @@ addresses as (
         max(last_clicked_at) as last_clicked_at,
         max(last_visited_at) as last_visited_at
     from contacts
-    left join lists using (account, list_id)
-    left join per_contact using (account, contact_id)
-    left join visits using (account, contact_id)
-    left join coverage using (account, contact_id)
-    group by account, email
+    left join lists on lists.account = contacts.account and lists.list_id = contacts.list_id
+    left join per_contact on per_contact.account = contacts.account and per_contact.contact_id = contacts.counted_id
+    left join visits on visits.account = contacts.account and visits.contact_id = contacts.counted_id
+    left join coverage on coverage.account = contacts.account and coverage.contact_id = contacts.contact_id
+    group by contacts.account, contacts.email
 ),
 
 recency as (

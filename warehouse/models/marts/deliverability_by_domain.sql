@@ -48,7 +48,7 @@ select
     sent_90d_count,
     opened_90d_count,
     {{ safe_rate('opened_90d_count', 'sent_90d_count') }} as open_90d_rate,
-    {{ safe_rate(safe_rate('opened_90d_count', 'sent_90d_count'), 'account_open_90d_rate') }} as relative_open_90d_rate,
+    {{ safe_rate('opened_90d_count', 'sent_90d_count') }} / nullif(account_open_90d_rate, 0) as relative_open_90d,
     last_opened_at,
     -- opens this rare across this many messages are a filter's doing rather than chance
     sent_90d_count >= 50 and opened_90d_count < 0.2 * account_open_90d_rate * sent_90d_count as is_suspicious

@@ -35,7 +35,7 @@ steps as (
 
 dated as (
     select
-        account, list_id, {{ local_date('begun_at', 'timezone') }} as day,
+        account, list_id, {{ local_date('begun_at', 'timezone') }} as day_on,
         is_join::int as joined, 0 as left_count, is_unsubscribe::int as unsubscribed, is_bounce::int as bounced, is_active::int as active
     from steps
     join accounts using (account)
@@ -50,7 +50,7 @@ changes as (
     select
         account,
         list_id,
-        day,
+        day_on,
         sum(joined) as joined_count,
         sum(left_count) as left_count,
         sum(unsubscribed) as unsubscribed_count,
@@ -61,7 +61,7 @@ changes as (
 ),
 
 calendar as (
-    select account, list_id, unnest(generate_series(min(day), greatest(max(day), any_value(today)), interval 1 day))::date as day
+    select account, list_id, unnest(generate_series(min(day_on), greatest(max(day_on), any_value(today)), interval 1 day))::date as day_on
     from changes
     join accounts using (account)
     group by account, list_id
@@ -78,7 +78,7 @@ filled as (
     select
         account,
         list_id,
-        day,
+        day_on,
         coalesce(joined_count, 0)::bigint as joined_count,
         coalesce(left_count, 0)::bigint as left_count,
         coalesce(unsubscribed_count, 0)::bigint as unsubscribed_count,
@@ -86,7 +86,7 @@ filled as (
         coalesce(active_change, 0)::bigint as active_change,
         first_read_on
     from calendar
-    left join changes using (account, list_id, day)
+    left join changes using (account, list_id, day_on)
     join first_nights using (account)
 )
 
@@ -94,15 +94,15 @@ select
     account,
     list_id,
     lists.name as list_name,
-    day,
+    day_on,
     joined_count,
-    case when day >= first_read_on then left_count end as left_count,
-    case when day >= first_read_on then unsubscribed_count end as unsubscribed_count,
-    case when day >= first_read_on then bounced_count end as bounced_count,
+    case when day_on >= first_read_on then left_count end as left_count,
+    case when day_on >= first_read_on then unsubscribed_count end as unsubscribed_count,
+    case when day_on >= first_read_on then bounced_count end as bounced_count,
     joined_count - left_count as net_change,
     sum(joined_count - left_count) over by_list::bigint as size,
-    case when day >= first_read_on then sum(active_change) over by_list end::bigint as active_size,
-    day >= first_read_on as is_observed
+    case when day_on >= first_read_on then sum(active_change) over by_list end::bigint as active_size,
+    day_on >= first_read_on as is_observed
 from filled
 left join {{ source('source', 'lists') }} as lists using (account, list_id)
-window by_list as (partition by account, list_id order by day)
+window by_list as (partition by account, list_id order by day_on)

@@ -1,0 +1,205 @@
+"""How addresses react, arrive, registered and use coupons, and what automations do, worked out without SQL."""
+
+from __future__ import annotations
+
+import datetime as dt
+import statistics
+from typing import Any
+
+from tests.warehouse.marts.expected import Found, Source, grouped, share
+from tests.warehouse.marts.expected_contacts import contact_campaign
+
+_STATUSES = ("bounced", "active", "unconfirmed", "unsubscribed")
+
+
+def address(text: str | None) -> str:
+    return (text or "").strip().lower()
+
+
+def contact_engagement(source: Source) -> Found:
+    messages = grouped(contact_campaign(source), "account", "contact_id")
+    visits = grouped(source.rows("timeline_visits"), "account", "contact_id")
+    asked = {(row["account"], row["contact_id"]): row["timeline_asked_at"] for row in source.rows("sync.contact_coverage")}
+    names = {(row["account"], row["list_id"]): row["name"] for row in source.rows("lists")}
+    coupons: dict[tuple[str, str], Found] = {}
+    for row in source.rows("coupons"):
+        coupons.setdefault((row["account"], address(row["email"])), []).append(row)
+    people: dict[tuple[str, str], Found] = {}
+    for row in source.rows("contacts"):
+        if address(row["email"]):
+            people.setdefault((row["account"], address(row["email"])), []).append(row)
+    found = []
+    for (account, email), entries in people.items():
+        ids = {(account, row["contact_id"]) for row in entries}
+        lists = sorted({names.get((account, row["list_id"]), f"list {row['list_id']}") for row in entries})
+        statuses = {row["status"] for row in entries}
+        given = coupons.get((account, email), [])
+        row = {
+            "account": account,
+            "email": email,
+            "contact_count": len(entries),
+            "list_count": len(lists),
+            "lists": lists,
+            "status": next((status for status in _STATUSES if status in statuses), "unknown"),
+            "registered_at": min((one["registered_at"] for one in entries if one["registered_at"]), default=None),
+            "coupon_count": len(given),
+            "redeemed_count": sum(bool(one["is_redeemed"]) for one in given),
+            "timeline_as_of": min((moment for one in ids if (moment := asked.get(one))), default=None),
+        }
+        row |= _reactions([one for key in ids for one in messages.get(key, [])], source.as_of(account))
+        moments = [visit["visited_at"] for key in ids for visit in visits.get(key, [])]
+        row |= {"visit_count": len(moments), "last_visited_at": max(moments, default=None)}
+        found.append(row | _tiers(row, source.as_of(account)))
+    for row in found:
+        del row["sent_180d_count"]
+    return found
+
+
+def _reactions(messages: Found, now: dt.datetime) -> dict[str, Any]:
+    def since(days: int) -> Found:
+        return [one for one in messages if one["sent_at"] and one["sent_at"] > now - dt.timedelta(days=days)]
+
+    row: dict[str, Any] = {"sent_180d_count": len(since(180))}
+    for suffix, some in (("", messages), ("_90d", since(90))):
+        counts = (len(some), sum(one["is_opened"] for one in some), sum(one["is_clicked"] for one in some))
+        row |= dict(zip((f"sent{suffix}_count", f"opened{suffix}_count", f"clicked{suffix}_count"), counts, strict=True))
+    row["open_rate"] = share(row["opened_count"], row["sent_count"])
+    row["click_rate"] = share(row["clicked_count"], row["sent_count"])
+    row["open_90d_rate"] = share(row["opened_90d_count"], row["sent_90d_count"])
+    opened = [one["opened_at"] or one["sent_at"] for one in messages if one["is_opened"]]
+    clicked = [one["clicked_at"] or one["opened_at"] or one["sent_at"] for one in messages if one["is_clicked"]]
+    for name, moments in (("sent", [one["sent_at"] for one in messages]), ("opened", opened), ("clicked", clicked)):
+        row[f"last_{name}_at"] = max((moment for moment in moments if moment), default=None)
+    return row
+
+
+def _tiers(row: dict[str, Any], now: dt.datetime) -> dict[str, Any]:
+    last = max((moment for name in ("opened", "clicked", "visited") if (moment := row[f"last_{name}_at"])), default=None)
+    days = max(0, (now.date() - last.astimezone(dt.UTC).date()).days) if last else None
+    tier = "never" if days is None else "30 days" if days <= 30 else "90 days" if days <= 90 else "1 year" if days <= 365 else "older"
+    rate = row["open_90d_rate"]
+    frequency = "not mailed" if rate is None else "none" if rate == 0 else "rare" if rate < 0.25 else "regular" if rate < 0.6 else "keen"
+    is_dormant = row["status"] == "active" and row["sent_180d_count"] >= 3 and (days is None or days > 180)
+    is_new = row["registered_at"] is not None and (now.date() - row["registered_at"].astimezone(dt.UTC).date()).days <= 30
+    rules = (
+        ("unreachable", row["status"] != "active"),
+        ("engaged", days is not None and days <= 90),
+        ("new", is_new),
+        ("dormant", is_dormant),
+        ("cooling", days is not None and days <= 365),
+        ("quiet", True),
+    )
+    return {
+        "last_active_at": last,
+        "days_since_active": days,
+        "recency_tier": tier,
+        "frequency_tier": frequency,
+        "is_dormant": is_dormant,
+        "engagement_tier": next(name for name, holds in rules if holds),
+    }
+
+
+def deliverability_by_domain(source: Source) -> Found:
+    people = [row | {"domain": row["email"].rpartition("@")[2]} for row in contact_engagement(source) if "@" in row["email"][1:-1]]
+    average: dict[str, float | None] = {}
+    for (account,), rows in grouped(people, "account").items():
+        average[account] = share(sum(row["opened_90d_count"] for row in rows), sum(row["sent_90d_count"] for row in rows))
+    found = []
+    for (account, domain), rows in grouped(people, "account", "domain").items():
+        row: dict[str, Any] = {"account": account, "domain": domain, "address_count": len(rows)}
+        for status in _STATUSES:
+            row[f"{status}_count"] = sum(one["status"] == status for one in rows)
+        row["other_count"] = len(rows) - sum(row[f"{status}_count"] for status in _STATUSES)
+        for name in ("sent_count", "opened_count", "clicked_count", "sent_90d_count", "opened_90d_count"):
+            row[name] = sum(one[name] for one in rows)
+        row["bounce_rate"] = share(row["bounced_count"], len(rows))
+        row["unsubscribe_rate"] = share(row["unsubscribed_count"], len(rows))
+        row["open_rate"] = share(row["opened_count"], row["sent_count"])
+        row["click_rate"] = share(row["clicked_count"], row["sent_count"])
+        row["open_90d_rate"] = share(row["opened_90d_count"], row["sent_90d_count"])
+        usual = average[account]
+        row["relative_open_90d"] = row["open_90d_rate"] / usual if row["open_90d_rate"] is not None and usual else None
+        row["last_opened_at"] = max((one["last_opened_at"] for one in rows if one["last_opened_at"]), default=None)
+        row["is_suspicious"] = row["sent_90d_count"] >= 50 and row["opened_90d_count"] < 0.2 * (usual or 0) * row["sent_90d_count"]
+        found.append(row)
+    return found
+
+
+def signup_cohorts(source: Source) -> Found:
+    people = [row for row in contact_engagement(source) if row["registered_at"]]
+    for row in people:
+        local = source.local_date(row["account"], row["registered_at"])
+        row["registered_month"] = local.replace(day=1) if local else None
+    found = []
+    for (account, month), rows in grouped(people, "account", "registered_month").items():
+        row = {"account": account, "registered_month": month, "address_count": len(rows)}
+        row |= {f"{status}_count": sum(one["status"] == status for one in rows) for status in ("active", "unsubscribed", "bounced")}
+        row["engaged_count"] = sum(one["engagement_tier"] == "engaged" for one in rows)
+        row["dormant_count"] = sum(one["is_dormant"] for one in rows)
+        row |= {f"{name}_rate": share(row[f"{name}_count"], len(rows)) for name in ("active", "engaged")}
+        found.append(row)
+    return found
+
+
+def automation_activity(source: Source) -> Found:
+    messages = [row for row in contact_campaign(source) if row["kind"] == "automated" and row["sent_at"]]
+    for row in messages:
+        row |= {"automation": row["automation"] or "(no name)", "triggered_on": source.local_date(row["account"], row["sent_at"])}
+    found = []
+    for (account, name, channel, day), rows in grouped(messages, "account", "automation", "channel", "triggered_on").items():
+        opened, clicked = (sum(row[word] for row in rows) for word in ("is_opened", "is_clicked"))
+        campaigns = {row["campaign_id"] for row in rows}
+        minutes = [_minutes(row["sent_at"], row["opened_at"]) for row in rows if row["opened_at"]]
+        found.append(
+            {
+                **{"account": account, "automation": name, "channel": channel, "triggered_on": day},
+                "campaign_id": campaigns.pop() if len(campaigns) == 1 else None,
+                "triggered_count": len(rows),
+                "contact_count": len({row["contact_id"] for row in rows}),
+                "opened_count": opened,
+                "clicked_count": clicked,
+                "open_rate": share(opened, len(rows)) if channel != "sms" else None,
+                "click_rate": share(clicked, len(rows)) if channel != "sms" else None,
+                "median_hours_to_open": statistics.median(minutes) / 60 if minutes else None,
+            }
+        )
+    return found
+
+
+def _minutes(first: dt.datetime, last: dt.datetime) -> int:
+    """By the minute hand: openings are told to the minute."""
+    return int(last.timestamp() // 60 - first.timestamp() // 60)
+
+
+def coupon_funnel(source: Source) -> Found:
+    coupons = source.rows("coupons")
+    known: dict[tuple[str, str], dt.datetime] = {}
+    for row in source.rows("contacts"):
+        key = (row["account"], address(row["email"]))
+        known[key] = min(known.get(key, row["_first_seen_at"]), row["_first_seen_at"])
+    first = {account: min(row["_first_seen_at"] for row in rows) for (account,), rows in grouped(coupons, "account").items()}
+    half_a_day = dt.timedelta(hours=12)
+    for row in coupons:
+        seen_at, since = row["_first_seen_at"], known.get((row["account"], address(row["email"])))
+        is_known = seen_at > first[row["account"]] + half_a_day and since is not None and seen_at > since + half_a_day
+        issued_on = source.local_date(row["account"], seen_at) if is_known else None
+        row["issued_month"] = f"{issued_on:%Y-%m}" if issued_on else "unknown"
+        is_timed = issued_on and row["is_redeemed"] and row["redeemed_on"]
+        row["days"] = max(0, (row["redeemed_on"] - issued_on).days) if is_timed else None
+    found = []
+    for (account, month), rows in grouped(coupons, "account", "issued_month").items():
+        days = [row["days"] for row in rows if row["days"] is not None]
+        redeemed = [row["redeemed_on"] for row in rows if row["redeemed_on"]]
+        count = sum(bool(row["is_redeemed"]) for row in rows)
+        found.append(
+            {
+                **{"account": account, "issued_month": month, "issued_count": len(rows), "redeemed_count": count},
+                "address_count": len({address(row["email"]) for row in rows}),
+                "redemption_rate": share(count, len(rows)),
+                **{f"redeemed_{length}d_count": sum(one <= length for one in days) for length in (7, 30)},
+                "median_days_to_redeem": statistics.median(days) if days else None,
+                "first_redeemed_on": min(redeemed, default=None),
+                "last_redeemed_on": max(redeemed, default=None),
+            }
+        )
+    return found

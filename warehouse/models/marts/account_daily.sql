@@ -1,0 +1,97 @@
+-- The headline numbers of each account by day; one row per account and day.
+with accounts as (
+    select account, timezone from {{ ref('int_accounts') }}
+),
+
+members as (
+    select
+        account,
+        day_on,
+        sum(size)::bigint as member_count,
+        sum(active_size)::bigint as active_member_count,
+        sum(joined_count)::bigint as joined_count,
+        sum(left_count)::bigint as left_count
+    from {{ ref('list_growth_daily') }}
+    group by all
+),
+
+mails as (
+    select
+        account,
+        observed_on as day_on,
+        max(days_covered) as mail_days_covered,
+        sum(sent_change)::bigint as sent_change,
+        sum(opened_change)::bigint as opened_change,
+        sum(click_change)::bigint as click_change,
+        sum(bounced_change)::bigint as bounced_change,
+        sum(unsubscribed_change)::bigint as unsubscribed_change
+    from {{ ref('campaign_daily') }}
+    group by all
+),
+
+visits as (
+    select account, {{ local_date('visits.visited_at', 'accounts.timezone') }} as day_on, count(*) as visit_count
+    from {{ ref('stg_timeline_visits') }} as visits
+    join accounts using (account)
+    where visits.visited_at is not null
+    group by all
+),
+
+reviews as (
+    select * from {{ ref('review_daily') }}
+),
+
+social as (
+    select
+        account,
+        day_on,
+        sum(mention_count)::bigint as mention_count,
+        sum(post_count)::bigint as post_count,
+        sum(click_change)::bigint as social_click_change
+    from {{ ref('social_daily') }}
+    where day_on is not null
+    group by all
+),
+
+days as (
+    select account, day_on from members
+    union
+    select account, day_on from mails
+    union
+    select account, day_on from visits
+    union
+    select account, day_on from reviews
+    union
+    select account, day_on from social
+)
+
+select
+    account,
+    day_on,
+    members.member_count,
+    members.active_member_count,
+    members.joined_count,
+    members.left_count,
+    mails.mail_days_covered,
+    mails.sent_change,
+    mails.opened_change,
+    mails.click_change,
+    mails.bounced_change,
+    mails.unsubscribed_change,
+    coalesce(visits.visit_count, 0) as visit_count,
+    reviews.good_count,
+    reviews.bad_count,
+    reviews.online_review_count,
+    reviews.average_rating,
+    reviews.positive_count,
+    reviews.negative_count,
+    reviews.view_count,
+    social.mention_count,
+    social.post_count,
+    social.social_click_change
+from days
+left join members using (account, day_on)
+left join mails using (account, day_on)
+left join visits using (account, day_on)
+left join reviews using (account, day_on)
+left join social using (account, day_on)

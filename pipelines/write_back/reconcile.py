@@ -28,6 +28,7 @@ from pipelines.write_back.entry import Entry
 _CLIPPED_FROM = 20
 #: Zones differ by whole quarters of an hour: a timestamp so far off, with the right local text, was reckoned in another zone.
 _QUARTER_S = 900
+_SPARE_S = 3600
 
 
 class Presence(Enum):
@@ -104,10 +105,13 @@ def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]
 
 
 def _is_before(item: Wanted, oldest: int | None, oldest_local: dt.datetime | None) -> bool:
-    """Whether its moment lies before (or at) the oldest that was served; of an empty timeline that was cut, everything does."""
+    """Whether it may stand before the oldest that was served; of an empty timeline that was cut, everything may.
+
+    With an hour to spare: the service may have read an ambiguous local time in the other way, and may not show seconds.
+    """
     if oldest is not None and item.at is not None:
-        return item.at <= oldest
-    return oldest_local is None or item.local <= oldest_local
+        return item.at - _SPARE_S <= oldest
+    return oldest_local is None or item.local - dt.timedelta(seconds=_SPARE_S) <= oldest_local
 
 
 def _assigned(items: Sequence[Wanted], shown: Sequence[Shown]) -> dict[int, int]:

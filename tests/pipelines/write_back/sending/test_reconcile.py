@@ -96,9 +96,11 @@ def test_a_word_is_not_found_inside_another_word() -> None:
 
 def test_what_the_service_cut_off_is_hidden_and_not_absent() -> None:
     newer = entry("x", timestamp=AT + 999, datetime="2026-01-05 12:20 PM")
-    older = entry("x", timestamp=AT - 999, datetime="2026-01-05 11:40 AM")
+    older = entry("x", timestamp=AT - 3601, datetime="2026-01-05 11:00 AM")
+    same_minute = entry("x", timestamp=None, datetime="2026-01-05 12:00 PM")
     assert presence(newer, total=5) is Presence.HIDDEN
     assert presence(newer, older, total=5) is Presence.ABSENT
+    assert presence(same_minute, total=5) is Presence.HIDDEN
     assert presence(newer) is Presence.ABSENT
     assert presence(total=5) is Presence.HIDDEN
 

@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_kind(parser: argparse.ArgumentParser, kind: Kind) -> None:
+    parser.usage = f"marketing-sync push {kind} (--from FILE | --sql QUERY) [options]"  # the generated one takes seven lines
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--from", dest="file", type=Path, metavar="FILE", help="CSV, TSV, Excel or Parquet; - is standard input")
     source.add_argument("--sql", dest="query", metavar="QUERY", help="one SELECT on the warehouse, which can read nothing else")

@@ -18,13 +18,11 @@ from pipelines.write_back.report import result_lines
 from pipelines.write_back.result import result_of
 
 _SHOWN = 20
+_WIDTH = 110  # a narrow terminal wraps lines, which is better than cutting numbers
 
 
 def print_status(settings: Settings, account: str, push_id: int | None) -> int:
     """The last pushes, or one in detail; 0 whatever became of them: that is what it tells."""
-    if not outbox_path(settings.home).exists():
-        print("nothing has been pushed yet")
-        return exits.DONE
     with Outbox(outbox_path(settings.home)) as outbox:
         check(outbox, account, push_id)
         if push_id is not None:
@@ -32,7 +30,12 @@ def print_status(settings: Settings, account: str, push_id: int | None) -> int:
             print("\n".join(result_lines(result_of(outbox, push_id, spent=None, rejected_csv=path))))
             return exits.DONE
         pushes = outbox.pushes(account, limit=_SHOWN)
-        Console(highlight=False, soft_wrap=True).print(_grid([(push, outbox.counts(push.push_id)) for push in pushes]))
+        if not pushes:
+            print("nothing has been pushed yet")
+            return exits.DONE
+        console = Console(highlight=False)
+        console.width = max(console.width, _WIDTH)
+        console.print(_grid([(push, outbox.counts(push.push_id)) for push in pushes]))
         print(f"{len(outbox.open(account)):,} requests open" if outbox.open(account) else "nothing is open")
     return exits.DONE
 

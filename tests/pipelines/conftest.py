@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,15 +13,22 @@ from pathlib import Path
 
 import pytest
 
+from assets import SOURCE_ASSETS
+from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.cli import spawn
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines import cli
+from pipelines.home import prepare_home
+from pipelines.reading import open_reader
+from pipelines.settings import Settings
 from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import KEY, Sandbox
 
 #: The clock of sandboxes stands still, so that two of them with the same seed are the same account all the time.
 NOW = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M")
+#: An account whose clock stands still, so that every sandbox of it begins the same.
+STANDING = Options(contacts=100, rate_limit=0, now=int(dt.datetime.now(dt.UTC).timestamp()) // 60 * 60)
 
 
 @dataclass(frozen=True)
@@ -128,3 +136,25 @@ def command(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     yield run
     os.umask(umask)
     logging.getLogger("urllib3").setLevel(level)
+
+
+@pytest.fixture(scope="session")
+def known_account(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home that has read business, lists and contacts of the account of `service`; to be copied."""
+    home = prepare_home(tmp_path_factory.mktemp("known") / "home")
+    with serve(STANDING) as url:
+        settings = Settings(home, (Connection("main", url, Secret(KEY)),))
+        with open_reader(settings, [SOURCE_ASSETS[name] for name in ("business", "lists", "contacts")]) as reader:
+            reader.begin()
+            reader.finish()
+            assert not reader.problems()
+            reader.note_run("first", "nightly_sync")
+    return home
+
+
+@pytest.fixture
+def service(home: Path, known_account: Path) -> Iterator[Sandbox]:
+    """A sandbox of this test alone; what `home` knows of it is as of its start."""
+    shutil.copytree(known_account, home)
+    with serve(STANDING) as url:
+        yield Sandbox(url)

@@ -1,0 +1,284 @@
+"""`marketing-sync push`: what is told, what is sent, what is left behind, and with which exit code."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from pipelines.settings import Settings
+from tests.pipelines.conftest import Command
+from tests.pipelines.running import Ran
+from tests.pipelines.sandboxes import Sandbox
+from tests.pipelines.test_cli_errors import says
+from warehouse.connection import connect
+
+ACTIVE = "select distinct email from source.contacts where status = 'active' order by email limit 12"
+TAGS = ("push", "tags", "--sql", f"select email, 'vip' as tag from ({ACTIVE})")
+
+
+def ask(home: Path, sql: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def write(folder: Path, name: str, *lines: str) -> str:
+    (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return name
+
+
+def sent(service: Sandbox, since: int = 0) -> list[str]:
+    return [entry["operation"].removeprefix("emailmarketing/") for entry in service.asked(since)]
+
+
+# -- the plan
+
+
+def test_a_plan_sends_nothing_and_ends_with_the_command_that_sends_it(command: Command, service: Sandbox, home: Path) -> None:
+    ran = command(*TAGS, sandbox=service)
+    assert ran.code == 0, ran.text
+    assert re.search(r"new\s+12\b", ran.out)
+    assert "12 requests" in ran.out
+    assert ran.out.rstrip().endswith("--apply")
+    assert service.count == 0
+    assert not ask(home, "from sync.writebacks")
+    assert command("push", "status", sandbox=service).out.strip() == "nothing has been pushed yet"
+
+
+def test_a_plan_shows_what_changes(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
+    email, list_id, city = ask(
+        home,
+        "select email, list_id, custom_fields ->> (select field_id from source.list_fields f where label = 'City' and f.list_id = "
+        "c.list_id) from source.contacts c where status = 'active' order by 1, 2 limit 1",
+    )[0]
+    name = write(folder, "people.csv", "email,list,city", f"{email},{list_id},{city}", f"new@example.com,{list_id},Rome", f"{email},9999,x")
+    ran = command("push", "contacts", "--from", name, sandbox=service)
+    assert ran.code == 1, ran.text  # a third of the rows is bad
+    assert re.search(r"unchanged\s+1\b", ran.out)
+    assert re.search(r"new\s+1\b", ran.out)
+    assert "row 4: there is no list" in ran.out
+    assert "nothing was sent: 33.3 % of the rows are not valid" in ran.out
+    changed = write(folder, "people.csv", "email,list,city", f"{email},{list_id},{city}ville")
+    assert f"{email}  city: {city} → {city}ville" in command("push", "contacts", "--from", changed, sandbox=service).out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["push"], "WHAT"),
+        (["push", "tags"], "one of the arguments --from --sql is required"),
+        (["push", "tags", "--from", "no.csv"], "there is no file no.csv"),
+        (["push", "tags", "--sql", "delete from source.contacts"], "has to be a SELECT"),
+        (["push", "tags", "--sql", "select 1 as x"], "the input has no column"),
+        (["push", "tags", "--sql", "select 1", "--map", "email"], "'email' is not OURS=THEIRS"),
+        (["push", "tags", "--sql", "select 1", "--map", "email=a", "email=b"], "--map names one of our columns twice"),
+        (["push", "tags", "--sql", "select 1", "--reject-limit", "150%"], "'150%' is not a share"),
+        (["push", "tags", "--sql", "select 1", "--account", "other"], "say which account with --account: main"),
+        (["push", "tags", "--sql", ACTIVE, "--max-rows", "5"], "has 12 rows, more than the 5"),
+        (["push", "status", "7"], "has no push 7"),
+        (["push", "retry", "7"], "has no push 7"),
+        (["push", "activations", "vip"], "no activation is named vip; there is no activations.toml here"),
+    ],
+)
+def test_a_wrong_call_names_the_mistake_and_costs_no_request(command: Command, service: Sandbox, words: list[str], said: str) -> None:
+    says(command(*words, sandbox=service), 2, said)
+    assert service.count == 0
+
+
+def test_without_a_sync_it_says_what_to_read_first(command: Command, sandbox: Sandbox, folder: Path) -> None:
+    name = write(folder, "tags.csv", "email,tag", "a@example.com,vip")
+    says(command("push", "tags", "--from", name, sandbox=sandbox), 2, "marketing-sync sync --only business lists contacts")
+
+
+# -- sending
+
+
+def test_what_is_sent_is_sent_once_and_shown(command: Command, service: Sandbox, home: Path) -> None:
+    ran = command(*TAGS, "--apply", sandbox=service)
+    assert ran.code == 0, ran.text
+    assert "done; 12 requests sent" in ran.out
+    assert sent(service) == ["addtag"] * 12
+    assert ask(home, "select state, count(*), sum(attempts) from sync.writebacks group by 1") == [("applied", 12, 12)]
+    assert ask(home, "select job, outcome, request_count from sync.runs order by started_at desc limit 1") == [("push_tags", "done", 12)]
+    of_requests = "select count(*) from sync.requests r join sync.writebacks w using (request_id) where r.operation = w.operation"
+    assert ask(home, of_requests) == [(12,)]
+
+    again = command(*TAGS, "--apply", sandbox=service)
+    assert again.code == 0, again.text
+    assert "nothing to send: everything is as it says, or was sent before; 0 requests sent" in again.out
+    assert service.count == 12
+
+
+def test_contacts_are_read_back(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
+    name = write(folder, "people.csv", "E-Mail,list,city", "ann@example.com,Newsletter,Rome", "bob@example.com,Newsletter,=1+1")
+    ran = command("push", "contacts", "--from", name, "--map", "email=E-Mail", "--verify", "all", "--apply", sandbox=service)
+    assert ran.code == 0, ran.text
+    assert ask(home, "select state, params ->> 'email', drift from sync.writebacks order by 2") == [
+        ("verified", "ann@example.com", "{}"),
+        ("verified", "bob@example.com", "{}"),
+    ]
+    written = service.control("written")["contacts"].values()
+    assert sorted(value for each in written for value in each["values"].values() if value) == ["=1+1", "Rome"]
+
+
+def test_an_answer_that_a_push_read_is_no_answer_for_a_sync(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
+    name = write(folder, "people.csv", "email,list", "ann@example.com,Newsletter")
+    assert command("push", "contacts", "--from", name, "--verify", "all", "--apply", sandbox=service).code == 0
+    read = ask(home, "select bytes from sync.requests where operation = 'emailmarketing/getcontactbyemail'")
+    assert read
+    assert {size for (size,) in read} == {0}
+
+
+def test_rejected_rows_are_counted_kept_as_they_came_and_not_sent_again(
+    command: Command, service: Sandbox, home: Path, folder: Path
+) -> None:
+    name = write(folder, "tags.csv", "email,tag,action", *_tag_lines(home, 30), "no address,=cmd(),add", "who@example.com,vip,remove")
+    ran = command("push", "tags", "--from", name, "--apply", "--map", "tag=tag", sandbox=service)
+    assert ran.code == 1, ran.text
+    assert "2 rows not done" in ran.out
+    (row, by_us), (other, by_service) = _rejected(home / "pushes" / "1" / "rejected.csv")
+    assert row == ["32", by_us, "no address", "'=cmd()", "add"]
+    assert other == ["33", by_service, "who@example.com", "vip", "remove"]
+    assert (home / "pushes" / "1" / "rejected.csv").stat().st_mode & 0o077 == 0
+
+    before = service.count
+    again = command("push", "tags", "--from", name, "--apply", sandbox=service)
+    assert again.code == 1
+    assert "refused before" in again.out
+    assert service.count == before
+    retried = command("push", "retry", "1", sandbox=service)
+    assert "1 request to be tried again" in retried.out
+    assert retried.code == 1
+    assert service.count > before
+
+
+def test_the_corrected_rejected_csv_can_be_pushed_as_it_is(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
+    name = write(folder, "tags.csv", "email,tag", *_tag_lines(home, 1), "nobody at example.com,=vip")
+    command("push", "tags", "--from", name, "--reject-limit", "60%", "--apply", sandbox=service)
+    path = home / "pushes" / "1" / "rejected.csv"
+    path.write_text(path.read_text(encoding="utf-8").replace("nobody at ", "nobody@"), encoding="utf-8")
+    ran = command("push", "tags", "--from", str(path), "--apply", sandbox=service)
+    assert ask(home, "select params ->> 'tagname' from sync.writebacks where push_id = 2") == [("=vip",)], ran.text
+
+
+def _tag_lines(home: Path, count: int) -> list[str]:
+    people = ask(home, f"select distinct email from source.contacts where status = 'active' order by 1 limit {count}")
+    return [f"{email},vip,add" if count > 1 else f"{email},vip" for (email,) in people]
+
+
+def _rejected(path: Path) -> list[tuple[list[str], str]]:
+    _, *rows = csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig")))
+    return [(row, row[1]) for row in rows]
+
+
+def test_more_bad_rows_than_allowed_send_nothing(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
+    name = write(folder, "tags.csv", "email,tag", *_tag_lines(home, 1), "nobody,vip")
+    ran = command("push", "tags", "--from", name, "--apply", sandbox=service)
+    assert ran.code == 1
+    assert "nothing was sent" in ran.out
+    assert service.count == 0
+    assert (home / "pushes" / "plan" / "rejected.csv").exists()
+
+
+def test_a_push_that_was_stopped_is_gone_on_with(command: Command, service: Sandbox, home: Path) -> None:
+    service.control("faults", **{"1002": "1@emailmarketing/addtag"})
+    stopped = command(*TAGS, "--apply", sandbox=service)
+    assert stopped.code == 1
+    assert "still open: the same command again goes on" in stopped.out
+    service.control("faults", off=1)
+    ran = command(*TAGS, "--apply", sandbox=service)
+    assert "requests of earlier pushes: 12 applied" in ran.out
+    assert ran.code == 0, ran.text
+    tagged = [each for each in service.control("written")["contacts"].values() if each["tags"] == ["vip"]]
+    assert len({each["email"] for each in tagged}) == 12
+
+
+def test_what_is_planned_can_be_cancelled(command: Command, service: Sandbox, home: Path) -> None:
+    service.control("faults", **{"1002": "1@emailmarketing/addtag"})
+    command(*TAGS, "--apply", sandbox=service)
+    service.control("faults", off=1)
+    assert "12 requests dropped" in command("push", "cancel", "1", sandbox=service).out
+    before = service.count
+    assert command("push", "retry", sandbox=service).code == 0
+    assert service.count == before
+    assert ask(home, "select distinct state from sync.writebacks") == [("planned",)]  # until the next push or sync
+    command(*TAGS, "--apply", sandbox=service)
+    assert ask(home, "select distinct state from sync.writebacks where push_id = 1") == [("skipped",)]
+
+
+def test_a_refused_key_leaves_everything_open(command: Command, service: Sandbox) -> None:
+    ran = command(*TAGS, "--apply", sandbox=service, MARKETING_API_KEY="another-key")
+    assert ran.code == 1, ran.text
+    assert "12 requests still open" in ran.out
+    assert "another-key" not in ran.text
+
+
+def test_a_warehouse_that_somebody_else_has_does_not_fail_a_push(
+    command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pipelines.write_back import running
+
+    kept = []
+    sending = running.send_open
+
+    def held(*arguments: Any) -> str | None:
+        """From the moment of sending on, somebody reads."""
+        reader = connect(home / "warehouse.duckdb", read_only=True)
+        reader.__enter__()
+        kept.append(reader)
+        return sending(*arguments)
+
+    monkeypatch.setattr(running, "send_open", held)
+    ran = command(*TAGS, "--apply", sandbox=service, MARKETING_LOCK_SECONDS="0")
+    for reader in kept:
+        reader.__exit__(None, None, None)
+    assert ran.code == 0, ran.text
+    assert "sync.writebacks follows with the next push or sync" in ran.out
+
+
+# -- deletions
+
+
+def test_deletions_have_to_be_agreed_to(command: Command, service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("push", "deletions", "--sql", "select contact_id, list_id from source.contacts order by 1 limit 3", "--apply")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("3\n"))
+    says_no_terminal = command(*words, sandbox=service)
+    assert says_no_terminal.code == 2
+    assert "--yes" in says_no_terminal.err
+    assert service.count == 0
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda _: "2")
+    assert "nothing was sent" in command(*words, sandbox=service).out
+    monkeypatch.setattr("builtins.input", lambda _: "3")
+    assert command(*words, sandbox=service).code == 0
+    assert sent(service) == ["deletecontact"] * 3
+
+
+# -- the embedded sandbox
+
+
+def test_without_a_key_it_goes_to_the_embedded_sandbox(command: Command, service: Sandbox, home: Path) -> None:
+    ran = command(*TAGS, "--apply", MARKETING_SANDBOX_CONTACTS="100")
+    assert ran.code == 0, ran.text
+    assert "done; 12 requests sent" in ran.out
+    assert service.count == 0
+    assert (home / "sandbox.jsonl").read_text().count("addtag") == 12
+
+
+def test_nothing_personal_is_logged_at_info(command: Command, service: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"):
+        ran: Ran = command(*TAGS, "--apply", sandbox=service, MARKETING_LOG="INFO")
+    assert "@" not in ran.err
+    assert "@" not in caplog.text
+
+
+def test_a_home_is_not_needed_to_ask_for_help(command: Command, home: Path) -> None:
+    assert command("push", "contacts", "--help").code == 0
+    assert Settings(home).home == home
+    assert not home.exists()

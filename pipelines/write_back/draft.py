@@ -6,8 +6,8 @@ Not here: which fate a row deserves (`kinds`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Protocol
 
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
@@ -21,6 +21,12 @@ MAX_CHANGES, MAX_CHANGES_OF_COLUMN = 36, 6
 QUEUE_S = 120.0
 
 UNCHANGED, SENT_BEFORE, QUEUED = "unchanged", "sent before", "already queued"
+
+
+class Last(Protocol):
+    """The last thing done, or to be done, about each subject of the planned kind, or of another."""
+
+    def __call__(self, subjects: Collection[str], kind: Kind | None = None) -> Mapping[str, Past]: ...
 
 
 class Draft:
@@ -82,7 +88,7 @@ class Draft:
         """Rows are in the order of the input. A row with parts that were sent is not idle; one without is rejected first."""
         partly = sum(row in self._sent for row in self._bad)
         if partly:
-            self.warn(f"{partly} rows are sent in part: the service refused the rest of them before (`marketing-sync push retry`)")
+            self.count("sent in part, since the service refused the rest before (`marketing-sync push retry` sends it again)", partly)
         bad = {row: each for row, each in self._bad.items() if row not in self._sent}
         idle = tuple(each for row, each in self._idle.items() if row not in self._sent and row not in bad)
         said = [f"{number:,} {'row' if number == 1 else 'rows'}: {text}" for text, number in self._counted.items()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 from pipelines.write_back.grid import InputError, Rows
@@ -34,4 +34,8 @@ def make_plan(kind: Kind, rows: Rows, known: Known, history: History, options: O
     """What a push of these rows would do. Raises InputError when the input as a whole cannot be used."""
     if options.max_rows is not None and len(rows) > options.max_rows:
         raise InputError(f"{rows.source.name} has {len(rows):,} rows, more than the {options.max_rows:,} that are allowed; nothing is sent")
-    return _KINDS[kind](rows, known, lambda subjects: history.last(known.account, kind, subjects), options)
+
+    def last(subjects: Collection[str], other: Kind | None = None) -> Mapping[str, Past]:
+        return history.last(known.account, other or kind, subjects)
+
+    return _KINDS[kind](rows, known, last, options)

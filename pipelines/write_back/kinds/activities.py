@@ -6,7 +6,7 @@ Not here: recognizing activities whose answer was lost (`reconcile`).
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from marketing_api.operations.contacts import ADDACTIVITY
 from pipelines.write_back import values
 from pipelines.write_back.columns import pick
-from pipelines.write_back.draft import QUEUED, SENT_BEFORE, Draft, bound, is_done, is_open
+from pipelines.write_back.draft import QUEUED, SENT_BEFORE, Draft, Last, bound, is_done, is_open
 from pipelines.write_back.grid import Rows, text_of
 from pipelines.write_back.item import Effect, Item, Kind, Past, Plan, State
 from pipelines.write_back.kinds.people import People, Person, Who, read_who
@@ -22,8 +22,6 @@ from pipelines.write_back.known import Entry, Known
 from pipelines.write_back.moments import Moment, moment
 from pipelines.write_back.options import Options
 from pipelines.write_back.values import BadValue
-
-Last = Callable[[Collection[str]], Mapping[str, Past]]
 
 IN_TIMELINE = "already in the timeline"
 _TWICE = "the local time is one that the clocks show twice; the first of the two is taken"

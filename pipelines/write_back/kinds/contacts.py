@@ -5,14 +5,13 @@ Not here: reading the rows (`contact_rows`), how a contact stands at present (`p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from marketing_api.operations.contacts import SYNCCONTACT
 from marketing_api.records.contacts import STATUSES
 from pipelines.write_back import values
 from pipelines.write_back.columns import pick
-from pipelines.write_back.draft import QUEUED, SENT_BEFORE, UNCHANGED, Draft, bound
+from pipelines.write_back.draft import QUEUED, SENT_BEFORE, UNCHANGED, Draft, Last, bound, is_done, is_newer, is_open
 from pipelines.write_back.grid import Rows, shown
 from pipelines.write_back.item import Effect, Item, Kind, Past, Plan, State
 from pipelines.write_back.kinds.contact_rows import Input, Row
@@ -20,8 +19,6 @@ from pipelines.write_back.kinds.present import Content, Present, Reader
 from pipelines.write_back.known import Known, Member
 from pipelines.write_back.options import Options
 from pipelines.write_back.values import BadValue
-
-Last = Callable[[Collection[str]], Mapping[str, Past]]
 
 _ADDED_ELSEWHERE = "added to a list, though the address is unsubscribed or bounced on another one"
 _RESUBSCRIBED = "a contact that is unsubscribed or bounced is made active"
@@ -63,8 +60,34 @@ class _Planning:
         shown_keys = known.shown_fields(lists) if titles else {}
         self._readers = {list_id: Reader(known.lists.fields.get(list_id, {}), shown_keys.get(list_id, set())) for list_id in lists}
         self._past = last([f"{row.key}|{list_id}" for row in rows for list_id in row.lists])
+        self._removed = self._removals(last)
         for list_id in sorted(lists - known.as_of.keys()):
             draft.warn(f"the contacts of list {shown(known.lists.names[list_id])} were never read: all its rows count as new")
+
+    def _removals(self, last: Last) -> dict[str, Past]:
+        """Moves and deletions: a contact that they took off a list is not there, whatever was read before."""
+        subjects = [
+            f"{member.contact_id}|{member.list_id}"
+            for row in self._rows
+            for member in self._members.get(row.key, ())
+            if member.list_id in row.lists
+        ]
+        subjects += self._past  # an address that was looked up then is remembered by itself
+        found = dict(last(subjects, Kind.MOVES))
+        for subject, past in last(subjects, Kind.DELETIONS).items():
+            if subject not in found or past.item_id > found[subject].item_id:
+                found[subject] = past
+        return found
+
+    def _removal(self, row: Row, list_id: int, members: list[Member]) -> Past | None:
+        """The last one, when all the contacts that were there were taken off since they were read."""
+        if not self._removed:
+            return None
+        names = [str(member.contact_id) for member in members] or [row.key]
+        pasts = [self._removed.get(f"{name}|{list_id}") for name in names]
+        as_of = self._known.as_of.get(list_id)
+        taken = [past for past in pasts if past is not None and (is_done(past) or is_open(past)) and is_newer(past, as_of)]
+        return max(taken, key=lambda past: past.item_id) if len(taken) == len(pasts) else None
 
     def run(self) -> None:
         for row in self._rows:
@@ -91,7 +114,7 @@ class _Planning:
         past = self._past.get(f"{row.key}|{list_id}")
         reader = self._readers[list_id]
         as_of = self._known.as_of.get(list_id)
-        now = reader.present(there, past, as_of)
+        now = reader.present(there, past, as_of, self._removal(row, list_id, there))
         ids = self._field_ids[list_id]
         fields = {ids[title]: text for title, text in row.values.items() if title in ids}
         differing = [field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pipelines.write_back.columns import pick
-from pipelines.write_back.draft import Draft
+from pipelines.write_back.draft import Draft, Last
 from pipelines.write_back.grid import Rows
 from pipelines.write_back.item import Kind, Plan
 from pipelines.write_back.kinds.people import read_who
-from pipelines.write_back.kinds.places import Last, PlaceRow, Places
+from pipelines.write_back.kinds.places import PlaceRow, Places
 from pipelines.write_back.known import Known
 from pipelines.write_back.options import Options
 from pipelines.write_back.values import BadValue

@@ -5,18 +5,17 @@ Belongs here: who is meant, and whether it was done before. Not here: columns (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from marketing_api.operations.contacts import DELETECONTACT, MOVECONTACT
-from pipelines.write_back.draft import QUEUED, SENT_BEFORE, Draft, bound, is_done, is_newer, is_open
+from pipelines.write_back.draft import QUEUED, SENT_BEFORE, Draft, Last, bound, is_open
 from pipelines.write_back.grid import shown
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.people import People, Person, Who
+from pipelines.write_back.kinds.whereabouts import Whereabouts
 from pipelines.write_back.known import Known
 from pipelines.write_back.values import BadValue
-
-Last = Callable[[Collection[str]], Mapping[str, Past]]
 
 ON_TARGET, OFF_LIST = "already on the list", "not on the list"
 
@@ -58,6 +57,7 @@ class Places:
         people = People(known, (row.who for row in rows))
         self._rows = [(row, person) for row in rows if (person := self._person(people, row)) is not None]
         self._past = last(list(dict.fromkeys(subject for row, person in self._rows for subject in _subjects(row, person))))
+        self._whereabouts = Whereabouts(known, last, (person for _, person in self._rows))
         self._seen: dict[str, PlaceRow] = {}
 
     def _person(self, people: People, row: PlaceRow) -> Person | None:
@@ -78,28 +78,30 @@ class Places:
 
     def _verdicts(self, row: PlaceRow, person: Person, source: int) -> list[_Verdict]:
         """Of each contact that may be meant; of an address, those are left out that never were on the list, unless all are."""
+        if row.who.contact_id is None and self._whereabouts.is_synced_since(person, source):
+            return [_Verdict(None)]
         found = [self._verdict(row, person, contact_id, source) for contact_id in person.contacts]
         return [verdict for verdict in found if not verdict.is_absent] or found
 
     def _verdict(self, row: PlaceRow, person: Person, contact_id: int | None, source: int) -> _Verdict:
         past = self._past.get(f"{contact_id or person.address}|{source}")
-        is_known = any(member.contact_id == contact_id for member in person.members)
-        is_latest = past is not None and (not is_known or is_newer(past, self._known.as_of.get(source)))
-        if past is not None and past.content == row.content:
-            if past.state is State.REJECTED:
-                return _Verdict(contact_id, refused=past)
-            if is_open(past) or (is_done(past) and is_latest):
-                return _Verdict(contact_id, QUEUED if is_open(past) else SENT_BEFORE)
-        if contact_id is None:
-            return _Verdict(None)
+        same = past if past is not None and past.content == row.content else None
+        is_refused = same is not None and same.state is State.REJECTED
+        is_known = contact_id is not None and any(member.contact_id == contact_id for member in person.members)
+        lists = self._whereabouts.lists_of(person, contact_id) if contact_id is not None and is_known else set()
+        if source in lists:
+            return _Verdict(contact_id, refused=same if is_refused else None)
+        if same is not None and not is_refused:
+            return _Verdict(contact_id, QUEUED if is_open(same) else SENT_BEFORE)
         if not is_known:
-            if self._known.is_all_known:
-                raise BadValue(f"there is no contact {contact_id} (contacts were read on {self._known.read_on})")
-            return _Verdict(contact_id)
-        lists = {member.list_id for member in person.members if member.contact_id == contact_id}
-        if source in lists and not (is_latest and is_done(past)):
-            return _Verdict(contact_id)
+            return self._of_nobody_known(contact_id, same)
         return _Verdict(contact_id, ON_TARGET) if row.target in lists else _Verdict(contact_id, is_absent=True)
+
+    def _of_nobody_known(self, contact_id: int | None, refused: Past | None) -> _Verdict:
+        """An address that the warehouse does not know is looked up; an id is nobody's when all contacts were read."""
+        if contact_id is not None and self._known.is_all_known:
+            raise BadValue(f"there is no contact {contact_id} (contacts were read on {self._known.read_on})")
+        return _Verdict(contact_id, refused=refused)
 
     def _not_said_before(self, row: PlaceRow, person: Person, verdicts: Mapping[int, list[_Verdict]]) -> list[int]:
         """The lists for which no earlier row says the same. BadValue when none is left, or an earlier row says otherwise."""

@@ -65,7 +65,12 @@ class Reader:
         self._by_label = {fold(label): field_id for field_id, label in labels.items() if many[fold(label)] == 1}
         self._shown = {field_id for key in shown_keys if (field_id := self._field_of(key)) is not None}
 
-    def present(self, members: list[Member], past: Past | None, as_of: float | None) -> Present:
+    def present(self, members: list[Member], past: Past | None, as_of: float | None, removal: Past | None = None) -> Present:
+        """`removal`: what took the contact off the list, unless a later sync has put it there again."""
+        if removal is not None:
+            if past is None or past.item_id < removal.item_id:
+                return Present(False)
+            members = []
         status, fields = self._read(members)
         remembered: Mapping[str, str] = {}
         if past is None or not (is_done(past) or is_open(past)):

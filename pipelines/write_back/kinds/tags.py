@@ -5,14 +5,14 @@ No operation reads tags, so only what was sent before tells. Row order does not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from marketing_api.operations.contacts import ADDTAG, REMOVETAG
 from pipelines.write_back import values
 from pipelines.write_back.columns import pick
-from pipelines.write_back.draft import QUEUED, SENT_BEFORE, Draft, bound, is_done, is_open
+from pipelines.write_back.draft import QUEUED, SENT_BEFORE, Draft, Last, bound, is_done, is_open
 from pipelines.write_back.grid import Rows, shown, text_of
 from pipelines.write_back.item import Effect, Item, Kind, Past, Plan, State
 from pipelines.write_back.kinds.people import People, Person, Who, read_who
@@ -20,7 +20,6 @@ from pipelines.write_back.known import Known
 from pipelines.write_back.options import Options
 from pipelines.write_back.values import BadValue
 
-Last = Callable[[Collection[str]], Mapping[str, Past]]
 ADD, REMOVE = "add", "remove"
 
 

@@ -120,10 +120,10 @@ class Memory:
 class Planner:
     """Plans one kind of push after another for the same account, and may remember them."""
 
-    def __init__(self, known: Known, kind: Kind) -> None:
+    def __init__(self, known: Known, kind: Kind, memory: Memory | None = None) -> None:
         self.known = known
         self.kind = kind
-        self.memory = Memory()
+        self.memory = memory or Memory()
 
     def __call__(self, *records: Mapping[str, Any], **options: Any) -> Plan:
         return make_plan(self.kind, rows_of(*records), self.known, self.memory, Options(**options))

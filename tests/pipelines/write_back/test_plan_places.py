@@ -131,6 +131,41 @@ def test_an_unknown_id_is_trusted_while_some_contacts_were_never_read(known: Kno
     assert list(requests(plan(delete(None, 1, 55)))) == [{"id": "55", "listid": "1"}]
 
 
+# -- kinds know of each other
+
+
+def on(email: str, lists: Any) -> dict[str, Any]:
+    return {"email": email, "list": lists}
+
+
+def test_who_was_taken_off_a_list_by_us_is_not_on_it_any_more(known: Known, moves: Planner, deletions: Planner) -> None:
+    for planner, row in ((moves, move("di@example.com", "News", "Shop")), (deletions, delete(None, "News", 101))):
+        contacts = Planner(known, Kind.CONTACTS, planner.memory)
+        person = on("di@example.com" if planner is moves else "ann@example.com", "News")
+        assert fates(contacts(person)) == {2: "idle: unchanged"}
+        planner.sent(row)
+        assert fates(contacts.sent(person)) == {2: "sent"}
+        assert fates(contacts(person)) == {2: "idle: sent before"}
+        contacts.read_again()
+        assert fates(contacts(person)) == {2: "idle: unchanged"}
+
+
+def test_who_was_moved_or_synced_to_a_list_by_us_can_be_taken_off_it(known: Known, moves: Planner) -> None:
+    deletions, contacts = Planner(known, Kind.DELETIONS, moves.memory), Planner(known, Kind.CONTACTS, moves.memory)
+    moves.sent(move("di@example.com", "News", "Shop"))
+    assert fates(deletions(delete("di@example.com", "News"))) == {2: "idle: not on the list"}
+    assert list(requests(deletions(delete("di@example.com", "Shop")))) == [{"id": "104", "listid": "3"}]
+    assert list(requests(moves(move(None, "Shop", "News", 104)))) == [{"id": "104", "listid": "1", "sourceid": "3"}]
+    deletions.sent(delete("di@example.com", "Shop"))
+    assert fates(deletions(delete("di@example.com", "Shop"))) == {2: "idle: sent before"}
+    contacts.sent(on("di@example.com", "Shop"), on("ann@example.com", "News,Shop"))
+    again = deletions(delete("di@example.com", "Shop"), delete("ann@example.com", "News"))
+    assert [(item.must_look_up, dict(item.params)) for item in again.items] == [
+        (True, {"listid": "3"}),
+        (False, {"id": "101", "listid": "1"}),
+    ]
+
+
 _WHO = st.sampled_from(
     [("ann@example.com", None), ("ED@example.com", None), ("nobody@example.com", None), (None, 101), (None, 303), (None, 5)]
 )

@@ -32,6 +32,9 @@ from warehouse.tables import TABLES
 _MARK, _DOUBT = "models", "models_doubt"
 _NOT_BUILT = "the models were never built: run `marketing-sync sync`"
 
+#: dbt's command. The unit tests are for whoever changes the models: the test suite runs them.
+_BUILD = ("build", "--exclude-resource-type", "unit_test")
+
 #: dbt keeps what it does in module-wide state, the environment included.
 _one_at_a_time = threading.Lock()
 
@@ -116,7 +119,6 @@ def _manifest() -> Any:
 
 
 def _run(manifest: Any, path: Path, settings: ModelSettings, words: Sequence[str]) -> Iterator[Outcome]:
-    """The unit tests are for whoever changes the models: the test suite runs them."""
     folder = path.parent / "dbt"
     folders = ("--target-path", str(folder), "--log-path", str(folder), "--no-write-json")
     with _quiet(), _environment(settings.environment(path)):
@@ -124,7 +126,7 @@ def _run(manifest: Any, path: Path, settings: ModelSettings, words: Sequence[str
         from dbt.cli.main import dbtRunner
 
         try:
-            result = dbtRunner(manifest).invoke(["build", *model_project.QUIET, *folders, "--exclude-resource-type", "unit_test", *words])
+            result = dbtRunner(manifest).invoke([*_BUILD, *model_project.QUIET, *folders, *words])
         finally:
             DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
     if isinstance(result.exception, KeyboardInterrupt):

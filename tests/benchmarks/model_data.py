@@ -92,7 +92,8 @@ def _timelines(contacts: int, events: int) -> list[str]:
     return [
         f"""create temp table sending as
             select account, contact_id, number, {_sent("number")} as sent_at, random() < 0.8 / (1 + contact_id % 7) as is_opened,
-                floor(4 * pow(random(), 3))::bigint as clicks, {_sent("number")} + to_seconds((90000 * pow(random(), 3))::bigint) as opened_at,
+                floor(4 * pow(random(), 3))::bigint as clicks, {_sent("number")} + to_seconds((90000 * pow(random(), 3))::bigint)
+                    as opened_at,
                 case when number % 15 = 1 then 'Monthly news' else 'Subject ' || number end as subject
             from (
                 select account, contact_id,
@@ -134,11 +135,13 @@ def _others(contacts: int) -> list[str]:
                 case when contact_id % 5 = 0 then date '2026-11-01' - (contact_id % 300)::int end as redeemed_on,
                 {_NIGHT} as _first_seen_at, {_NIGHT} as _changed_at from person where contact_id % 8 = 1""",
         f"""insert into source.campaign_stats by name
-            select account, campaign_id, date '2026-11-20' - d::int as observed_on, 1000 - 9 * d as opened_count, 3000 + 9 * d as unopened_count,
+            select account, campaign_id, date '2026-11-20' - d::int as observed_on, 1000 - 9 * d as opened_count,
+                3000 + 9 * d as unopened_count,
                 40 as bounced_count, 9 as unsubscribed_count, 25.0 as opened_percent, {_NIGHT} as _first_seen_at, {_NIGHT} as _changed_at
             from source.campaigns, (select unnest(range(60)) as d)""",
         f"""insert into source.campaign_links by name
-            select account, campaign_id, 'https://shop.example.com/' || n as url, date '2026-11-20' - d::int as observed_on, 'Text' as message,
+            select account, campaign_id, 'https://shop.example.com/' || n as url, date '2026-11-20' - d::int as observed_on,
+                'Text' as message,
                 50 - d // 2 as clicker_count, 70 - d as click_count, {_NIGHT} as _first_seen_at, {_NIGHT} as _changed_at
             from source.campaigns, (select unnest(range(60)) as d), (select unnest(range(4)) as n)""",
         f"""insert into source.campaign_clickers by name
@@ -159,7 +162,8 @@ def a_night_later(path: Path) -> None:
             f"update sync.coverage set as_of = {moment}",
             f"""update source.contacts set _changed_at = {moment}, status = 'unsubscribed', status_code = 2
                 where contact_id % 200 = 5 and _deleted_at is null""",
-            f"update source.contacts set _changed_at = {moment}, _deleted_at = {moment} where contact_id % 1000 = 11 and _deleted_at is null",
+            f"""update source.contacts set _changed_at = {moment}, _deleted_at = {moment}
+                where contact_id % 1000 = 11 and _deleted_at is null""",
             f"""insert into source.contacts by name select * replace (contact_id + 100_000_000 as contact_id, {moment} as _first_seen_at,
                 {moment} as _changed_at, {moment} as registered_at, 'new' || email as email)
                 from source.contacts where contact_id % 1000 = 21 and _deleted_at is null""",

@@ -1,0 +1,225 @@
+"""Building the models: what is kept and what is made anew, what is said when something is wrong. What the marts say: `marts/`."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.benchmarks.model_data import a_night_later, make
+from warehouse import model_project, models
+from warehouse.errors import NoWarehouse, WarehouseLocked
+from warehouse.model_report import Status, discreet
+from warehouse.models import ModelSettings, build, table_sizes
+
+
+@pytest.fixture(scope="session")
+def first_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with all models over 300 contacts of two accounts."""
+    path = tmp_path_factory.mktemp("models") / "warehouse.duckdb"
+    make(path, 300, 1500)
+    report = build(path)
+    assert not report.problem, report.problem
+    assert report.is_full
+    return path
+
+
+@pytest.fixture
+def path(first_night: Path, tmp_path: Path) -> Path:
+    """A copy of it for one test."""
+    return Path(shutil.copy(first_night, tmp_path))
+
+
+def query(path: Path, sql: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(path)) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of what the models made, in order."""
+    return {f"{schema}.{name}": query(path, f'from {schema}."{name}" order by all') for schema, name in sorted(table_sizes(path))}
+
+
+# -- what is kept
+
+
+def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_all_anew(path: Path) -> None:
+    a_night_later(path)
+    other = path.with_name("other") / path.name
+    other.parent.mkdir()
+    shutil.copy(path, other)
+    incremental = ["+path:models/history", "+contact_campaign"]
+    kept, anew = build(path, select=incremental), build(other, select=incremental, full=True)
+    assert not kept.problem + anew.problem
+    assert (kept.is_full, anew.is_full) == (False, True)
+    ours, theirs = tables(path), tables(other)
+    assert ours.keys() == theirs.keys()
+    assert [name for name in ours if ours[name] != theirs[name]] == []
+    assert len(ours["marts.contact_campaign"]) > 1000
+
+
+def test_a_night_writes_only_the_messages_of_contacts_that_changed(path: Path) -> None:
+    query(path, "update marts.contact_campaign set automation = 'kept'")
+    a_night_later(path)
+    assert not build(path, select=["+contact_campaign"]).problem
+    written = query(path, "select distinct contact_id from marts.contact_campaign where automation is distinct from 'kept' order by 1")
+    changed = (
+        "select distinct contact_id from source.timeline_events where _changed_at = (select max(_changed_at) from source.timeline_events)"
+    )
+    assert written == query(path, f"{changed} order by 1") != []
+
+
+def test_other_settings_make_everything_anew_but_history(path: Path) -> None:
+    began = query(path, "select min(valid_from), count(*) from history.contacts")
+    report = build(path, ModelSettings(attribution_hours=24), select=["int_accounts", "history_contacts"])
+    assert report.is_full
+    assert query(path, "select min(valid_from), count(*) from history.contacts") == began
+    assert not build(path, select=["int_accounts"]).is_full
+
+
+def test_a_campaign_that_is_known_later_than_its_messages_is_found(path: Path) -> None:
+    query(path, "update source.campaigns set subject = 'Told later', _changed_at = _changed_at + interval 1 day where campaign_id = 7")
+    query(path, "insert into source.campaigns by name select * replace (7777 as campaign_id, 'Subject 7' as subject) from source.campaigns "
+                "where campaign_id = 8")  # fmt: skip
+    assert not build(path, select=["+contact_campaign"]).problem
+    found = query(path, "select campaign_id, count(*) from marts.contact_campaign where subject = 'Subject 7' group by all")
+    assert len(found) == 1, "the subject that a campaign once had still counts, and one campaign stands for each moment"
+
+
+# -- history
+
+
+def versions(path: Path) -> list[tuple[Any, ...]]:
+    """Of list 1: its versions by age."""
+    return query(
+        path,
+        "select name, valid_from::date::varchar, valid_to::date::varchar, is_current, ended_by from history.lists "
+        "where account = 'main' and list_id = 1 order by valid_from",
+    )
+
+
+def change(path: Path, day: str, what: str) -> None:
+    query(path, f"update source.lists set {what}, _changed_at = '{day} 02:00+00' where account = 'main' and list_id = 1")
+    assert not build(path, select=["history_lists"]).problem
+
+
+def test_history_keeps_changes_deletions_and_returns(path: Path) -> None:
+    change(path, "2026-12-01", "name = 'Second'")
+    change(path, "2026-12-03", "_deleted_at = '2026-12-03 02:00+00'")
+    change(path, "2026-12-05", "_deleted_at = null, name = 'Back'")
+    expected = [
+        ("List 1", "2026-11-19", "2026-12-01", False, "changed"),
+        ("Second", "2026-12-01", "2026-12-03", False, "deleted"),
+        ("Back", "2026-12-05", None, True, None),
+    ]
+    assert versions(path) == expected
+    assert not build(path, select=["history_lists"]).problem
+    assert versions(path) == expected, "a night without changes adds nothing"
+    change(path, "2026-12-04", "name = 'An older answer'")
+    assert versions(path) == expected
+
+
+def test_history_has_what_was_deleted_before_it_began(path: Path) -> None:
+    query(path, "insert into source.lists by name select * replace (99 as list_id, timestamptz '2026-11-25 02:00+00' as _deleted_at) "
+                "from source.lists where account = 'main' and list_id = 1")  # fmt: skip
+    for _ in range(2):
+        assert not build(path, select=["history_lists"]).problem
+        found = query(
+            path, "select valid_from::date::varchar, valid_to::date::varchar, is_current, ended_by from history.lists where list_id = 99"
+        )
+        assert found == [("2026-11-19", "2026-11-25", False, "deleted")]
+
+
+# -- what is said
+
+
+def test_a_test_that_fails_is_named_with_its_model_and_the_rows_that_break_it(path: Path) -> None:
+    query(path, "insert into history.lists by name from history.lists where account = 'main' and list_id = 1")
+    report = build(path, select=["history_lists"])
+    assert "test of history_lists: A version is identified by its row and its beginning., broken by 1 rows" in report.problem
+
+
+def test_a_model_that_fails_is_named_without_what_it_choked_on(path: Path) -> None:
+    query(path, "alter table source.coupons alter redeemed_on set data type varchar")
+    query(path, "update source.coupons set redeemed_on = 'someone@private.example' where is_redeemed")
+    report = build(path, select=["stg_coupons", "int_attribution+"])
+    assert "model int_attribution" in report.problem
+    assert "not built because of that: attribution_first_touch; attribution_last_touch" in report.problem
+    assert "someone" not in report.problem
+    assert [outcome.name for outcome in report.of(Status.FAILED)] == ["int_attribution"]
+
+
+def test_messages_are_shortened_to_what_is_no_data() -> None:
+    told = discreet(
+        "Runtime Error in model x (models/x.sql)\n  Conversion Error: Could not convert string 'a@b.example' to INT32 in a.b@c.example"
+    )
+    assert told == "Conversion Error: Could not convert string ••• to INT32 in •••"
+
+
+def test_without_a_warehouse_it_is_said_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(NoWarehouse, match="marketing-sync sync"):
+        build(tmp_path / "warehouse.duckdb")
+    assert list(tmp_path.iterdir()) == []
+
+
+def _hold(path: str, is_open: Any, done: Any) -> None:
+    with duckdb.connect(path):
+        is_open.set()
+        done.wait(60)
+
+
+@pytest.fixture
+def held(path: Path) -> Iterator[Path]:
+    """The file while another process has it."""
+    context = multiprocessing.get_context("spawn")
+    is_open, done = context.Event(), context.Event()
+    process = context.Process(target=_hold, args=(str(path), is_open, done))
+    process.start()
+    assert is_open.wait(60)
+    yield path
+    done.set()
+    process.join(60)
+
+
+def test_a_file_that_somebody_has_is_waited_for_and_named(held: Path) -> None:
+    with pytest.raises(WarehouseLocked, match=r"in use by .* \(process \d+\)"):
+        build(held, deadline_s=0.1)
+
+
+def test_afterwards_the_file_is_free_and_the_project_as_it_was(path: Path) -> None:
+    before = sorted(model_project.PROJECT.iterdir())
+    assert not build(path, select=["int_accounts"]).problem
+    words = [sys.executable, "-c", f"import duckdb; duckdb.connect({str(path)!r})"]
+    subprocess.run(words, check=True, timeout=60)
+    assert sorted(model_project.PROJECT.iterdir()) == before
+    assert "MARKETING_MODELS_FILE" not in os.environ
+
+
+def test_every_model_and_column_is_described_in_the_file(first_night: Path) -> None:
+    """By COMMENTs, as persisted from the descriptions."""
+    missing = query(
+        first_night,
+        "select schema_name || '.' || table_name || '.' || column_name from duckdb_columns() "
+        "where database_name = current_database() and schema_name in ('history', 'marts') and coalesce(comment, '') = ''"
+        "union all select schema_name || '.' || table_name from duckdb_tables() "
+        "where schema_name in ('history', 'marts') and coalesce(comment, '') = ''",
+    )
+    assert missing == []
+
+
+def test_calculations_with_judgement_hold_on_worked_examples(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """dbt's unit tests: rates without a denominator, windows, tiers, missing nights. They stand beside the models."""
+    for name, value in ModelSettings().environment(path).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(models, "_BUILD", ("test", "--select", "test_type:unit"))
+    report = build(path)
+    assert not report.problem, report.problem
+    assert len(report.outcomes) > 10

@@ -1,0 +1,74 @@
+"""The models read moments in details exactly as the loading reads them elsewhere, in every form of api-observed row 21."""
+
+from __future__ import annotations
+
+import datetime as dt
+from functools import cache
+from zoneinfo import ZoneInfo
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jinja2 import Environment
+
+from marketing_api.records.values import read_moment
+from warehouse.model_project import PROJECT
+
+ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata")
+FORMS = (
+    "%m/%d/%Y %H:%M",
+    "%m/%d/%Y %H:%M %p",
+    "%m/%d/%Y %I:%M %p",
+    "%Y-%m-%d %I:%M %p",
+    "%d-%m-%Y %I:%M %p",
+    "%Y-%m-%d %I:%M%p",
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%dT%H:%M:%SZ",
+    "%Y-%m-%dT%H:%M:%S+02:00",
+    "%Y-%m-%d",
+    "%m/%d/%Y",
+)
+
+
+@cache
+def _reader() -> tuple[duckdb.DuckDBPyConnection, str]:
+    text = "".join((PROJECT / "macros" / name).read_text(encoding="utf-8") for name in ("local_time.sql", "timeline_details.sql"))
+    macros = Environment().from_string(text).module  # as dbt has them: all in one place
+    connection = duckdb.connect()
+    connection.execute("set timezone = 'UTC'")
+    return connection, str(macros.moment("word", "zone"))  # type: ignore[attr-defined]
+
+
+def in_sql(text: str, zone: str) -> dt.datetime | None:
+    connection, expression = _reader()
+    ((found,),) = connection.execute(f"select {expression} from (select ? as word, ? as zone)", [text, zone]).fetchall()
+    return found.astimezone(dt.UTC) if found else None
+
+
+def in_python(text: str, zone: str) -> dt.datetime | None:
+    try:
+        return read_moment(text, ZoneInfo(zone))
+    except ValueError:
+        return None
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.datetimes(dt.datetime(2001, 9, 10), dt.datetime(2037, 1, 1)), st.sampled_from(FORMS), st.sampled_from(ZONES))
+def test_every_form_is_read_as_the_loading_reads_it(local: dt.datetime, form: str, zone: str) -> None:
+    text = local.strftime(form)
+    assert in_sql(text, zone) == in_python(text, zone)
+    assert in_sql(text, zone) is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["1415119980", "1415119980.5", "N/A", "-", "", "0000-00-00 00:00:00", "13/45/2020 10:00", "soon", "12", " "]
+)
+def test_numbers_nothing_and_nonsense(text: str) -> None:
+    assert in_sql(text, "Europe/Berlin") == in_python(text, "Europe/Berlin")
+
+
+@pytest.mark.parametrize("text", ["2026-10-25 02:30 AM", "2026-03-29 02:30 AM", "2026-11-01 01:30 AM", "2026-03-08 02:30 AM"])
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
+def test_hours_that_clocks_show_twice_or_never(text: str, zone: str) -> None:
+    assert in_sql(text, zone) == in_python(text, zone)

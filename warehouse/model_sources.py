@@ -88,7 +88,7 @@ def _versions(table: Table) -> str:
     wrapped = textwrap.fill(", ".join(repr(name) for name in values), 120, initial_indent="    ", subsequent_indent="    ")
     return (
         f"-- Every version of {table.qualified}; one row per {', '.join(table.key)} and valid_from.\n"
-        f"{{{{ config(alias='{table.name}', unique_key=[{unique}]) }}}}\n"
+        f"{{{{ config(unique_key=[{unique}]) }}}}\n"
         f"{{{{ versions('{table.name}', [{key}], [\n{wrapped}\n]) }}}}\n"
     )
 
@@ -103,7 +103,7 @@ def _version_model(table: Table) -> dict[str, object]:
     return {
         "name": f"history_{table.name}",
         "description": doc,
-        "config": {"meta": {"area": table.area}},
+        "config": {"alias": table.name, "meta": {"area": table.area}},
         "columns": [{"name": name, "description": text} for name, text in (*columns, *_VERSION_COLUMNS)],
         "data_tests": [
             _key_test("A version is identified by its row and its beginning.", [*identity, "valid_from"]),

@@ -66,7 +66,8 @@ CONTACTS = {
     "lists": _rows({"list_id": 1, "name": "News"}, {"list_id": 2, "name": "Events"}),
     "contacts": _rows(
         {"list_id": 1, "contact_id": 1, "email": "anna@example.com", "status": "active", "registered_at": _at("01 12:00")},
-        {"list_id": 1, "contact_id": 2, "email": "ben@example.org", "status": "active", "registered_at": _at("18 23:30")},
+        {"list_id": 1, "contact_id": 2, "email": "ben@example.org", "status": "active", "registered_at": _at("18 23:30")}
+        | dict.fromkeys(("_first_seen_at", "_changed_at"), _at("20 02:30")),
         {"list_id": 2, "contact_id": 3, "email": "ANNA@example.com", "status": "unsubscribed", "registered_at": _at("02 12:00")},
         {"list_id": 2, "contact_id": 4, "email": "carl@example.net", "status": "bounced", "_deleted_at": _at("18 02:30")},
     ),

@@ -1,0 +1,44 @@
+"""`docs/marts.md` is as the models say, the models say everything, and every question's query answers it."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from tests.warehouse.marts.test_against_pandas import MARTS
+from tests.warehouse.marts.test_by_hand import BY_HAND
+from warehouse.marts_page import PAGE, Mart, Question, render
+from warehouse.marts_page import marts as described
+
+QUESTIONS = [(mart.name, question) for mart in described() for question in mart.questions]
+
+
+def test_the_page_is_as_the_models_say() -> None:
+    assert PAGE.read_text(encoding="utf-8") == render(), "stale: make docs"
+
+
+@pytest.mark.parametrize("mart", described(), ids=lambda mart: mart.name)
+def test_a_mart_says_its_grain_its_key_and_what_it_answers(mart: Mart) -> None:
+    assert mart.grain
+    assert mart.key[0] == "account" == mart.columns[0][0]
+    assert mart.questions
+
+
+def test_every_column_is_described_and_nothing_else(marts: duckdb.DuckDBPyConnection) -> None:
+    rows = marts.execute("select schema_name, table_name, column_name from duckdb_columns() order by column_index").fetchall()
+    found: dict[tuple[str, str], list[str]] = {}
+    for schema, table, column in rows:
+        found.setdefault((schema, table), []).append(column)
+    for schema in ("marts", "history"):
+        said = {(schema, mart.name): sorted(name for name, _ in mart.columns) for mart in described(schema)}
+        assert said == {key: sorted(columns) for key, columns in found.items() if key[0] == schema}
+
+
+@pytest.mark.parametrize(("name", "question"), QUESTIONS, ids=[f"{name}: {question.ask}" for name, question in QUESTIONS])
+def test_the_query_of_a_question_answers_it(name: str, question: Question, marts: duckdb.DuckDBPyConnection) -> None:
+    assert f"marts.{name}" in question.sql
+    assert marts.execute(question.sql).fetchall()
+
+
+def test_no_mart_goes_unchecked() -> None:
+    assert {mart.name for mart in described()} == set(MARTS) == set(BY_HAND)

@@ -29,11 +29,14 @@ class Addressing:
 
     def find(self, entry: Entry) -> tuple[Found, ...] | MarketingApiError:
         """Moves and deletions are about the contact in one list."""
-        list_id = {Kind.MOVES: entry.params.get("sourceid"), Kind.DELETIONS: entry.params.get("listid")}.get(entry.kind)
         try:
-            return self._directory.find(entry.email or "", None if list_id is None else int(list_id))
+            return self._directory.find(entry.email or "", _list_of(entry))
         except MarketingApiError as problem:
             return problem
+
+    def forget(self, entry: Entry) -> None:
+        """Its address is to be looked up again."""
+        self._directory.forget(entry.email or "", _list_of(entry))
 
     def keep(self, entry: Entry, contact_ids: tuple[int, ...]) -> None:
         self._found[entry.item_id] = contact_ids
@@ -52,3 +55,8 @@ class Addressing:
         prefix = len(entry.email or "")
         names = [f"{contact_id}{subject[prefix:]}" for subject in self._outbox.subjects([entry.item_id]).get(entry.item_id, ())]
         return any(past.state in DONE for past in self._outbox.last(self._account, entry.kind, names).values())
+
+
+def _list_of(entry: Entry) -> int | None:
+    list_id = {Kind.MOVES: entry.params.get("sourceid"), Kind.DELETIONS: entry.params.get("listid")}.get(entry.kind)
+    return None if list_id is None else int(list_id)

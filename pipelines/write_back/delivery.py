@@ -6,6 +6,7 @@ Not here: which item is next, and what is done about unknown ones (`send`).
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -28,6 +29,7 @@ from marketing_api.written import read_written, says_absent
 from pipelines.write_back.entry import Entry
 from pipelines.write_back.item import Kind, State
 from pipelines.write_back.outbox import Outbox
+from pipelines.write_back.patience import Patience
 
 
 class End(Enum):
@@ -37,6 +39,7 @@ class End(Enum):
     REJECTED = "rejected"
     UNKNOWN = "unknown"
     GONE = "gone"  # cancelled meanwhile
+    EARLY = "early"  # refused since a contact that was synced just now does not show yet
     UNAVAILABLE = "unavailable"  # 1002: nothing happened
     NOT_SENT = "not sent"  # and what stands in the way does so for all: stop
 
@@ -57,11 +60,11 @@ class _NotPlanned(Exception):
 class Delivery:
     """Sends items of one outbox, until `is_halted` says so. Thread-safe."""
 
-    def __init__(self, outbox: Outbox, client: Client, *, timeout_s: float, is_halted: Callable[[], bool]) -> None:
+    def __init__(self, outbox: Outbox, client: Client, *, patience: Patience, is_halted: Callable[[], bool]) -> None:
         self._outbox = outbox
         self._is_halted = is_halted
         self._client = client
-        self._timeout_s = timeout_s
+        self._patience = patience
 
     def deliver(self, entry: Entry, contact_ids: tuple[int, ...] = ()) -> Delivered:
         """Send it and settle it. `contact_ids`: what its address was looked up as; of several, each is written to.
@@ -96,7 +99,7 @@ class Delivery:
             if not self._outbox.claim(entry.item_id, contact_id=contact_ids[0] if contact_ids else None):
                 raise _NotPlanned
 
-        operation = _patient(find(entry.operation or ""), self._timeout_s)
+        operation = _patient(find(entry.operation or ""), self._patience.timeout_s)
         first, *rest = contact_ids or (None,)
         answer = self._client.write(_question(operation, entry.params, first), before=claim)
         for contact_id in rest:
@@ -116,11 +119,20 @@ class Delivery:
         if is_ours and says_absent(str(problem)):
             self._outbox.settle(entry.item_id, State.APPLIED, message="done by the first try, whose answer was lost")
             return Delivered(End.APPLIED)
+        if says_absent(str(problem)) and is_early(self._outbox, entry, self._patience):
+            self._outbox.unclaim(entry.item_id)
+            return Delivered(End.EARLY)
         return self._reject(entry, str(problem))
 
     def _reject(self, entry: Entry, reason: str) -> Delivered:
         self._outbox.settle(entry.item_id, State.REJECTED, message=reason)
         return Delivered(End.REJECTED, reason)
+
+
+def is_early(outbox: Outbox, entry: Entry, patience: Patience) -> bool:
+    """Whether who is not there may only not show yet: the same address was synced just now, and that is queued (row 6)."""
+    synced_at = None if entry.email is None or entry.kind is Kind.CONTACTS else outbox.synced_at(entry.account, entry.email)
+    return synced_at is not None and time.time() < synced_at + patience.verify_wait_s
 
 
 def _patient(operation: Operation, timeout_s: float) -> Operation:

@@ -102,9 +102,13 @@ class Directory:
         with self._lock:
             turn = self._locks.setdefault(key, threading.Lock())
         with turn:
-            if key not in self._known:
-                self._known[key] = look_up(self._ask, email, list_id)
-            return self._known[key]
+            if (known := self._known.get(key)) is None:
+                known = self._known[key] = look_up(self._ask, email, list_id)
+            return known
+
+    def forget(self, email: str, list_id: int | None = None) -> None:
+        with self._lock:
+            self._known.pop((email.lower(), list_id), None)
 
     @property
     def asked(self) -> int:

@@ -138,13 +138,19 @@ class Outbox:
 
     def activities(self, account: str, contact_id: int) -> list[Entry]:
         """Those sent to the contact, in any push: what of its timeline is ours."""
-        return [
-            read_entry(row)
-            for row in self._store.rows(
-                f"{_ENTRY} where contact_id = ? and account = ? and kind = 'activities' and state in ('applied', 'verified', 'unknown')",
-                (contact_id, account),
-            )
-        ]
+        sent = "kind = 'activities' and state in ('applied', 'verified', 'unknown', 'sending')"
+        rows = self._store.rows(f"{_ENTRY} where contact_id = ? and account = ? and {sent}", (contact_id, account))
+        return [read_entry(row) for row in rows]
+
+    def synced_at(self, account: str, email: str) -> float | None:
+        """When the service last said ok to a sync of the address (unix seconds)."""
+        begins = f"{email.lower()}|"
+        found = self._store.rows(
+            "select max(done_at) from effect join item using (item_id) where account = ? and kind = 'contacts' and subject >= ?"
+            " and subject < ? and state in ('applied', 'verified')",
+            (account, begins, begins[:-1] + "}"),  # the character after |
+        )
+        return None if found[0][0] is None else float(found[0][0])
 
     def counts(self, push_id: int) -> Counts:
         rank = " ".join(f"when '{state}' then {number}" for number, state in enumerate(_LEAST_FAR))

@@ -11,7 +11,6 @@ import datetime as dt
 import html
 import re
 import unicodedata
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -22,6 +21,7 @@ from marketing_api.exchange import Answer
 from marketing_api.reading import timeline_extent
 from marketing_api.records.shapes import entries
 from marketing_api.records.values import is_nothing, read_moment
+from pipelines.write_back.assignment import Assignment
 from pipelines.write_back.entry import Entry
 
 #: A text that is the beginning of a description stands for it from so many characters on.
@@ -115,37 +115,22 @@ def _is_before(item: Wanted, oldest: int | None, oldest_local: dt.datetime | Non
 
 
 def _assigned(items: Sequence[Wanted], shown: Sequence[Shown]) -> dict[int, int]:
-    """Item → entry, the surest likenesses first; within one degree of likeness as many as fit."""
-    likeness: dict[tuple[int, int], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    """Item → entry: as many as fit, done ones before all others, and among those the surest likenesses in sum."""
+    costs = {item.item_id: _costs(item, shown) for item in items}
+    assignment = Assignment(costs)
     for item in items:
-        for place, entry in enumerate(shown):
-            if (degree := _likeness(item, entry)) is not None:
-                likeness[degree][item.item_id].append(place)
-    found: dict[int, int] = {}
-    for degree in sorted(likeness):
-        _match(likeness[degree], found)
-    return found
+        if item.is_done:
+            assignment.place([item.item_id])
+    open_ones = {item.item_id for item in items if not item.is_done}
+    while open_ones and (placed := assignment.place(sorted(open_ones))) is not None:
+        open_ones.discard(placed)
+    return assignment.found
 
 
-def _match(candidates: Mapping[int, list[int]], found: dict[int, int]) -> None:
-    """Add a largest assignment of the items left to the entries left (augmenting paths)."""
-    gone = set(found.values())
-    holder: dict[int, int] = {}
-
-    def place(item_id: int, tried: set[int]) -> bool:
-        for entry in candidates[item_id]:
-            if entry in gone or entry in tried:
-                continue
-            tried.add(entry)
-            if entry not in holder or place(holder[entry], tried):
-                holder[entry] = item_id
-                return True
-        return False
-
-    for item_id in candidates:
-        if item_id not in found:
-            place(item_id, set())
-    found.update({item_id: entry for entry, item_id in holder.items()})
+def _costs(item: Wanted, shown: Sequence[Shown]) -> dict[int, int]:
+    """Entry → how unlike it is, for those that may be the item's."""
+    degrees = {place: _likeness(item, entry) for place, entry in enumerate(shown)}
+    return {place: 10 * degree[0] + degree[1] for place, degree in degrees.items() if degree is not None}
 
 
 def _likeness(item: Wanted, shown: Shown) -> tuple[int, int] | None:

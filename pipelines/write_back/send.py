@@ -9,18 +9,16 @@ Not here: one request (`delivery`), one look (`looking`), the order (`schedule`)
 
 from __future__ import annotations
 
-import queue
+import math
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from marketing_api.client import Client
 from marketing_api.errors import MarketingApiError, Refused, Stopped
 from pipelines.write_back.addressing import Addressing
-from pipelines.write_back.delivery import Delivered, Delivery, End
+from pipelines.write_back.delivery import Delivered, Delivery, End, is_early
 from pipelines.write_back.entry import Entry
 from pipelines.write_back.finding import Found, chosen_for
 from pipelines.write_back.item import Kind, State
@@ -32,6 +30,7 @@ from pipelines.write_back.reconcile import Presence
 from pipelines.write_back.schedule import Schedule, keys_of
 from pipelines.write_back.sent import Progress, Sent
 from pipelines.write_back.twins import Twins
+from pipelines.write_back.workers import Workers
 
 __all__ = ["Progress", "Sent", "send"]
 
@@ -70,13 +69,12 @@ class _Sending:
     ) -> None:
         self._outbox, self._client, self._account, self._patience = outbox, client, account, patience
         self._stop, self._on_progress = stop, on_progress
-        self._delivery = Delivery(outbox, client, timeout_s=patience.timeout_s, is_halted=lambda: self._stopped is not None)
+        self._delivery = Delivery(outbox, client, patience=patience, is_halted=lambda: self._stopped is not None)
         self._addressing = Addressing(outbox, client, account)
-        self._pool = ThreadPoolExecutor(patience.workers, thread_name_prefix="sending")
-        self._results: queue.SimpleQueue[tuple[Callable[[Any], None], object]] = queue.SimpleQueue()
-        self._under_way = 0
+        self._workers = Workers(patience.workers)
         self._entries: dict[int, Entry] = {}
         self._schedule, self._twins, self._lost = Schedule(), Twins(), Lost(patience)
+        self._early: dict[int, float] = {}  # about people who were synced just now and do not show yet: when to try again
         self._attempts: Counter[int] = Counter()
         self._unavailable: Counter[int] = Counter()
         self._in_row: Counter[End] = Counter()
@@ -94,7 +92,7 @@ class _Sending:
             self._halt("an error")
             raise
         finally:
-            self._pool.shutdown(wait=True)
+            self._workers.close()
         left = Counter(entry.state for entry in self._outbox.open(self._account))
         return Sent(
             self._tally[State.APPLIED],
@@ -126,42 +124,30 @@ class _Sending:
             self._halt("stopped")
         if self._stopped is None:
             self._give_out()
-        if not self._under_way and (self._stopped is not None or not self._lost.is_waiting):
+        if self._workers.are_idle and (self._stopped is not None or not (self._lost.is_waiting or self._early)):
             return False
-        try:
-            take_in, result = self._results.get(timeout=max(0.001, min(_LOOK_S, self._lost.next_due - time.time())))
-        except queue.Empty:
-            return True
-        self._under_way -= 1
-        if isinstance(result, BaseException) and not isinstance(result, MarketingApiError):
-            raise result
-        take_in(result)
-        self._on_progress(Progress(len(self._entries), self._tally[State.APPLIED], self._tally[State.REJECTED], len(self._lost)))
+        due = min(self._lost.next_due, *self._early.values(), math.inf)
+        if self._workers.take_in(min(_LOOK_S, due - time.time())):
+            now = Progress(len(self._entries), self._tally[State.APPLIED], self._tally[State.REJECTED], len(self._lost))
+            self._on_progress(now)
         return True
 
     def _give_out(self) -> None:
         for item_id in self._lost.due(time.time()):
             self._take_up(self._entries[item_id])
-        while self._under_way < self._patience.workers and (ready := self._schedule.next()) is not None:
+        for item_id in [item_id for item_id, due in self._early.items() if due <= time.time()]:
+            del self._early[item_id]
+            self._schedule.again(item_id)
+        while not self._workers.are_busy and (ready := self._schedule.next()) is not None:
             self._begin(self._entries[ready])
 
     def _begin(self, entry: Entry) -> None:
         if self._addressing.is_open(entry):
-            self._submit(lambda: self._addressing.find(entry), lambda found: self._on_found(entry, found))
+            self._workers.do(lambda: self._addressing.find(entry), lambda found: self._on_found(entry, found))
             return
         if self._twins.hold(entry, self._addressing.contact_of(entry)):
             contact_ids = self._addressing.looked_up(entry)
-            self._submit(lambda: self._delivery.deliver(entry, contact_ids), lambda told: self._on_delivered(entry.item_id, told))
-
-    def _submit(self, work: Callable[[], object], take_in: Callable[[Any], None]) -> None:
-        def run() -> None:
-            try:
-                self._results.put((take_in, work()))
-            except BaseException as problem:
-                self._results.put((take_in, problem))
-
-        self._under_way += 1
-        self._pool.submit(run)
+            self._workers.do(lambda: self._delivery.deliver(entry, contact_ids), lambda told: self._on_delivered(entry.item_id, told))
 
     def _halt(self, reason: str) -> None:
         self._stopped = self._stopped or reason
@@ -191,6 +177,8 @@ class _Sending:
                 self._halt(f"{self._in_row[end]} requests in a row had no whole answer; the last: {delivered.reason}")
         elif end is End.UNAVAILABLE:
             self._on_unavailable(item_id, delivered.reason)
+        elif end is End.EARLY:
+            self._try_later(item_id)
         else:
             self._halt(delivered.reason)
 
@@ -210,7 +198,10 @@ class _Sending:
             self._reject(entry.item_id, f"its address was not looked up: {found}")
         elif isinstance(found, MarketingApiError):
             self._halt("stopped" if isinstance(found, Stopped) else str(found))
-        elif not (contact_ids := chosen_for(entry.kind, found)):
+        elif not (contact_ids := chosen_for(entry.kind, found)) and is_early(self._outbox, entry, self._patience):
+            self._addressing.forget(entry)
+            self._try_later(entry.item_id)
+        elif not contact_ids:
             self._reject(entry.item_id, "no contact has this address")
         elif self._addressing.was_sent_before(entry, contact_ids[0]):
             self._outbox.settle(entry.item_id, State.SKIPPED, message="sent before")
@@ -218,6 +209,11 @@ class _Sending:
         else:
             self._addressing.keep(entry, contact_ids)
             self._begin(entry)
+
+    def _try_later(self, item_id: int) -> None:
+        for twin in self._twins.release(item_id):
+            self._schedule.again(twin)
+        self._early[item_id] = time.time() + self._patience.verify_every_s
 
     # ---- what was lost
 
@@ -231,7 +227,7 @@ class _Sending:
         together = self._lost.take(entry.item_id, lambda other: self._is_for(self._entries[other], contact_id))
         if together:
             work = lambda: look(self._outbox, self._client, self._account, contact_id, together)  # noqa: E731 (as the others)
-            self._submit(work, lambda looked: self._on_looked(together, looked, began))
+            self._workers.do(work, lambda looked: self._on_looked(together, looked, began))
 
     def _is_for(self, entry: Entry, contact_id: int) -> bool:
         return entry.kind is Kind.ACTIVITIES and self._addressing.contact_of(entry) == contact_id

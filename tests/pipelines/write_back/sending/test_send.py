@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -314,3 +315,22 @@ def test_tags_are_taken_off_all_contacts_of_a_looked_up_address(make_desk: MakeD
     _, sent = desk.push(item)
     assert sent.applied == 1
     assert {tuple(desk.written()[one]["tags"]) for one in both} == {()}
+
+
+@pytest.mark.parametrize("how", ["by address", "looked up"])
+def test_who_was_synced_just_now_is_waited_for(make_desk: MakeDesk, how: str) -> None:
+    """Contacts first, then their tags or activities, while the service's queue lags."""
+    desk = make_desk(switches={"sync-delay": "1", "addtag-missing": "soft"})
+    desk.push(contact(2, "New@example.com", 1801))
+    item = tag(2, "New@example.com") if how == "by address" else _by_address(2, "New@example.com", "Called")
+    _, sent = desk.push(item)
+    assert (sent.applied, sent.rejected, sent.unknown, sent.planned) == (1, 0, 0, 0)
+    (written,) = [each for each in desk.written().values() if each and each["email"] == "New@example.com"]
+    assert written["tags"] == ["vip"] or len(written["activities"]) == 1
+
+
+def test_who_never_shows_is_rejected_in_the_end(make_desk: MakeDesk) -> None:
+    desk = make_desk(switches={"sync-delay": "60"})
+    desk.push(contact(2, "new@example.com", 1801))
+    _, sent = desk.push(tag(2, "new@example.com"), patience=replace(QUICK, verify_wait_s=0.3))
+    assert (sent.applied, sent.rejected, sent.planned) == (0, 1, 0)

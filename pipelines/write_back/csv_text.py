@@ -50,7 +50,12 @@ def _records(name: str, text: str, delimiter: str) -> list[list[str]]:
     try:
         for record in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True):
             records.append(record)
-    except csv.Error:
+    except csv.Error as problem:
+        if "field larger" in str(problem):
+            raise InputError(
+                f"{name}: row {len(records) + 1} has a cell of more than {csv.field_size_limit():,} characters: shorten it, or close "
+                "a quotation mark that is open"
+            ) from None
         raise InputError(
             f"{name}: row {len(records) + 1} cannot be read: a quotation mark opens or closes in the wrong place; "
             'inside a quoted cell write it twice (""), and close every one'

@@ -81,6 +81,7 @@ def test_a_short_row_is_filled_up_and_a_long_one_is_a_fault_of_its_own() -> None
         ("", "standard input is empty"),
         ("\n , \n", "standard input is empty"),
         ('email,note\na@b.co,"open\nb@c.co,x\n', "row 2 cannot be read: a quotation mark"),
+        ("a,b\n1,2\n3," + "x" * 131_073, "row 3 has a cell of more than 131,072 characters"),
         ("email,Email,email\n1,2,3", "two columns are called “email”"),
         ("email,,city\n1,2,3", "column 2 has values but no name"),
         (b"\x00\x01\x02", "is no text"),

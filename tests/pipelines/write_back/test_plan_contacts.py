@@ -266,10 +266,8 @@ _ROWS = st.lists(
 
 
 @settings(max_examples=60, deadline=None)
-@given(_ROWS, st.booleans(), st.booleans())
-def test_every_row_has_one_fate_and_nothing_is_left_once_it_was_sent(
-    known: Known, rows: list[dict[str, str]], clear: bool, later: bool
-) -> None:
+@given(_ROWS, st.booleans())
+def test_every_row_has_one_fate_and_nothing_is_left_once_it_was_sent(known: Known, rows: list[dict[str, str]], clear: bool) -> None:
     plan = Planner(known, Kind.CONTACTS)
     first = plan.sent(*rows, clear_empty=clear)
     check_every_row_has_one_fate(first)

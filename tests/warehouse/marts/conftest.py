@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -15,13 +16,19 @@ from warehouse.models import ModelSettings, build
 
 
 @pytest.fixture(scope="session")
-def marts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """All models over the made-up accounts and the one by hand, read only."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file with all models over the made-up accounts and the one by hand."""
     path = tmp_path_factory.mktemp("marts") / "warehouse.duckdb"
     write(path, together([generated(), *by_hand.PARTS]))
     report = build(path, ModelSettings(zones={"hill": ACCOUNTS["hill"][0]}))
     assert not report.problem, report.problem
-    with duckdb.connect(str(path), read_only=True) as connection:
+    return path
+
+
+@pytest.fixture(scope="session")
+def marts(built: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """It, open for reading."""
+    with duckdb.connect(str(built), read_only=True) as connection:
         yield connection
 
 

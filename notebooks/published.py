@@ -1,0 +1,93 @@
+"""Where the published file is, and how the notebooks open it and draw. They read that file and nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import duckdb
+import marimo as mo
+import pandas as pd
+
+ACCENT = "#2f6f6a"
+SECOND = "#c2703d"
+_PROJECT = Path(__file__).parent.parent
+
+
+def path() -> Path:
+    """`MARKETING_HOME`, else the live home of this folder, else the sandbox's. FileNotFoundError says what to run."""
+    homes = (
+        [Path(os.environ["MARKETING_HOME"])]
+        if os.environ.get("MARKETING_HOME")
+        else [_PROJECT / "data" / "live", _PROJECT / "data" / "sandbox"]
+    )
+    for home in homes:
+        if (found := home / "published" / "marketing.duckdb").exists():
+            return found
+    raise FileNotFoundError(f"nothing is published in {' or '.join(map(str, homes))} yet: run `make sync`, or set MARKETING_HOME")
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """The published file, read-only. It is never locked: the next sync puts a new file in its place, run again to see it."""
+    return duckdb.connect(str(path()), read_only=True)
+
+
+def accounts(con: duckdb.DuckDBPyConnection) -> list[str]:
+    """The accounts there are."""
+    return [row[0] for row in con.execute("select account from source.business order by account").fetchall()]
+
+
+def account_choice(con: duckdb.DuckDBPyConnection) -> mo.ui.dropdown:
+    """A dropdown of the accounts, the first one chosen."""
+    names = accounts(con)
+    return mo.ui.dropdown(names, value=names[0] if names else None, label="Account")
+
+
+def percent(value: float) -> str:
+    return "–" if pd.isna(value) else f"{value:.1%}"
+
+
+def points(value: float) -> str:
+    """A difference of two rates."""
+    return "–" if pd.isna(value) else f"{100 * value:+.1f} points"
+
+
+def decimal(value: float) -> str:
+    return "–" if pd.isna(value) else f"{value:.1f}"
+
+
+def table(frame: pd.DataFrame, forms: Mapping[str, Callable[[float], str]] | None = None, **more: Any) -> mo.ui.table:
+    """A table to look at (and to choose from with `selection`); `forms`: column → how a value is written."""
+    options: dict[str, Any] = {"selection": None, "page_size": 10, "show_column_summaries": False, "show_data_types": False}
+    known = {name: form for name, form in (forms or {}).items() if name in frame.columns}
+    return mo.ui.table(frame, format_mapping=known, **(options | more))
+
+
+def lines(frame: pd.DataFrame, x: str, y: str, title: str, *, color: str | None = None, form: str = ".0f") -> alt.Chart | mo.Html:
+    """A line per value of `color` over time; a sentence when there is nothing to draw."""
+    if frame.empty:
+        return mo.md(f"*{title}: nothing yet.*")
+    chart = alt.Chart(frame, title=title).mark_line(interpolate="monotone", color=ACCENT, point=len(frame) < 30)
+    encoded = chart.encode(
+        x=alt.X(x, type="temporal", title=None),
+        y=alt.Y(y, type="quantitative", title=None, axis=alt.Axis(format=form), scale=alt.Scale(zero=False)),
+        tooltip=list(frame.columns),
+    )
+    if color:
+        encoded = encoded.encode(color=alt.Color(color, type="nominal", title=None, scale=alt.Scale(range=[ACCENT, SECOND])))
+    return encoded.properties(width="container", height=220)
+
+
+def bars(frame: pd.DataFrame, label: str, value: str, title: str, *, form: str = ",.0f") -> alt.Chart | mo.Html:
+    """A bar per row, the longest first; a sentence when there is nothing to draw."""
+    if frame.empty:
+        return mo.md(f"*{title}: nothing yet.*")
+    chart = alt.Chart(frame, title=title).mark_bar(color=ACCENT, cornerRadiusEnd=2)
+    return chart.encode(
+        x=alt.X(value, type="quantitative", title=None, axis=alt.Axis(format=form)),
+        y=alt.Y(label, type="nominal", title=None, sort="-x", axis=alt.Axis(labelLimit=260)),
+        tooltip=list(frame.columns),
+    ).properties(width="container", height=alt.Step(22))

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help sync test check ui bench lint clean docs
+.PHONY: help sync test check ui notebook bench lint clean docs
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -21,6 +21,9 @@ sync: .venv/installed ## the nightly sync, against the sandbox when no key is co
 
 ui: .venv/installed ## the Dagster UI on 127.0.0.1:3000
 	@$(BIN)/marketing-sync ui
+
+notebook: .venv/installed ## the analysts' notebooks in the browser
+	@$(BIN)/marimo edit --host 127.0.0.1 notebooks
 
 test: .venv/installed ## the tests, two files at a time: half of them wait for servers and clocks
 	$(BIN)/pytest -n 2 --dist loadfile

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from assets.days import DateRange
-from assets.session import Reuse, Session
+from assets.planning.plan import Line
+from assets.planning.planner import Planner
+from assets.session import Answered, Reuse, Session
 from marketing_api import paging
 from marketing_api.client import Failure, Stopped
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, InvalidCall, NotAvailable, Refused, Transient
@@ -53,6 +55,7 @@ class Part:
     scope: Scope = field(default_factory=dict)
     is_complete: bool = True
     may_shrink: bool = False
+    due_at: dt.datetime | None = None  # when the scope should be read again; None: the next night
     service_count: int | None = None
     answers: tuple[Answer, ...] | None = None  # those of request_ids, where they are few and at hand; else the archive has them
     failures: tuple[Failure, ...] = ()
@@ -71,9 +74,18 @@ class Ask:
     """Asks one account on behalf of one asset."""
 
     def __init__(
-        self, session: Session, asked_days: DateRange, *, settings: AskSettings, reuse: Reuse, on_progress: Callable[[int, int], None]
+        self,
+        session: Session,
+        asked_days: DateRange,
+        *,
+        settings: AskSettings,
+        reuse: Reuse,
+        on_progress: Callable[[int, int], None],
+        on_line: Callable[[Line], None] = lambda line: None,
+        answered: Answered | None = None,
     ) -> None:
         self.known = session.known
+        self.plan: Planner = session.planner
         self.settings = settings
         self.asked_days = asked_days
         self.today = session.today()
@@ -82,6 +94,8 @@ class Ask:
         self._zone = session.zone
         self._reuse = reuse
         self._on_progress = on_progress
+        self._on_line = on_line
+        self._answered = answered
         self.operations: set[Operation] = set()
 
     def once(self, operation: Operation, **params: Any) -> Part:
@@ -162,6 +176,33 @@ class Ask:
             raise
         if answered or failures:
             yield _part(answered, failures)
+
+    def planned(self, question: str, operation: Operation, params: Callable[[Any], Mapping[str, Any]]) -> Iterator[Part]:
+        """What the night's plan wants asked of contacts, and what a run that died has answers to; `params` makes a key a question."""
+        line = self.plan.line(question)
+        self._on_line(line)
+        many = [params(key) for key in line.keys.to_pylist()]
+        if self._answered is not None:
+            many += self._left_behind(question, operation, params, set(line.keys.to_pylist()), self._answered)
+        for part in self.each(operation, many):
+            yield replace(part, is_complete=line.is_whole, due_at=line.due_at)
+
+    def _left_behind(
+        self, question: str, operation: Operation, params: Callable[[Any], Mapping[str, Any]], planned: set[Any], answered: Answered
+    ) -> list[Mapping[str, Any]]:
+        """Questions outside the plan whose archived answer is newer than what is loaded: answers must not be lost."""
+        people = self.plan.people(question)
+        found = []
+        for key, asked_at in zip(people[0].to_pylist(), people["asked_at"].to_pylist(), strict=True):
+            if key in planned:
+                continue
+            try:
+                at = answered(operation.bind(**params(key)))
+            except InvalidCall:
+                continue
+            if at is not None and (asked_at is None or at > asked_at):
+                found.append(params(key))
+        return found
 
     def all(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Part:
         """One request for each of `many`, all in one part: details beside the listing they belong to."""

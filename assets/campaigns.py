@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from assets.ask import Ask, Part
 from assets.extract import source_asset
@@ -21,6 +22,7 @@ def campaigns(ask: Ask) -> Iterator[Part]:
 
 @source_asset(tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS, after=[campaigns])
 def campaign_stats(ask: Ask) -> Iterator[Part]:
-    """Opens, bounces, unsubscribes, links and who clicked them; the service tells totals as of now only."""
-    rows = ask.known.campaigns()
-    yield from ask.each(operations.STATS, ({"id": row.campaign_id, "type": row.type} for row in rows))
+    """Opens, bounces, unsubscribes, links and who clicked them; the service tells totals as of now only. The older, the rarer asked."""
+    plan = ask.plan.campaigns()
+    for part in ask.each(operations.STATS, ({"id": campaign_id, "type": type_} for campaign_id, type_ in plan.campaigns)):
+        yield replace(part, due_at=plan.due_at)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assets import plan
 from assets.ask import Ask, Part
+from assets.campaigns import campaign_stats
 from assets.extract import source_asset
 from assets.lists import lists
+from assets.planning.plan import COUPONS, TIMELINES
 from marketing_api.operations import contacts as operations
 from warehouse import tables
 
@@ -20,14 +21,13 @@ def contacts(ask: Ask) -> Iterator[Part]:
     yield from (ask.nothing_left(list_id=list_id) for list_id in ask.known.vanished_list_ids())
 
 
-@source_asset(tables.TIMELINE_EVENTS, tables.TIMELINE_VISITS, tables.TIMELINE_AUTOMATIONS, after=[contacts])
+@source_asset(tables.TIMELINE_EVENTS, tables.TIMELINE_VISITS, tables.TIMELINE_AUTOMATIONS, after=[contacts], informed_by=[campaign_stats])
 def timelines(ask: Ask) -> Iterator[Part]:
     """What happened with each contact: messages sent and opened, visits, automations. Old entries are never removed."""
-    contact_ids = plan.timelines(ask.known)
-    yield from ask.each(operations.TIMELINE, ({"id": contact_id, "include": "utm,automated"} for contact_id in contact_ids))
+    yield from ask.planned(TIMELINES, operations.TIMELINE, lambda contact_id: {"id": contact_id, "include": "utm,automated"})
 
 
-@source_asset(tables.COUPONS, after=[contacts])
+@source_asset(tables.COUPONS, after=[contacts], informed_by=[campaign_stats])
 def coupons(ask: Ask) -> Iterator[Part]:
     """Coupons by e-mail address; an address in several lists is asked once."""
-    yield from ask.each(operations.GETCOUPON, ({"email": email} for email in plan.coupons(ask.known)))
+    yield from ask.planned(COUPONS, operations.GETCOUPON, lambda email: {"email": email})

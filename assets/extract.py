@@ -20,12 +20,17 @@ AskFunction = Callable[["Ask"], Iterator["Part"]]
 
 @dataclass(frozen=True, slots=True)
 class SourceAsset:
-    """What is asked (`function`), for which tables, and which assets must be in the warehouse first (`after`)."""
+    """What is asked (`function`), for which tables, and which assets must be in the warehouse first (`after`).
+
+    `informed_by`: assets whose tables tell whom to ask. They are waited for when the same run reads them, and nothing is lost
+    without them.
+    """
 
     name: str
     tables: tuple[Table, ...]
     function: AskFunction
     after: tuple[SourceAsset, ...] = ()
+    informed_by: tuple[SourceAsset, ...] = ()
     is_daily: bool = False  # partitioned by the day that the data is about
     doc: str = ""
 
@@ -37,11 +42,14 @@ class SourceAsset:
 SOURCE_ASSETS: dict[str, SourceAsset] = {}
 
 
-def source_asset(*tables: Table, after: Sequence[SourceAsset] = (), is_daily: bool = False) -> Callable[[AskFunction], SourceAsset]:
+def source_asset(
+    *tables: Table, after: Sequence[SourceAsset] = (), informed_by: Sequence[SourceAsset] = (), is_daily: bool = False
+) -> Callable[[AskFunction], SourceAsset]:
     """Declare an asset: its function yields the parts it asked for; archive, load, coverage and errors are added around it."""
 
     def declare(function: AskFunction) -> SourceAsset:
-        asset = SourceAsset(function.__name__, tables, function, tuple(after), is_daily, (function.__doc__ or "").strip())
+        doc = (function.__doc__ or "").strip()
+        asset = SourceAsset(function.__name__, tables, function, tuple(after), tuple(informed_by), is_daily, doc)
         SOURCE_ASSETS[asset.name] = asset
         return asset
 

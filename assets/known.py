@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
@@ -17,14 +16,6 @@ from warehouse.tables import TABLES
 from warehouse.warehouse import Warehouse
 
 R = TypeVar("R", bound=Record)
-
-
-@dataclass(frozen=True, slots=True)
-class CampaignKey:
-    """What a campaign is asked by."""
-
-    campaign_id: int
-    type: str
 
 
 class Known:
@@ -41,21 +32,6 @@ class Known:
     def vanished_list_ids(self) -> list[int]:
         """Lists that are gone while contacts of theirs still count as existing."""
         return self._warehouse.vanished_list_ids(self._account)
-
-    def contact_ids(self) -> list[int]:
-        """Contacts that exist, each once: active ones first, then the newest first."""
-        ids: list[int] = self._warehouse.contacts(self._account)["contact_id"].to_pylist()
-        return ids
-
-    def addresses(self) -> list[str]:
-        """E-mail addresses of contacts that exist, each once, in the same order."""
-        emails: list[str] = self._warehouse.addresses(self._account)["email"].to_pylist()
-        return emails
-
-    def campaigns(self) -> list[CampaignKey]:
-        """Campaigns that exist, the newest first."""
-        rows = self._warehouse.campaigns(self._account).to_pylist()
-        return [CampaignKey(row["campaign_id"], row["type"]) for row in rows]
 
     def domain_ids(self) -> list[int]:
         """Tracked domains that webhooks name."""

@@ -5,12 +5,15 @@ Belongs here: the factory that turns a `SourceAsset` into Dagster's terms. Not h
 """
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
 
 from assets.extract import SourceAsset
+from assets.planning.order import Reason
+from assets.planning.plan import Line
 from assets.reader import Reader
 from assets.result import AccountResult
 from assets.table_checks import check_results, check_specs
@@ -87,6 +90,7 @@ def _column_schema(table: Table) -> dg.TableSchema:
 def _materialization(reader: Reader, table: Table, results: list[AccountResult]) -> dg.MaterializeResult[Any]:
     counts = [report.tables[table.name] for result in results for report in result.reports if table.name in report.tables]
     asked, planned = sum(result.asked for result in results), sum(result.planned for result in results)
+    lines = [result.line for result in results if result.line is not None]
     return dg.MaterializeResult(
         asset_key=asset_key(table),
         metadata={
@@ -95,6 +99,8 @@ def _materialization(reader: Reader, table: Table, results: list[AccountResult])
             "rows changed": sum(count.changed for count in counts),
             "rows deleted": sum(count.deleted for count in counts),
             "records rejected": sum(count.rejected for count in counts),
+            "requests planned": planned,
+            **_plan_metadata(lines),
             "requests": sum(result.spent.requests for result in results),
             "seconds waited": round(sum(result.spent.waited_s for result in results), 1),
             "coverage %": round(100 * asked / planned, 1) if planned else 100.0,
@@ -102,6 +108,19 @@ def _materialization(reader: Reader, table: Table, results: list[AccountResult])
         },
         check_results=list(check_results(asset_key(table), reader.warehouse, table, results)),
     )
+
+
+def _plan_metadata(lines: list[Line]) -> dict[str, dg.MetadataValue]:
+    """Why contacts were asked, and how many of them were not: not due, or left out for the budget."""
+    if not lines:
+        return {}
+    reasons = sum((Counter(line.counts) for line in lines), Counter[Reason]())
+    left_out = sum(line.late + line.waiting for line in lines)
+    return {
+        "planned for": dg.MetadataValue.json({str(reason): count for reason, count in reasons.items()}),
+        "not due": dg.MetadataValue.int(sum(line.total - len(line.keys) for line in lines) - left_out),
+        "left out for the budget": dg.MetadataValue.int(left_out),
+    }
 
 
 def _raise_on_failure(context: dg.AssetExecutionContext, reader: Reader, asset: SourceAsset, results: list[AccountResult]) -> None:

@@ -18,12 +18,14 @@ from dataclasses import dataclass
 from assets.ask import Ask, AskSettings, Part
 from assets.days import DateRange, days_to_ask
 from assets.extract import SourceAsset
+from assets.planning.plan import Line
 from assets.result import AccountResult
 from assets.session import Session
 from assets.unfinished import Unfinished
 from marketing_api.errors import BudgetSpent, MarketingApiError, Stopped
 from warehouse.errors import WarehouseError
 from warehouse.load import Load, LoadReport
+from warehouse.plans import write_plan
 from warehouse.requests import load_requests
 from warehouse.runs import Run, write_run
 from warehouse.warehouse import Warehouse
@@ -34,6 +36,9 @@ log = logging.getLogger(__name__)
 _LOADS_AHEAD = 2
 #: How long stopping waits for each thread; a load takes seconds.
 _STOP_SECONDS = 30.0
+
+#: What nothing else is said about is read again the next night.
+_A_NIGHT = dt.timedelta(days=1)
 
 _Key = tuple[str, str]  # asset, account
 
@@ -141,6 +146,9 @@ class Reader:
         self.warehouse.archive.seal()
         with self.warehouse.writing() as connection:
             write_run(connection, run)
+            for session in self.sessions:
+                if (planned := session.planner.planned()) is not None:
+                    write_plan(connection, run_id, planned)
             load_requests(connection, self.warehouse.archive)
         if not is_cut_short:
             self._unfinished.end(self._chosen)
@@ -175,7 +183,8 @@ class Reader:
         for session in self.sessions:
             for asset in self._chosen.values():
                 key = (asset.name, session.account)
-                waits_for = [(before.name, session.account) for before in asset.after if before.name in self._chosen]
+                before = (*asset.after, *asset.informed_by)
+                waits_for = [(other.name, session.account) for other in before if other.name in self._chosen]
                 if self._is_stopping or key in self._started or not self._finished.issuperset(waits_for):
                     continue
                 self._started.add(key)
@@ -208,12 +217,17 @@ class Reader:
             result.asked += asked
             result.planned += planned
 
+        def on_line(line: Line) -> None:
+            result.line = line
+
         ask = Ask(
             session,
             self._days(asset, session),
             settings=self._settings,
             reuse=session.reuse(asset.name),
             on_progress=on_progress,
+            on_line=on_line,
+            answered=session.answered(asset.name),
         )
         try:
             self._load_all(asset, session, asset.function(ask), result)
@@ -221,7 +235,7 @@ class Reader:
             result.spent = session.spent(ask.operations)
         if self._is_stopping:
             return
-        if not result.problems:
+        if result.is_through:
             self.warehouse.finish_asset(session.account, asset.name)
 
     def _load_all(self, asset: SourceAsset, session: Session, parts: Iterable[Part], result: AccountResult) -> None:
@@ -258,6 +272,7 @@ class Reader:
             scope=part.scope,
             is_complete=part.is_complete,
             service_count=part.service_count,
+            due_at=part.due_at or dt.datetime.now(dt.UTC) + _A_NIGHT,
             zone=str(session.zone),
             shrink_limit=None if part.may_shrink else self._shrink_limit,
         )

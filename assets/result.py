@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from assets.planning.plan import Line
 from assets.session import Spent
 from marketing_api.client import Failure
 from marketing_api.discretion import without_addresses
@@ -27,6 +28,7 @@ class AccountResult:
     asked: int = 0
     planned: int = 0
     spent: Spent = field(default_factory=Spent)
+    line: Line | None = None  # of the plan, where there is one
 
     @property
     def problems(self) -> list[str]:
@@ -34,7 +36,14 @@ class AccountResult:
         lines = [_sentence(self.error)] if self.error else []
         reasons = Counter(_sentence(failure.error) for failure in self._serious())
         lines += [f"{reason} ({count} requests)" if count > 1 else reason for reason, count in reasons.items()]
+        if self.line is not None and not self.line.is_whole:
+            lines.append(shortfall(self.line))
         return lines + [refusal for report in self.reports for refusal in report.refused.values()]
+
+    @property
+    def is_through(self) -> bool:
+        """Everything that was asked for came; the plan may have left out what its budget did not allow."""
+        return not self.error and not self._serious() and not any(report.refused for report in self.reports)
 
     @property
     def is_failure(self) -> bool:
@@ -51,6 +60,12 @@ class AccountResult:
         few = max(_REFUSED_FEW, _REFUSED_SHARE * self.planned)
         others = [failure for failure in self.failures if not isinstance(failure.error, Refused | InvalidCall)]
         return self.failures if len(self.failures) - len(others) > few else others
+
+
+def shortfall(line: Line) -> str:
+    """What a plan had to leave out although the guarantee wants it asked."""
+    parts = [f"{line.waiting:,} never asked yet" if line.waiting else "", f"{line.late:,} older than they may be" if line.late else ""]
+    return f"the budget leaves out {' and '.join(filter(None, parts))}, of {line.total:,}; `marketing-sync plan` tells what would be needed"
 
 
 def _sentence(error: Exception) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from assets.known import Known
+from assets.planning.planner import Planner
 from assets.unfinished import Unfinished
 from marketing_api.client import Budget, Client, Connection
 from marketing_api.errors import MarketingApiError
@@ -30,6 +31,8 @@ log = logging.getLogger(__name__)
 _UNKNOWN_IN_A_ROW = 3
 
 Reuse = Callable[[Question], Answer | None]
+#: When the archived answer was asked for that a run that died has left to a question; None without one.
+Answered = Callable[[Question], dt.datetime | None]
 
 
 @dataclass
@@ -64,6 +67,7 @@ class Session:
         fallback_zone: str,
         resume_hours: float,
         now: Callable[[], dt.datetime],
+        planner: Planner,
     ) -> None:
         self.account = connection.account
         self.pace = pace
@@ -72,12 +76,14 @@ class Session:
         self.business: Business | None = None
         self.problem: MarketingApiError | None = None
         self.known = Known(warehouse, self.account)
+        self.planner = planner
         self._archive = archive
         self._now = now
         self._not_before = now() - dt.timedelta(hours=resume_hours)
         self._me: Answer | None = None
         self._unused_since: dict[str, dt.datetime] = {}
         self._archived: Reusable | None = None
+        self._left_behind: set[str] = set()  # assets that a run was reading when it died
         self._spent: dict[str, Spent] = defaultdict(Spent)
         self._counting = threading.Lock()
         self._answered: set[str] = set()  # operations, in this run
@@ -89,7 +95,10 @@ class Session:
         """Find out from when on archived answers have not been used by these assets. Call it before `open` and `reuse`."""
         finished = self.known.finished_at()
         for asset in assets:
-            since = unfinished.since(asset) or finished.get(asset) or self._not_before
+            died = unfinished.since(asset)
+            if died is not None:
+                self._left_behind.add(asset)
+            since = died or finished.get(asset) or self._not_before
             self._unused_since[asset] = max(self._not_before, since)
         self._archived = self._archive.reusable(self.account, min(self._unused_since.values(), default=self._now()))
 
@@ -159,3 +168,10 @@ class Session:
             return self._archived.get(question.key, since) if self._archived else None
 
         return find
+
+    def answered(self, asset: str) -> Answered | None:
+        """Says when archived answers were asked for that a run left which died reading `asset`; None when none did."""
+        archived, since = self._archived, self._unused_since.get(asset)
+        if asset not in self._left_behind or archived is None or since is None:
+            return None
+        return lambda question: archived.asked_at(question.key, since)

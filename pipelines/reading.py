@@ -10,6 +10,9 @@ from contextlib import ExitStack, contextmanager
 from assets.ask import AskSettings
 from assets.days import DateRange
 from assets.extract import SourceAsset
+from assets.planning.budget import Allowance, allowance, next_moment
+from assets.planning.plan import COUPONS, TIMELINES
+from assets.planning.planner import Planner, PlanSettings
 from assets.reader import Reader
 from assets.session import Session
 from assets.unfinished import Unfinished
@@ -29,7 +32,9 @@ def open_reader(
     chosen: Sequence[SourceAsset],
     *,
     chosen_days: DateRange | None = None,
-    budget: Budget | None = None,
+    max_requests: int | None = None,
+    until: dt.time | None = None,
+    asks_everybody: bool = False,
     shrink_limit: float | None = None,
 ) -> Iterator[Reader]:
     """A reader of the chosen assets over all accounts. Raises AuthenticationFailed or another MarketingApiError when none answers."""
@@ -37,7 +42,13 @@ def open_reader(
         accounts = stack.enter_context(connections(settings))
         archive = stack.enter_context(Archive(settings.home / "archive"))
         warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=tell)
-        sessions = [_session(settings, connection, archive, warehouse, budget) for connection in accounts]
+        budget = budget_of(settings, max_requests, until)
+        plan_settings = PlanSettings(dt.timedelta(days=settings.max_age_days), asks_everybody)
+        sessions = []
+        for connection in accounts:
+            pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
+            planner = planner_of(warehouse, connection, pace, plan_settings, chosen, budget, len(accounts))
+            sessions.append(_session(settings, connection, archive, warehouse, budget, pace, planner))
         for session in sessions:
             stack.enter_context(session.client)
         unfinished = Unfinished(settings.home / "archive" / "unfinished", dt.datetime.now(dt.UTC))
@@ -53,17 +64,56 @@ def open_reader(
             reader.stop()
 
 
-def _session(settings: Settings, connection: Connection, archive: Archive, warehouse: Warehouse, budget: Budget | None) -> Session:
+def budget_of(settings: Settings, max_requests: int | None = None, until: dt.time | None = None) -> Budget | None:
+    """What the person says, else the settings; None when neither limits a run."""
+    most, end = max_requests or settings.max_requests, until or settings.until
+    if most is None and end is None:
+        return None
+    return Budget(most, until=next_moment(end, settings.schedule_timezone, dt.datetime.now(dt.UTC)) if end else None)
+
+
+def planner_of(
+    warehouse: Warehouse,
+    connection: Connection,
+    pace: Pace,
+    settings: PlanSettings,
+    chosen: Sequence[SourceAsset],
+    budget: Budget | None,
+    accounts: int,
+) -> Planner:
+    """The planner of one account, which shares the budget with the others."""
+
+    def now() -> dt.datetime:
+        return dt.datetime.now(dt.UTC)
+
+    def allowed() -> Allowance:
+        left, until = (budget.left, budget.until) if budget else (None, None)
+        return allowance(left, until, now(), pace.rate, accounts=accounts)
+
+    questions = {asset.name for asset in chosen} & {TIMELINES, COUPONS}
+    return Planner(warehouse, connection.account, settings, questions, allowed, now)
+
+
+def _session(
+    settings: Settings,
+    connection: Connection,
+    archive: Archive,
+    warehouse: Warehouse,
+    budget: Budget | None,
+    pace: Pace,
+    planner: Planner,
+) -> Session:
     return Session(
         connection,
         archive,
         warehouse,
-        pace=Pace(pace_path(connection.url, connection.key), cap=connection.max_rate),
+        pace=pace,
         spool=settings.home / "tmp" / "spool",
         budget=budget,
         fallback_zone=settings.timezone,
         resume_hours=settings.resume_hours,
         now=lambda: dt.datetime.now(dt.UTC),
+        planner=planner,
     )
 
 

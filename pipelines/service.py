@@ -37,6 +37,11 @@ def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
             sandbox.__exit__(None, None, None)
 
 
+def known_accounts(settings: Settings) -> tuple[Connection, ...]:
+    """The accounts without making sure that anybody answers: for what sends nothing."""
+    return settings.accounts or (_sandbox(settings.sandbox_url or "http://127.0.0.1/1", settings),)
+
+
 def explained(connection: Connection, problem: MarketingApiError) -> str:
     """Why an account could not be opened, with what to look at."""
     if isinstance(problem, Unreachable | BrokenAnswer):

@@ -41,6 +41,20 @@ def _rate(value: str) -> float:
     return rate
 
 
+def _count(value: str) -> int:
+    if (count := _whole(value)) == 0:
+        raise ValueError("a whole number above 0 is needed")
+    return count
+
+
+def clock_time(value: str) -> dt.time:
+    """A time of day as people write it; ValueError says how."""
+    try:
+        return dt.datetime.strptime(value.strip(), "%H:%M").time()
+    except ValueError:
+        raise ValueError("a time of day is needed, like 06:00") from None
+
+
 def _share(value: str) -> float:
     if not 0 <= (share := float(value)) <= 1:
         raise ValueError("a number from 0 to 1 is needed")
@@ -114,6 +128,9 @@ class Settings:
     )
     timezone: str = setting("MARKETING_TIMEZONE", _zone, "UTC", "time zone of an account that does not tell its own")
     max_rate: float | None = setting("MARKETING_MAX_RATE", _rate, None, "most requests a second per account, below what the service allows")
+    max_age_days: int = setting("MARKETING_MAX_AGE_DAYS", _count, 7, "no contact's timeline and coupons get older than this")
+    max_requests: int | None = setting("MARKETING_MAX_REQUESTS", _count, None, "most requests of one run, over all accounts")
+    until: dt.time | None = setting("MARKETING_UNTIL", clock_time, None, "when a run stops asking, like 06:00, in the schedule's zone")
     shrink_limit: float = setting("MARKETING_SHRINK_LIMIT", _share, 0.5, "a listing that lost more than this share is refused")
     resume_hours: int = setting("MARKETING_RESUME_HOURS", _whole, 12, "an unfinished sync goes on from answers not older than this")
     lock_seconds: int = setting("MARKETING_LOCK_SECONDS", _whole, 120, "how long to wait for a warehouse that another program holds")

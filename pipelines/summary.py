@@ -11,6 +11,7 @@ from rich.table import Table as Grid
 from assets import SOURCE_ASSETS
 from assets.reader import Reader
 from marketing_api.exchange import Outcome
+from pipelines.planned import planned_by
 from pipelines.settings import Settings
 from warehouse.model_report import BuildReport, Status
 
@@ -29,6 +30,8 @@ def print_summary(reader: Reader, settings: Settings, models: BuildReport | None
     with reader.warehouse.reading():
         console.print(_tables(reader))
     console.print(_requests(reader))
+    for line in planned_by(reader):
+        console.print(line)
     _print_problems(reader, console)
     _print_models(models, console)
     console.print(f"\nwarehouse  {settings.warehouse_path}")

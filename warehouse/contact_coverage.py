@@ -17,7 +17,7 @@ from warehouse.loads.target import Target
 from warehouse.sql import literal, rows
 from warehouse.staging import Asked
 
-_COLUMNS = ("asked_at", "changed_at", "times_asked", "times_changed")
+_COLUMNS = ("first_asked_at", "asked_at", "changed_at", "times_asked", "times_changed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, 
         changed as ({changed}),
         before as (from sync.contact_coverage where account = {here} and contact_id in (select contact_id from answers)),
         fresh as (
-            select contact_id, max(a.requested_at) as at, {counts} count(*) as times, max(a.email) as email,
+            select contact_id, min(a.requested_at) as first, max(a.requested_at) as at, {counts} count(*) as times, max(a.email) as email,
                 contact_id in (select contact_id from changed) as is_changed
             from answers a left join before b using (contact_id)
             where b.{name}_asked_at is null or a.requested_at > b.{name}_asked_at
@@ -114,6 +114,7 @@ def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, 
         )
         select {here} as account, contact_id, coalesce(p.email, f.email, b.email) as email,
             b.* exclude (account, contact_id, email, {", ".join(mine)}),
+            coalesce(b.{name}_first_asked_at, b.{name}_asked_at, f.first) as {name}_first_asked_at,
             f.at as {name}_asked_at,
             case when is_changed then f.at else b.{name}_changed_at end as {name}_changed_at,
             coalesce(b.{name}_times_asked, 0) + f.times as {name}_times_asked,

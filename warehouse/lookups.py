@@ -1,4 +1,5 @@
-"""What the tables say that decides what is asked next. Not here: deciding (`assets.plan`), checks (`checks`)."""
+"""What the tables say that decides what is asked next. Not here: contacts and campaigns
+(`candidates`), checks (`checks`)."""
 
 from __future__ import annotations
 
@@ -34,49 +35,6 @@ class Lookups(ABC):
         return self._column(
             f"select distinct list_id from source.contacts where {_LIVE} and list_id not in ({live}) order by list_id", account
         )
-
-    def contacts(self, account: str) -> pa.Table:
-        """One row per contact that exists, whatever number of lists it is in: active ones first, then the newest first.
-
-        Columns: contact_id, email, status, registered_at, first_seen_at, changed_at, and those of sync.contact_coverage
-        (NULL for a contact that was never asked).
-        """
-        return self._read(
-            f"""
-            with people as (
-                select contact_id, min(email) as email, case when bool_or(status = 'active') then 'active' else min(status) end as status,
-                    max(registered_at) as registered_at, min(_first_seen_at) as first_seen_at, max(_changed_at) as changed_at
-                from source.contacts where {_LIVE} group by contact_id
-            )
-            select p.*, c.* exclude (account, contact_id, email)
-            from people p left join sync.contact_coverage c on c.account = $account and c.contact_id = p.contact_id
-            order by (p.status = 'active') desc nulls last, p.registered_at desc nulls last, p.contact_id desc
-            """,
-            account,
-        )
-
-    def addresses(self, account: str) -> pa.Table:
-        """One row per e-mail address of contacts that exist, case aside, in the order of `contacts`.
-
-        Columns: email, coupon_asked_at, coupon_changed_at, coupon_times_asked, coupon_times_changed, coupon_count.
-        """
-        counts = ", ".join(
-            f"max(c.coupon_{name}) as coupon_{name}" for name in ("asked_at", "changed_at", "times_asked", "times_changed", "count")
-        )
-        return self._read(
-            f"""
-            select lower(trim(p.email)) as email, {counts}
-            from source.contacts p left join sync.contact_coverage c on c.account = $account and c.contact_id = p.contact_id
-            where p.account = $account and p._deleted_at is null and trim(p.email) <> ''
-            group by 1
-            order by bool_or(p.status = 'active') desc nulls last, max(p.registered_at) desc nulls last, max(p.contact_id) desc
-            """,
-            account,
-        )
-
-    def campaigns(self, account: str) -> pa.Table:
-        """Campaigns that exist: campaign_id, type, status; the newest first."""
-        return self._read(f"select campaign_id, type, status from source.campaigns where {_LIVE} order by campaign_id desc", account)
 
     def domain_ids(self, account: str) -> list[int]:
         """Tracked domains that webhooks name."""

@@ -107,17 +107,36 @@ CONTACT_COVERAGE = SyncTable(
         ACCOUNT,
         _count("contact_id", "The contact."),
         Column("email", "VARCHAR", "Its address when it was last asked.", is_personal=True),
+        _at("timeline_first_asked_at", "When its timeline was first asked."),
         _at("timeline_asked_at", "When its timeline was last asked."),
         _at("timeline_changed_at", "When its timeline was last asked and had something new."),
         _count("timeline_times_asked", "How often its timeline was asked."),
         _count("timeline_times_changed", "How often its timeline had something new (the first time included)."),
         _count("timeline_served", "Timeline entries the last answer had."),
         _count("timeline_total", "Timeline entries the service says there are; more than were served: it cut the timeline."),
+        _at("coupon_first_asked_at", "When its address was first asked for coupons."),
         _at("coupon_asked_at", "When its address was last asked for coupons."),
         _at("coupon_changed_at", "When its address was last asked and its coupons had changed."),
         _count("coupon_times_asked", "How often its address was asked for coupons."),
         _count("coupon_times_changed", "How often its coupons had changed (the first time included)."),
         _count("coupon_count", "Coupons the last answer had."),
+    ),
+)
+
+PLANS = SyncTable(
+    "plans",
+    ("run_id", "account", "question", "reason"),
+    "What each run planned to ask about single contacts and campaigns, why, and what came of it: one row per reason.",
+    (
+        _text("run_id", "The run, as in sync.runs."),
+        ACCOUNT,
+        _at("planned_at", "When the plan was made."),
+        _text("question", "timelines, coupons or campaign_stats."),
+        _text("reason", "Why these were asked: new, due, what was noticed (row, clicked, …), probable, turn, explore."),
+        _count("planned_count", "Questions planned for this reason."),
+        _count("asked_count", "Of these, how many were answered and loaded."),
+        _count("changed_count", "Of these, how many had something new."),
+        Column("expected_count", "DOUBLE", "Of the answered, how many were expected to have something new without that reason."),
     ),
 )
 
@@ -189,7 +208,9 @@ WRITEBACKS = SyncTable(
         _at("sent_at", "When it was last sent."),
         _at("done_at", "When the service took or rejected it."),
         _at("verified_at", "When it was read back and was as intended."),
-        Column("drift", "JSON", "What was read back otherwise, `{field: [intended, found]}`; {} when all was as intended.", is_personal=True),
+        Column(
+            "drift", "JSON", "What was read back otherwise, `{field: [intended, found]}`; {} when all was as intended.", is_personal=True
+        ),
         _count("request_id", "The request with the last answer (sync.requests)."),
         _text("run", "The run that took it into the outbox (sync.runs)."),
         Column("revision", "BIGINT", "Number of the last change that this row shows.", is_internal=True),
@@ -197,7 +218,7 @@ WRITEBACKS = SyncTable(
 )
 
 #: Every `sync` table.
-SYNC_TABLES = (REQUESTS, ARCHIVE_FILES, RUNS, COVERAGE, CONTACT_COVERAGE, REJECTED_RECORDS, UNKNOWN_FIELDS, LOADS, WRITEBACKS)
+SYNC_TABLES = (REQUESTS, ARCHIVE_FILES, RUNS, COVERAGE, CONTACT_COVERAGE, PLANS, REJECTED_RECORDS, UNKNOWN_FIELDS, LOADS, WRITEBACKS)
 
 #: Those that a rebuild cannot make anew from the archive.
-KEPT = (RUNS, WRITEBACKS)
+KEPT = (RUNS, PLANS, WRITEBACKS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -22,6 +22,7 @@ from marketing_api.exchange import Answer
 from warehouse import requests
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
+from warehouse.candidates import Candidates
 from warehouse.checks import Checks
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import ArchiveFull, WarehouseLocked
@@ -53,7 +54,7 @@ _PASSING = (
 )
 
 
-class Warehouse(Checks, Lookups):
+class Warehouse(Checks, Lookups, Candidates):
     """The warehouse of one home. Safe for several threads and processes: loads take turns, readers of this process join."""
 
     def __init__(
@@ -116,14 +117,17 @@ class Warehouse(Checks, Lookups):
         if not self._is_prepared:
             with self.writing():
                 self._is_prepared = True
-        with connect(self.path, deadline_s=self._deadline_s, read_only=True, on_wait=self._on_wait) as connection:
+        with self._reading() as connection:
             return connection.sql(sql, params=params).to_arrow_table()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Keep the file open for several `read`s of this thread, which then cost no opening each."""
-        with connect(self.path, deadline_s=self._deadline_s, read_only=True, on_wait=self._on_wait):
+        with self._reading():
             yield
+
+    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        return connect(self.path, deadline_s=self._deadline_s, read_only=True, memory_limit=MEMORY_LIMIT, on_wait=self._on_wait)
 
     @contextmanager
     def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:

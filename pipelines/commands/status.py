@@ -11,6 +11,7 @@ from rich.table import Table as Grid
 
 from pipelines import exits
 from pipelines.ages import ago
+from pipelines.planned import LAST_PLANS, due, last_plan
 from pipelines.publishing import in_words, published_by
 from pipelines.settings import Settings
 from pipelines.waiting import tell
@@ -18,7 +19,8 @@ from warehouse.connection import read
 
 _TABLES = """
     select table_name as "table", account, sum(rows)::bigint as rows, min(as_of) as oldest, max(as_of) as newest,
-        count(*) as scopes, count(*) filter (not is_complete) as incomplete, max(due_at) as due
+        count(*) as scopes, count(*) filter (not is_complete) as incomplete,
+        case when contains(any_value(scope), '..') then max(due_at) else min(due_at) end as due
     from sync.coverage group by all order by account, min(rowid)
 """
 _CONTACTS = """
@@ -45,10 +47,13 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         console.print(f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`", soft_wrap=True)
         return exits.DONE
     tables, contacts, runs, rejected = (_rows(settings, sql) for sql in (_TABLES, _CONTACTS, _RUNS, _REJECTED))
+    plans = _rows(settings, LAST_PLANS)
     now = dt.datetime.now(dt.UTC)
     console.print(_table_grid(tables, now))
     for row in contacts:
         console.print(_contact_line(row, now))
+    for row in plans:
+        console.print(last_plan(row), soft_wrap=True)
     console.print(_run_grid(runs))
     console.print(_rejected_grid(rejected) if rejected else "no rejected records")
     published = published_by(settings)
@@ -69,11 +74,11 @@ def _grid(title: str, *columns: str, right: tuple[str, ...] = ()) -> Grid:
 
 
 def _table_grid(rows: list[dict[str, Any]], now: dt.datetime) -> Grid:
-    grid = _grid("tables", "account", "table", "rows", "read", "complete", right=("rows",))
+    grid = _grid("tables", "account", "table", "rows", "read", "due", "complete", right=("rows",))
     for row in rows:
         whole = row["scopes"] - row["incomplete"]
         complete = "yes" if not row["incomplete"] else f"{whole:,} of {row['scopes']:,} parts"
-        grid.add_row(row["account"], row["table"], f"{row['rows']:,}", ago(row["newest"], now), complete)
+        grid.add_row(row["account"], row["table"], f"{row['rows']:,}", ago(row["newest"], now), due(row["due"], now), complete)
     return grid
 
 

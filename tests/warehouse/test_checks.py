@@ -108,7 +108,9 @@ def test_columns_that_name_or_reach_people_are_declared_as_personal(table: table
 def test_look_ups_of_an_empty_warehouse_are_empty(home: Home) -> None:
     warehouse = home.warehouse
     assert warehouse.list_ids("main") == warehouse.domain_ids("main") == warehouse.vanished_list_ids("main") == []
-    assert warehouse.contacts("main").num_rows == warehouse.addresses("main").num_rows == warehouse.campaigns("main").num_rows == 0
+    candidates = (warehouse.timeline_candidates, warehouse.coupon_candidates, warehouse.campaign_candidates)
+    assert [rows_of("main").num_rows for rows_of in candidates] == [0, 0, 0]
+    assert warehouse.campaign_waves("main", 60).num_rows == warehouse.campaign_reach("main").num_rows == 0
     assert warehouse.listing_hashes(tables.LISTS, "main") == {}
 
 

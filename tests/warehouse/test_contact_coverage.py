@@ -38,6 +38,7 @@ def test_each_asking_is_counted_and_whether_it_brought_something(home: Home) -> 
     assert timeline_state(home) == (3, 2, 2, 7)
     row = coverage(home)
     assert row["timeline_asked_at"] == row["timeline_changed_at"] == START + dt.timedelta(hours=2)
+    assert row["timeline_first_asked_at"] == START
 
 
 def test_an_empty_timeline_counts_as_asked(home: Home) -> None:
@@ -77,24 +78,3 @@ def test_coupons_and_timelines_do_not_disturb_one_another(home: Home) -> None:
     assert timeline_state(home) == (1, 1, 1, 1)
     assert (row["coupon_times_asked"], row["coupon_times_changed"], row["coupon_count"]) == (3, 2, 0)
     assert row["coupon_changed_at"] == START + dt.timedelta(minutes=30)
-
-
-def test_a_contact_that_was_never_asked_is_planned_without_coverage(home: Home) -> None:
-    add_contacts(home, (1, "ann@x.com"), (2, "Bob@x.com"))
-    load(home, timeline(home, 1))
-    people = home.warehouse.contacts("main").to_pylist()
-    assert [(row["contact_id"], row["timeline_times_asked"]) for row in people] == [(2, None), (1, 1)]
-    assert home.warehouse.addresses("main")["email"].to_pylist() == ["bob@x.com", "ann@x.com"]
-
-
-def test_active_and_new_contacts_are_planned_first(home: Home) -> None:
-    items = [
-        {"id": 1, "email": "a@x.com", "status": "1", "registration_date": "01/01/2024 10:00"},
-        {"id": 2, "email": "b@x.com", "status": "2", "registration_date": "01/01/2026 10:00"},
-        {"id": 3, "email": "c@x.com", "status": "1", "registration_date": "01/01/2025 10:00"},
-        {"id": 4, "status": "1"},
-    ]
-    home.load([home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, listid=12)], tables.CONTACTS)
-    home.load([home.answer(contacts.GETCONTACTS, {"contacts": {"items": items[:1]}}, listid=13)], tables.CONTACTS)
-    assert home.warehouse.contacts("main")["contact_id"].to_pylist() == [3, 1, 4, 2]
-    assert home.warehouse.addresses("main")["email"].to_pylist() == ["c@x.com", "a@x.com", "b@x.com"]

@@ -250,6 +250,11 @@ class Reusable:
     def __contains__(self, question_key: str) -> bool:
         return question_key in self._newest
 
+    def asked_at(self, question_key: str, since: dt.datetime) -> dt.datetime | None:
+        """When the answer was asked for; None when there is none from since then on."""
+        newest = self._newest.get(question_key)
+        return newest[0] if newest is not None and newest[0] >= since else None
+
     def get(self, question_key: str, since: dt.datetime | None = None) -> Answer | None:
         """The answer (asked at or after `since`), or None when the question has to be asked.
 

@@ -1,0 +1,122 @@
+"""The questions that may be asked, as columns of numbers: what planning computes with.
+
+Belongs here: the shape, and reading it from Arrow. Not here: where the rows come from (`warehouse.candidates`), what is made of
+them (`rates`, `order`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from warehouse.candidates import HISTORY_DAYS
+
+DAY_S = 86_400.0
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+#: Segments with fewer members than the largest so many are treated as one: what is computed per segment stays small.
+MOST_SEGMENTS = 1000
+
+#: What was noticed since a question was asked, and the column that says when.
+SIGNALS = ("clicked", "pushed", "redeemed", "row")
+
+
+@dataclass(frozen=True)
+class Questions:
+    """One question per position, the newest and most active first. Times are unix seconds, NaN where there is none.
+
+    `number` identifies the question for draws; `deadline` is when the guarantee wants it asked at the latest.
+    """
+
+    number: Ints
+    asked: Floats
+    deadline: Floats
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def is_new(self) -> Flags:
+        """Never asked."""
+        return np.isnan(self.asked)
+
+
+@dataclass(frozen=True)
+class Candidates(Questions):
+    """Questions with what is known about each; `segment` counts from 0, `signals` hold when each was noticed."""
+
+    segment: Ints
+    is_active: Flags
+    registered: Floats
+    first_asked: Floats
+    times_asked: Ints
+    times_changed: Ints
+    active_days: Ints  # with something of its own, within the history that is looked at
+    history_days: Floats  # length of that history, up to when it was asked last
+    signals: dict[str, Floats] = field(default_factory=dict)
+
+    def noticed(self, signal: str) -> Flags:
+        """Whether the signal came after the question was asked last; never of one that is new."""
+        at = self.signals.get(signal)
+        return np.zeros(len(self), bool) if at is None else at > self.asked
+
+
+def from_arrow(rows: pa.Table, number: str, max_age: dt.timedelta, now: float) -> tuple[Candidates, npt.NDArray[np.uint64]]:
+    """The candidates in the rows of `warehouse.candidates`, and the numbers that those have for the segments 0, 1, …"""
+    segments, segment = _segments(rows["segment"].to_numpy())
+    asked = _seconds(rows["asked_at"])
+    since = np.where(np.isnan(asked), _seconds(rows["first_seen_at"]), asked)
+    registered = _seconds(rows["registered_at"])
+    return (
+        Candidates(
+            number=rows[number].to_numpy().astype(np.int64),
+            segment=segment.astype(np.int64),
+            is_active=np.asarray(rows["is_active"].to_numpy(zero_copy_only=False), bool),
+            registered=np.where(np.isnan(registered), _seconds(rows["first_seen_at"]), registered),
+            asked=asked,
+            first_asked=_seconds(rows["first_asked_at"]),
+            times_asked=_counts(rows["times_asked"]),
+            times_changed=_counts(rows["times_changed"]),
+            deadline=since + max_age.total_seconds(),
+            active_days=_counts(rows["active_days"]) if "active_days" in rows.column_names else np.zeros(len(rows), np.int64),
+            history_days=_history(asked, registered, now) if "active_days" in rows.column_names else np.zeros(len(rows)),
+            signals={name: _seconds(rows[f"{name}_at"]) for name in SIGNALS if f"{name}_at" in rows.column_names},
+        ),
+        segments,
+    )
+
+
+def _seconds(column: pa.ChunkedArray) -> Floats:
+    micros = column.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    found: Floats = micros.cast(pa.float64()).to_numpy(zero_copy_only=False) / 1e6
+    return found
+
+
+def _history(asked: Floats, registered: Floats, now: float) -> Floats:
+    """Days of the last `HISTORY_DAYS` that the answer to the last asking told about."""
+    began = np.fmax(registered, now - HISTORY_DAYS * DAY_S)
+    found: Floats = np.maximum(np.nan_to_num((asked - began) / DAY_S), 0.0)
+    return found
+
+
+def _counts(column: pa.ChunkedArray) -> Ints:
+    found: Ints = column.cast(pa.int64()).fill_null(0).to_numpy()
+    return found
+
+
+def _segments(found: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], Ints]:
+    """The largest ones by name, and each row's position among them; all others are the one behind the last."""
+    names, position, sizes = np.unique(found, return_inverse=True, return_counts=True)
+    if len(names) <= MOST_SEGMENTS:
+        return names, position.astype(np.int64)
+    kept = np.sort(np.argsort(-sizes, kind="stable")[:MOST_SEGMENTS])
+    place = np.full(len(names), MOST_SEGMENTS)
+    place[kept] = np.arange(MOST_SEGMENTS)
+    return names[kept], place[position].astype(np.int64)

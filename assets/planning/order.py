@@ -1,0 +1,201 @@
+"""Which questions are asked, in which order and for which reason: guarantee first, then what is new or probably changed, then turns.
+
+Pure functions of columns. Not here: probabilities (`rates`), where the budget comes from (`budget`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Flags, Floats, Ints, Questions
+from assets.planning.turns import GRACE_S, is_tonight, nights_left, turn_size
+
+#: A request is worth it when one in so many such requests finds something new.
+WORTH = 1 / 4
+#: While the guarantee cannot be kept anyway, even this chance counts for more than a long wait.
+LEAST_WORTH = 1 / 20
+#: Of what is asked for its probability, so much again is drawn at random: what the estimates are wrong about is found out.
+EXPLORE_SHARE = 0.02
+#: Of a budget that cannot keep the guarantee, so much goes to what waits longest; the rest to what has probably changed.
+GUARANTEE_SHARE = 0.1
+
+
+class Reason(StrEnum):
+    """Why a question is asked."""
+
+    DUE = "due"  # it would be older than the guarantee allows tomorrow
+    NEW = "new"  # never asked
+    CLICKED = "clicked"  # named by a campaign's statistics since
+    PUSHED = "pushed"  # written to by us since
+    REDEEMED = "redeemed"  # a coupon since
+    ROW = "row"  # its row in the listing changed since
+    CAMPAIGN = "campaign"  # a campaign probably reached it since
+    PROBABLE = "probable"  # it changes often
+    TURN = "turn"  # not due yet, but asked now so that every night has about as many
+    EXPLORE = "explore"  # drawn at random
+    ALL = "all"  # a person asked for everybody
+    ANSWERED = "answered"  # an answer stands in the archive, left by a run that died
+
+
+REASONS = tuple(Reason)
+
+
+@dataclass(frozen=True)
+class Order:
+    """`positions` of the candidates to ask, in that order, with the `reasons` (indexes into REASONS) for each.
+
+    `needed`: requests that this night takes for what is new and for the guarantee. Left out, although: `is_late`, its deadline
+    passes before the next night; `is_waiting`, it was never asked; `is_dropped`, it is worth a request.
+    """
+
+    positions: Ints
+    reasons: npt.NDArray[np.int8]
+    needed: int
+    is_late: Flags
+    is_waiting: Flags
+    is_dropped: Flags
+
+
+def everybody(candidates: Questions) -> Order:
+    """All of them, the newest and most active first."""
+    count = len(candidates)
+    reasons = np.where(candidates.is_new, REASONS.index(Reason.NEW), REASONS.index(Reason.ALL)).astype(np.int8)
+    none = np.zeros(count, bool)
+    return Order(np.arange(count), reasons, count, none, none, none)
+
+
+def order(candidates: Questions, chance: Floats, why: npt.NDArray[np.int8], now: float, *, limit: int | None, seed: int) -> Order:
+    """Whom to ask within `limit` requests (None: as many as are worth it). The same input and seed give the same order.
+
+    Every question costs one request, so asking by falling probability finds the most changes per request: the greedy rule of Azar,
+    Horvitz, Lubetzky, Peres and Shahaf (Tractable near-optimal policies for crawling, PNAS 115(32), 2018) for nightly batches. They
+    pass over pages that change again at once; here freshness is judged right after asking, so nothing speaks against those.
+    `why`: the reason that a candidate is probable (index into REASONS).
+    """
+    nights = nights_left(candidates.deadline, now)
+    chosen = _Choice(candidates, chance, nights, now, draws(candidates.number, seed, int(now // 86_400)))
+    wanted = chosen.by_chance(chosen.is_new | (chance >= WORTH))
+    turn = chosen.turn(leaving_out=wanted)
+    needed = int(chosen.is_new.sum()) + chosen.turn(leaving_out=np.flatnonzero(chosen.is_new))
+    if limit is None or len(wanted) + turn <= limit:
+        picked, is_turn = chosen.fill(wanted, turn)
+    else:
+        picked, is_turn = chosen.within(wanted, limit, needed)
+    return _order(chosen, picked, is_turn, why, needed)
+
+
+class _Choice:
+    """The candidates with what the choice goes by."""
+
+    def __init__(self, candidates: Questions, chance: Floats, nights: Ints, now: float, draw: Floats) -> None:
+        self.candidates = candidates
+        self.chance = chance
+        self.nights = nights
+        self.now = now
+        self.draw = draw
+        self.is_new = candidates.is_new
+        self._tonight = int(is_tonight(candidates.asked, now).sum())
+
+    def by_chance(self, among: Flags) -> Ints:
+        """Those positions, the most probable first; equal ones as they stand: the newest first."""
+        found = np.flatnonzero(among)
+        return found[np.argsort(-self.chance[found], kind="stable")]
+
+    def rest(self, leaving_out: Ints, size: int) -> Ints:
+        """The first `size` positions asked before that are not in `leaving_out`: by the night of their deadline, then the most probable,
+        then at random. Only nights that can be among them are sorted."""
+        left = ~self.is_new
+        left[leaving_out] = False
+        found = np.flatnonzero(left)
+        if not size or not len(found):
+            return found[:0]
+        night = ((self.candidates.deadline[found] - self.now + GRACE_S) // DAY_S).astype(np.int64)
+        night -= night.min()
+        last = np.searchsorted(np.cumsum(np.bincount(night)), min(size, len(found)))
+        kept = night <= last
+        found, night = found[kept], night[kept]
+        return found[np.lexsort((self.draw[found], -self.chance[found], night))[:size]]
+
+    def at_random(self, among: Flags, size: int) -> Ints:
+        """`size` of those positions."""
+        found = np.flatnonzero(among)
+        return found[np.argsort(self.draw[found], kind="stable")[:size]] if size else found[:0]
+
+    def turn(self, leaving_out: Ints) -> int:
+        """How many of the rest have to be asked tonight."""
+        left = ~self.is_new
+        left[leaving_out] = False
+        return turn_size(self.nights[left], self._tonight)
+
+    def fill(self, wanted: Ints, turn: int) -> tuple[Ints, Ints]:
+        """Everything that is wanted, then whose turn it is, then a few at random."""
+        turns = self.rest(wanted, turn)
+        free = ~self.is_new
+        free[wanted] = free[turns] = False
+        explored = self.at_random(free, int(EXPLORE_SHARE * (len(wanted) - self.is_new.sum())))
+        return np.concatenate([wanted, explored]), turns
+
+    def within(self, wanted: Ints, limit: int, needed: int) -> tuple[Ints, Ints]:
+        """The guarantee as far as it goes, then the most probable of all others, a few of them at random."""
+        if needed <= limit:
+            turn = 0
+            for _ in range(3):  # what is asked for its probability needs no turn, and the more turns the less of that
+                turn = min(self.turn(leaving_out=wanted[: limit - turn]), limit)
+            first = wanted[: limit - turn]
+            return first, self.rest(first, turn)
+        # What waits longest of all, whatever else could be asked: it may be what nothing is ever noticed about.
+        turns = self.rest(np.empty(0, np.int64), int(GUARANTEE_SHARE * limit))
+        free = np.ones(len(self.chance), bool)
+        free[turns] = False
+        explored = int(EXPLORE_SHARE * (limit - len(turns)))
+        first = self.by_chance(free & (self.is_new | (self.chance >= LEAST_WORTH)))[: limit - len(turns) - explored]
+        free[first] = False
+        picked = np.concatenate([first, self.at_random(free, explored)])
+        spare = self.rest(np.concatenate([picked, turns]), limit - len(turns) - len(picked))
+        return picked, np.concatenate([turns, spare])
+
+
+def _order(chosen: _Choice, picked: Ints, turns: Ints, why: npt.NDArray[np.int8], needed: int) -> Order:
+    """Deadlines of tonight first, then the picked, then turns that could wait; reasons by what they stand in for."""
+    due = turns[chosen.nights[turns] == 0]
+    later = turns[chosen.nights[turns] > 0]
+    reasons = why[picked].copy()
+    reasons[chosen.is_new[picked]] = REASONS.index(Reason.NEW)
+    positions = np.concatenate([due, picked, later])
+    codes = [np.full(len(due), REASONS.index(Reason.DUE)), reasons, np.full(len(later), REASONS.index(Reason.TURN))]
+    left = np.ones(len(chosen.chance), bool)
+    left[positions] = False
+    worth = chosen.is_new | (chosen.chance >= WORTH)
+    return Order(
+        positions,
+        np.concatenate(codes).astype(np.int8),
+        needed,
+        left & (chosen.nights == 0) & ~chosen.is_new,
+        left & chosen.is_new,
+        left & worth,
+    )
+
+
+def reasons(candidates: Candidates, chance: Floats, waves: Floats | None) -> npt.NDArray[np.int8]:
+    """What speaks most for asking each candidate: what was noticed about it, a campaign, or its own habits."""
+    found = np.full(len(candidates), REASONS.index(Reason.PROBABLE), np.int8)
+    if waves is not None:
+        found[waves < -0.1] = REASONS.index(Reason.CAMPAIGN)
+    for signal in reversed(SIGNALS):
+        found[candidates.noticed(signal)] = REASONS.index(Reason(signal))
+    found[(chance < WORTH) & (found == REASONS.index(Reason.PROBABLE))] = REASONS.index(Reason.EXPLORE)
+    return found
+
+
+def draws(number: Ints, seed: int, night: int) -> Floats:
+    """A number from 0 to 1 for each question, another one every night (SplitMix64, Steele, Lea and Flood 2014)."""
+    start = np.uint64((seed * 0x9E3779B97F4A7C15 + night * 0xD1B54A32D192ED03) & 0xFFFFFFFFFFFFFFFF)
+    mixed = number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + start
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    found: Floats = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) / 2.0**53
+    return found

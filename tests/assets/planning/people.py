@@ -1,0 +1,65 @@
+"""Candidates for the tests of planning: as columns, and as the Arrow tables that a warehouse gives."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from assets.planning.candidates import DAY_S, Candidates
+
+NOW = dt.datetime(2026, 11, 21, 2, 0, tzinfo=dt.UTC)
+T = NOW.timestamp()
+
+
+def candidates(asked_days_ago: Sequence[float | None], **columns: Any) -> Candidates:
+    """One per entry, asked so many days ago (None: never), seven days of guarantee, everything else plain."""
+    count = len(asked_days_ago)
+    asked = np.array([np.nan if days is None else T - days * DAY_S for days in asked_days_ago], float)
+    plain = Candidates(
+        number=np.arange(count),
+        segment=np.zeros(count, np.int64),
+        is_active=np.ones(count, bool),
+        registered=np.full(count, T - 100 * DAY_S),
+        asked=asked,
+        first_asked=asked,
+        times_asked=np.where(np.isnan(asked), 0, 1),
+        times_changed=np.where(np.isnan(asked), 0, 1),
+        deadline=np.where(np.isnan(asked), T, asked) + 7 * DAY_S,
+        active_days=np.zeros(count, np.int64),
+        history_days=np.zeros(count),
+    )
+    return replace(plain, **{name: np.asarray(values) for name, values in columns.items()})
+
+
+def rows(asked_days_ago: Sequence[float | None], **columns: Sequence[Any]) -> pa.Table:
+    """The same as `Warehouse.timeline_candidates` gives them."""
+    count = len(asked_days_ago)
+    moments = [None if days is None else NOW - dt.timedelta(days=days) for days in asked_days_ago]
+    at = pa.timestamp("us", "UTC")
+    plain: dict[str, pa.Array] = {
+        "contact_id": pa.array(range(1, count + 1), pa.int64()),
+        "segment": pa.array([7] * count, pa.uint64()),
+        "is_active": pa.array([True] * count),
+        "registered_at": pa.array([NOW - dt.timedelta(days=100)] * count, at),
+        "first_seen_at": pa.array([NOW - dt.timedelta(days=30)] * count, at),
+        "asked_at": pa.array(moments, at),
+        "first_asked_at": pa.array(moments, at),
+        "times_asked": pa.array([None if moment is None else 1 for moment in moments], pa.int64()),
+        "times_changed": pa.array([None if moment is None else 1 for moment in moments], pa.int64()),
+        "active_days": pa.array([None] * count, pa.int64()),
+        **{name: pa.array([None] * count, at) for name in ("row_at", "clicked_at", "redeemed_at", "pushed_at")},
+    }
+    return pa.table({name: pa.array(columns[name], values.type) if name in columns else values for name, values in plain.items()})
+
+
+#: No campaigns, nothing learnt.
+WAVES = pa.table({"campaign_id": pa.array([], pa.int64()), "seen_at": pa.array([], pa.timestamp("us", "UTC"))} | {
+    name: pa.array([], pa.float64()) for name in ("share", "reached", "clickers")
+})  # fmt: skip
+REACH = pa.table({"campaign_id": pa.array([], pa.int64()), "segment": pa.array([], pa.uint64()), "clickers": pa.array([], pa.int64())})
+YIELDS = pa.table({name: pa.array([], pa.string()) for name in ("question", "reason", "asked", "changed", "expected")})

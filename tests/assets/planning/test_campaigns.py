@@ -1,0 +1,69 @@
+"""Young campaigns nightly, old ones weekly, very old ones monthly."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pyarrow as pa
+
+from assets.planning.campaigns import plan_campaigns
+from tests.assets.planning.people import NOW
+
+AT = pa.timestamp("us", "UTC")
+
+
+def campaigns(*made: dict[str, Any]) -> pa.Table:
+    """Each given by `age`, `asked`, `moved`, `row`: days ago."""
+
+    def ago(days: float | None) -> dt.datetime | None:
+        return None if days is None else NOW - dt.timedelta(days=days)
+
+    moved = [ago(one.get("moved")) for one in made]
+    return pa.table(
+        {
+            "campaign_id": pa.array(range(1, len(made) + 1), pa.int64()),
+            "type": pa.array(["standard"] * len(made)),
+            "created_at": pa.array([ago(one.get("age")) for one in made], AT),
+            "row_at": pa.array([ago(one.get("row", one.get("age"))) for one in made], AT),
+            "asked_at": pa.array([ago(one.get("asked")) for one in made], AT),
+            "moved_on": pa.array([None if moment is None else moment.date() for moment in moved], pa.date32()),
+        }
+    )
+
+
+def asked(*made: dict[str, Any]) -> list[int]:
+    return [campaign_id for campaign_id, _ in plan_campaigns(campaigns(*made), NOW).campaigns]
+
+
+def test_the_age_rule() -> None:
+    young, old, very_old = {"age": 5}, {"age": 60}, {"age": 300}
+    assert asked(young | {"asked": 1}, old | {"asked": 1}, very_old | {"asked": 1}) == [1]
+    assert asked(young | {"asked": 7}, old | {"asked": 7}, very_old | {"asked": 7}) == [1, 2]
+    assert asked(young | {"asked": 30}, old | {"asked": 30}, very_old | {"asked": 30}) == [1, 2, 3]
+
+
+def test_a_campaign_that_still_moves_is_young() -> None:
+    assert asked({"age": 300, "asked": 1, "moved": 2}, {"age": 300, "asked": 1, "moved": 200}) == [1]
+
+
+def test_what_is_new_or_changed_in_the_listing_is_asked_whatever_its_age() -> None:
+    assert asked({"age": 300}, {"age": 300, "asked": 2, "row": 1}, {"age": 300, "asked": 2, "row": 3}) == [1, 2]
+
+
+def test_nothing_is_asked_twice_in_a_night() -> None:
+    assert asked({"age": 5, "asked": 0.1}) == []
+
+
+def test_old_ones_that_were_asked_together_are_spread_over_the_nights() -> None:
+    assert len(asked(*[{"age": 60, "asked": 1}] * 70)) == 10
+
+
+def test_a_person_may_ask_for_all_of_them() -> None:
+    plan = plan_campaigns(campaigns({"age": 300, "asked": 0.1}), NOW, asks_everybody=True)
+    assert plan.campaigns == [(1, "standard")]
+
+
+def test_it_is_told_when_the_first_is_due_next() -> None:
+    plan = plan_campaigns(campaigns({"age": 60, "asked": 1}, {"age": 300, "asked": 20}), NOW)
+    assert plan.due_at == NOW + dt.timedelta(days=6)

@@ -1,0 +1,105 @@
+"""Many accounts read by one process, each under its own limit, and one of them failing.
+
+    python -m tests.benchmarks.bench_accounts [--accounts 20] [--contacts 400]
+
+The service is another process on the same machine: both share its processors. Goals: at least 95 % of accounts × 15 requests a
+second while all of them have something to ask, memory flat (the last third of the run under 1.15 × the second), and one account
+with a wrong key fails alone. Exit code 1 on a miss.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+
+from marketing_api.sandbox.cli import spawn
+from tests.benchmarks.bench_sync import asked
+
+LIMIT = 15
+EDGE_S = 5  # seconds at either end that are not judged: learning the limit, and accounts that are through
+
+
+class Memory(threading.Thread):
+    """Samples a process's resident size, in MB."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._path = Path(f"/proc/{pid}/statm")
+        self.samples: list[float] = []
+
+    def run(self) -> None:
+        while True:
+            try:
+                self.samples.append(int(self._path.read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6)
+            except (OSError, IndexError):
+                return
+            time.sleep(0.5)
+
+
+def configure(folder: Path, url: str, count: int) -> dict[str, str]:
+    """`accounts.toml` in the folder, and the environment with the keys; the last account's key is wrong."""
+    tables = [f'[accounts.a{number}]\nurl = "{url}"\nkey_env = "BENCH_KEY_{number}"\n' for number in range(count + 1)]
+    (folder / "accounts.toml").write_text("".join(tables))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
+    keys = {f"BENCH_KEY_{number}": f"key-{number}" for number in range(count)} | {f"BENCH_KEY_{count}": "wrong"}
+    return environment | keys | {"MARKETING_HOME": str(folder / "home")}
+
+
+def sync(folder: Path, environment: dict[str, str]) -> tuple[int, float, list[float]]:
+    """Exit code, seconds and memory of one first night."""
+    began = time.monotonic()
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen([sys.executable, "-m", "pipelines.cli", "sync"], cwd=folder, env=environment, stdout=log, stderr=log)
+        memory = Memory(process.pid)
+        memory.start()
+        code = process.wait()
+    memory.join()
+    return code, time.monotonic() - began, memory.samples
+
+
+def measure(count: int, contacts: int, folder: Path) -> bool:
+    """Whether every goal was met."""
+    accounts = [word for number in range(count) for word in ("--account", f"a{number}=key-{number}:{number}:{contacts}")]
+    with spawn(*accounts, "--rate-limit", str(LIMIT)) as url:
+        environment = configure(folder, url, count)
+        load = os.getloadavg()[0]
+        code, seconds, memory = sync(folder, environment)
+        log = asked(url)
+    counted = Counter(int(entry["arrived"]) for entry in log if entry["status"] == 200)
+    moments = sorted(counted)
+    middle = [counted[second] for second in range(moments[0] + EDGE_S, moments[-1] - EDGE_S)]
+    busy = [rate for rate in middle if rate > 0]
+    full = busy[: int(len(busy) * 0.8)]  # the smaller accounts are through before the larger ones
+    rate = sum(full) / len(full)
+    third = len(memory) // 3
+    growth = max(memory[2 * third :]) / max(memory[third : 2 * third])
+    with duckdb.connect(str(folder / "home" / "warehouse.duckdb"), read_only=True) as connection:
+        read = dict(connection.execute("select account, count(timeline_asked_at) from sync.contact_coverage group by 1").fetchall())
+    whole = sum(read.get(f"a{number}", 0) == contacts for number in range(count))
+    print(f"{count} accounts of {contacts} contacts, load {load:.1f} at the start, {seconds:.0f} s, {len(log):,} requests")
+    print(f"requests per second        {rate:.0f} = {100 * rate / (count * LIMIT):.1f} % of {count * LIMIT} (goal 95 %)")
+    print(f"resident memory            {max(memory):.0f} MB, last third {growth:.2f} x the second (goal 1.15)")
+    print(f"accounts read to the end   {whole} of {count}, exit code {code} (goal: all, 1 for the one that fails)")
+    return rate >= 0.95 * count * LIMIT and growth <= 1.15 and whole == count and code == 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--accounts", type=int, default=20)
+    parser.add_argument("--contacts", type=int, default=400)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        return 0 if measure(chosen.accounts, chosen.contacts, Path(folder)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,248 @@
+"""Nights over a simulated account: who is asked by which policy, and how fresh the warehouse is the next morning.
+
+Belongs here: the bookkeeping of a warehouse, as columns, and the policies. Not here: the account (`simulated_account`), goals
+(`bench_economy`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from assets.planning.order import REASONS
+from assets.planning.plan import TIMELINES, Inputs, Rules, plan_contacts
+from marketing_api.sandbox.roll import DAY
+from tests.benchmarks.simulated_account import START, Floats, Ints, SimulatedAccount
+from warehouse.candidates import HISTORY_DAYS
+
+_AT = pa.timestamp("us", "UTC")
+
+
+@dataclass
+class Warehouse:
+    """What is known after some nights; times in unix seconds, NaN for never. `missed`: the first change that was not asked since."""
+
+    asked: Floats
+    first_asked: Floats
+    times_asked: Ints
+    times_changed: Ints
+    missed: Floats
+    row_at: Floats
+    clicked_at: Floats
+    pushed_at: Floats
+    yields: dict[str, list[float]] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, account: SimulatedAccount) -> Warehouse:
+        count = len(account)
+        never = [np.full(count, np.nan) for _ in range(6)]
+        return cls(never[0], never[1], np.zeros(count, np.int64), np.zeros(count, np.int64), *never[2:])
+
+
+@dataclass
+class Night:
+    """One night: timelines that changed in the day before it and of these asked; all that were stale and of these asked; the
+    requests; how long the others had been stale (mean days); how long ago the oldest was asked; what planning took."""
+
+    changed: int
+    in_time: int
+    stale: int
+    found: int
+    requests: int
+    stale_days: float
+    oldest_days: float
+    seconds: float
+
+
+Policy = Callable[["Run", float, int], Ints]
+
+
+class Run:
+    """A policy's weeks with an account. `budget` is in requests a night; the first night asks everybody."""
+
+    def __init__(self, account: SimulatedAccount, policy: Policy, budget: int | None, max_age_days: int = 7) -> None:
+        self.account = account
+        self.warehouse = Warehouse.empty(account)
+        self.max_age = dt.timedelta(days=max_age_days)
+        self.budget = budget
+        self.today = np.empty(0, np.int64)  # what changed in the last day
+        self._policy = policy
+
+    def nights(self, count: int) -> list[Night]:
+        """The first night asks everybody and is not among them."""
+        self._live(-np.inf, START)
+        self._ask(self.listed(START), START)
+        found = []
+        for number in range(1, count + 1):
+            now = float(START + number * DAY)
+            self.today = self._live(now - DAY, now)
+            began = time.perf_counter()
+            asked = self._policy(self, now, self.budget if self.budget is not None else len(self.account))
+            found.append(self._night(self.today, asked, now, time.perf_counter() - began))
+        return found
+
+    def listed(self, now: float) -> Ints:
+        """Contacts that the listing shows."""
+        return np.flatnonzero(self.account.registered <= now)
+
+    def _live(self, before: float, now: float) -> Ints:
+        """What has happened since the last night, as far as the warehouse can see it (and what it misses)."""
+        known, account = self.warehouse, self.account
+        who, when = account.changes.between(before, now)
+        fresh = np.isnan(known.missed[who])
+        np.fmin.at(known.missed, who[fresh], when[fresh])
+        for moments, column in ((account.rows, known.row_at), (account.pushes, known.pushed_at)):
+            column[moments.between(before, now)[0]] = now
+        for mailing in account.mailings:
+            known.clicked_at[mailing.clicks.between(before, now)[0]] = now
+        return np.unique(who)
+
+    def _night(self, changed: Ints, asked: Ints, now: float, seconds: float) -> Night:
+        listed = self.listed(now)
+        in_time = int(np.isin(changed, asked).sum())
+        stale = ~np.isnan(self.warehouse.missed[listed])
+        before, found = int(stale.sum()), int((~np.isnan(self.warehouse.missed[asked])).sum())
+        self._ask(asked, now)
+        left = self.warehouse.missed[listed]
+        waiting = (now - left[~np.isnan(left)]) / DAY
+        oldest = (now - np.nanmin(self.warehouse.asked[listed])) / DAY
+        return Night(len(changed), in_time, before, found, len(asked), float(waiting.mean()) if len(waiting) else 0.0, oldest, seconds)
+
+    def _ask(self, who: Ints, now: float) -> None:
+        known = self.warehouse
+        known.times_changed[who] += ~np.isnan(known.missed[who])
+        known.times_asked[who] += 1
+        known.first_asked[who] = np.where(np.isnan(known.first_asked[who]), now, known.first_asked[who])
+        known.asked[who] = now
+        known.missed[who] = np.nan
+
+
+def everybody(run: Run, now: float, budget: int) -> Ints:
+    """What common tools do; it pays no heed to a budget."""
+    return run.listed(now)
+
+
+def oldest_first(run: Run, now: float, budget: int) -> Ints:
+    """Never asked first, then the longest ago."""
+    listed = run.listed(now)
+    asked = np.nan_to_num(run.warehouse.asked[listed], nan=-np.inf)
+    return listed[np.argsort(asked, kind="stable")[:budget]]
+
+
+def oracle(run: Run, now: float, budget: int) -> Ints:
+    """Knows what has changed: asks for what changed in the last day, then for the longest missed."""
+    missed = run.warehouse.missed
+    older = np.setdiff1d(np.flatnonzero(~np.isnan(missed)), run.today)
+    return np.concatenate([run.today, older[np.argsort(missed[older], kind="stable")]])[:budget]
+
+
+def planner(run: Run, now: float, budget: int) -> Ints:
+    """This project's plan, from tables such as the warehouse gives; `budget` of everybody is no limit."""
+    moment = dt.datetime.fromtimestamp(now, dt.UTC)
+    people = _people(run, now)
+    inputs = Inputs({TIMELINES: people}, *_campaigns(run, now), _yields(run.warehouse))
+    line = plan_contacts(inputs, Rules(run.max_age, run.budget), moment).lines[TIMELINES]
+    asked = line.keys.to_numpy(zero_copy_only=False)
+    changed = ~np.isnan(run.warehouse.missed[asked])
+    for code in np.unique(line.reasons):
+        mine = line.reasons == code
+        sums = run.warehouse.yields.setdefault(str(REASONS[code]), [0, 0, 0])
+        for place, figure in enumerate((mine.sum(), changed[mine].sum(), line.expected[mine].sum())):
+            sums[place] += float(figure)
+    return asked
+
+
+def _segments(run: Run, who: Ints, now: float) -> Ints:
+    return run.account.listed[who] * 2 + (run.account.inactive_at[who] > now)
+
+
+def _people(run: Run, now: float) -> pa.Table:
+    account, known = run.account, run.warehouse
+    listed = run.listed(now)
+    active = account.inactive_at[listed] > now
+    listed = listed[np.lexsort((-account.registered[listed], ~active))]
+    never = np.full(len(listed), np.nan)
+    return pa.table(
+        {
+            "contact_id": listed,
+            "segment": _segments(run, listed, now).astype(np.uint64),
+            "is_active": account.inactive_at[listed] > now,
+            "registered_at": _at(account.registered[listed]),
+            "first_seen_at": _at(np.maximum(account.registered[listed], START)),
+            "asked_at": _at(known.asked[listed]),
+            "first_asked_at": _at(known.first_asked[listed]),
+            "times_asked": known.times_asked[listed],
+            "times_changed": known.times_changed[listed],
+            "active_days": _active_days(run, now)[listed],
+            "row_at": _at(known.row_at[listed]),
+            "clicked_at": _at(known.clicked_at[listed]),
+            "redeemed_at": _at(never),
+            "pushed_at": _at(known.pushed_at[listed]),
+        }
+    )
+
+
+def _active_days(run: Run, now: float) -> Ints:
+    """Days with something of its own in what each contact's last answer told."""
+    who, when = run.account.visits.between(now - HISTORY_DAYS * DAY, now)
+    told = when <= run.warehouse.asked[who]
+    days = np.unique(who[told] * 100_000 + (when[told] // DAY).astype(np.int64))
+    return np.bincount(days // 100_000, minlength=len(run.account))
+
+
+def _at(seconds: Floats) -> pa.Array:
+    micros = np.nan_to_num(seconds * 1e6).astype(np.int64)
+    return pa.array(micros, mask=np.isnan(seconds)).cast(_AT)
+
+
+def _campaigns(run: Run, now: float) -> tuple[pa.Table, pa.Table]:
+    """Waves and reach as `warehouse.candidates` tells them from nightly statistics."""
+    waves, reach = [], []
+    for number, mailing in enumerate(run.account.mailings):
+        if mailing.sent_at > now or mailing.sent_at < now - 40 * DAY:
+            continue
+        clicked, _ = mailing.clicks.between(-np.inf, now)
+        people = np.unique(clicked)
+        first = START + np.ceil((mailing.sent_at - START) / DAY) * DAY
+        before = 0
+        for seen in np.arange(max(first, START), now + 1, DAY):
+            opened = int(np.searchsorted(mailing.opened, seen, "right"))
+            share = 1.0 if seen == first else (opened - before) / max(mailing.recipients - before, 1)
+            if share > 0:
+                waves.append((number, seen, share, mailing.recipients, len(people)))
+            before = opened
+        segments, counts = np.unique(_segments(run, people, now), return_counts=True)
+        reach += [(number, segment, count) for segment, count in zip(segments, counts, strict=True)]
+    waves.sort(key=lambda row: row[1])
+    columns = list(zip(*waves, strict=True)) or [()] * 5
+    found = list(zip(*reach, strict=True)) or [()] * 3
+    return (
+        pa.table(
+            {
+                "campaign_id": pa.array(columns[0], pa.int64()),
+                "seen_at": _at(np.array(columns[1], float)),
+                "share": pa.array(columns[2], pa.float64()),
+                "reached": pa.array(columns[3], pa.int64()),
+                "clickers": pa.array(columns[4], pa.int64()),
+            }
+        ),
+        pa.table(
+            {
+                "campaign_id": pa.array(found[0], pa.int64()),
+                "segment": pa.array(np.array(found[1], np.uint64)),
+                "clickers": pa.array(found[2], pa.int64()),
+            }
+        ),
+    )
+
+
+def _yields(known: Warehouse) -> pa.Table:
+    rows = [("timelines", reason, *figures) for reason, figures in known.yields.items()]
+    columns = list(zip(*rows, strict=True)) or [()] * 5
+    names = ("question", "reason", "asked", "changed", "expected")
+    return pa.table({name: list(values) for name, values in zip(names, columns, strict=True)})

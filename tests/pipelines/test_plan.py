@@ -1,0 +1,99 @@
+"""Several nights of one account: what is asked when, what the plan says before, and what a person is told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from marketing_api.sandbox.options import Options
+from marketing_api.sandbox.server import serve
+from tests.pipelines.conftest import Command
+from tests.pipelines.sandboxes import Sandbox
+
+CONTACTS = 100
+ONLY = ("sync", "--only", "lists", "contacts", "campaigns", "campaign_stats", "timelines", "coupons")
+
+
+@pytest.fixture
+def service() -> Iterator[Sandbox]:
+    """An account of this test alone."""
+    with serve(Options(contacts=CONTACTS, rate_limit=0)) as url:
+        yield Sandbox(url)
+
+
+def asked(service: Sandbox, since: int) -> Counter[str]:
+    return Counter(entry["operation"].rpartition("/")[2] for entry in service.asked(since))
+
+
+def rows(home: Path, sql: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def age(home: Path, days: int) -> None:
+    """Let the warehouse believe that everything was asked so many days earlier."""
+    with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
+        for name in ("timeline_asked_at", "timeline_first_asked_at", "coupon_asked_at", "coupon_first_asked_at"):
+            connection.execute(f"update sync.contact_coverage set {name} = {name} - to_days({days})")
+        for table in ("contacts", "campaign_clickers", "campaign_stats", "campaigns"):
+            connection.execute(f"update source.{table} set _changed_at = _changed_at - to_days({days})")
+
+
+def test_the_first_night_asks_everybody_and_the_next_what_is_due(command: Command, service: Sandbox, home: Path) -> None:
+    assert "nothing has been synced yet" in command("plan", sandbox=service).out
+    assert command(*ONLY, sandbox=service).code == 0
+    first = asked(service, 0)
+    assert first["getcontacttimeline"] == CONTACTS
+
+    since = service.count
+    ran = command(*ONLY, sandbox=service)
+    assert ran.code == 0, ran.text
+    assert asked(service, since)["getcontacttimeline"] <= 0.02 * CONTACTS, "a rerun of the same night"
+    assert "not due" in ran.out
+
+    age(home, 1)
+    planned, since = command("plan", sandbox=service), service.count
+    assert "the guarantee holds" in planned.out
+    assert service.count == since, "planning asks nothing"
+    assert command(*ONLY, sandbox=service).code == 0
+    night = asked(service, since)
+    seventh = (first["getcontacttimeline"] + first["getcoupon"]) // 7
+    assert night["getcontacttimeline"] + night["getcoupon"] in range(seventh, seventh + 6), "whose turn it is, and a few that changed"
+    assert rows(home, "select count(*), bool_and(is_complete) from sync.coverage where table_name = 'timeline_events'") == [(1, True)]
+    assert "turn" in {reason for (reason,) in rows(home, "select reason from sync.plans")}
+
+    since = service.count
+    assert command(*ONLY, "--all", sandbox=service).code == 0
+    assert asked(service, since)["getcontacttimeline"] == CONTACTS
+
+
+def test_a_budget_takes_the_newest_first_says_what_is_left_and_the_next_night_goes_on(
+    command: Command, service: Sandbox, home: Path
+) -> None:
+    assert command("sync", "--only", "lists", "contacts", sandbox=service).code == 0
+    since = service.count
+    ran = command("sync", "--only", "timelines", "coupons", "--max-requests", "40", sandbox=service)
+    assert ran.code == 1
+    assert "never asked yet" in ran.out
+    assert service.count - since <= 40
+    known = "select min(registered_at) from source.contacts join sync.contact_coverage using (account, contact_id) where status = 'active'"
+    others = (
+        "select max(registered_at) from source.contacts anti join sync.contact_coverage using (account, contact_id) where status = 'active'"
+    )
+    assert rows(home, known) >= rows(home, others)
+    assert rows(home, "select is_complete from sync.coverage where table_name = 'timeline_events'") == [(False,)]
+
+    planned = command("plan", "--max-requests", "30", sandbox=service)
+    assert "the guarantee cannot be kept with this budget" in planned.out
+    assert "it would take" in planned.out
+    since = service.count
+    assert command("sync", "--only", "timelines", "coupons", sandbox=service).code == 0
+    assert asked(service, since)["getcontacttimeline"] < CONTACTS, "what was asked before is not asked again"
+    assert rows(home, "select count(timeline_asked_at) from sync.contact_coverage") == [(CONTACTS,)]
+    assert rows(home, "select is_complete from sync.coverage where table_name = 'timeline_events'") == [(True,)]
+    assert "due" in command("status", sandbox=service).out

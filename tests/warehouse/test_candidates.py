@@ -1,0 +1,110 @@
+"""What the tables say about whom to ask next."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pyarrow as pa
+
+from marketing_api.operations import campaigns, contacts
+from tests.warehouse.answering import START, Home
+from tests.warehouse.test_contact_coverage import add_contacts, coupons
+from tests.warehouse.timelines import event, load, timeline
+from warehouse import tables
+from warehouse.plans import Planned, write_plan
+
+
+def people(home: Home) -> dict[int, dict[str, Any]]:
+    return {row["contact_id"]: row for row in home.warehouse.timeline_candidates("main").to_pylist()}
+
+
+def stats(home: Home, campaign_id: int, opened: int, unopened: int, *clickers: str, minutes: float = 0) -> None:
+    clicks = [{"url": "https://x.example/a", "message": "A", "clickers": [f"{email}(2 clicks)" for email in clickers]}]
+    numbers = {"open": f"{opened} (1%)", "unopened": f"{unopened} (1%)", "bounced": "0 (0%)", "unsubscribed": "0 (0%)"}
+    data = {"campaign": {"stats": numbers, "clicks": clicks}}
+    answer = home.answer(campaigns.STATS, data, minutes, id=campaign_id, type="standard")
+    home.load([answer], tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS)
+
+
+def test_everybody_is_a_candidate_once_and_who_was_never_asked_has_no_history(home: Home) -> None:
+    add_contacts(home, (1, "ann@x.com"), (2, "Bob@x.com"))
+    add_contacts(home, (1, "ann@x.com"), list_id=13)
+    load(home, timeline(home, 1))
+    found = people(home)
+    assert {id_: row["times_asked"] for id_, row in found.items()} == {1: 1, 2: None}
+    assert found[1]["segment"] != found[2]["segment"], "other lists, another segment"
+    assert home.warehouse.coupon_candidates("main")["email"].to_pylist() == ["bob@x.com", "ann@x.com"]
+
+
+def test_active_and_new_contacts_come_first(home: Home) -> None:
+    items = [
+        {"id": 1, "email": "a@x.com", "status": "1", "registration_date": "01/01/2024 10:00"},
+        {"id": 2, "email": "b@x.com", "status": "2", "registration_date": "01/01/2026 10:00"},
+        {"id": 3, "email": "c@x.com", "status": "1", "registration_date": "01/01/2025 10:00"},
+        {"id": 4, "status": "1"},
+    ]
+    home.load([home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, listid=12)], tables.CONTACTS)
+    assert list(people(home)) == [3, 1, 4, 2]
+    assert home.warehouse.coupon_candidates("main")["email"].to_pylist() == ["c@x.com", "a@x.com", "b@x.com"]
+
+
+def test_what_was_noticed_about_a_contact_is_dated(home: Home) -> None:
+    add_contacts(home, (1, "ann@x.com"), (2, "bob@x.com"))
+    load(home, timeline(home, 1, event(1)), timeline(home, 2))
+    stats(home, 5, 3, 7, "ANN@x.com", minutes=60)
+    found = people(home)
+    assert (found[1]["clicked_at"], found[2]["clicked_at"]) == (START + dt.timedelta(hours=1), None)
+    assert found[1]["row_at"] == START - dt.timedelta(hours=1)
+
+
+def test_our_own_pushes_are_noticed_by_contact_and_by_address(home: Home) -> None:
+    add_contacts(home, (1, "ann@x.com"), (2, "bob@x.com"), (3, "cid@x.com"))
+    assert {row["pushed_at"] for row in people(home).values()} == {None}
+    with home.warehouse.writing() as connection:
+        connection.execute("insert into sync.writebacks (account, contact_id, done_at) values ('main', 1, ?)", [START])
+        connection.execute("insert into sync.writebacks (account, email, done_at) values ('main', 'BOB@x.com', ?)", [START])
+        connection.execute("insert into sync.writebacks (account, email, done_at) values ('other', 'cid@x.com', ?)", [START])
+    assert {id_: row["pushed_at"] for id_, row in people(home).items()} == {1: START, 2: START, 3: None}
+
+
+def test_waves_are_sendings_and_what_was_opened_since(home: Home) -> None:
+    add_contacts(home, (1, "ann@x.com"))
+    day = 24 * 60
+    shift = (dt.datetime.now(dt.UTC) - START).total_seconds() / 60 - 10 * day
+    stats(home, 5, 0, 0, minutes=shift)
+    stats(home, 5, 10, 90, "ann@x.com", minutes=shift + day)
+    stats(home, 5, 19, 81, minutes=shift + 2 * day)
+    stats(home, 5, 19, 81, minutes=shift + 3 * day)
+    found = home.warehouse.campaign_waves("main", 60).to_pylist()
+    assert [(row["campaign_id"], round(float(row["share"]), 2), row["reached"]) for row in found] == [(5, 1.0, 100), (5, 0.1, 100)]
+
+
+def test_a_segments_clickers_are_counted_by_campaign(home: Home) -> None:
+    add_contacts(home, (1, "ann@x.com"), (2, "bob@x.com"))
+    add_contacts(home, (3, "cid@x.com"), list_id=13)
+    stats(home, 5, 2, 3, "ann@x.com", "bob@x.com", "cid@x.com", "stranger@x.com")
+    assert sorted(home.warehouse.campaign_reach("main")["clickers"].to_pylist()) == [1, 2]
+
+
+def test_a_plan_is_written_with_what_came_of_it(home: Home) -> None:
+    add_contacts(home, (1, "ann@x.com"), (2, "bob@x.com"), (3, "cid@x.com"))
+    load(home, timeline(home, 1, event(1)), timeline(home, 2, event(1)))
+    load(home, timeline(home, 1, event(1), minutes=60), timeline(home, 2, event(1), event(2), minutes=60))
+    coupons(home, "ann@x.com", 7, minutes=60)
+    lines = {
+        "timelines": pa.table({"key": [1, 2, 3], "reason": ["turn", "clicked", "new"], "expected": [0.25, 0.5, 0.0]}),
+        "coupons": pa.table({"key": ["ann@x.com", "bob@x.com"], "reason": ["new", "new"], "expected": [0.0, 0.0]}),
+    }
+    planned = Planned("main", START + dt.timedelta(minutes=30), lines)
+    with home.warehouse.writing() as connection:
+        write_plan(connection, "r1", planned)
+        write_plan(connection, "r1", planned)
+    rows = home.rows("sync.plans", "question, reason, planned_count, asked_count, changed_count, expected_count")
+    assert [tuple(row.values()) for row in rows] == [
+        ("coupons", "new", 2, 1, 1, 0),
+        ("timelines", "clicked", 1, 1, 1, 0.5),
+        ("timelines", "new", 1, 0, 0, 0),
+        ("timelines", "turn", 1, 1, 0, 0.25),
+    ]
+    assert home.warehouse.plan_yields("main").num_rows == 4

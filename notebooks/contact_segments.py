@@ -97,11 +97,10 @@ def _(account, plan, segment, tag):
     mo.stop(account.value is None, mo.md("*There is no account yet.*"))
     file = Path("segment.csv")
     command = ["marketing-sync", "push", "tags", "--from", str(file), "--account", account.value]
+    shown = " ".join(command)
     mo.stop(
         not plan.value,
-        mo.md(
-            f"The plan says what would be sent and costs no request; the segment is written to `{file}` for it. Adding `--apply` sends it:\n\n```sh\n{' '.join(command)} --apply\n```"
-        ),
+        mo.md(f"The plan costs no request and writes `{file}`. Adding `--apply` sends it:\n\n```sh\n{shown} --apply\n```"),
     )
     segment[["email"]].assign(tag=tag.value, action="add").to_csv(file, index=False)
     told = subprocess.run([str(Path(sys.executable).parent / command[0]), *command[1:]], capture_output=True, text=True, check=False)

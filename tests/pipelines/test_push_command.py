@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 
 from pipelines.settings import Settings
 from tests.pipelines.conftest import Command
-from tests.pipelines.running import Ran
+from tests.pipelines.running import Ran, finish, run, start
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.test_cli_errors import says
 from warehouse.connection import connect
@@ -240,6 +242,24 @@ def test_a_warehouse_that_somebody_else_has_does_not_fail_a_push(
         reader.__exit__(None, None, None)
     assert ran.code == 0, ran.text
     assert "sync.writebacks follows with the next push or sync" in ran.out
+
+
+def test_ctrl_c_says_what_is_open_and_the_same_command_goes_on(service: Sandbox, home: Path) -> None:
+    service.control("faults", **{"rate-limit": 3})
+    process = start(home, service, *TAGS, "--apply")
+    deadline = time.monotonic() + 60
+    while service.count < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    stopped = finish(process)
+    assert stopped.code == 130, stopped.text
+    (count,) = re.findall(r"stopped; (\d+) requests? still open", stopped.err)
+    assert "The same command again goes on from there" in stopped.err
+    service.control("faults", **{"rate-limit": 0})
+    ran = run(home, service, *TAGS, "--apply")
+    assert ran.code == 0, ran.text
+    assert f"requests of earlier pushes: {count} applied" in ran.out
+    assert service.count == 12
 
 
 # -- deletions

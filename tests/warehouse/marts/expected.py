@@ -7,6 +7,7 @@ Belongs here: the pieces that the calculations share, and their list. Not here: 
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,6 +37,11 @@ class Source:
 
     @cached_property
     def _rows(self) -> dict[str, Found]:
+        return {}
+
+    @cached_property
+    def results(self) -> dict[str, Found]:
+        """What `once` remembers."""
         return {}
 
     def local(self, account: str, moment: dt.datetime | None) -> dt.datetime | None:
@@ -97,3 +103,15 @@ def mean(values: list[Any]) -> float | None:
 
 
 Calculation = Callable[[Source], Found]
+
+
+def once(calculate: Calculation) -> Calculation:
+    """The calculation, made once per source; everybody gets rows of his own."""
+
+    @functools.wraps(calculate)
+    def remembered(source: Source) -> Found:
+        if calculate.__qualname__ not in source.results:
+            source.results[calculate.__qualname__] = calculate(source)
+        return [dict(row) for row in source.results[calculate.__qualname__]]
+
+    return remembered

@@ -6,7 +6,7 @@ import datetime as dt
 import statistics
 from typing import Any
 
-from tests.warehouse.marts.expected import Found, Source, added, grouped, less, share
+from tests.warehouse.marts.expected import Found, Source, added, grouped, less, once, share
 
 _COUNTS = ("opened_count", "unopened_count", "bounced_count", "unsubscribed_count")
 
@@ -41,6 +41,7 @@ def changes(rows: Found, before: dict[tuple[Any, ...], dt.date | None], measure:
     return found
 
 
+@once
 def campaign_daily(source: Source) -> Found:
     before = nights_before(source)
     campaigns = {(row["account"], row["campaign_id"]): row for row in source.rows("campaigns", deleted=True)}

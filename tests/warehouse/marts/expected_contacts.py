@@ -7,11 +7,12 @@ import json
 from typing import Any
 
 from marketing_api.records.values import read_moment
-from tests.warehouse.marts.expected import Found, Source, grouped
+from tests.warehouse.marts.expected import Found, Source, grouped, once
 
 _NOTHING = {"", "-", "n/a", "na", "null", "none", "0"}
 
 
+@once
 def contact_campaign(source: Source) -> Found:
     campaigns = _by_subject(source)
     links = {key: {row["url"] for row in rows} for key, rows in grouped(source.rows("campaign_links"), "account", "campaign_id").items()}

@@ -6,7 +6,7 @@ import datetime as dt
 import statistics
 from typing import Any
 
-from tests.warehouse.marts.expected import Found, Source, grouped, share
+from tests.warehouse.marts.expected import Found, Source, grouped, once, share
 from tests.warehouse.marts.expected_contacts import contact_campaign
 
 _STATUSES = ("bounced", "active", "unconfirmed", "unsubscribed")
@@ -16,6 +16,7 @@ def address(text: str | None) -> str:
     return (text or "").strip().lower()
 
 
+@once
 def contact_engagement(source: Source) -> Found:
     messages = grouped(contact_campaign(source), "account", "contact_id")
     visits = grouped(source.rows("timeline_visits"), "account", "contact_id")

@@ -6,12 +6,13 @@ import datetime as dt
 from collections import Counter
 from typing import Any
 
-from tests.warehouse.marts.expected import Found, Source, grouped
+from tests.warehouse.marts.expected import Found, Source, grouped, once
 from tests.warehouse.marts.expected_campaigns import campaign_daily
 from tests.warehouse.marts.expected_reputation import review_daily
 from tests.warehouse.marts.expected_social import social_daily
 
 
+@once
 def list_growth_daily(source: Source) -> Found:
     """Of a warehouse whose models are built for the first time: what changed before is not known."""
     contacts = source.rows("contacts", deleted=True)

@@ -7,7 +7,7 @@ import re
 import statistics
 from typing import Any
 
-from tests.warehouse.marts.expected import Found, Source, added, grouped, less, mean, share
+from tests.warehouse.marts.expected import Found, Source, added, grouped, less, mean, once, share
 
 _RANGE = re.compile(r"(\d{4}-\d{2}-\d{2})\.\.(\d{4}-\d{2}-\d{2})")
 
@@ -26,6 +26,7 @@ def days_read(source: Source) -> dict[tuple[str, str], dict[dt.date, bool]]:
     return found
 
 
+@once
 def review_daily(source: Source) -> Found:
     return [row for account in source.zones for row in _days(source, account)]
 

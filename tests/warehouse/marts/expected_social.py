@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from tests.warehouse.marts.expected import Found, Source, grouped, less, mean, share
+from tests.warehouse.marts.expected import Found, Source, grouped, less, mean, once, share
 
 _STOPS = ".,;:!?)]'"
 
@@ -62,6 +62,7 @@ def _link_clicks(networks: dict[tuple[Any, ...], Found], last_on: dt.date | None
     return found
 
 
+@once
 def social_post_performance(source: Source) -> Found:
     details = {(row["account"], row["post_id"], row["network"]): row for row in source.rows("social_post_details")}
     clicks = grouped(source.rows("social_link_clicks"), "account", "link_id", "network")
@@ -111,6 +112,7 @@ def link_changes(source: Source) -> Found:
     return found
 
 
+@once
 def social_daily(source: Source) -> Found:
     mentions = {(row["account"], row["network"], row["period_on"]): row["mention_count"] for row in source.rows("social_media_stats")}
     posts: dict[tuple[Any, ...], int] = {}

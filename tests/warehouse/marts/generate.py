@@ -18,7 +18,7 @@ from tests.warehouse.marts.made import Made
 from tests.warehouse.marts.rows import Row, together
 
 #: Account → (time zone, contacts); the first zone is told by the account, the second by the settings.
-ACCOUNTS = {"harbor": ("Europe/Berlin", 3500), "hill": ("America/New_York", 2000)}
+ACCOUNTS = {"harbor": ("Europe/Berlin", 3200), "hill": ("America/New_York", 1800)}
 ZONES = {name: ZoneInfo(zone) for name, (zone, _) in ACCOUNTS.items()}
 
 

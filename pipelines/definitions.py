@@ -15,9 +15,11 @@ import dagster as dg
 from assets import SOURCE_ASSETS
 from assets.materialize import dagster_asset, daily_partitions
 from assets.published import published_asset
+from assets.report import report_asset
 from pipelines.jobs import asset_jobs, publish_job, rebuild, refresh_models
 from pipelines.modelling import Models
 from pipelines.publishing import publish_home
+from pipelines.report.write import write_report
 from pipelines.resources import reader_resource
 from pipelines.schedules import nightly
 from pipelines.sensors import failure_alert, models_after_failed_reads
@@ -59,7 +61,8 @@ def build_definitions(
 def _behind_the_reads(settings: Settings, models: Models, activations: Activations | None) -> list[dg.AssetsDefinition]:
     """The models, what is made of them for people, and, where that is switched on, what goes back to the service."""
     made = models.assets()
-    assets = [made, published_asset(partial(publish_home, settings), made.keys)]
+    published = published_asset(partial(publish_home, settings), made.keys)
+    assets = [made, published, report_asset(partial(write_report, settings.home))]
     return [*assets, (activations or Activations(settings)).asset(made.keys)] if settings.activations else assets
 
 

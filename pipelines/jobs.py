@@ -11,6 +11,7 @@ from assets.extract import SourceAsset
 from assets.lists import lists
 from assets.materialize import asset_key
 from assets.published import PUBLISHED
+from assets.report import REPORT
 from pipelines.settings import Settings
 from pipelines.write_back.mirror import refill
 from warehouse.rebuild import rebuild as rebuild_warehouse
@@ -54,8 +55,8 @@ def publish_job() -> UnresolvedAssetJobDefinition:
     """What people outside of the warehouse get, over models that are built."""
     return dg.define_asset_job(
         "publish",
-        selection=dg.AssetSelection.assets(PUBLISHED),
-        description="The copy for analysts anew, over what the models hold; nothing is read or built.",
+        selection=dg.AssetSelection.assets(PUBLISHED, REPORT),
+        description="The copy for analysts and the report anew, over what the models hold; nothing is read or built.",
         executor_def=dg.in_process_executor,
     )
 

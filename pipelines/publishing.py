@@ -38,6 +38,12 @@ def published_by(settings: Settings) -> Published | None:
     return facts(published_path(settings.home))
 
 
+def is_published_since(settings: Settings, moment: dt.datetime) -> bool:
+    """Whether what is published was written after that."""
+    published = published_by(settings)
+    return published is not None and published.published_at >= moment
+
+
 def in_words(published: Published, now: dt.datetime) -> str:
     """What is published, in a line."""
     data = f", data of {ago(published.data_as_of, now)}" if published.data_as_of else ""

@@ -12,8 +12,10 @@ from assets import SOURCE_ASSETS
 from assets.reader import Reader
 from marketing_api.exchange import Outcome
 from pipelines.planned import planned_by
+from pipelines.publishing import in_words, is_published_since, published_by
 from pipelines.settings import Settings
 from warehouse.model_report import BuildReport, Status
+from warehouse.published import published_path
 
 if TYPE_CHECKING:
     from pipelines.write_back.nightly import Activations  # brings Dagster, which takes seconds to import
@@ -34,9 +36,22 @@ def print_summary(reader: Reader, settings: Settings, models: BuildReport | None
         console.print(line)
     _print_problems(reader, console)
     _print_models(models, console)
+    if models is not None:
+        console.print(_published(reader, settings), markup=False)
     console.print(f"\nwarehouse  {settings.warehouse_path}")
-    console.print(f'status     marketing-sync status\nquery      duckdb {settings.warehouse_path} "', end="")
+    file = published_path(settings.home) if models is not None and published_by(settings) else settings.warehouse_path
+    console.print(f'status     marketing-sync status\nquery      duckdb {file} "', end="")
     console.print(_FIRST_QUERY.replace("\n", "\n           ") + '"')
+
+
+def _published(reader: Reader, settings: Settings) -> str:
+    published = published_by(settings)
+    if published is None:
+        return "nothing is published"
+    words = in_words(published, dt.datetime.now(dt.UTC))
+    if is_published_since(settings, reader.began_at):
+        return f"published: {words}\nreport     {settings.home / 'report' / 'index.html'}"
+    return f"nothing was published tonight; analysts keep what is there: {words}"
 
 
 def _tables(reader: Reader) -> Grid:

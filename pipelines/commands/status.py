@@ -57,7 +57,9 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     console.print(_run_grid(runs))
     console.print(_rejected_grid(rejected) if rejected else "no rejected records")
     published = published_by(settings)
-    console.print(f"published: {in_words(published, now)}" if published else "published: nothing yet; run `marketing-sync publish`")
+    console.print(
+        f"published: {in_words(published, now)}" if published else "published: nothing yet; run `marketing-sync publish`", soft_wrap=True
+    )
     return exits.DONE
 
 

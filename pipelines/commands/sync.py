@@ -16,6 +16,7 @@ from pipelines import exits, interrupts
 from pipelines.home import prepare_home
 from pipelines.modelling import Models
 from pipelines.progress import Progress
+from pipelines.publishing import is_published_since
 from pipelines.reading import open_reader
 from pipelines.settings import Settings, SettingsError, clock_time
 from pipelines.summary import print_activations, print_summary
@@ -77,7 +78,8 @@ def _sync(arguments: argparse.Namespace, settings: Settings, stop: interrupts.St
         if not stop.is_set:
             print_summary(reader, settings, models.report if models else None)
             print_activations(activations)
-    return exits.INCOMPLETE if reader.problems() or activations.problems or (models and models.problem) else exits.DONE
+    is_lacking = models is not None and not is_published_since(settings, reader.began_at)
+    return exits.INCOMPLETE if reader.problems() or activations.problems or is_lacking else exits.DONE
 
 
 def _chosen(names: list[str]) -> list[SourceAsset]:

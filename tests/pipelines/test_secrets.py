@@ -8,29 +8,15 @@ import signal
 import time
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from pipelines.logs import start_logging
 from tests.pipelines.conftest import UNMISTAKABLE, Command, Night, StartSandbox
 from tests.pipelines.leftovers import contents
+from tests.pipelines.people import people_of
 from tests.pipelines.running import finish, start
-from warehouse.tables import TABLES
 
 PASSWORD = "unmistakable-password-55e0b1"
-
-
-def texts_of(home: Path, *, personal: bool) -> set[str]:
-    """What stands in the text columns that are personal, or in those that are not."""
-    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
-        return {
-            text
-            for table in TABLES.values()
-            for column in table.columns
-            if column.sql_type == "VARCHAR" and column.is_personal is personal
-            for (text,) in connection.execute(f'select distinct "{column.name}" from {table.qualified}').fetchall()
-            if text
-        }
 
 
 def test_the_key_is_not_printed_at_debug_level(rough_night: Night) -> None:
@@ -59,8 +45,7 @@ def test_the_key_is_in_no_journal_of_a_killed_run(start_sandbox: StartSandbox, h
 
 def test_nothing_personal_is_in_a_log_or_in_dagsters_storage(rough_night: Night) -> None:
     """Other texts than addresses that stand in other columns as well (the business's name as a sender) say nothing about anybody."""
-    others = "\n".join(texts_of(rough_night.home, personal=False))
-    people = {text for text in texts_of(rough_night.home, personal=True) if "@" in text[1:] or (len(text) > 6 and text not in others)}
+    people = people_of(rough_night.home)
     assert len({text for text in people if "@" in text}) > 50
     assert len({text for text in people if "@" not in text}) > 100
     people |= {json.dumps(text)[1:-1] for text in people}

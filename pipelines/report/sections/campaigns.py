@@ -1,0 +1,62 @@
+"""How the newest campaigns did, each against what is usual for the account."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from pipelines.report import words
+from pipelines.report.changes import Row
+from pipelines.report.charts import Bar, bars
+from pipelines.report.data import AccountData
+from pipelines.report.html import Child, Html
+from pipelines.report.parts import Heading, charts, empty, named, note, section, table
+
+_SHOWN, _DRAWN = 10, 8
+_HEADINGS = [
+    Heading("Campaign", is_number=False),
+    Heading("Sent"),
+    Heading("Opened"),
+    Heading("Against usual", is_wide=True),
+    Heading("Clicked"),
+    Heading("Unsubscribed", is_wide=True),
+]
+
+
+def campaigns(account: AccountData) -> Html:
+    """A chart of openings and clicks, and the counts."""
+    anchor, title = f"{account.name}-campaigns", "Campaigns"
+    newest = account.rows["campaigns"][:_SHOWN]
+    if not newest:
+        return section(anchor, title, "", empty("No campaign has been sent yet."))
+    drawn = [row for row in newest if row["type"] == "standard"][:_DRAWN] or newest[:_DRAWN]
+    return section(
+        anchor,
+        title,
+        f"The {words.plural(len(newest), 'newest campaign')} that were sent." if len(newest) > 1 else "The one campaign that was sent.",
+        charts(
+            _chart("Opened, share of delivered messages", drawn, "open_rate"),
+            _chart("Clicked, share of delivered messages", drawn, "click_rate"),
+        ),
+        table(_HEADINGS, [_row(row) for row in newest]),
+        note("“Against usual” is the opened share less the median of the 90 days before, in percentage points.", is_wide=True),
+    )
+
+
+def _chart(title: str, rows: Sequence[Row], column: str) -> Html:
+    known = [row[column] for row in rows if row[column] is not None]
+    usual = (statistics.median(known), f"median {words.share(statistics.median(known))}") if len(known) > 2 else None
+    return bars(title, [Bar(row["subject"] or "(no subject)", row[column], words.share(row[column])) for row in rows], reference=usual)
+
+
+def _row(row: Row) -> list[Child]:
+    when = words.day(row["sent_at"] or row["created_at"])
+    kind = "automated" if row["type"] == "automated" else f"sent {when}" if row["sent_at"] else f"created {when}"
+    return [
+        named(words.cut(row["subject"] or "(no subject)", 90), kind),
+        words.count(row["sent_count"]),
+        words.share(row["open_rate"]),
+        words.points(row["open_rate_over_median"]),
+        words.share(row["click_rate"]),
+        words.share(row["unsubscribe_rate"]),
+    ]

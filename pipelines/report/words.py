@@ -1,0 +1,58 @@
+"""Numbers, shares, changes and dates as the report writes them. A value that is not known is a dash."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+UNKNOWN = "–"
+
+
+def count(value: float | None) -> str:
+    """1234 → `1,234`."""
+    return UNKNOWN if value is None else f"{value:,.0f}"
+
+
+def share(rate: float | None) -> str:
+    """0.2345 → `23.5 %`."""
+    return UNKNOWN if rate is None else f"{100 * rate:.1f} %"
+
+
+def rating(value: float | None) -> str:
+    """4.25 → `4.3` (of 5)."""
+    return UNKNOWN if value is None else f"{value:.1f}"
+
+
+def change(value: float | None, digits: int = 0) -> str:
+    """12 → `+12`, −3 → `−3`, 0 → `±0`."""
+    if value is None:
+        return UNKNOWN
+    shown = f"{abs(value):,.{digits}f}"
+    if float(shown.replace(",", "")) == 0:
+        return "±0"
+    return f"+{shown}" if value > 0 else f"−{shown}"
+
+
+def points(value: float | None) -> str:
+    """Difference of two rates: 0.021 → `+2.1 pts`."""
+    return UNKNOWN if value is None else f"{change(100 * value, 1)} pts"
+
+
+def day(value: dt.date | dt.datetime | None) -> str:
+    """`21 Nov 2026`."""
+    return UNKNOWN if value is None else f"{value.day} {value:%b %Y}"
+
+
+def short_day(value: dt.date | dt.datetime) -> str:
+    """`21 Nov`."""
+    return f"{value.day} {value:%b}"
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """`1 contact`, `1,200 contacts`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def cut(value: str, most: int) -> str:
+    """The text, or its beginning with `…`."""
+    value = " ".join(value.split()) if len(value) > most else value.strip()
+    return value if len(value) <= most else value[: most - 1].rstrip() + "…"

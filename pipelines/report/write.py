@@ -1,0 +1,31 @@
+"""Writes the report into the home, whole or not at all. Not here: what it says (`page`)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pipelines.report.data import read_report
+from pipelines.report.page import render
+from pipelines.report.preview import preview
+from warehouse.archive.disk import create, make_folder, new_name, publish
+from warehouse.published import published_path
+
+
+def report_path(home: Path) -> Path:
+    """Where it stands."""
+    return home / "report" / "index.html"
+
+
+def write_report(home: Path) -> tuple[Path, str]:
+    """Make the report of what is published: where it stands, and a preview in Markdown. Raises NothingPublished."""
+    report = read_report(published_path(home))
+    html, path = render(report), report_path(home)
+    temporary = make_folder(path.parent) / f".{new_name()}.html"
+    try:
+        os.close(create(temporary))  # for the owner only from the first moment on
+        temporary.write_text(html, encoding="utf-8")
+        publish(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path, preview(report)

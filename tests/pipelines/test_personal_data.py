@@ -1,0 +1,72 @@
+"""Under `hash` and `drop`, nobody is found in the published file, in Parquet or in the report; joins still work when hashed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from pipelines.report.write import write_report
+from tests.pipelines.conftest import Night
+from tests.pipelines.people import people_of, values_of
+from warehouse.masking import Masking, PersonalData, hashed, personal_key
+from warehouse.parquet_export import export_parquet
+from warehouse.publish import publish
+from warehouse.published import published_path
+
+WAYS = ("keep", "hash", "drop")
+
+
+@pytest.fixture(scope="module")
+def homes(nights: tuple[Night, Night], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The warehouse of a whole night, published, exported and reported in each way."""
+    made = {}
+    for way in WAYS:
+        made[way] = home = tmp_path_factory.mktemp(way)
+        shutil.copy(nights[0].home / "warehouse.duckdb", home)
+        publish(home, Masking(PersonalData(way), personal_key(home)))
+        export_parquet(published_path(home), home / "parquet")
+        write_report(home)
+    return made
+
+
+def texts(home: Path) -> Iterator[tuple[str, str]]:
+    """(where, what) of the published tables, of each Parquet file, and of the report."""
+    with duckdb.connect(str(published_path(home)), read_only=True) as connection:
+        for schema, name in connection.execute("select schema_name, table_name from duckdb_tables()").fetchall():
+            rows = connection.execute(f'select t::varchar from "{schema}"."{name}" as t').fetchall()
+            yield f"{schema}.{name}", "\n".join(row for (row,) in rows)
+        for path in sorted((home / "parquet").rglob("*.parquet")):
+            rows = connection.execute("select t::varchar from read_parquet(?) as t", [str(path)]).fetchall()
+            yield str(path.relative_to(home)), "\n".join(row for (row,) in rows)
+    yield "report", (home / "report" / "index.html").read_text(encoding="utf-8")
+
+
+def test_nobody_is_found_unless_they_are_kept(homes: dict[str, Path]) -> None:
+    people = people_of(homes["keep"]) | values_of(homes["keep"])
+    assert len([text for text in people if "@" in text]) > 50
+    assert len([text for text in people if text.startswith("+1555")]) > 20, "phone numbers of custom fields"
+    assert len([text for text in people if " " in text]) > 20, "names and what was written"
+    found = {way: [(where, text) for where, content in texts(homes[way]) for text in people if text in content] for way in WAYS}
+    assert {where.split("/")[0] for where, _ in found["keep"]} >= {"source.contacts", "marts.contact_engagement", "parquet", "report"}
+    assert found["hash"] + found["drop"] == []
+
+
+def test_no_address_is_left_in_any_other_text(homes: dict[str, Path]) -> None:
+    left = {way: [where for where, content in texts(homes[way]) if "@example" in content or "%40example" in content] for way in WAYS}
+    assert left["keep"]
+    assert left["hash"] + left["drop"] == []
+
+
+def test_hashed_addresses_still_join(homes: dict[str, Path]) -> None:
+    def ask(home: Path, sql: str) -> list[tuple[str | int, ...]]:
+        with duckdb.connect(str(published_path(home)), read_only=True) as connection:
+            return connection.execute(sql).fetchall()
+
+    joined = "select count(*) from source.coupons as c join marts.contact_engagement as e on lower(c.email) = e.email"
+    assert ask(homes["hash"], joined) == ask(homes["keep"], joined) != [(0,)]
+    known, shown = (ask(homes[way], "select email from source.coupons") for way in ("keep", "hash"))
+    assert {hashed(str(email), personal_key(homes["hash"])) for (email,) in known} == {email for (email,) in shown}

@@ -1,0 +1,269 @@
+"""The report: every text is a text, nothing comes from elsewhere, what is not there is said, and every query fits the models."""
+
+from __future__ import annotations
+
+import datetime as dt
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from pipelines.report import charts, words
+from pipelines.report.changes import Change, change
+from pipelines.report.data import QUERIES, AccountData, ReportData, read_report
+from pipelines.report.html import tag, text
+from pipelines.report.page import render
+from pipelines.report.preview import preview
+from tests.pipelines.conftest import Command
+from warehouse.masking import PersonalData
+from warehouse.published import Published
+
+TODAY = dt.date(2026, 3, 20)
+NOW = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC)
+HOSTILE = "</p><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp; \u202egnirts \x00 javascript:alert(3)"
+
+
+def account(name: str = "main", *, has_texts: bool = True, **rows: list[dict[str, Any]]) -> AccountData:
+    return AccountData(name, NOW, TODAY, "Europe/Berlin", {key: [] for key in QUERIES} | rows, has_texts)
+
+
+def page(*accounts: AccountData) -> str:
+    return render(ReportData(Published(NOW, NOW, PersonalData.KEEP, 1, 1), accounts))
+
+
+def campaign(subject: str, **values: Any) -> dict[str, Any]:
+    counts = {"sent_count": 100, "delivered_count": 98, "opened_count": 40, "clicker_count": 9}
+    rates = {"open_rate": 0.41, "click_rate": 0.09, "bounce_rate": 0.02, "unsubscribe_rate": 0.01}
+    return {
+        "subject": subject,
+        "type": "standard",
+        "sent_at": NOW,
+        "created_at": NOW,
+        **counts,
+        **rates,
+        "median_open_rate_90d": 0.3,
+        "open_rate_over_median": 0.11,
+        **values,
+    }
+
+
+def review(words_: str, username: str | None = None) -> dict[str, Any]:
+    return {"reviewed_at": NOW, "channel": "Yelp", "rating": "4.0 of 5", "username": username, "inquiry": words_}
+
+
+FULL = {
+    "business": [{"business_name": "Harbor & Sons", "timezone": "Europe/Berlin"}],
+    "campaigns": [campaign("Spring <b>menu</b>"), campaign("No rate", open_rate=None, open_rate_over_median=None), campaign("Third")],
+    "days": [
+        dict.fromkeys(
+            (
+                "joined_count",
+                "left_count",
+                "net_change",
+                "sent_change",
+                "opened_change",
+                "click_change",
+                "unsubscribed_change",
+                "good_count",
+                "bad_count",
+                "online_review_count",
+                "view_count",
+                "visit_count",
+                "mention_count",
+                "social_click_change",
+            ),
+            2,
+        )
+        | {"day_on": TODAY - dt.timedelta(days=back), "member_count": 500 - back}
+        for back in range(20)
+    ],
+    "coupon_days": [{"day_on": TODAY, "redeemed": 1}],
+    "lists": [{"name": "News", "size": 500, "joined_7d": 1, "left_7d": None, "net_7d": 1}],
+    "tiers": [
+        {"engagement_tier": "engaged", "addresses": 3, "without_timeline": 1},
+        {"engagement_tier": "odd", "addresses": 1, "without_timeline": 1},
+    ],
+    "channels": [
+        {
+            "channel": "Yelp",
+            "kind": "review site",
+            "average_rating": 4.25,
+            "average_rating_change_28d": -0.1,
+            "review_count": 9,
+            "review_count_28d": 2,
+            "good_rate_28d": 0.5,
+            "good_count_28d": 1,
+            "bad_count_28d": 1,
+            "last_review_at": NOW,
+        }
+    ],
+    "reviews": [review("Fine.", "Ann L.")],
+    "networks": [{"network": "linkedin", "mention_count": None, "post_count": 1}],
+    "posts": [{"network": "facebook", "published_at": NOW, "message": "Look!", "click_count": None}],
+    "coupons": [{"issued_month": "2026-03", "issued_count": 4, "redeemed_count": 1, "redemption_rate": 0.25, "median_days_to_redeem": 2.0}],
+    "freshness": [
+        {
+            "subject": "contact timelines",
+            "as_of": NOW,
+            "coverage_rate": 0.4,
+            "part_count": 10,
+            "read_part_count": 4,
+            "is_overdue": True,
+            "rejected_count": 0,
+            "reason": "not asked yet",
+        }
+    ],
+}
+
+
+class Elements(HTMLParser):
+    """The elements of a page, whether they are closed, and its text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_a_hostile_review_stays_text() -> None:
+    html = page(
+        account(
+            **FULL
+            | {
+                "reviews": [review(HOSTILE, HOSTILE)],
+                "campaigns": [campaign(HOSTILE)],
+                "posts": [FULL["posts"][0] | {"message": HOSTILE}],
+                "business": [{"business_name": HOSTILE, "timezone": "UTC"}],
+                "lists": [FULL["lists"][0] | {"name": HOSTILE}],
+                "freshness": [FULL["freshness"][0] | {"reason": HOSTILE}],
+            }
+        )
+    )
+    elements = Elements(html)
+    names = {name for name, _ in elements.found}
+    assert not names & {"script", "img", "iframe", "link", "object", "form", "base"}
+    assert not [key for _, attributes in elements.found for key in attributes if key.startswith("on")]
+    assert "<script>alert(1)</script>" in "".join(elements.texts), "it can be read as it was written"
+    assert not {"\x00", "\u202e"} & set(html)
+
+
+def test_the_page_needs_nothing_from_elsewhere_and_every_element_is_closed() -> None:
+    html = page(account(**FULL), account("hill", **FULL))
+    elements = Elements(html)
+    assert elements.open == []
+    assert "url(" not in html
+    assert "@import" not in html
+    addresses = [value for _, attributes in elements.found for key in ("src", "href") if (value := attributes.get(key))]
+    assert addresses
+    assert all(address.startswith("#") for address in addresses)
+    anchors = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
+    assert len(anchors) == len(set(anchors))
+    assert {address[1:] for address in addresses} <= set(anchors)
+
+
+def test_charts_say_what_they_show() -> None:
+    pictures = [
+        attributes for name, attributes in Elements(page(account(**FULL))).found if name == "svg" and "aria-hidden" not in attributes
+    ]
+    assert len(pictures) >= 7
+    assert all(len(picture["aria-label"] or "") > 20 and picture["role"] == "img" for picture in pictures)
+
+
+@pytest.mark.parametrize("accounts", [(), (account(),), (account(), account("hill"))], ids=["nobody", "one", "two"])
+def test_an_account_without_data_gets_a_page_that_says_so(accounts: tuple[AccountData, ...]) -> None:
+    html = page(*accounts)
+    assert Elements(html).open == []
+    assert "None" not in html
+    assert ("No campaign has been sent yet." in html) is bool(accounts)
+    assert ("Nothing has been read yet." in html) is not bool(accounts)
+
+
+@pytest.mark.parametrize("left_out", sorted(FULL))
+def test_any_part_may_be_missing(left_out: str) -> None:
+    assert Elements(page(account(**FULL | {left_out: []}))).open == []
+
+
+def test_names_and_words_of_people_are_left_out_when_they_are_hashed_or_dropped() -> None:
+    html = page(account(has_texts=False, **FULL | {"reviews": [review("9f2c1d", "77ab12")]}))
+    assert "9f2c1d" not in html
+    assert "77ab12" not in html
+    assert "Names and words of reviewers are left out" in html
+
+
+def test_the_preview_holds_numbers_only() -> None:
+    said = preview(ReportData(Published(NOW, NOW, PersonalData.KEEP, 1, 1), [account(**FULL)]))
+    assert said.startswith("**main**, 20 Mar 2026")
+    assert "| Messages sent | 2 | 14 |" in said
+    assert "Harbor" not in said
+    assert "Spring" not in said
+
+
+def test_a_week_ends_yesterday_and_is_unknown_until_it_was_seen_whole() -> None:
+    rows = [{"day_on": TODAY - dt.timedelta(days=back), "n": 1, "seen": 10} for back in range(10)]
+    assert change(rows, "n", TODAY) == Change(1, 7, None)
+    assert change(rows, "seen", TODAY, is_seen=True) == Change(10, 70, None)
+    assert change([*rows, {"day_on": TODAY - dt.timedelta(days=30), "n": 5}], "n", TODAY) == Change(1, 7, 2)
+    assert change([], "n", TODAY) == Change(None, None, None)
+    assert change(rows[:1], "n", TODAY) == Change(None, None, None), "today is not over"
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (words.count(1234.4), "1,234"),
+        (words.count(None), "–"),
+        (words.share(0.2345), "23.4 %"),
+        (words.change(-3), "−3"),
+        (words.change(0.04, 1), "±0"),
+        (words.points(0.021), "+2.1 pts"),
+        (words.day(TODAY), "20 Mar 2026"),
+        (words.plural(1, "address", "addresses"), "1 address"),
+        (words.cut("a" * 9, 5), "aaaa…"),
+        (tag("b", "<", title='"'), '<b title="&quot;">&lt;</b>'),
+        (text("a\x07\u2066b"), "ab"),
+    ],
+)
+def test_a_value_in_words(shown: str, expected: str) -> None:
+    assert shown == expected
+
+
+@pytest.mark.parametrize("values", [(0, 0), (5, 5), (-1, 1), (0.001, 0.002), (0, 1_000_000), (999_999, 1_000_000)])
+def test_ticks_hold_the_values_between_them(values: tuple[float, float]) -> None:
+    ticks = charts._ticks(*values)
+    assert ticks[0] <= values[0] <= values[1] <= ticks[-1]
+    assert 2 <= len(ticks) <= 7
+
+
+def test_a_report_of_nothing_published_says_what_to_do(command: Command) -> None:
+    ran = command("report")
+    assert ran.code == 1
+    assert "run `marketing-sync publish`" in ran.err
+
+
+def test_every_query_fits_what_a_night_published(calm_night: Any) -> None:
+    path: Path = calm_night.home / "published" / "marketing.duckdb"
+    with duckdb.connect(str(path), read_only=True) as connection:
+        for sql in QUERIES.values():
+            connection.execute(sql, {"account": "main"}).fetchall()
+    report = read_report(path)
+    assert [one.name for one in report.accounts] == ["main"]
+    assert [name for name, rows in report.accounts[0].rows.items() if not rows] == []
+    assert (calm_night.home / "report" / "index.html").stat().st_mode & 0o777 == 0o600

@@ -93,7 +93,7 @@ def _job(kind: Kind) -> dg.JobDefinition:
     )
     def push() -> None:
         _, begun = plan()
-        report(verify_push(send_push(begun)))
+        report_push(verify_push(send_push(begun)))
 
     return push
 
@@ -186,7 +186,7 @@ def verify_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
 
 
 @dg.op(required_resource_keys={"settings"}, description="Write down what came of it; fails when a row is not as it was meant to be.")
-def report(context: dg.OpExecutionContext, begun: Begun) -> None:
+def report_push(context: dg.OpExecutionContext, begun: Begun) -> None:
     settings: Settings = context.resources.settings
     with _explained(), Outbox(outbox_path(settings.home)) as outbox:
         result = conclude(settings, outbox, begun.push_id, replace(begun.ran, run=context.run_id))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import dagster as dg
 import pytest
 
 from marketing_api.client import Connection, Secret
+from pipelines.definitions import build_definitions
 from pipelines.home import prepare_home
 from pipelines.settings import Settings, load_settings
 from pipelines.write_back.item import Kind
@@ -69,13 +71,13 @@ def test_a_run_is_dry_unless_told_otherwise(push: RunJob, service: Sandbox, home
     assert (told["rows"], told["new"], told["requests"]) == (12, 12, 12)
     assert "12 requests" in told["plan"]
     assert service.count == 0
-    assert [event.step_key for event in result.all_events if event.is_step_skipped] == ["send_push", "verify_push", "report"]
+    assert [event.step_key for event in result.all_events if event.is_step_skipped] == ["send_push", "verify_push", "report_push"]
 
 
 def test_a_push_is_sent_counted_and_shown_without_addresses(push: RunJob, service: Sandbox, home: Path) -> None:
     result = push(Kind.TAGS, sql=TAGS, dry_run=False)
     assert result.success, failures(result)
-    told = metadata(result, "report")
+    told = metadata(result, "report_push")
     assert (told["push"], told["requests"], told["rows applied"]) == (1, 12, 12)
     assert "•••@" in told["result"]
     (person,) = ask(home, "select email from sync.writebacks limit 1")
@@ -92,7 +94,7 @@ def test_contacts_from_a_file_are_read_back(push: RunJob, tmp_path: Path, home: 
     path.write_text("Mail,list\nann@example.com,Newsletter\n")
     result = push(Kind.CONTACTS, file=str(path), mapping={"email": "Mail"}, dry_run=False, verify="all")
     assert result.success, failures(result)
-    assert metadata(result, "report")["rows verified"] == 1
+    assert metadata(result, "report_push")["rows verified"] == 1
     assert metadata(result, "verify_push")["requests"] == 1
 
 
@@ -131,8 +133,8 @@ def test_a_partly_failed_push_fails_its_last_step_and_says_how_many(push: RunJob
     result = push(
         Kind.TAGS, sql=f"select *, case when email like 'gone%' then 'remove' else 'add' end as action from ({sql})", dry_run=False
     )
-    assert failures(result).keys() == {"report"}
-    assert "1 of 13 rows are not as they were meant to be (1 rejected)" in failures(result)["report"]
+    assert failures(result).keys() == {"report_push"}
+    assert "1 of 13 rows are not as they were meant to be (1 rejected)" in failures(result)["report_push"]
     assert "gone@example.com" not in "\n".join(map(str, result.all_events))
     (event,) = [event for event in result.all_events if event.is_step_failure]
     failure = event.step_failure_data.user_failure_data
@@ -173,3 +175,12 @@ def test_every_field_of_the_launchpad_is_described(settings: Settings) -> None:
         fields = definition.get_node_named(f"plan_{kind}").definition.config_schema.config_type.fields  # type: ignore[attr-defined]
         assert [name for name, field in fields.items() if not field.description] == []
         assert "dry_run" in fields
+
+
+def test_they_load_beside_everything_else_and_start_as_dry_runs(settings: Settings) -> None:
+    repository = build_definitions(replace(settings, activations=True)).get_repository_def()
+    jobs = {job.name: job for job in repository.get_all_jobs()}
+    assert {f"push_{kind}" for kind in Kind} < jobs.keys()
+    assert [jobs[f"push_{kind}"].run_config["ops"][f"plan_{kind}"]["config"]["dry_run"] for kind in Kind] == [True] * len(Kind)
+    assert "inbox" in {sensor.name for sensor in repository.sensor_defs}
+    assert dg.AssetKey("activations") in repository.asset_graph.get_all_asset_keys()

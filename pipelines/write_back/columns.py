@@ -95,7 +95,8 @@ def _mapped(titles: Mapping[str, str], mapping: Mapping[str, str], spec: Spec, f
 
 
 def _existing(titles: Mapping[str, str], name: str, option: str) -> str:
-    if (title := titles.get(fold(name))) is None:
+    title = name if name in titles.values() else titles.get(fold(name))
+    if title is None:
         raise InputError(f"{option}: the input has no column {shown(name)}{_near(name, titles.values())}; it has {_list(titles.values())}")
     return title
 

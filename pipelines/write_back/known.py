@@ -153,18 +153,9 @@ def load_known(
     """What the warehouse at `path` knows of the account. `zone` goes before the account's own, `fallback_zone` stands for an
     unknown one. Raises InputError when business or lists were never read, and what `warehouse.connection.connect` raises.
     """
-    ask = {"account": account}
     try:
         with connect(path, deadline_s=deadline_s, read_only=True, on_wait=on_wait) as connection:
-            business = connection.execute("select timezone from source.business where account = $account", ask).fetchall()
-            lists = connection.execute(f"select list_id, name from source.lists where {_LIVE} order by 1", ask).fetchall()  # noqa: S608
-            fields = connection.execute(
-                f"select list_id, field_id, label from source.list_fields where {_LIVE} order by 1, 2",  # noqa: S608
-                ask,
-            ).fetchall()
-            read = connection.execute(
-                "select scope, epoch(as_of) from sync.coverage where account = $account and table_name = 'contacts' and is_complete", ask
-            ).fetchall()
+            business, lists, fields, read = (connection.execute(sql, {"account": account}).fetchall() for sql in _BASICS)
     except (NoWarehouse, duckdb.CatalogException, duckdb.BinderException):
         business = []
     if not business:
@@ -172,16 +163,17 @@ def load_known(
             f"nothing is known about the account {account} yet: run `marketing-sync sync --only business lists contacts` first"
         )
     as_of = {int(scope.removeprefix("list_id=")): at for scope, at in read if scope.startswith("list_id=") and at is not None}
-    return Known(
-        path,
-        account,
-        _zone(zone, business[0][0], fallback_zone),
-        Lists.of(lists, fields),
-        as_of,
-        bool(lists) and all(list_id in as_of for list_id, _ in lists),
-        deadline_s,
-        on_wait,
-    )
+    is_all_known = bool(lists) and all(list_id in as_of for list_id, _ in lists)
+    own_zone = _zone(zone, business[0][0], fallback_zone)
+    return Known(path, account, own_zone, Lists.of(lists, fields), as_of, is_all_known, deadline_s, on_wait)
+
+
+_BASICS = (
+    "select timezone from source.business where account = $account",
+    f"select list_id, name from source.lists where {_LIVE} order by 1",  # noqa: S608
+    f"select list_id, field_id, label from source.list_fields where {_LIVE} order by 1, 2",  # noqa: S608
+    "select scope, epoch(as_of) from sync.coverage where account = $account and table_name = 'contacts' and is_complete",
+)
 
 
 def _zone(*names: str | None) -> ZoneInfo:

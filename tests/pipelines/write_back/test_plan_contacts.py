@@ -239,6 +239,9 @@ def test_columns_are_renamed_and_left_out(plan: Planner) -> None:
             plan(rows, mapping=mapping)
     with pytest.raises(InputError, match="mean the same"):
         plan({"email": "a@example.com", "E_mail": "b@example.com", "list": 1})
+    assert [item.email for item in plan({"email": "a@example.com", "E_mail": "b@example.com", "list": 1}, ignore=("E_mail",)).items] == [
+        "a@example.com"
+    ]
 
 
 def test_too_many_rows_are_refused(plan: Planner) -> None:

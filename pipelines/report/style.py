@@ -106,6 +106,7 @@ a:focus-visible{{outline:2px solid {ACCENT};outline-offset:2px}}
 .account{{break-after:page}}
 .heading,.subheading,.chart-title{{break-after:avoid}}
 .chart,tr,.figure,.warning{{break-inside:avoid}}
+.chart{{width:48%!important;max-width:none!important}}
 .jumps{{display:none!important}}
 }}
 @page{{margin:16mm 14mm}}

@@ -37,7 +37,9 @@ def what_changed(account: AccountData) -> Html:
         for name, one in changes
     ]
     lead = f"Yesterday, {yesterday}, and the week that ends with it against the week before."
-    seen = note("Messages and clicks are seen as changes from night to night, and count for the day before the night. – is not known yet.")
+    seen = note(
+        "Messages and clicks are seen as changes from night to night, and count for the day before the night. A dash is not known yet."
+    )
     return section(f"{account.name}-changes", "What changed", lead, table(headings, rows), seen)
 
 

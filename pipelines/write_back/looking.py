@@ -27,15 +27,18 @@ class Looked:
     is_stop: bool = False
 
 
-def look(outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int]) -> Looked:
-    """Raises OutboxError. Everything that was ever sent to the contact takes part, so that no entry is counted twice."""
+def look(outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], *, settled_before: float) -> Looked:
+    """Raises OutboxError. Everything that was ever sent to the contact takes part, so that no entry is counted twice.
+
+    `settled_before`: what was done by then (unix seconds) shows.
+    """
     try:
         answer = client.ask(contacts.TIMELINE.bind(id=contact_id))
     except Refused as refusal:
         return Looked({}, is_nobody=is_nobody(refusal), problem=str(refusal))
     except MarketingApiError as problem:
         return Looked({}, problem=str(problem), is_stop=isinstance(problem, Stopped))
-    ours = [wanted(entry) for entry in outbox.activities(account, contact_id)]
+    ours = [wanted(entry, settled_before) for entry in outbox.activities(account, contact_id)]
     told = look_for(ours, read_timeline(answer))
     return Looked({item_id: told[item_id] for item_id in item_ids if item_id in told})
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import html
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -58,16 +59,20 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An activity of ours. `is_done`: the service said ok to it, so that one entry is its own, whoever else may look alike."""
+    """An activity of ours. `is_done`: the service said ok to it, so that one entry is its own, whoever else may look alike;
+    `is_settled`: and so long ago that it shows.
+    """
 
     item_id: int
     description: str = field(repr=False)
     local: dt.datetime  # as sent, in the account's time zone
     at: int | None  # the same, unix seconds
     is_done: bool = False
+    is_settled: bool = True
 
 
-def wanted(entry: Entry) -> Wanted:
+def wanted(entry: Entry, settled_before: float = math.inf) -> Wanted:
+    """`settled_before`: what was done by then (unix seconds) shows."""
     at = entry.expected.get("at")
     return Wanted(
         entry.item_id,
@@ -75,6 +80,7 @@ def wanted(entry: Entry) -> Wanted:
         dt.datetime.fromisoformat(entry.params["datetime"]),
         None if at is None else int(at),
         entry.is_done,
+        (entry.done_at or 0.0) <= settled_before,
     )
 
 
@@ -115,31 +121,32 @@ def _is_before(item: Wanted, oldest: int | None, oldest_local: dt.datetime | Non
 
 
 def _assigned(items: Sequence[Wanted], shown: Sequence[Shown]) -> dict[int, int]:
-    """Item → entry: as many as fit, done ones before all others, and among those the surest likenesses in sum."""
-    costs = {item.item_id: _costs(item, shown) for item in items}
-    assignment = Assignment(costs)
+    """Item → entry: as many as fit, and among those the surest likenesses in sum.
+
+    What is done comes first, since it has its entry. What was done just now may not show yet: it takes part like those that are
+    unknown, and goes first only where its likeness is as sure.
+    """
+    assignment = Assignment({item.item_id: _costs(item, shown) for item in items})
     for item in items:
-        if item.is_done:
+        if item.is_done and item.is_settled:
             assignment.place([item.item_id])
-    open_ones = {item.item_id for item in items if not item.is_done}
-    while open_ones and (placed := assignment.place(sorted(open_ones))) is not None:
-        open_ones.discard(placed)
+    others = {item.item_id for item in items if not (item.is_done and item.is_settled)}
+    while others and (placed := assignment.place(sorted(others))) is not None:
+        others.discard(placed)
     return assignment.found
 
 
 def _costs(item: Wanted, shown: Sequence[Shown]) -> dict[int, int]:
-    """Entry → how unlike it is, for those that may be the item's."""
-    degrees = {place: _likeness(item, entry) for place, entry in enumerate(shown)}
-    return {place: 10 * degree[0] + degree[1] for place, degree in degrees.items() if degree is not None}
-
-
-def _likeness(item: Wanted, shown: Shown) -> tuple[int, int] | None:
-    """(of the text, of the time), 0 is best; None when it is another one."""
-    time = _likeness_of_time(item, shown)
-    if time is None:
-        return None
-    texts = [degree for text in shown.texts if (degree := _likeness_of_text(item.description, text)) is not None]
-    return (min(texts), time) if texts else None
+    """Entry → how unlike it is, for those that may be the item's: the text first, then the time, then who may wait."""
+    found = {}
+    for place, entry in enumerate(shown):
+        time = _likeness_of_time(item, entry)
+        if time is None:
+            continue
+        texts = [unlike for text in entry.texts if (unlike := _likeness_of_text(item.description, text)) is not None]
+        if texts:  # of two that were sent within one minute, the time does not tell whose is not there
+            found[place] = 6 * min(texts) + (0 if item.is_done else 2 * time + 1)
+    return found
 
 
 def _likeness_of_time(item: Wanted, shown: Shown) -> int | None:
@@ -157,7 +164,7 @@ def _likeness_of_time(item: Wanted, shown: Shown) -> int | None:
 
 
 def _likeness_of_text(description: str, text: str) -> int | None:
-    """0 the same, 1 the same letters, 2 contained, 3 its beginning."""
+    """0 the same, 1 the same letters, from 2 on contained (the more, the more there is beside it), from 200 on its beginning."""
     ours, theirs = _plain(description), _plain(text)
     if ours == theirs:
         return 0
@@ -165,9 +172,11 @@ def _likeness_of_text(description: str, text: str) -> int | None:
     if letters and letters == _letters(theirs):
         return 1
     if ours and re.search(rf"(?<!\w){re.escape(ours)}(?!\w)", theirs):
-        return 2
+        return 2 + round(100 * (1 - len(ours) / len(theirs)))
     beginning = theirs.rstrip("…. ")
-    return 3 if len(beginning) >= _CLIPPED_FROM and ours.startswith(beginning) else None
+    if len(beginning) >= _CLIPPED_FROM and ours.startswith(beginning):
+        return 200 + round(100 * (1 - len(beginning) / len(ours)))
+    return None
 
 
 def _plain(text: str) -> str:
@@ -180,8 +189,17 @@ def _letters(text: str) -> str:
 
 
 def _shown(raw: Mapping[str, Any]) -> Shown:
-    moment = _moment(raw.get("timestamp"))
-    return Shown(tuple(_texts(raw)), None if moment is None else int(moment.timestamp()), _local(raw.get("datetime")))
+    """Either member may hold unix seconds (api-observed row 21); a text is local."""
+    stamp, text = raw.get("timestamp"), raw.get("datetime")
+    if _is_unix(text):
+        stamp, text = text if is_nothing(stamp) else stamp, None
+    moment, local = _moment(stamp), _moment(text)
+    at = None if moment is None else int(moment.timestamp())
+    return Shown(tuple(_texts(raw)), at, None if local is None else local.replace(tzinfo=None))
+
+
+def _is_unix(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and value.strip().isdecimal())
 
 
 def _texts(raw: Mapping[str, Any]) -> Iterator[str]:
@@ -198,8 +216,3 @@ def _moment(value: Any) -> dt.datetime | None:
         return None if is_nothing(value) else read_moment(value, dt.UTC)
     except ValueError:
         return None
-
-
-def _local(value: Any) -> dt.datetime | None:
-    moment = _moment(value)
-    return None if moment is None else moment.astimezone(dt.UTC).replace(tzinfo=None)

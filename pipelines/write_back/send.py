@@ -226,8 +226,11 @@ class _Sending:
         contact_id, began = self._addressing.contact_of(entry) or 0, time.time()
         together = self._lost.take(entry.item_id, lambda other: self._is_for(self._entries[other], contact_id))
         if together:
-            work = lambda: look(self._outbox, self._client, self._account, contact_id, together)  # noqa: E731 (as the others)
-            self._workers.do(work, lambda looked: self._on_looked(together, looked, began))
+            settled = began - self._patience.last_look_s
+            self._workers.do(
+                lambda: look(self._outbox, self._client, self._account, contact_id, together, settled_before=settled),
+                lambda looked: self._on_looked(together, looked, began),
+            )
 
     def _is_for(self, entry: Entry, contact_id: int) -> bool:
         return entry.kind is Kind.ACTIVITIES and self._addressing.contact_of(entry) == contact_id

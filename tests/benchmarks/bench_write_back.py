@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.bench_write_back [--items 2000] [--rate 150] [--only rough pace shared]
 
-rough    3 % lost answers, 2 % 500 after the effect, 2 % 500 before it, 1 % resets, effects 3 s late, three SIGKILLs.
-         Goal: every activity exactly once, every contact and tag as intended.
+rough    the command itself, with 3 % lost answers, 2 % 500 after the effect, 2 % 500 before it, 1 % resets, effects 3 s late, and
+         three SIGKILLs. Goals: every activity exactly once, every contact and tag as intended, nothing sent by a second push.
 pace     15 requests a second, latency 120/600 ms, no faults, a sample read back. Goals: at least 97 % of the limit in steady
          state, at most 10 % more requests than rows.
 shared   a push and a sync at once under 15 requests a second. Goals: each at least a third, at most 0.5 % refused.
@@ -13,6 +13,7 @@ Exit code 1 when a goal is missed.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import signal
@@ -30,6 +31,9 @@ from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines.write_back.item import Item, Kind, State
 from pipelines.write_back.outbox import Outbox
+from tests.pipelines.running import Ran, start
+from tests.pipelines.running import finish as finish_command
+from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
 
 _WRITES = "emailmarketing/addactivity,emailmarketing/addtag,emailmarketing/removetag,emailmarketing/synccontact"
@@ -56,9 +60,13 @@ def written(url: str) -> list[dict[str, Any]]:
     return [{"id": int(contact_id), **each} for contact_id, each in told["contacts"].items() if each]
 
 
-def start(url: str, home: Path, *more: str) -> subprocess.Popen[str]:
+def sender(url: str, home: Path, *more: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "tests.benchmarks.write_back_sender", url, str(home), *more]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def run(home: Path, service: Sandbox, *words: str) -> Ran:
+    return finish_command(start(home, service, *words), patience=600)
 
 
 def finish(child: subprocess.Popen[str]) -> dict[str, Any]:
@@ -68,16 +76,19 @@ def finish(child: subprocess.Popen[str]) -> dict[str, Any]:
     return dict(json.loads(text))
 
 
-def kill_at(child: subprocess.Popen[str], outbox: Outbox, push_id: int, done: int) -> None:
-    """SIGKILL when so many requests are done."""
+def kill_at(child: subprocess.Popen[str], home: Path, kill: int) -> None:
+    """SIGKILL when so much of everything is done."""
     while child.poll() is None:
-        counts = outbox.counts(push_id).requests
-        if counts.get(State.APPLIED, 0) >= done:
-            child.send_signal(signal.SIGKILL)
-            child.wait()
-            return
-        time.sleep(0.02)
-    raise RuntimeError("the sender ended before it could be killed")
+        if (home / "outbox.sqlite").exists():
+            with Outbox(home / "outbox.sqlite") as outbox:
+                counts = [outbox.counts(push.push_id).requests for push in outbox.pushes()]
+            done = sum(each.get(State.APPLIED, 0) for each in counts)
+            if done > sum(sum(each.values()) for each in counts) * (kill + 1) // (KILLS + 1):
+                child.send_signal(signal.SIGKILL)
+                child.communicate()
+                return
+        time.sleep(0.1)
+    raise RuntimeError(f"the push ended before it could be killed: {child.communicate()}")
 
 
 def items_of(kind: Kind, count: int, there: Sequence[dict[str, Any]]) -> list[Item]:
@@ -85,8 +96,7 @@ def items_of(kind: Kind, count: int, there: Sequence[dict[str, Any]]) -> list[It
         return [activity(row, int(there[row % len(there)]["id"]), f"Visit number {row}") for row in range(count)]
     if kind is Kind.CONTACTS:
         return [contact(row, f"new{row % (count // 2)}@example.com", LIST, fields={"9100": f"Name {row}"}) for row in range(count)]
-    half = [tag(row, there[row % len(there)]["email"], name=f"tag{row // len(there)}") for row in range(count // 2)]
-    return half + [tag(row, one.email or "", name=one.params["tagname"], action="remove") for row, one in enumerate(half[::2], count)]
+    return [tag(row, there[row % len(there)]["email"], name=f"tag{row // len(there)}") for row in range(count)]
 
 
 def wrong(kind: Kind, items: Sequence[Item], truth: Sequence[dict[str, Any]]) -> Counter[str]:
@@ -110,29 +120,53 @@ def wrong(kind: Kind, items: Sequence[Item], truth: Sequence[dict[str, Any]]) ->
     return found
 
 
+def write_file(kind: Kind, items: Sequence[Item], path: Path) -> None:
+    """What a person would have, from which the command makes these items."""
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        match kind:
+            case Kind.ACTIVITIES:
+                out.writerow(["contact_id", "description", "datetime"])
+                out.writerows([item.contact_id, item.params["description"], item.params["datetime"]] for item in items)
+            case Kind.CONTACTS:
+                last = {item.email: item.params["fields[9100]"] for item in items}
+                out.writerow(["email", "list_id", "status", "9100"])
+                out.writerows([email, LIST, "Active", name] for email, name in last.items())
+            case _:
+                out.writerow(["email", "tag", "action"])
+                out.writerows(
+                    [item.email, item.params["tagname"], item.operation.name.rpartition("/")[2].removesuffix("tag")] for item in items
+                )
+
+
 def rough(kind: Kind, count: int, rate: int) -> bool:
+    """The real command; after each kill the same one again."""
     faults = {name: f"{chance}@{_WRITES}" for name, chance in FAULTS.items()}
     switches = {"sync-delay": str(LATE_S), "activity-delay": str(LATE_S)}
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serve(Options(contacts=900, rate_limit=rate, faults=faults, switches=switches, latency_ms=(40.0, 200.0))) as url,
-        Outbox(Path(folder) / "outbox.sqlite") as outbox,
-    ):
+    options = Options(contacts=900, rate_limit=rate, faults=faults, switches=switches, latency_ms=(40.0, 200.0))
+    with tempfile.TemporaryDirectory() as folder, serve(options) as url:
+        home, service, file = Path(folder) / "home", Sandbox(url), Path(folder) / "rows.csv"
+        assert run(home, service, "sync", "--only", "business", "lists", "list_fields", "contacts").code == 0
         items = items_of(kind, count, people(url))
-        push_id = outbox.begin(a_plan(*items))
-        began = time.monotonic()
+        write_file(kind, items, file)
+        words = ("push", kind.value, "--from", str(file), "--apply")
+        before, began = service.count, time.monotonic()
         for kill in range(KILLS):
-            kill_at(start(url, Path(folder)), outbox, push_id, len(items) * (kill + 1) // (KILLS + 1))
-        finish(start(url, Path(folder)))
-        seconds = time.monotonic() - began
-        requests, states = control(url, "log?limit=0")["requests"] - 1, outbox.counts(push_id).requests
+            kill_at(start(home, service, *words), home, kill)
+        ended = run(home, service, *words)
+        seconds, requests = time.monotonic() - began, service.count - before
         not_right = wrong(kind, items, written(url))
-    is_right = not any(not_right.values()) and states == {State.APPLIED: len(items)}
+        again = run(home, service, *words)
+        not_right["sent by a second push"] = service.count - before - requests
+        with Outbox(home / "outbox.sqlite") as outbox:
+            sent = [entry for push in outbox.pushes() for entry in outbox.items(push.push_id) if entry.operation is not None]
+    left = Counter(entry.state.value for entry in sent if not entry.is_done)
+    is_right = not any(not_right.values()) and not left and ended.code == again.code == 0
     told = ", ".join(f"{number} {name}" for name, number in not_right.items())
-    left = {state.value: number for state, number in states.items()}
     print(
-        f"{'ok  ' if is_right else 'MISS'} rough {kind}: {told}; {KILLS} kills, {len(items)} requests meant, {requests} used = "
-        f"{requests / len(items):.3f} each, {left}, {seconds:.0f} s (load {os.getloadavg()[0]:.1f})",
+        f"{'ok  ' if is_right else 'MISS'} rough {kind}: {told}; {KILLS} kills, {len(sent)} requests meant, {requests} used "
+        f"= {requests / len(sent):.3f} each, left {dict(left)}, exits {ended.code} {again.code}, {seconds:.0f} s "
+        f"(load {os.getloadavg()[0]:.1f})",
         flush=True,
     )
     return is_right
@@ -149,7 +183,7 @@ def pace(count: int) -> bool:
     with tempfile.TemporaryDirectory() as folder, serve(Options(contacts=900, latency_ms=(120.0, 600.0), jitter_ms=(5.0, 20.0))) as url:
         with Outbox(Path(folder) / "outbox.sqlite") as outbox:
             outbox.begin(a_plan(*items_of(Kind.CONTACTS, count, [])))
-            told = finish(start(url, Path(folder), "--verify", "sample"))
+            told = finish(sender(url, Path(folder), "--verify", "sample"))
         asked = [entry for entry in log(url) if entry["operation"] == "emailmarketing/synccontact"]
     steady = asked[30:]  # the limit is learnt from the first answers
     rate = (len(steady) - 1) / (steady[-1]["arrived"] - steady[0]["arrived"])
@@ -169,9 +203,9 @@ def shared(seconds: float) -> bool:
         home = Path(folder)
         with Outbox(home / "outbox.sqlite") as outbox:
             outbox.begin(a_plan(*items_of(Kind.CONTACTS, round(15 * seconds), [])))
-            pusher = start(url, home)
+            pusher = sender(url, home)
             time.sleep(3)
-            finish(start(url, home, "--ask-for", str(seconds)))
+            finish(sender(url, home, "--ask-for", str(seconds)))
             pusher.terminate()
             pusher.communicate()
         asked = log(url)
@@ -180,7 +214,7 @@ def shared(seconds: float) -> bool:
     both = [entry for entry in asked if begin <= entry["arrived"] <= end]
     refused = sum(entry["status"] == 429 for entry in both)
     share = sum(entry["operation"] == "emailmarketing/synccontact" for entry in both) / len(both)
-    is_right = 1 / 3 <= share <= 2 / 3 and refused <= 0.005 * len(both)
+    is_right: bool = 1 / 3 <= share <= 2 / 3 and refused <= 0.005 * len(both)
     print(
         f"{'ok  ' if is_right else 'MISS'} shared: {len(both) / (end - begin):.2f}/s together, the push {share:.1%}, "
         f"the sync {1 - share:.1%}, {refused} refused of {len(both)} (load {os.getloadavg()[0]:.1f})",

@@ -48,7 +48,8 @@ def _days(source: Source, account: str) -> Found:
         if (day := source.local_date(account, row["reviewed_at"])) is not None:
             ratings.setdefault(day, []).append(row["rating"])
     mood = {day: rows for (day,), rows in grouped(mine["sentiment_mentions"], "reviewed_on").items() if day}
-    told = {*stats, *views, *ratings, *mood}
+    last_on = (source.local_date(account, source.as_of(account)) or dt.date.max) + dt.timedelta(days=1)
+    told = {day for day in (*stats, *views, *ratings, *mood) if day <= last_on}
     if not told:
         return []
     asked = [
@@ -123,9 +124,9 @@ def _sites(source: Source, account: str, today: dt.date) -> Found:
         }
         for length in (7, 28):
             start = today - dt.timedelta(days=length)
-            recent = [one for one in mine if (day := source.local_date(account, one["reviewed_at"])) and day > start]
+            recent = [one for one in mine if (day := source.local_date(account, one["reviewed_at"])) and start < day <= today]
             row |= {f"review_count_{length}d": len(recent), f"average_rating_{length}d": mean([one["rating"] for one in recent])}
-            mood = [one["polarity"] for one in mentions.get(channel, []) if one["reviewed_on"] and one["reviewed_on"] > start]
+            mood = [one["polarity"] for one in mentions.get(channel, []) if one["reviewed_on"] and start < one["reviewed_on"] <= today]
             row |= _good_and_bad(mood.count("positive"), mood.count("negative"), length)
         found.append(row)
     return found

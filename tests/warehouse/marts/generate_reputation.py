@@ -50,12 +50,16 @@ def _direct(made: Made) -> list[Row]:
 
 
 def _online(made: Made) -> list[Row]:
-    """Near the edges of days, so that the zone matters; some without a rating or a date."""
+    """Near the edges of days, so that the zone matters; some without a rating or a date, one from a wrong clock."""
     return [
         made.row(
             review_key=f"r{number}",
             channel=made.draw.choice(_SITES),
-            reviewed_at=None if number == 7 else made.moment(made.draw.randint(0, _DAYS) + made.draw.choice([0.0, 0.02, 0.12, 0.5])),
+            reviewed_at=made.moment(-9000)
+            if number == 8
+            else None
+            if number == 7
+            else made.moment(made.draw.randint(0, _DAYS) + made.draw.choice([0.0, 0.02, 0.12, 0.5])),
             rating=None if made.chance(0.1) else float(made.draw.randint(1, 5)),
         )
         for number in range(150)

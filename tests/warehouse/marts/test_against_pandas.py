@@ -46,7 +46,7 @@ MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
     "data_freshness": (("account", "subject"), expected_reputation.data_freshness),
     "deliverability_by_domain": (("account", "domain"), expected_engagement.deliverability_by_domain),
     "list_growth_daily": (("account", "list_id", "day_on"), expected_growth.list_growth_daily),
-    "reputation_overview": (("account", "channel"), expected_reputation.reputation_overview),
+    "reputation_overview": (("account", "channel", "kind"), expected_reputation.reputation_overview),
     "review_daily": (("account", "day_on"), expected_reputation.review_daily),
     "send_time_performance": (
         ("account", "weekday_number", "hour"),

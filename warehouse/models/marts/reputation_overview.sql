@@ -32,8 +32,10 @@ reviews as (
         count(*) as review_count,
         max(reviews.reviewed_at) as last_review_at,
 {%- for days in [7, 28] %}
-        count(*) filter (where reviewed_on > last_days.as_of_on - {{ days }}) as review_count_{{ days }}d,
-        avg(reviews.rating) filter (where reviewed_on > last_days.as_of_on - {{ days }}) as average_rating_{{ days }}d{{ "," if not loop.last }}
+        count(*) filter (where reviewed_on between last_days.as_of_on - {{ days - 1 }} and last_days.as_of_on) as review_count_{{ days }}d,
+        avg(reviews.rating) filter (
+            where reviewed_on between last_days.as_of_on - {{ days - 1 }} and last_days.as_of_on
+        ) as average_rating_{{ days }}d{{ "," if not loop.last }}
 {%- endfor %}
     from (
         select reviews.*, {{ local_date('reviews.reviewed_at', 'accounts.timezone') }} as reviewed_on
@@ -50,10 +52,10 @@ mentions as (
         mentions.channel,
 {%- for days in [7, 28] %}
         count(*) filter (
-            where mentions.polarity = 'positive' and mentions.reviewed_on > last_days.as_of_on - {{ days }}
+            where mentions.polarity = 'positive' and mentions.reviewed_on between last_days.as_of_on - {{ days - 1 }} and last_days.as_of_on
         ) as good_count_{{ days }}d,
         count(*) filter (
-            where mentions.polarity = 'negative' and mentions.reviewed_on > last_days.as_of_on - {{ days }}
+            where mentions.polarity = 'negative' and mentions.reviewed_on between last_days.as_of_on - {{ days - 1 }} and last_days.as_of_on
         ) as bad_count_{{ days }}d{{ "," if not loop.last }}
 {%- endfor %}
     from {{ ref('stg_sentiment_mentions') }} as mentions

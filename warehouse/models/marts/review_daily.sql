@@ -66,7 +66,10 @@ last_read as (
 spans as (
     select account, min(told_days.day_on) as first_on, greatest(max(told_days.day_on), max(last_read.last_on)) as last_on
     from told_days
+    join accounts using (account)
     left join last_read using (account)
+    -- a date far ahead is a mistake; one day ahead may be the account's, where its time zone is not known
+    where told_days.day_on <= accounts.today + 1
     group by all
 ),
 

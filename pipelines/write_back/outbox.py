@@ -17,13 +17,13 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from pipelines.write_back import wishes
 from pipelines.write_back.beginning import Members, insert_plan, note_members
+from pipelines.write_back.counts import Counts, counts_of
 from pipelines.write_back.entry import Entry, Push, read_entry, read_push
 from pipelines.write_back.item import Kind, Past, Plan, State
 from pipelines.write_back.sender_lock import sender_lock
@@ -50,23 +50,6 @@ _NEXT: Mapping[State, tuple[State, ...]] = {
     State.VERIFIED: (State.VERIFIED,),
     State.PLANNED: (State.REJECTED, State.SKIPPED, State.PLANNED),  # a look-up that found nobody, or that it was sent before
 }
-#: A row that is part of several items is as far as the one least far.
-_LEAST_FAR = (State.SENDING, State.UNKNOWN, State.PLANNED, State.REJECTED, State.APPLIED, State.VERIFIED, State.SKIPPED)
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How far a push is: input rows by state, requests by state, rows that our own checks rejected, requests read back otherwise."""
-
-    rows: Mapping[State, int]
-    requests: Mapping[State, int]
-    rejected_by_check: int
-    drifted: int
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing is left to be sent or found out."""
-        return not any(self.requests.get(state) for state in (State.PLANNED, State.SENDING, State.UNKNOWN))
 
 
 class Outbox:
@@ -153,22 +136,8 @@ class Outbox:
         return None if found[0][0] is None else float(found[0][0])
 
     def counts(self, push_id: int) -> Counts:
-        rank = " ".join(f"when '{state}' then {number}" for number, state in enumerate(_LEAST_FAR))
-        rows = self._store.rows(
-            f"select worst, count(*) from (select min(case state {rank} end) as worst from item, json_each(item.rows)"  # noqa: S608
-            " where push_id = ? group by value) group by worst",
-            (push_id,),
-        )
-        requests = self._store.rows(
-            "select state, count(*) from item where push_id = ? and operation is not null group by state", (push_id,)
-        )
-        drifted = self._store.rows(
-            "select count(*) filter (where drift <> '{}'), count(*) filter (where rejected_by = 'check') from item where push_id = ?",
-            (push_id,),
-        )[0]
-        return Counts(
-            {_LEAST_FAR[worst]: count for worst, count in rows}, {State(state): count for state, count in requests}, drifted[1], drifted[0]
-        )
+        """How far the push is."""
+        return counts_of(self._store, push_id)
 
     @property
     def begun_at(self) -> float | None:

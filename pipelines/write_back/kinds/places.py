@@ -68,13 +68,34 @@ class Places:
             return None
 
     def run(self) -> None:
+        chained = self._chained()
         for row, person in self._rows:
             try:
+                if row.number in chained:
+                    raise BadValue(chained[row.number])
                 verdicts = {source: self._verdicts(row, person, source) for source in row.sources}
                 for source in self._not_said_before(row, person, verdicts):
                     self._follow(row, person, source, verdicts[source])
             except BadValue as problem:
                 self._draft.reject(row.number, str(problem))
+
+    def _chained(self) -> dict[int, str]:
+        """Rows that move somebody on from where another row moves them to: together they would never come to rest."""
+        to: dict[tuple[str, int], int] = {}
+        for row, person in self._rows:
+            if row.target is not None:
+                to.update({(name, row.target): row.number for name in _names(row, person)})
+        found: dict[int, str] = {}
+        for row, person in self._rows if to else ():
+            for name in _names(row, person):
+                if (other := to.get((name, row.sources[0]))) is not None:
+                    found.setdefault(
+                        row.number, f"row {other} moves the same contact to the list that this row takes it from: keep one of them"
+                    )
+                    found.setdefault(
+                        other, f"row {row.number} takes the same contact off the list that this row moves it to: keep one of them"
+                    )
+        return found
 
     def _verdicts(self, row: PlaceRow, person: Person, source: int) -> list[_Verdict]:
         """Of each contact that may be meant; of an address, those are left out that never were on the list, unless all are."""
@@ -145,6 +166,11 @@ class Places:
         self._draft.send(Item(kind, rows, operation, params, effects, {}, person.email, contact_id, must_look_up), is_new=False)
         names = self._known.lists.names
         self._draft.change(row.number, person.shown, "list", names[source], None if row.target is None else names[row.target])
+
+
+def _names(row: PlaceRow, person: Person) -> list[str]:
+    """Whom the row may be about: for an address all its contacts."""
+    return [str(contact_id) for contact_id in person.ids] + ([person.address or ""] if row.who.contact_id is None else [])
 
 
 def _subjects(row: PlaceRow, person: Person) -> Iterator[str]:

@@ -65,6 +65,20 @@ def test_who_is_there_already_stays_and_who_is_on_neither_is_said(moves: Planner
     }
 
 
+def test_moves_that_would_never_come_to_rest_are_both_bad(moves: Planner) -> None:
+    planned = moves(
+        move("ann@example.com", 1, 2), move("ANN@example.com", 2, 1), move(None, 3, 1, 302), move(None, 1, 3, 101), move(None, 1, 3, 104)
+    )
+    assert {row: fate[:10] for row, fate in fates(planned).items()} == {
+        2: "bad: row 3",
+        3: "bad: row 2",
+        4: "sent",
+        5: "bad: row 3",
+        6: "sent",
+    }
+    assert "moves the same contact to the list that this row takes it from" in fates(planned)[2]
+
+
 def test_a_move_is_made_once_until_it_was_read_again(moves: Planner) -> None:
     rows = (move("di@example.com", "News", "Shop"), move("nobody@example.com", "News", "Shop"))
     moves.sent(*rows)

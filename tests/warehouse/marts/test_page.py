@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import duckdb
 import pytest
 
@@ -38,6 +40,11 @@ def test_every_column_is_described_and_nothing_else(marts: duckdb.DuckDBPyConnec
 def test_the_query_of_a_question_answers_it(name: str, question: Question, marts: duckdb.DuckDBPyConnection) -> None:
     assert f"marts.{name}" in question.sql
     assert marts.execute(question.sql).fetchall()
+
+
+def test_the_query_of_the_readme_answers(marts: duckdb.DuckDBPyConnection) -> None:
+    (query,) = re.findall(r"```sql\n(.+?)```", (PAGE.parents[1] / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert marts.execute(query).fetchall()
 
 
 def test_no_mart_goes_unchecked() -> None:

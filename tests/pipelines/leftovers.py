@@ -22,9 +22,11 @@ def contents(home: Path) -> Iterator[tuple[str, bytes]]:
 
 def _unpacked(path: Path) -> Iterator[tuple[str, bytes]]:
     if path.suffix == ".parquet":
-        rows = duckdb.connect().execute("select rows::varchar, rows.body from read_parquet(?) as rows", [str(path)]).fetchall()
-        yield "rows", "\n".join(row for row, _ in rows).encode()
-        yield "bodies", b"\n".join(body for _, body in rows if body)
+        rows = duckdb.connect().execute("select rows::varchar from read_parquet(?) as rows", [str(path)]).fetchall()
+        yield "rows", "\n".join(row for (row,) in rows).encode()
+        if "requests" in path.parts:
+            bodies = duckdb.connect().execute("select body from read_parquet(?)", [str(path)]).fetchall()
+            yield "bodies", b"\n".join(body for (body,) in bodies if body)
     elif path.suffix == SUFFIX:
         view = JournalView(path)
         view.refresh()

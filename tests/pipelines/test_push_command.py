@@ -8,16 +8,24 @@ import re
 import signal
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
+from marketing_api.client import Connection, Secret
+from marketing_api.sandbox.server import serve
 from pipelines.settings import Settings
-from tests.pipelines.conftest import Command
+from pipelines.write_back.item import Kind
+from pipelines.write_back.mirror import outbox_path
+from pipelines.write_back.outbox import Outbox
+from pipelines.write_back.push import Order, begin, plan_push
+from tests.pipelines.conftest import STANDING, UNMISTAKABLE, Command
+from tests.pipelines.leftovers import contents
 from tests.pipelines.running import Ran, finish, run, start
-from tests.pipelines.sandboxes import Sandbox
+from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.test_cli_errors import says
 from warehouse.connection import connect
 
@@ -210,8 +218,11 @@ def test_what_is_planned_can_be_cancelled(command: Command, service: Sandbox, ho
     assert command("push", "retry", sandbox=service).code == 0
     assert service.count == before
     assert ask(home, "select distinct state from sync.writebacks") == [("planned",)]  # until the next push or sync
-    command(*TAGS, "--apply", sandbox=service)
-    assert ask(home, "select distinct state from sync.writebacks where push_id = 1") == [("skipped",)]
+    assert command("sync", "--only", "business", sandbox=service).code == 0
+    assert ask(home, "select distinct state from sync.writebacks") == [("skipped",)]
+    (home / "warehouse.duckdb").unlink()
+    assert command("rebuild", sandbox=service).code == 0
+    assert ask(home, "select state, count(*) from sync.writebacks group by 1") == [("skipped", 12)]
 
 
 def test_a_refused_key_leaves_everything_open(command: Command, service: Sandbox) -> None:
@@ -242,6 +253,18 @@ def test_a_warehouse_that_somebody_else_has_does_not_fail_a_push(
         reader.__exit__(None, None, None)
     assert ran.code == 0, ran.text
     assert "sync.writebacks follows with the next push or sync" in ran.out
+
+
+def test_two_who_push_the_same_at_the_same_moment_queue_it_once(service: Sandbox, home: Path) -> None:
+    settings = Settings(home, (Connection("main", service.url, Secret(KEY)),))
+    order = Order(Kind.TAGS, "main", query=TAGS[-1])
+    one, other = plan_push(settings, order), plan_push(settings, order)
+    assert len(one.plan.items) == len(other.plan.items) == 12
+    begin(settings, one, run="one")
+    begin(settings, other, run="other")
+    with Outbox(outbox_path(home)) as outbox:
+        assert len(outbox.open("main")) == 12
+        assert {entry.message for entry in outbox.items(2)} == {"already queued"}
 
 
 def test_ctrl_c_says_what_is_open_and_the_same_command_goes_on(service: Sandbox, home: Path) -> None:
@@ -289,6 +312,24 @@ def test_without_a_key_it_goes_to_the_embedded_sandbox(command: Command, service
     assert "done; 12 requests sent" in ran.out
     assert service.count == 0
     assert (home / "sandbox.jsonl").read_text().count("addtag") == 12
+
+
+def test_rows_come_from_standard_input_too(command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Piped:
+        buffer = io.BytesIO("\n".join(["email,tag", *(line.removesuffix(",add") for line in _tag_lines(home, 3))]).encode())
+
+    monkeypatch.setattr(sys, "stdin", Piped())
+    ran = command("push", "tags", "--from", "-", sandbox=service)
+    assert "3 rows of standard input" in ran.out
+    assert ran.out.rstrip().endswith("… | marketing-sync push tags --from - --apply")
+
+
+def test_the_key_stands_nowhere_in_what_a_push_leaves_behind(command: Command, service: Sandbox, home: Path) -> None:
+    with serve(replace(STANDING, key=UNMISTAKABLE)) as url:
+        ran = command(*TAGS, "--apply", sandbox=Sandbox(url), MARKETING_API_KEY=UNMISTAKABLE, MARKETING_LOG="DEBUG")
+    assert ran.code == 0, ran.text
+    assert UNMISTAKABLE not in ran.text
+    assert [where for where, content in contents(home) if UNMISTAKABLE.encode() in content] == []
 
 
 def test_nothing_personal_is_logged_at_info(command: Command, service: Sandbox, caplog: pytest.LogCaptureFixture) -> None:

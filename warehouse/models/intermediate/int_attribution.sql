@@ -9,8 +9,10 @@ contacts as (
 ),
 
 clicks as (
+    -- numbered by age: the smallest and the largest number of a window are its first and last click
     select account, contact_id, message_key as touch_key, 'click' as touch, clicked_at as touched_at, campaign_id,
-        null::varchar as utm_source, null::varchar as utm_medium, null::varchar as utm_campaign
+        null::varchar as utm_source, null::varchar as utm_medium, null::varchar as utm_campaign,
+        row_number() over (order by clicked_at, message_key) as place
     from {{ ref('contact_campaign') }}
     where clicked_at is not null
 ),
@@ -37,8 +39,8 @@ visit_touches as (
         visits.account,
         visits.contact_id,
         visits.visit_key,
-        arg_min(clicks, (clicks.touched_at, clicks.touch_key)) as first_touch,
-        arg_max(clicks, (clicks.touched_at, clicks.touch_key)) as last_touch,
+        min(clicks.place) as first_place,
+        max(clicks.place) as last_place,
         count(*) as touch_count
     from visits
     join clicks
@@ -59,8 +61,8 @@ redemption_touches as (
     select
         redemptions.account,
         redemptions.coupon_id,
-        arg_min(all_touches, (all_touches.touched_at, all_touches.touch <> 'click', all_touches.touch_key)) as first_touch,
-        arg_max(all_touches, (all_touches.touched_at, all_touches.touch = 'click', all_touches.touch_key)) as last_touch,
+        arg_min({{ touch('all_touches') }}, (all_touches.touched_at, all_touches.touch <> 'click', all_touches.touch_key)) as first_touch,
+        arg_max({{ touch('all_touches') }}, (all_touches.touched_at, all_touches.touch = 'click', all_touches.touch_key)) as last_touch,
         count(*) as touch_count
     from redemptions
     join contacts on contacts.account = redemptions.account and contacts.email = redemptions.email
@@ -71,10 +73,15 @@ redemption_touches as (
 )
 
 select
-    account, 'visit' as outcome, contact_id || '/' || visit_key as outcome_key, contact_id, null::varchar as email,
-    visited_at as outcome_at, link, utm_source, utm_medium, utm_campaign, first_touch, last_touch, coalesce(touch_count, 0) as touch_count
+    visits.account, 'visit' as outcome, visits.contact_id || '/' || visit_key as outcome_key, visits.contact_id, null::varchar as email,
+    visited_at as outcome_at, link, visits.utm_source, visits.utm_medium, visits.utm_campaign,
+    case when first_click.place is not null then {{ touch('first_click') }} end as first_touch,
+    case when last_click.place is not null then {{ touch('last_click') }} end as last_touch,
+    coalesce(touch_count, 0) as touch_count
 from visits
 left join visit_touches using (account, contact_id, visit_key)
+left join clicks as first_click on first_click.place = first_place
+left join clicks as last_click on last_click.place = last_place
 union all
 select
     account, 'redemption', coupon_id::varchar, null, email, redeemed_at, null, null, null, null, first_touch, last_touch,

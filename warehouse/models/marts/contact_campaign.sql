@@ -12,19 +12,20 @@ subjects as (
     select * from {{ ref('int_campaign_subjects') }}
 ),
 
-events as (
+-- not materialized: the details are read for the contacts that changed, everything else for all
+events as not materialized (
     -- email-campaign-sent, mail-sent, email-sent, …: an open set of keys
     select account, contact_id, event_key, key, snippet, occurred_at, details, changed_at
     from {{ ref('stg_timeline_events') }}
     where key like '%sent' or key like '%campaign%'
 ),
 
-automations as (
+automations as not materialized (
     select account, contact_id, automation_key, name, type, triggered_at, details, changed_at
     from {{ ref('stg_timeline_automations') }}
 ),
 
-visits as (
+visits as not materialized (
     select account, contact_id, link, visited_at, changed_at from {{ ref('stg_timeline_visits') }}
 ),
 

@@ -1,21 +1,31 @@
 -- How each address reacts to what it is sent; one row per address.
 -- Built anew every night: recency moves with the day, so that every row may change.
 with accounts as (
-    select account, today, as_of from {{ ref('int_accounts') }}
+    select account, as_of, as_of - interval 90 day as since_90d, as_of - interval 180 day as since_180d from {{ ref('int_accounts') }}
+),
+
+present as (
+    select account, lower(trim(email)) as email, contact_id, list_id, status, registered_at
+    from {{ ref('stg_contacts') }}
+    where trim(email) <> ''
+),
+
+-- one that was moved between the readings of two lists stands in both: what it did counts once. They are few
+several as (
+    select account, contact_id from present group by all having count(*) > 1
+),
+
+counted as (
+    select account, email, contact_id, min(list_id) as list_id from present semi join several using (account, contact_id) group by all
 ),
 
 contacts as (
     select
-        account,
-        lower(trim(email)) as email,
-        contact_id,
-        -- one that was moved between the readings of two lists stands in both: what it did counts once
-        case when row_number() over (partition by account, lower(trim(email)), contact_id order by list_id) = 1 then contact_id end as counted_id,
-        list_id,
-        status,
-        registered_at
-    from {{ ref('stg_contacts') }}
-    where trim(email) <> ''
+        present.*,
+        case when counted.list_id is null or counted.list_id = present.list_id then present.contact_id end as counted_id
+    from present
+    left join counted
+        on counted.account = present.account and counted.email = present.email and counted.contact_id = present.contact_id
 ),
 
 lists as (
@@ -29,10 +39,10 @@ per_contact as (
         count(*) as sent_count,
         count(*) filter (where is_opened) as opened_count,
         count(*) filter (where is_clicked) as clicked_count,
-        count(*) filter (where sent_at > as_of - interval 90 day) as sent_90d_count,
-        count(*) filter (where is_opened and sent_at > as_of - interval 90 day) as opened_90d_count,
-        count(*) filter (where is_clicked and sent_at > as_of - interval 90 day) as clicked_90d_count,
-        count(*) filter (where sent_at > as_of - interval 180 day) as sent_180d_count,
+        count(*) filter (where sent_at > since_90d) as sent_90d_count,
+        count(*) filter (where is_opened and sent_at > since_90d) as opened_90d_count,
+        count(*) filter (where is_clicked and sent_at > since_90d) as clicked_90d_count,
+        count(*) filter (where sent_at > since_180d) as sent_180d_count,
         max(sent_at) as last_sent_at,
         max(coalesce(opened_at, sent_at)) filter (where is_opened) as last_opened_at,
         max(coalesce(clicked_at, opened_at, sent_at)) filter (where is_clicked) as last_clicked_at
@@ -62,7 +72,7 @@ addresses as (
         contacts.account,
         contacts.email,
         count(*) as contact_count,
-        list_sort(list(distinct coalesce(lists.name, 'list ' || contacts.list_id))) as lists,
+        list_sort(list_distinct(list(coalesce(lists.name, 'list ' || contacts.list_id)))) as lists,
         case
             when bool_or(status = 'bounced') then 'bounced'
             when bool_or(status = 'active') then 'active'

@@ -1,0 +1,107 @@
+"""The models in runs: behind the reads, of a selection, and although a read failed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import duckdb
+import pytest
+
+from marketing_api.client import Connection, Secret
+from pipelines.definitions import build_definitions
+from pipelines.home import prepare_home
+from pipelines.modelling import MODELS_STEP
+from pipelines.schedules import COMMAND_TAG
+from pipelines.settings import Settings
+from tests.pipelines.conftest import Command
+from tests.pipelines.sandboxes import KEY, Sandbox
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def instance(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
+    monkeypatch.setenv("DAGSTER_HOME", str(prepare_home(home) / "dagster"))
+    with dg.DagsterInstance.get() as instance:
+        yield instance
+
+
+def rows(home: Path, sql: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def test_a_table_that_cannot_be_read_costs_the_night_no_models(
+    command: Command, sandbox: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dagster skips what comes behind a failed step; and one model, chosen in the UI, is built alone."""
+    monkeypatch.setattr("marketing_api.client.TRIES", 1)
+    monkeypatch.setattr("assets.materialize._RETRY_AFTER_S", 0)
+    sandbox.control("faults", **{"500-before": "1@user/managers"})
+    try:
+        ran = command("sync", sandbox=sandbox)
+    finally:
+        sandbox.control("faults", off=1)
+    assert ran.code == 1
+    assert "managers, account main: user/managers: HTTP 500" in ran.out
+    assert "models: " in ran.out
+    assert rows(home, "select count(*) from marts.contact_engagement") != [(0,)]
+    with dg.DagsterInstance.from_config(str(home / "dagster")) as instance:
+        runs = {run.job_name: run for run in instance.get_runs()}
+        assert runs["nightly_sync"].status is dg.DagsterRunStatus.FAILURE
+        assert runs["refresh_models"].status is dg.DagsterRunStatus.SUCCESS
+        _one_model_alone(Settings(home), instance)
+
+
+def _one_model_alone(settings: Settings, instance: dg.DagsterInstance) -> None:
+    job = build_definitions(settings).resolve_job_def("refresh_models")
+    key = dg.AssetKey(["marts", "signup_cohorts"])
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    result = job.execute_in_process(instance=instance, asset_selection=[key], run_config=quiet)
+    assert [event.asset_key for event in result.get_asset_materialization_events()] == [key]
+    (materialization,) = result.asset_materializations_for_node(MODELS_STEP)
+    ((count,),) = rows(settings.home, "select count(*) from marts.signup_cohorts")
+    assert materialization.metadata["dagster/row_count"].value == count
+    checks = {check.check_name for check in result.get_asset_check_evaluations() if check.passed}
+    assert "signup_cohorts_parts_fit" in checks
+
+
+def test_lineage_leads_from_the_tables_of_the_service_to_the_marts(home: Path) -> None:
+    graph = build_definitions(Settings(home)).resolve_asset_graph()
+    mart = dg.AssetKey(["marts", "contact_campaign"])
+    above = {key.to_user_string() for key in graph.get_ancestor_asset_keys(mart)}
+    assert {"source/timeline_events", "source/campaigns", "history/campaigns", "staging/stg_timeline_events"} <= above
+    spec = graph.get(mart)
+    assert (spec.group_name, spec.kinds) == ("marts/contacts", {"dbt", "duckdb"})
+    assert str(spec.description).startswith("What each contact was sent")
+    assert graph.get(dg.AssetKey(["source", "contacts"])).is_materializable
+
+
+@pytest.mark.parametrize(
+    ("tags", "models_ran", "wanted"), [({}, False, True), ({}, True, False), ({COMMAND_TAG: "sync"}, False, False)], ids=str
+)
+def test_a_run_of_the_schedule_that_failed_before_its_models_has_them_run_on_their_own(
+    home: Path, instance: dg.DagsterInstance, tags: dict[str, str], models_ran: bool, wanted: bool
+) -> None:
+    @dg.op(name=MODELS_STEP if models_ran else "managers")
+    def step() -> None:
+        raise dg.Failure("for the test")
+
+    @dg.job(name="nightly_sync", tags=tags)
+    def job() -> None:
+        step()
+
+    settings = Settings(home, (Connection("main", "http://127.0.0.1:9/1", Secret(KEY)),))
+    definitions = build_definitions(settings)
+    result = job.execute_in_process(instance=instance, raise_on_error=False)
+    sensor = definitions.get_sensor_def("models_after_failed_reads")
+    assert isinstance(sensor, dg.RunStatusSensorDefinition)
+    context = dg.build_run_status_sensor_context("models_after_failed_reads", result.get_run_failure_event(), instance, result.dagster_run)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = sensor(context)
+    assert isinstance(found, dg.RunRequest) is wanted, found

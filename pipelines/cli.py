@@ -19,7 +19,7 @@ COMMANDS = {
     "push": "rows of a file or query back to the service: contacts, tags, activities; only told without --apply",
     "plan": "what the next sync would ask, how long that takes, and whether the guarantee holds",
     "status": "how fresh and complete everything is, the last runs, rejected records",
-    "publish": "write the copy that analysts open, or go back to the one before",
+    "publish": "write the copy that analysts open and its report, or go back to the one before",
     "report": "one page about what is published, for the business owner",
     "rebuild": "write the warehouse anew from the archive, without a request",
     "ui": "the Dagster UI on this machine",

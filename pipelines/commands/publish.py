@@ -1,4 +1,7 @@
-"""`marketing-sync publish`: the copy for analysts anew, back to the one before, and the same as Parquet."""
+"""`marketing-sync publish`: the copy for analysts anew, back to the one before, and the same as Parquet.
+
+The report follows each time: it must not show what was rolled back, nor personal data that is no longer published.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import Path
 from pipelines import exits
 from pipelines.home import prepare_home
 from pipelines.publishing import export_home, in_words, publish_home, roll_back_home
+from pipelines.report.write import write_report
 from pipelines.settings import Settings
 from warehouse.published import published_path
 
@@ -26,6 +30,8 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     prepare_home(settings.home)
     published = roll_back_home(settings) if arguments.rollback else publish_home(settings)
     print(f"{published_path(settings.home)}: {in_words(published, dt.datetime.now(dt.UTC))}")
+    report, _ = write_report(settings.home)
+    print(f"{report}: the report of it")
     if arguments.parquet:
         export = export_home(settings, arguments.parquet)
         print(f"{export.folder}: {export.tables} tables in {export.files:,} Parquet files, {export.bytes / 1e6:,.1f} MB")

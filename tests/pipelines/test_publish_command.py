@@ -69,6 +69,7 @@ def test_publishing_going_back_and_parquet(command: Command, warehouse: Path, tm
     assert ran.code == 0, ran.text
     assert f"{tmp_path}/out: " in ran.out
     assert "personal data hashed" in command("status").out
+    assert "Personal data is left out." in (warehouse.parent / "report" / "index.html").read_text()
     ran = command("publish", "--rollback", MARKETING_PERSONAL_DATA="hash")
     assert ran.code == 1
     assert "no earlier copy with personal data as `hash` asks for" in ran.err, "the one that shows names went with the first hashed one"

@@ -1,0 +1,49 @@
+"""What is published and the report as Dagster shows them: what they tell, and that a refusal is neither repeated nor followed."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import dagster as dg
+
+from assets.published import PUBLISHED, Publish, published_asset
+from assets.report import REPORT, report_asset
+from warehouse.errors import NotPublished
+from warehouse.masking import PersonalData
+from warehouse.published import Published
+
+NOW = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC)
+
+
+def run(publish: Publish, report: Path) -> dg.ExecuteInProcessResult:
+    @dg.asset
+    def mart() -> None: ...
+
+    steps = [mart, published_asset(publish, [mart.key]), report_asset(lambda: (report, "**12** people"))]
+    with dg.DagsterInstance.ephemeral() as instance:
+        return dg.materialize(steps, instance=instance, raise_on_error=False)
+
+
+def refuse() -> Published:
+    raise NotPublished("nothing was published, there is no earlier copy either: keys occur twice")
+
+
+def test_they_tell_what_was_published_and_preview_the_report(tmp_path: Path) -> None:
+    report = tmp_path / "index.html"
+    report.write_text("x" * 4000)
+    result = run(lambda: Published(NOW, NOW, PersonalData.HASH, 71, 20196), report)
+    told = {event.asset_key: event.materialization.metadata for event in result.get_asset_materialization_events()}
+    assert told[PUBLISHED]["dagster/row_count"].value == 20196
+    assert told[PUBLISHED]["personal data"].value == "hash"
+    assert told[REPORT]["preview"].value == "**12** people"
+    assert told[REPORT]["file"].value == str(report)
+
+
+def test_a_refusal_fails_with_its_sentence_and_nothing_follows(tmp_path: Path) -> None:
+    result = run(refuse, tmp_path / "index.html")
+    failed = {event.step_key: event.step_failure_data for event in result.all_events if event.is_step_failure}
+    assert list(failed) == ["published"]
+    assert failed["published"].user_failure_data.description == ("nothing was published, there is no earlier copy either: keys occur twice")
+    assert [event.step_key for event in result.all_events if event.event_type_value == "STEP_START"] == ["mart", "published"]
+    assert not [event for event in result.all_events if event.event_type_value == "STEP_UP_FOR_RETRY"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from pipelines.settings import Settings
+from pipelines.settings import Settings, SettingsError
 from pipelines.waiting import tell
-from pipelines.write_back.activations import Activation
+from pipelines.write_back.activations import FILE, Activation
 from pipelines.write_back.channel import account_of
 from pipelines.write_back.columns import fold
 from pipelines.write_back.conclusion import Ran
@@ -53,7 +53,7 @@ class Turnover:
 
 def turnover(settings: Settings, activation: Activation, *, accept_shrink: bool = False) -> Turnover:
     """Who entered and left, and the plan to say so. No request. Raises InputError (Shrunken), WarehouseError, OutboxError."""
-    account = account_of(settings, activation.account)
+    account = _account(settings, activation)
     people = read_query(settings.warehouse_path, activation.query, deadline_s=settings.lock_seconds, on_wait=tell)
     who = _who_column(activation, people)
     now = {_key(cell): place for place, cell in reversed(list(enumerate(people.cells[who])))}  # the first of each
@@ -71,6 +71,14 @@ def turnover(settings: Settings, activation: Activation, *, accept_shrink: bool 
         return found
     order = Order(Kind.TAGS if activation.tag else Kind.CONTACTS, account, verify=activation.verify)
     return replace(found, planned=plan_push(settings, order, found.rows))
+
+
+def _account(settings: Settings, activation: Activation) -> str:
+    try:
+        return account_of(settings, activation.account)
+    except SettingsError as problem:
+        said = str(problem).replace("with --account", "with account = …")
+        raise InputError(f"{FILE}, [activations.{activation.name}]: {said}") from None
 
 
 def turnover_lines(found: Turnover) -> list[str]:

@@ -21,7 +21,7 @@ from warehouse.archive import Archive
 
 #: The account when none is configured: the sandbox's.
 SANDBOX_ACCOUNT = "main"
-#: What the service allows, unless an account reports or a person sets another figure (specification, "Rate limit").
+#: What the service allows, unless an account reports or a person sets another figure.
 RATE = 15.0
 
 
@@ -65,7 +65,7 @@ def account_of(settings: Settings, name: str | None) -> str:
 
 
 def rate_of(settings: Settings, account: str) -> float:
-    """Requests a second to reckon with, without asking anybody."""
+    """Requests a second to reckon with in a plan, which asks nobody."""
     caps = [connection.max_rate for connection in settings.accounts if connection.account == account] or [settings.max_rate]
     return min(RATE, caps[0] or RATE)
 

@@ -80,7 +80,7 @@ def inbox_sensor(settings: Settings, jobs: Mapping[str, dg.JobDefinition]) -> dg
         folders = make_folders(settings)
         before: dict[str, list[int]] = json.loads(context.cursor or "{}")
         files = dropped(folders)
-        requests = [request for file in files if (request := _judge(settings, context, file, before.get(file.name)))]
+        requests = [request for file in files if (request := _try_to_judge(settings, context, file, before.get(file.name)))]
         return dg.SensorResult(run_requests=requests, cursor=json.dumps({file.name: file.look for file in files}))
 
     return inbox
@@ -106,6 +106,15 @@ def dropped(folders: Mapping[Path, tuple[str, Kind]]) -> list[Dropped]:
             about = path.stat()
             found.append(Dropped(kind, account, path, about.st_size, about.st_mtime_ns))
     return sorted(found, key=lambda file: file.changed_ns)
+
+
+def _try_to_judge(settings: Settings, context: dg.SensorEvaluationContext, file: Dropped, before: list[int] | None) -> dg.RunRequest | None:
+    """A file that cannot be read, or is taken away meanwhile, does not keep the others waiting."""
+    try:
+        return _judge(settings, context, file, before)
+    except OSError as problem:
+        context.log.warning(f"a file in inbox/{file.kind} cannot be looked at: {problem.strerror}")
+        return None
 
 
 def _judge(settings: Settings, context: dg.SensorEvaluationContext, file: Dropped, before: list[int] | None) -> dg.RunRequest | None:

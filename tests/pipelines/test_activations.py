@@ -171,6 +171,13 @@ def test_who_enters_is_put_into_a_list_with_the_columns_of_the_query(
     assert "Rome" in contact["values"].values()
 
 
+def test_an_account_that_is_not_there_is_named(command: Command, segment: Segment, service: Sandbox, folder: Path) -> None:
+    (folder / "activations.toml").write_text(VIP + 'account = "hill"\n')
+    ran = command("push", "activations", sandbox=service)
+    assert ran.code == 2
+    assert "activations.toml, [activations.vip]: say which account with account = …: main" in ran.err
+
+
 def test_what_is_wrong_with_one_does_not_hold_up_the_others(command: Command, segment: Segment, service: Sandbox, folder: Path) -> None:
     (folder / "activations.toml").write_text('[activations.broken]\nquery = "select nothing"\ntag = "x"\n' + VIP)
     segment(2)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import IO, Any
 
 import dagster as dg
 import pytest
@@ -178,6 +179,21 @@ def test_a_run_that_died_is_judged_by_its_status_at_a_later_look(daemon: Daemon,
     assert (path.parent / "failed" / "vip.csv").exists()
     assert "nothing was sent" in (path.parent / "failed" / "vip.csv.result.txt").read_text()
     assert service.count == 0
+
+
+def test_a_file_that_cannot_be_read_does_not_keep_others_waiting(
+    daemon: Daemon, drop: Drop, tags: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drop(tags), drop(tags[:3], "locked.csv")
+    read = Path.open
+
+    def locked(path: Path, *arguments: str) -> IO[Any]:
+        if path.name == "locked.csv":
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path, *arguments)
+
+    monkeypatch.setattr(Path, "open", locked)
+    assert daemon.pick_up().run_config["ops"]["plan_tags"]["config"]["file"].endswith("vip.csv")
 
 
 def test_with_several_accounts_each_has_folders_of_its_own(daemon: Daemon, home: Path, tags: list[str]) -> None:

@@ -150,6 +150,8 @@ def campaign_link_clicks(source: Source, performed: Found) -> Found:
         a_week_ago = max(nights) - dt.timedelta(days=7)
         then = [row["click_count"] for row in rows if row["observed_on"] <= a_week_ago] or [0]
         campaign = campaigns[account, campaign_id]
+        created_on = source.local_date(account, campaign["created_at"])
+        is_new = created_on is not None and created_on > a_week_ago
         found.append(
             {
                 **{name: last[name] for name in ("account", "campaign_id", "url", "observed_on", "clicker_count", "click_count")},
@@ -157,7 +159,7 @@ def campaign_link_clicks(source: Source, performed: Found) -> Found:
                 "link_text": last["message"],
                 "first_observed_on": rows[0]["observed_on"],
                 "is_current": last["observed_on"] == max(nights),
-                "click_count_7d": last["click_count"] - then[-1] if min(nights) <= a_week_ago else None,
+                "click_count_7d": last["click_count"] if is_new else last["click_count"] - then[-1] if min(nights) <= a_week_ago else None,
                 "click_rate": share(last["clicker_count"], campaign["delivered_count"]),
             }
         )

@@ -22,7 +22,14 @@ latest as (
 ),
 
 campaigns as (
-    select account, campaign_id, subject, delivered_count from {{ ref('campaign_performance') }}
+    select
+        account,
+        campaign_id,
+        campaigns.subject,
+        campaigns.delivered_count,
+        {{ local_date('campaigns.created_at', 'accounts.timezone') }} as created_on
+    from {{ ref('campaign_performance') }} as campaigns
+    left join {{ ref('int_accounts') }} as accounts using (account)
 ),
 
 -- what was clicked up to seven days before the last answer; without an answer that old nothing is known about the week
@@ -52,7 +59,10 @@ select
     coalesce(latest.observed_on = stats.last_asked_on, false) as is_current,
     latest.clicker_count,
     latest.click_count,
-    case when asked_a_week_before.account is not null then latest.click_count - coalesce(a_week_before.click_count, 0) end as click_count_7d,
+    case
+        when campaigns.created_on > stats.last_asked_on - 7 then latest.click_count
+        when asked_a_week_before.account is not null then latest.click_count - coalesce(a_week_before.click_count, 0)
+    end as click_count_7d,
     {{ safe_rate('latest.clicker_count', 'campaigns.delivered_count') }} as click_rate,
     {{ safe_rate('latest.click_count', 'sum(latest.click_count) over campaign') }} as click_share_rate,
     rank() over (campaign order by latest.click_count desc nulls last) as click_rank

@@ -95,7 +95,7 @@ def items_of(kind: Kind, count: int, there: Sequence[dict[str, Any]]) -> list[It
     if kind is Kind.ACTIVITIES:
         return [activity(row, int(there[row % len(there)]["id"]), f"Visit number {row}") for row in range(count)]
     if kind is Kind.CONTACTS:
-        return [contact(row, f"new{row % (count // 2)}@example.com", LIST, fields={"9100": f"Name {row}"}) for row in range(count)]
+        return [contact(row, f"new{row}@example.com", LIST, fields={"9100": f"Name {row}"}) for row in range(count)]
     return [tag(row, there[row % len(there)]["email"], name=f"tag{row // len(there)}") for row in range(count)]
 
 
@@ -143,7 +143,7 @@ def rough(kind: Kind, count: int, rate: int) -> bool:
     """The real command; after each kill the same one again."""
     faults = {name: f"{chance}@{_WRITES}" for name, chance in FAULTS.items()}
     switches = {"sync-delay": str(LATE_S), "activity-delay": str(LATE_S)}
-    options = Options(contacts=900, rate_limit=rate, faults=faults, switches=switches, latency_ms=(40.0, 200.0))
+    options = Options(contacts=5 * count, rate_limit=rate, faults=faults, switches=switches, latency_ms=(40.0, 200.0))
     with tempfile.TemporaryDirectory() as folder, serve(options) as url:
         home, service, file = Path(folder) / "home", Sandbox(url), Path(folder) / "rows.csv"
         assert run(home, service, "sync", "--only", "business", "lists", "list_fields", "contacts").code == 0

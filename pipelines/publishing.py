@@ -11,6 +11,7 @@ from pathlib import Path
 from pipelines.ages import ago
 from pipelines.settings import Settings
 from pipelines.waiting import tell
+from warehouse.errors import PublishedLocked
 from warehouse.masking import Masking, PersonalData, personal_key
 from warehouse.models import doubts
 from warehouse.parquet_export import Export, export_parquet
@@ -33,15 +34,19 @@ def roll_back_home(settings: Settings) -> Published:
     return roll_back(settings.home, settings.personal_data)
 
 
-def published_by(settings: Settings) -> Published | None:
-    """What is published now; None when nothing is."""
-    return facts(published_path(settings.home))
-
-
 def is_published_since(settings: Settings, moment: dt.datetime) -> bool:
     """Whether what is published was written after that."""
-    published = published_by(settings)
-    return published is not None and published.published_at >= moment
+    path = published_path(settings.home)
+    return path.exists() and path.stat().st_mtime >= moment.timestamp()
+
+
+def what_is_published(settings: Settings, now: dt.datetime) -> str:
+    """That in a line, also when there is nothing, or when somebody keeps everybody else out of it."""
+    try:
+        published = facts(published_path(settings.home))
+    except PublishedLocked as problem:
+        return str(problem)
+    return in_words(published, now) if published else "nothing yet; run `marketing-sync publish`"
 
 
 def in_words(published: Published, now: dt.datetime) -> str:

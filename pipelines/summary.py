@@ -12,7 +12,7 @@ from assets import SOURCE_ASSETS
 from assets.reader import Reader
 from marketing_api.exchange import Outcome
 from pipelines.planned import planned_by
-from pipelines.publishing import in_words, is_published_since, published_by
+from pipelines.publishing import is_published_since, what_is_published
 from pipelines.settings import Settings
 from warehouse.model_report import BuildReport, Status
 from warehouse.published import published_path
@@ -39,19 +39,18 @@ def print_summary(reader: Reader, settings: Settings, models: BuildReport | None
     if models is not None:
         console.print(_published(reader, settings), markup=False)
     console.print(f"\nwarehouse  {settings.warehouse_path}")
-    file = published_path(settings.home) if models is not None and published_by(settings) else settings.warehouse_path
-    console.print(f'status     marketing-sync status\nquery      duckdb {file} "', end="")
+    file = (
+        published_path(settings.home) if models is not None and is_published_since(settings, reader.began_at) else settings.warehouse_path
+    )
+    console.print(f'status     marketing-sync status\nquery      duckdb -readonly {file} "', end="")
     console.print(_FIRST_QUERY.replace("\n", "\n           ") + '"')
 
 
 def _published(reader: Reader, settings: Settings) -> str:
-    published = published_by(settings)
-    if published is None:
-        return "nothing is published"
-    words = in_words(published, dt.datetime.now(dt.UTC))
+    words = what_is_published(settings, dt.datetime.now(dt.UTC))
     if is_published_since(settings, reader.began_at):
         return f"published: {words}\nreport     {settings.home / 'report' / 'index.html'}"
-    return f"nothing was published tonight; analysts keep what is there: {words}"
+    return f"nothing was published tonight; analysts have: {words}"
 
 
 def _tables(reader: Reader) -> Grid:

@@ -8,6 +8,7 @@ WarehouseError
 ├── WarehouseFull     no space left: the tables are as before, make room and run again
 ├── NotPublished      the warehouse is not fit for analysts: the published file stays as it was
 ├── NothingPublished  there is no published file, or none to go back to
+├── PublishedLocked   somebody opened the published file for writing, which keeps others out: open it read-only
 ├── ForeignFolder     where Parquet was to be written is something of somebody else's: name another folder
 └── ArchiveError      the archive cannot be used
     ├── ArchiveFull      no space left: nothing recorded is lost, make room and run again
@@ -66,6 +67,10 @@ class NotPublished(WarehouseError):
 
 class NothingPublished(WarehouseError):
     """There is no published file, or no earlier one to go back to."""
+
+
+class PublishedLocked(WarehouseError):
+    """Another program has a published file open for writing."""
 
 
 class ForeignFolder(WarehouseError):

@@ -21,7 +21,7 @@ import duckdb
 
 from warehouse.archive.disk import Workspace, new_name
 from warehouse.connection import DEADLINE_S, OnWait, connect
-from warehouse.errors import NotPublished, NoWarehouse
+from warehouse.errors import NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import Masking, PersonalData
 from warehouse.personal import is_personal
 from warehouse.published import FACTS, Published, facts, published_path, put_in_place, turn, write_facts
@@ -85,8 +85,11 @@ def publish(
 
 
 def _not_published(home: Path, doubts: Sequence[str]) -> str:
-    current = facts(published_path(home))
-    stays = f"the copy of {current.published_at:%Y-%m-%d %H:%M} UTC stays" if current else "there is no earlier copy either"
+    try:
+        current = facts(published_path(home))
+        stays = f"the copy of {current.published_at:%Y-%m-%d %H:%M} UTC stays" if current else "there is no earlier copy either"
+    except PublishedLocked:
+        stays = "the copy that is there stays"
     return f"nothing was published, {stays}: {'; '.join(doubts)}"
 
 

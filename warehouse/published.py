@@ -18,7 +18,7 @@ from pathlib import Path
 import duckdb
 
 from warehouse.archive.disk import make_folder, publish, sync_folder
-from warehouse.errors import NothingPublished
+from warehouse.errors import NothingPublished, PublishedLocked
 from warehouse.masking import PersonalData
 from warehouse.sql import quoted, rows
 from warehouse.sync_tables import SyncTable
@@ -58,7 +58,7 @@ def published_path(home: Path) -> Path:
 
 
 def facts(path: Path) -> Published | None:
-    """What the copy at `path` says of itself; None when there is none, or it is not one of ours."""
+    """What the copy at `path` says of itself; None when there is none, or it is not one of ours. Raises PublishedLocked."""
     if not path.exists():
         return None
     try:
@@ -66,7 +66,12 @@ def facts(path: Path) -> Published | None:
             rows(connection, "set timezone = 'UTC'")
             columns = ", ".join(quoted(column.name) for column in FACTS.columns)
             found = rows(connection, f"select {columns} from {FACTS.qualified}")
-    except duckdb.Error:
+    except duckdb.Error as problem:
+        if "Could not set lock" in str(problem):
+            raise PublishedLocked(
+                f"{path} is open for writing in another program, which keeps everybody else out: open it read-only there "
+                "(`duckdb -readonly`)"
+            ) from None
         return None
     at, as_of, personal_data, tables, count = found[0]
     return Published(at, as_of, PersonalData(personal_data), tables, count)
@@ -93,20 +98,18 @@ def put_in_place(temporary: Path, home: Path, personal_data: PersonalData) -> No
     temporary.chmod(0o600)
     publish(temporary, path)
     for rank, copy in enumerate(earlier(home)):
-        found = facts(copy)
-        if rank >= KEPT or found is None or not personal_data.allows(found.personal_data):
+        if rank >= KEPT or not _is_allowed(copy, personal_data):
             copy.unlink()
 
 
 def roll_back(home: Path, personal_data: PersonalData = PersonalData.KEEP) -> Published:
     """Put the newest earlier copy in the place of the current one, which goes.
 
-    NothingPublished when there is none, or none that shows no more of people than `personal_data` allows.
+    NothingPublished when there is none, or none that shows no more of people than `personal_data` allows; PublishedLocked.
     """
     with turn(home):
         for copy in earlier(home):
-            found = facts(copy)
-            if found is not None and personal_data.allows(found.personal_data):
+            if _is_allowed(copy, personal_data) and (found := facts(copy)) is not None:
                 copy.replace(published_path(home))
                 sync_folder(published_path(home).parent)
                 return found
@@ -134,6 +137,15 @@ def turn(home: Path) -> Iterator[Path]:
 def _sweep(folder: Path) -> None:
     for leftover in folder.glob(".marketing-*"):
         leftover.unlink()
+
+
+def _is_allowed(copy: Path, personal_data: PersonalData) -> bool:
+    """Whether the copy shows no more of people than that. One that cannot be read now may show anything."""
+    try:
+        found = facts(copy)
+    except PublishedLocked:
+        return personal_data is PersonalData.KEEP
+    return found is not None and personal_data.allows(found.personal_data)
 
 
 def _keep(path: Path, home: Path) -> None:

@@ -12,7 +12,7 @@ from rich.table import Table as Grid
 from pipelines import exits
 from pipelines.ages import ago
 from pipelines.planned import LAST_PLANS, due, last_plan
-from pipelines.publishing import in_words, published_by
+from pipelines.publishing import what_is_published
 from pipelines.settings import Settings
 from pipelines.waiting import tell
 from warehouse.connection import read
@@ -56,10 +56,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         console.print(last_plan(row), soft_wrap=True)
     console.print(_run_grid(runs))
     console.print(_rejected_grid(rejected) if rejected else "no rejected records")
-    published = published_by(settings)
-    console.print(
-        f"published: {in_words(published, now)}" if published else "published: nothing yet; run `marketing-sync publish`", soft_wrap=True
-    )
+    console.print(f"published: {what_is_published(settings, now)}", soft_wrap=True, markup=False)
     return exits.DONE
 
 

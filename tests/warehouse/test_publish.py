@@ -16,7 +16,7 @@ import duckdb
 import pytest
 
 from warehouse.connection import connect
-from warehouse.errors import NothingPublished, NotPublished, NoWarehouse
+from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import Masking, PersonalData, personal_key
 from warehouse.publish import INTERNAL_COLUMNS, INTERNAL_TABLES, STORAGE_VERSION, publish
 from warehouse.published import KEPT, earlier, facts, published_path, roll_back
@@ -175,6 +175,32 @@ connection = duckdb.connect(sys.argv[1], read_only=True)
 print(connection.execute("select name from source.lists").fetchall()[0][0], flush=True)
 sys.stdin.readline()
 print(connection.execute("select name from source.lists").fetchall()[0][0], flush=True)
+"""
+
+
+def test_who_opens_it_for_writing_keeps_nobody_from_publishing(filled: Path) -> None:
+    publish(filled)
+    path = published_path(filled)
+    with subprocess.Popen([sys.executable, "-c", _WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "open\n"
+        with pytest.raises(PublishedLocked, match="open it read-only there"):
+            facts(path)
+        change(filled, "Next")
+        publish(filled)
+        assert name_in(path) == "Next"
+        assert len(earlier(filled)) == 1
+        publish(filled, Masking(PersonalData.DROP))
+        assert earlier(filled) == [], "nobody can tell what one of them shows"
+        assert writer.stdin is not None
+        writer.stdin.close()
+
+
+_WRITER = """
+import duckdb, sys
+connection = duckdb.connect(sys.argv[1])
+print("open", flush=True)
+sys.stdin.readline()
 """
 
 

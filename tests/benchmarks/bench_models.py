@@ -3,7 +3,7 @@
     python -m tests.benchmarks.bench_models [--contacts 1000000] [--events 5000000]
 
 Goals (DuckDB on two threads): all models and their tests within 60 s and 4 GiB; a night with 1 % changed for less than three quarters
-of the first one's processor time. On a machine that others use, too, look at the processor's seconds: two cores need about half of them.
+of the first one's processor time. Where others keep the machine busy the processor's seconds are judged in place of the clock's.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tests.benchmarks.model_data import a_night_later, make
 from warehouse.models import build
 
 SECONDS, MEMORY_GIB, KEPT_SHARE = 60.0, 4.0, 0.75
+_BUSY = 1.0
 
 
 def measured(path: Path) -> dict[str, Any]:
@@ -65,7 +66,8 @@ def main() -> None:
     if arguments.measure:
         print(json.dumps(measured(arguments.measure)))
         return
-    print(f"load before             {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    load = os.getloadavg()[0]
+    print(f"load before             {load:.1f} on {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "warehouse.duckdb"
         make(path, arguments.contacts, arguments.events)
@@ -76,8 +78,9 @@ def main() -> None:
         second = in_child(path)
         show("1 % changed", second)
     print(f"load after              {os.getloadavg()[0]:.1f}")
+    took = first["seconds"] if load < _BUSY else first["cpu"]
     misses = [
-        f"first night took {first['seconds']:.0f} s, goal {SECONDS:.0f}" if first["seconds"] > SECONDS else "",
+        f"first night took {took:.0f} s, goal {SECONDS:.0f}" if took > SECONDS else "",
         f"{first['gib']:.2f} GiB, goal {MEMORY_GIB}" if max(first["gib"], second["gib"]) > MEMORY_GIB else "",
         f"1 % changed cost {second['cpu'] / first['cpu']:.2f} of the first, goal {KEPT_SHARE}"
         if second["cpu"] > KEPT_SHARE * first["cpu"]

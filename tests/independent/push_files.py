@@ -35,7 +35,7 @@ TEXTS = [
 
 @dataclass
 class File:
-    """Rows under a header and what they ask of the account; rows are numbered from 1, the header not counted."""
+    """Rows under a header and what they ask of the account; rows are numbered as in a spreadsheet, the first below the header is 2."""
 
     kind: str  # the command's word
     header: list[str]
@@ -51,9 +51,9 @@ class File:
     def add(self, *cells: Cell, bad: str = "", is_unknown: bool = False) -> None:
         self.rows.append(list(cells))
         if bad:
-            self.bad[len(self.rows)] = bad
+            self.bad[len(self.rows) + 1] = bad
         if is_unknown:
-            self.unknown.add(len(self.rows))
+            self.unknown.add(len(self.rows) + 1)
 
     def csv(self) -> str:
         text = io.StringIO(newline="")
@@ -112,6 +112,11 @@ def _text(rng: random.Random, number: int) -> str:
     return rng.choice(TEXTS) if rng.random() < 0.4 else f"Called about order {number}"
 
 
+def meant(text: str) -> str:
+    """What is compared of a text: blanks around it say nothing, and Excel keeps one kind of line end only."""
+    return text.replace("\r\n", "\n").strip()
+
+
 def _who(rng: random.Random, member: Member) -> tuple[Cell, Cell]:
     """`email` and `contact_id`: either names the contact."""
     by_id = rng.random() < 0.5
@@ -125,9 +130,9 @@ def activities(made: Account, rng: random.Random, count: int, *, bad: int = 3, u
     used: set[tuple[int, dt.datetime, str]] = set()
     while len(used) < count:
         member, said, local = rng.choice(people), _text(rng, len(used) // 3), _moment(rng)
-        if (member.contact_id, local, said.strip()) not in used:
-            used.add((member.contact_id, local, said.strip()))
-            file.activities[member.contact_id, local, said] += 1
+        if (member.contact_id, local, meant(said)) not in used:
+            used.add((member.contact_id, local, meant(said)))
+            file.activities[member.contact_id, local, meant(said)] += 1
             file.add(*_who(rng, member), said, _written(rng, made, local))
     one = people[0].email
     wrong = [
@@ -179,10 +184,10 @@ def contacts(made: Account, rng: random.Random, count: int, *, bad: int = 3) -> 
         chosen = [lists[0]] + ([lists[1]] if rng.random() < 0.3 and len(lists) > 1 else [])
         if any((each.list_id, email.lower()) in file.contacts for each in made.lists):
             continue
-        status, value = rng.choice(["Active", "Disactive", "active"]), _text(rng, number)
+        # A field belongs to one list; an empty cell leaves what is there.
+        status, value = rng.choice(["Active", "Disactive", "active"]), None if len(chosen) > 1 else _text(rng, number)
         for each in chosen:
-            wanted = {field_id: value} if each is lists[0] else {}
-            file.contacts[each.list_id, email.lower()] = (2 if status == "Disactive" else 1, wanted)
+            file.contacts[each.list_id, email.lower()] = (2 if status == "Disactive" else 1, {field_id: meant(value)} if value else {})
         file.add(email, ",".join(str(each.list_id) for each in chosen), status, value)
     one, first = "someone.else@example.com", str(lists[0].list_id)
     wrong = [
@@ -225,7 +230,7 @@ def tags(made: Account, rng: random.Random, count: int, *, bad: int = 3, unknown
 
 def moves(made: Account, rng: random.Random, count: int, *, bad: int = 2) -> File:
     """Each contact at most once, from a list it is in to another, where it may be already."""
-    file = File("moves", ["email", "contact_id", "from_list_id", "to_list_id"])
+    file = File("moves", ["email", "contact_id", "from", "to"])
     people, numbers = addressed(made), [each.list_id for each in made.lists]
     for member in rng.sample(people, min(len(people), count)):
         target = rng.choice([number for number in numbers if number != member.list_id])

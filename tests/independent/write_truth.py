@@ -10,7 +10,7 @@ from typing import Any
 
 from .account import Account, Member
 from .answers import World
-from .push_files import File
+from .push_files import File, meant
 
 #: Compared by rules of their own; everything else of the account must be exactly as before.
 _WRITTEN = {"members", "timelines", "tags", "now"}
@@ -73,7 +73,7 @@ def _members(made: Account, before: Account) -> Counter[Any]:
             member.contact_id if member.contact_id in ids else 0,
             member.email.lower(),
             member.status,
-            tuple(sorted((name, value) for name, value in member.fields.items() if value)),
+            tuple(sorted((name, meant(value)) for name, value in member.fields.items() if value)),
         )
         for member in made.members
     )
@@ -95,7 +95,7 @@ def _pairs(tags: dict[int, set[str]]) -> Iterator[tuple[int, str]]:
 def _activities(world: World, files: tuple[File, ...]) -> Iterator[str]:
     """Each activity exactly once: the effects are the truth, whatever a timeline shows."""
     wanted = Counter({key: count for file in files for key, count in file.activities.items()})
-    done = Counter((each.contact_id, each.local, each.said) for each in world.effects if each.local is not None)
+    done = Counter((each.contact_id, each.local, meant(each.said)) for each in world.effects if each.local is not None)
     return iter(_compared("activities", wanted, done))
 
 

@@ -77,6 +77,8 @@ class Reader:
         self._unfinished = unfinished
         self._started: set[_Key] = set()
         self._finished: set[_Key] = set()
+        self._through: list[tuple[str, str]] = []  # (account, asset) whose answers are all loaded
+        self._urgency = {name: self._waiting_for(asset) for name, asset in self._chosen.items()}
         self._threads: list[threading.Thread] = []
         self._is_stopping = False
         self.began_at = self.ended_at = dt.datetime.now(dt.UTC)
@@ -144,6 +146,7 @@ class Reader:
             message="\n".join(problems),
         )
         self.warehouse.archive.seal()
+        self.warehouse.finish_assets(self._through)
         with self.warehouse.writing() as connection:
             write_run(connection, run)
             for session in self.sessions:
@@ -236,7 +239,7 @@ class Reader:
         if self._is_stopping:
             return
         if result.is_through:
-            self.warehouse.finish_asset(session.account, asset.name)
+            self._through.append((session.account, asset.name))
 
     def _load_all(self, asset: SourceAsset, session: Session, parts: Iterable[Part], result: AccountResult) -> None:
         """Load each part while the next one is asked for. What came before an error is loaded all the same."""
@@ -276,4 +279,9 @@ class Reader:
             zone=str(session.zone),
             shrink_limit=None if part.may_shrink else self._shrink_limit,
         )
-        return self.warehouse.apply(load, part.answers)
+        return self.warehouse.apply(load, part.answers, urgency=self._urgency[asset.name])
+
+    def _waiting_for(self, asset: SourceAsset) -> int:
+        """How many assets cannot begin before this one is loaded: its loads go first."""
+        direct = [other for other in self._chosen.values() if asset in (*other.after, *other.informed_by)]
+        return len(direct) + sum(self._waiting_for(other) for other in direct)

@@ -68,10 +68,11 @@ class Session:
         resume_hours: float,
         now: Callable[[], dt.datetime],
         planner: Planner,
+        workers: int = 32,
     ) -> None:
         self.account = connection.account
         self.pace = pace
-        self.client = Client(connection, pace, record=self.record, spool=spool, budget=budget)
+        self.client = Client(connection, pace, record=self.record, spool=spool, workers=workers, budget=budget)
         self.zone = ZoneInfo(connection.timezone or fallback_zone)
         self.business: Business | None = None
         self.problem: MarketingApiError | None = None

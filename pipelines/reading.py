@@ -25,6 +25,9 @@ from pipelines.waiting import tell
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
 
+#: Threads that ask, per account: 16 keep a limit of 15/s busy up to a second of latency, and many accounts make many threads.
+WORKERS, FEW_ACCOUNTS = 32, 4
+
 
 @contextmanager
 def open_reader(
@@ -48,7 +51,8 @@ def open_reader(
         for connection in accounts:
             pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
             planner = planner_of(warehouse, connection, pace, plan_settings, chosen, budget, len(accounts))
-            sessions.append(_session(settings, connection, archive, warehouse, budget, pace, planner))
+            workers = WORKERS if len(accounts) <= FEW_ACCOUNTS else WORKERS // 2
+            sessions.append(_session(settings, connection, archive, warehouse, budget, pace, planner, workers))
         for session in sessions:
             stack.enter_context(session.client)
         unfinished = Unfinished(settings.home / "archive" / "unfinished", dt.datetime.now(dt.UTC))
@@ -102,6 +106,7 @@ def _session(
     budget: Budget | None,
     pace: Pace,
     planner: Planner,
+    workers: int,
 ) -> Session:
     return Session(
         connection,
@@ -114,6 +119,7 @@ def _session(
         resume_hours=settings.resume_hours,
         now=lambda: dt.datetime.now(dt.UTC),
         planner=planner,
+        workers=workers,
     )
 
 

@@ -6,8 +6,9 @@ Not here: what a reader is made of (`reading`).
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from typing import Any
 
 import dagster as dg
 
@@ -21,6 +22,12 @@ from pipelines.home import prepare_home
 from pipelines.reading import open_reader
 from pipelines.settings import Settings
 from pipelines.write_back.mirror import try_to_show
+
+#: What a person may set in the launchpad, under resources: reader: config.
+_LIMITS = {
+    "all": dg.Field(bool, default_value=False, description="Ask about every contact and campaign, due or not."),
+    "max_requests": dg.Field(dg.Noneable(int), default_value=None, description="At most so many requests; else MARKETING_MAX_REQUESTS."),
+}
 
 
 class GivenReader:
@@ -42,9 +49,10 @@ class GivenReader:
 class RunReader:
     """Opens a reader at a run's first step, for all assets that the run will ask, and closes it with the run."""
 
-    def __init__(self, settings: Settings, stack: ExitStack) -> None:
+    def __init__(self, settings: Settings, stack: ExitStack, limits: Mapping[str, Any]) -> None:
         self._settings = settings
         self._stack = stack
+        self._limits = limits
         self._reader: Reader | None = None
         self._failure: str | None = None
 
@@ -71,7 +79,14 @@ class RunReader:
     def _open(self, context: dg.AssetExecutionContext) -> Reader:
         prepare_home(self._settings.home)
         reader = self._stack.enter_context(
-            open_reader(self._settings, _chosen(context), chosen_days=_days(context), shrink_limit=self._settings.shrink_limit)
+            open_reader(
+                self._settings,
+                _chosen(context),
+                chosen_days=_days(context),
+                max_requests=self._limits["max_requests"],
+                asks_everybody=self._limits["all"],
+                shrink_limit=self._settings.shrink_limit,
+            )
         )
         self._stack.callback(try_to_show, reader.warehouse, self._settings.home)
         self._stack.callback(reader.note_run, context.run_id, context.job_name)
@@ -82,10 +97,10 @@ class RunReader:
 def reader_resource(settings: Settings) -> dg.ResourceDefinition:
     """The resource `reader`."""
 
-    @dg.resource(description="Reads the accounts ahead of the steps, under each account's limit.")
-    def reader(_: dg.InitResourceContext) -> Iterator[RunReader]:
+    @dg.resource(config_schema=_LIMITS, description="Reads the accounts ahead of the steps, under each account's limit.")
+    def reader(context: dg.InitResourceContext) -> Iterator[RunReader]:
         with ExitStack() as stack:
-            yield RunReader(settings, stack)
+            yield RunReader(settings, stack, context.resource_config)
 
     return reader
 

@@ -35,11 +35,14 @@ from warehouse.sql import Params, rows, transaction
 from warehouse.staging import ReadRows, Staged, stage
 from warehouse.table import Table
 from warehouse.tables import TABLES
+from warehouse.taking_turns import Turns
 
 log = logging.getLogger(__name__)
 
 #: Enough for a million contacts; what does not fit goes to a temporary file.
 MEMORY_LIMIT = "400MB"
+#: Loads that may be at the file: the one that has it, and the next, to which the open file is passed on.
+_AT_THE_FILE = 2
 _UTC = "set timezone = 'UTC'"
 #: Not the fault of a load: nothing is to be remembered about it.
 _PASSING = (
@@ -77,20 +80,22 @@ class Warehouse(Checks, Lookups, Candidates):
         self._workspace = Workspace(home / "tmp" / "loads")
         self._workspace.sweep()
         self._numbers = itertools.count()
+        self._turns = Turns(_AT_THE_FILE)
         self._is_prepared = False
 
     # -- loading
 
-    def apply(self, load: Load, answers: Iterable[Answer] | None = None) -> LoadReport:
+    def apply(self, load: Load, answers: Iterable[Answer] | None = None, *, urgency: int = 0) -> LoadReport:
         """Apply a load: log it, then one transaction. `answers` are those of `load.request_ids` in that order; by default
         they are read from the archive, so that not all of them need to be in memory.
 
         Loads that were logged but not applied (a run was killed) are applied first. A load that was applied before changes
-        nothing. Whatever is raised, the tables are as before; a load that was logged is tried again by the next one.
+        nothing. Whatever is raised, the tables are as before; a load that was logged is tried again by the next one. Of those that
+        wait in this process the one of the highest `urgency` goes first.
         """
         staged, problem = self._try_to_stage(load, answers)
         self.archive.flush()
-        with self.writing() as connection:
+        with self._turns.take(urgency), self.writing() as connection:
             logged = self._recover(connection, load.load_id)
             if outcome_of(connection, load.load_id) == APPLIED:
                 return LoadReport.of_repeat(load)
@@ -103,7 +108,19 @@ class Warehouse(Checks, Lookups, Candidates):
 
     def finish_asset(self, account: str, asset: str) -> None:
         """Note that all of an asset was read: answers from before need not be used again (`lookups.finished_at`)."""
-        self.apply(Load(account, asset, (), (), "UTC"))
+        self.finish_assets([(account, asset)])
+
+    def finish_assets(self, finished: Iterable[tuple[str, str]]) -> None:
+        """The same of many (account, asset) together: one by one they would cost as much as loads."""
+        loads = [Load(account, asset, (), (), "UTC") for account, asset in finished]
+        self.archive.flush()
+        with self._turns.take(), self.writing() as connection:
+            self._recover(connection, "")
+            for load in loads:
+                self.archive.log_load(load.event())
+            with transaction(connection):
+                for load in loads:
+                    write_load(connection, load, None, ())
 
     def load_requests(self) -> int:
         """Show in sync.requests what the archive has sealed since; returns how many requests are new."""

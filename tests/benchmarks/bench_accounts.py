@@ -54,16 +54,17 @@ def configure(folder: Path, url: str, count: int) -> dict[str, str]:
     return environment | keys | {"MARKETING_HOME": str(folder / "home")}
 
 
-def sync(folder: Path, environment: dict[str, str]) -> tuple[int, float, list[float]]:
-    """Exit code, seconds and memory of one first night."""
+def sync(folder: Path, environment: dict[str, str]) -> tuple[int, float, float, list[float]]:
+    """Exit code, seconds, seconds of processor and memory of one first night."""
     began = time.monotonic()
     with (folder / "log").open("w") as log:
-        process = subprocess.Popen([sys.executable, "-m", "pipelines.cli", "sync"], cwd=folder, env=environment, stdout=log, stderr=log)
+        command = [sys.executable, "-m", "pipelines.cli", "sync", "--reads-only"]
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
         memory = Memory(process.pid)
         memory.start()
-        code = process.wait()
+        _, status, usage = os.wait4(process.pid, 0)
     memory.join()
-    return code, time.monotonic() - began, memory.samples
+    return os.waitstatus_to_exitcode(status), time.monotonic() - began, usage.ru_utime + usage.ru_stime, memory.samples
 
 
 def measure(count: int, contacts: int, folder: Path) -> bool:
@@ -72,7 +73,7 @@ def measure(count: int, contacts: int, folder: Path) -> bool:
     with spawn(*accounts, "--rate-limit", str(LIMIT)) as url:
         environment = configure(folder, url, count)
         load = os.getloadavg()[0]
-        code, seconds, memory = sync(folder, environment)
+        code, seconds, processor, memory = sync(folder, environment)
         log = asked(url)
     counted = Counter(int(entry["arrived"]) for entry in log if entry["status"] == 200)
     moments = sorted(counted)
@@ -86,6 +87,7 @@ def measure(count: int, contacts: int, folder: Path) -> bool:
         read = dict(connection.execute("select account, count(timeline_asked_at) from sync.contact_coverage group by 1").fetchall())
     whole = sum(read.get(f"a{number}", 0) == contacts for number in range(count))
     print(f"{count} accounts of {contacts} contacts, load {load:.1f} at the start, {seconds:.0f} s, {len(log):,} requests")
+    print(f"processor                  {processor:.0f} s = {1000 * processor / len(log):.1f} ms a request, loads and start included")
     print(f"requests per second        {rate:.0f} = {100 * rate / (count * LIMIT):.1f} % of {count * LIMIT} (goal 95 %)")
     print(f"resident memory            {max(memory):.0f} MB, last third {growth:.2f} x the second (goal 1.15)")
     print(f"accounts read to the end   {whole} of {count}, exit code {code} (goal: all, 1 for the one that fails)")

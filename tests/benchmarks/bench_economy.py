@@ -130,9 +130,12 @@ def million(count: int = 1_000_000) -> bool:
         print(process.stdout.read().rstrip())
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - began
-    print(f"the plan of {count:,} contacts, load {os.getloadavg()[0]:.1f}, processor {usage.ru_utime + usage.ru_stime:.1f} s")
-    is_quick, is_small = judge("seconds", seconds, 10, at_most=True), judge("peak MiB", usage.ru_maxrss / 1024, 1024, at_most=True)
-    return not status and is_quick and is_small
+    processor, load = usage.ru_utime + usage.ru_stime, os.getloadavg()[0]
+    print(f"the plan of {count:,} contacts, load {load:.1f}, {seconds:.1f} s, processor {processor:.1f} s")
+    # Where others keep all processors busy, the clock tells about them.
+    is_alone = load < (os.cpu_count() or 1)
+    is_quick = judge("seconds" if is_alone else "seconds of processor", seconds if is_alone else processor, 10, at_most=True)
+    return judge("peak MiB", usage.ru_maxrss / 1024, 1024, at_most=True) and is_quick and not status
 
 
 def main() -> int:

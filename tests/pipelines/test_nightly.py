@@ -146,6 +146,22 @@ def test_a_run_of_one_asset_asks_for_nothing_else(run_job: RunJob, service: Sand
     assert operations(service) == {"app/me": 1, "emailmarketing/getlists": 2, "emailmarketing/getlist": 5}
 
 
+def test_a_person_may_ask_for_everybody_or_for_little_in_the_launchpad(settings: Settings, service: Sandbox) -> None:
+    job = build_definitions(settings).resolve_job_def("refresh_contacts")
+
+    def run(**limits: Any) -> Counter[str]:
+        since = service.count
+        config = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}, "resources": {"reader": {"config": limits}}}
+        job.execute_in_process(run_config=config, raise_on_error=False)
+        return operations(service, since)
+
+    timeline = "emailmarketing/getcontacttimeline"
+    assert 0 < run(max_requests=40)[timeline] < 40
+    assert 0 < run()[timeline] < 100, "the rest of the first night"
+    assert run()[timeline] < 10
+    assert run(all=True)[timeline] == 100
+
+
 def test_a_materialization_tells_what_a_person_looks_for(run_job: RunJob) -> None:
     result = run_job(lists.lists)
     found = {str(event.asset_key and event.asset_key.path[-1]): event for event in result.get_asset_materialization_events()}

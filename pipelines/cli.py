@@ -63,10 +63,11 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="marketing-sync", description="Everything of a marketing-automation account in DuckDB, every night."
     )
+    chosen = next((word for word in argv if not word.startswith("-")), "")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, doc in COMMANDS.items():
         command = commands.add_parser(name, help=doc, description=doc[0].upper() + doc[1:] + ".")
-        if name in argv:  # the others' modules need not be imported to run this one
+        if name == chosen:  # the others' modules need not be imported to run this one
             import_module(f"pipelines.commands.{name}").add_arguments(command)
     return parser
 

@@ -105,6 +105,11 @@ def _closing(result: Result) -> Iterator[str]:
         yield f"sync.writebacks follows with the next push or sync: {result.writebacks_follow}"
 
 
+def earlier_lines(open_count: int) -> list[str]:
+    """What a plan tells of pushes before it."""
+    return [f"{_count(open_count, 'request')} of earlier pushes still open: sending goes on with those first"] if open_count else []
+
+
 def open_lines(open_count: int) -> list[str]:
     """What is said when a person stops a push."""
     if not open_count:

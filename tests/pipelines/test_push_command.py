@@ -202,6 +202,7 @@ def test_a_push_that_was_stopped_is_gone_on_with(command: Command, service: Sand
     assert stopped.code == 1
     assert "still open: the same command again goes on" in stopped.out
     service.control("faults", off=1)
+    assert "12 requests of earlier pushes still open: sending goes on with those first" in command(*TAGS, sandbox=service).out
     ran = command(*TAGS, "--apply", sandbox=service)
     assert "requests of earlier pushes: 12 applied" in ran.out
     assert ran.code == 0, ran.text

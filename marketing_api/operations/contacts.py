@@ -100,7 +100,7 @@ SYNCCONTACT = write(
     "Add a contact to lists, or update every contact with its e-mail there. Queued: it shows seconds later (api-observed row 6).",
     email(required=True),
     ids("listid", required=True),
-    choice("status", *STATUS, doc=f"Optional in a variant. {_STATUS_DOC}", required=True),
+    choice("status", *STATUS, doc=f"Required in a variant. Without it a contact that is there keeps its own. {_STATUS_DOC}"),
     text("ipaddress"),
     fields(),
     result=ID_ITEM,

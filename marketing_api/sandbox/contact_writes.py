@@ -53,11 +53,19 @@ def _update(world: World, call: Call, contact: Contact, status: int | None) -> i
     return contact.contact_id
 
 
+def _synced_lists(world: World, call: Call) -> list[int]:
+    """Those of several that the service takes (switch `sync-lists`)."""
+    lists, kept = _lists(world, call), call.switches["sync-lists"]
+    if kept == "refuse" and len(lists) > 1:
+        raise Refusal(NOT_VALID, "listid must be a number", ("listid",))
+    return lists[:1] if kept == "first" else lists
+
+
 @rule("emailmarketing/synccontact")
 def synccontact(world: World, call: Call) -> Payload:
     """Queued: the effect shows `sync-delay` seconds later (api-observed row 6)."""
     email, status = call.get("email"), _status(call)
-    lists = _lists(world, call)
+    lists = _synced_lists(world, call)
     there = {where: _in_list(world, call, email, where) for where in lists}
     new = {where: world.subscribers.reserve() for where in lists if not there[where]}
 

@@ -24,7 +24,6 @@ OPTIONAL: Mapping[str, frozenset[str]] = {
     "emailmarketing/campaigns": frozenset({"filter"}),
     "emailmarketing/getcontactsbyphonenumber": frozenset({"phone"}),
     "emailmarketing/addcontact": frozenset({"email"}),
-    "emailmarketing/synccontact": frozenset({"status"}),
     "emailmarketing/addtag": frozenset({"email", "id"}),
     "emailmarketing/removetag": frozenset({"email", "id"}),
     **{
@@ -41,6 +40,9 @@ OPTIONAL: Mapping[str, frozenset[str]] = {
     "webhook/edit": frozenset({"action_type", "domainid"}),
     "register/createaccount": frozenset({"business_service_name"}),
 }  # fmt: skip
+
+#: Declared as optional, as the primary rule has it, though one variant requires them: only so can a sync leave them as they are.
+REQUIRED: Mapping[str, frozenset[str]] = {"emailmarketing/synccontact": frozenset({"status"})}
 
 Params = dict[str, str]
 
@@ -111,7 +113,8 @@ def _put(found: Params, name: str, value: str) -> None:
 
 def check(operation: Operation, given: Params, *, variants: bool = False) -> tuple[Params, dict[str, str]]:
     """(parameters under their declared names in wire form, custom-field values); a Refusal naming every bad one."""
-    optional = OPTIONAL.get(operation.name, frozenset()) if not variants else frozenset()
+    names = {parameter.name for parameter in operation.parameters if parameter.required}
+    required = names | REQUIRED.get(operation.name, set()) if variants else names - OPTIONAL.get(operation.name, set())
     checked: Params = {}
     fields: dict[str, str] = {}
     bad: list[str] = []
@@ -122,7 +125,7 @@ def check(operation: Operation, given: Params, *, variants: bool = False) -> tup
             continue
         value = given.get(name, "").strip()
         if not value:
-            if parameter.required and parameter.name not in optional:
+            if parameter.name in required:
                 bad.append(f"{parameter.name} is required")
             continue
         try:

@@ -121,6 +121,14 @@ SWITCHES: tuple[Switch, ...] = (
         "Where tags show: nowhere, in contacts, or as timeline entries.",
         "assumed",
     ),
+    Switch(
+        "sync-lists",
+        "–",
+        "all",
+        ("all", "first", "refuse"),
+        "Several list ids in synccontact: all taken, only the first though the answer is ok, or refused.",
+        "assumed",
+    ),
     Switch("add-existing", "–", "refuse", ("refuse", "update", "duplicate"), "addcontact with an address that is on the list.", "assumed"),
 )
 BY_NAME = {switch.name: switch for switch in SWITCHES}

@@ -118,7 +118,7 @@ REQUIRED = {
     "emailmarketing/getcoupon": "email",
     "emailmarketing/addcontact": "status listid email",
     "emailmarketing/editcontact": "id",
-    "emailmarketing/synccontact": "email listid status",
+    "emailmarketing/synccontact": "email listid",
     "emailmarketing/movecontact": "id listid sourceid",
     "emailmarketing/deletecontact": "id listid",
     "emailmarketing/addactivity": "id description datetime",

@@ -327,13 +327,26 @@ def envelope(ask: Asking) -> Any:
     return next(iter(ask.whole("app/me")))
 
 
-@case("required", primary=None, variants=1004)
+@case("required", primary=[None, None], variants=[1004, 1004])
 def required(ask: Asking) -> Any:
+    codes: list[int | None] = []
+    synced = {"email": "two@example.com", "listid": "1801"}
+    for operation, params in {"emailmarketing/stats": {"id": _sent(ask)}, "emailmarketing/synccontact": synced}.items():
+        try:
+            ask.data(operation, **params)
+            codes.append(None)
+        except Refused as refused:
+            codes.append(refused.code)
+    return codes
+
+
+@case("sync-lists", all=2, first=1, refuse=1004)
+def sync_lists(ask: Asking) -> Any:
     try:
-        ask.data("emailmarketing/stats", id=_sent(ask))
+        ask.data("emailmarketing/synccontact", email="two@example.com", listid="1801,1814")
     except Refused as refused:
         return refused.code
-    return None
+    return len(ask.control("written")["contacts"])
 
 
 @case("timeline-cut", n_0=True, n_3=False)

@@ -14,9 +14,10 @@ _DELIMITERS = ",;\t"
 def read_csv(name: str, content: bytes, *, prefers_tabs: bool = False) -> Rows:
     """The rows of a CSV file. Raises InputError for what is no text, and for quotation marks that do not match."""
     text, warnings = _decoded(name, content)
-    first, _, rest = text.partition("\n")
+    lines = io.StringIO(text, newline="")  # CR, LF and CRLF end a line, as for csv
+    first = lines.readline()
     if first.strip().lower().startswith("sep=") and len(first.strip()) == 5:  # a spreadsheet's own hint, which it does not show as a row
-        delimiter, text = first.strip()[4], rest
+        delimiter, text = first.strip()[4], lines.read()
     else:
         delimiter = _delimiter(text, "\t,;" if prefers_tabs else _DELIMITERS)
     return rows_of_records(name, _records(name, text, delimiter), warnings=warnings)
@@ -40,7 +41,7 @@ def _decoded(name: str, content: bytes) -> tuple[str, list[str]]:
 
 def _delimiter(text: str, candidates: str) -> str:
     """The one that splits the header into most columns; the first of them for a single column."""
-    header = next((line for line in io.StringIO(text) if line.strip()), "")
+    header = next((line for line in io.StringIO(text, newline="") if line.strip()), "")
     return max(candidates, key=lambda delimiter: len(next(csv.reader([header], delimiter=delimiter), [])))
 
 

@@ -39,7 +39,7 @@ WANTED = [{"email": "ann@example.com", "city": "Köln"}, {"email": "bo@example.c
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 def test_csv_is_read_whatever_its_delimiter_encoding_and_line_ends(delimiter: str, encoding: str, line_end: str) -> None:
     text = line_end.join([delimiter.join(("email", " city ")), delimiter.join(("ann@example.com ", "Köln"))])
     text += line_end + delimiter.join(("bo@example.com", '"a,b;c\td"'))
@@ -97,6 +97,8 @@ def test_what_cannot_be_read_is_said_in_one_sentence(text: str | bytes, said: st
 
 
 def test_a_hint_about_the_delimiter_is_no_row() -> None:
+    for line_end in ("\n", "\r\n", "\r"):
+        assert records(reading(line_end.join(["sep=;", "email;city", "a@b.co;x,y"]))) == [{"email": "a@b.co", "city": "x,y"}]
     rows = reading("sep=;\nemail;city\na@b.co;x,y")
     assert (records(rows), rows.numbers) == ([{"email": "a@b.co", "city": "x,y"}], [2])
 

@@ -340,15 +340,6 @@ def required(ask: Asking) -> Any:
     return codes
 
 
-@case("sync-lists", all=2, first=1, refuse=1004)
-def sync_lists(ask: Asking) -> Any:
-    try:
-        ask.data("emailmarketing/synccontact", email="two@example.com", listid="1801,1814")
-    except Refused as refused:
-        return refused.code
-    return len(ask.control("written")["contacts"])
-
-
 @case("timeline-cut", n_0=True, n_3=False)
 def timeline_cut(ask: Asking) -> Any:
     told = _timeline(ask)["timeline"]
@@ -382,6 +373,15 @@ def tags(ask: Asking) -> Any:
     told = _timeline(ask, wanted)["timeline"]["data"]
     in_timeline = any(entry["key"] == "tag-added" for entry in told)
     return "tags" in ask.data("emailmarketing/getcontact", id=wanted)["contact"], in_timeline
+
+
+@case("sync-lists", all=2, first=1, refuse=1004)
+def sync_lists(ask: Asking) -> Any:
+    try:
+        ask.data("emailmarketing/synccontact", email="two@example.com", listid="1801,1814")
+    except Refused as refused:
+        return refused.code
+    return len(ask.control("written")["contacts"])
 
 
 @case("add-existing", refuse=(1004, 0), update=(None, 0), duplicate=(None, 1))

@@ -200,11 +200,12 @@ class Candidates(ABC):
         )
 
     def _pushes(self) -> str:
-        """Our own writes; nothing while nobody has written anything."""
+        """Our own writes, those included whose outcome is not known; nothing while nobody has written anything."""
         found = self.read("select count(*) from duckdb_tables() where schema_name = 'sync' and table_name = 'writebacks'")
         if not found.column(0)[0].as_py():
             return _NO_PUSHES
         return (
             f"select contact_id, {_ADDRESS} as email, greatest(sent_at, done_at) as pushed_at "
-            "from sync.writebacks where account = $account and coalesce(done_at, sent_at) is not null"
+            "from sync.writebacks where account = $account and coalesce(done_at, sent_at) is not null "
+            "and coalesce(state, '') not in ('rejected', 'skipped')"
         )

@@ -38,7 +38,6 @@ class Reason(StrEnum):
     TURN = "turn"  # not due yet, but asked now so that every night has about as many
     EXPLORE = "explore"  # drawn at random
     ALL = "all"  # a person asked for everybody
-    ANSWERED = "answered"  # an answer stands in the archive, left by a run that died
 
 
 REASONS = tuple(Reason)

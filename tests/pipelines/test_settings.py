@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.reading import budget_of
 from pipelines.settings import Settings, SettingsError, load_settings
 
 LIVE = {"MARKETING_API_URL": "https://api.example.com/1", "MARKETING_API_KEY": "secret-key"}
@@ -54,6 +55,9 @@ def test_accounts_come_from_accounts_toml(tmp_path: Path) -> None:
         ({"MARKETING_HISTORY_START": "2015-13-01"}, "MARKETING_HISTORY_START"),
         ({"MARKETING_SHRINK_LIMIT": "2"}, "from 0 to 1"),
         ({"MARKETING_MAX_RATE": "0"}, "above 0"),
+        ({"MARKETING_MAX_AGE_DAYS": "0"}, "MARKETING_MAX_AGE_DAYS"),
+        ({"MARKETING_MAX_REQUESTS": "some"}, "MARKETING_MAX_REQUESTS"),
+        ({"MARKETING_UNTIL": "6 o'clock"}, "like 06:00"),
     ],
 )
 def test_a_wrong_setting_is_named(tmp_path: Path, values: dict[str, str], word: str) -> None:
@@ -87,3 +91,16 @@ def test_a_malformed_dotenv_names_the_line(tmp_path: Path) -> None:
 
 def test_history_starts_in_2015_by_default(tmp_path: Path) -> None:
     assert load_settings(tmp_path, {}).history_start == Settings(tmp_path).history_start == dt.date(2015, 1, 1)
+
+
+def test_what_a_person_says_goes_before_the_settings(tmp_path: Path) -> None:
+    settings = load_settings(
+        tmp_path, {"MARKETING_MAX_REQUESTS": "500", "MARKETING_UNTIL": "06:00", "MARKETING_SCHEDULE_TIMEZONE": "Asia/Tokyo"}
+    )
+    configured, said = budget_of(settings), budget_of(settings, max_requests=20)
+    assert configured is not None
+    assert said is not None
+    assert (configured.left, said.left) == (500, 20)
+    assert configured.until is not None
+    assert configured.until.astimezone(dt.UTC).hour == 21, "six o'clock in Tokyo"
+    assert budget_of(load_settings(tmp_path, {})) is None

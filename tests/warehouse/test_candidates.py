@@ -65,6 +65,8 @@ def test_our_own_pushes_are_noticed_by_contact_and_by_address(home: Home) -> Non
         connection.execute("insert into sync.writebacks (account, contact_id, done_at) values ('main', 1, ?)", [START])
         connection.execute("insert into sync.writebacks (account, email, done_at) values ('main', 'BOB@x.com', ?)", [START])
         connection.execute("insert into sync.writebacks (account, email, done_at) values ('other', 'cid@x.com', ?)", [START])
+        refused = "insert into sync.writebacks (account, contact_id, done_at, state) values ('main', 3, ?, 'rejected')"
+        connection.execute(refused, [START])
     assert {id_: row["pushed_at"] for id_, row in people(home).items()} == {1: START, 2: START, 3: None}
 
 

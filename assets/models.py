@@ -19,7 +19,7 @@ from dagster_dbt.dbt_manifest import validate_manifest
 
 from warehouse.model_project import manifest_path
 from warehouse.model_report import BuildReport, Outcome, Status
-from warehouse.models import table_sizes
+from warehouse.models import table_columns, table_sizes
 
 #: Builds the models of these names (all when there are none) of the home.
 Build = Callable[[Sequence[str]], BuildReport]
@@ -98,7 +98,7 @@ def _events(
     context: dg.AssetExecutionContext, manifest: Mapping[str, Any], report: BuildReport, warehouse: Path
 ) -> Iterator[dg.Output[None] | dg.AssetCheckResult]:
     """What became of every model and test, in their order."""
-    sizes = table_sizes(warehouse)
+    sizes, columns = table_sizes(warehouse), table_columns(warehouse)
     for outcome in report.outcomes:
         if outcome.is_test:
             check = get_asset_check_key_for_test(manifest, _translator(), outcome.unique_id, None)
@@ -106,8 +106,15 @@ def _events(
                 yield _check_result(check, outcome)
         elif outcome.status is Status.OK:
             key = _key(manifest, outcome.unique_id)
-            rows = sizes.get((key.path[0], key.path[-1]))
-            metadata = {"seconds": round(outcome.seconds, 2)} | ({} if rows is None else {"dagster/row_count": rows})
+            table = (key.path[0], key.path[-1])
+            metadata: dict[str, Any] = {
+                "seconds": round(outcome.seconds, 2),
+                "dagster/column_schema": dg.TableSchema(
+                    [dg.TableColumn(name, kind, description=comment) for name, kind, comment in columns.get(table, [])]
+                ),
+            }
+            if table in sizes:
+                metadata["dagster/row_count"] = sizes[table]
             yield dg.Output(None, output_name=key.to_python_identifier(), metadata=metadata)
 
 

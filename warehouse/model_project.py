@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import subprocess
+import sys
 import tempfile
-import warnings
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
@@ -83,10 +84,8 @@ def _prepare(folder: Path) -> None:
 
 
 def _parse(target: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of libraries of dbt's
-        from dbt.cli.main import dbtRunner
-
-        result = dbtRunner().invoke(["parse", *QUIET, "--target-path", str(target), "--log-path", str(target)])
-    if not result.success:
-        raise ProjectBroken(f"the models cannot be read: {result.exception}")
+    """In a process of its own: it computes for seconds, and threads of this one may be asking the service meanwhile."""
+    words = ["parse", *QUIET, "--log-level", "error", "--target-path", str(target), "--log-path", str(target)]
+    ran = subprocess.run([sys.executable, "-W", "ignore", "-m", "dbt.cli.main", *words], capture_output=True, text=True)  # noqa: S603
+    if ran.returncode:
+        raise ProjectBroken(f"the models cannot be read: {' '.join((ran.stdout or ran.stderr).split())[-600:]}")

@@ -93,15 +93,25 @@ def build(
     return report
 
 
+_MADE = "database_name = current_database() and schema_name in ('staging', 'history', 'marts')"
+
+
 def table_sizes(path: Path) -> dict[tuple[str, str], int]:
     """(schema, table) → rows, of what the models made; views have none."""
     with connect(path, read_only=True) as connection:
-        found = rows(
-            connection,
-            "select schema_name, table_name from duckdb_tables() "
-            "where database_name = current_database() and schema_name in ('staging', 'history', 'marts')",
-        )
-        return {(schema, name): int(value(connection, f"select count(*) from {quoted(schema)}.{quoted(name)}")) for schema, name in found}
+        names = rows(connection, f"select schema_name, table_name from duckdb_tables() where {_MADE}")
+        counts = (value(connection, f"select count(*) from {quoted(schema)}.{quoted(name)}") for schema, name in names)
+        return {(schema, name): int(count) for (schema, name), count in zip(names, counts, strict=True)}
+
+
+def table_columns(path: Path) -> dict[tuple[str, str], list[tuple[str, str, str]]]:
+    """(schema, table) → its columns as (name, type, comment), views included."""
+    found: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
+    with connect(path, read_only=True) as connection:
+        sql = f"select schema_name, table_name, column_name, data_type, comment from duckdb_columns() where {_MADE} order by column_index"
+        for schema, table, *column in rows(connection, sql):
+            found.setdefault((schema, table), []).append((column[0], column[1], column[2] or ""))
+    return found
 
 
 def doubts(connection: duckdb.DuckDBPyConnection) -> list[str]:

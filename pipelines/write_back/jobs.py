@@ -24,19 +24,17 @@ from pipelines.home import prepare_home
 from pipelines.settings import Settings
 from pipelines.write_back.channel import account_of, rate_of
 from pipelines.write_back.conclusion import Ran, conclude
-from pipelines.write_back.entry import Entry
-from pipelines.write_back.item import Kind, State
+from pipelines.write_back.item import Kind
 from pipelines.write_back.mirror import outbox_path
 from pipelines.write_back.options import Options
 from pipelines.write_back.outbox import Outbox
 from pipelines.write_back.push import REJECT_LIMIT, Order, Planned, begin, plan_push
-from pipelines.write_back.report import as_markdown, masked, plan_lines, result_lines
-from pipelines.write_back.result import Result
+from pipelines.write_back.report import plan_lines, result_lines
 from pipelines.write_back.running import Watch, delivering, earlier_items, read_back, send_open
 from pipelines.write_back.send import Progress
+from pipelines.write_back.shown import counts_of, headline, plan_metadata, result_metadata
 
 _LOG_EVERY_S = 10.0
-_SHOWN = 50
 
 
 class Verification(Enum):
@@ -115,7 +113,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
             )
             context.log.info("\n".join(lines))
             _check(planned, config)
-        yield dg.Output(_counts(planned), "plan", metadata=_plan_metadata(planned, lines))
+        yield dg.Output(counts_of(planned), "plan", metadata=plan_metadata(planned, lines))
         if not config.dry_run:
             with _explained():
                 push_id = begin(settings, planned, run=context.run_id)
@@ -143,11 +141,11 @@ def _order(settings: Settings, kind: Kind, config: PushConfig) -> Order:
 
 def _check(planned: Planned, config: PushConfig) -> None:
     if planned.is_refused:
-        raise dg.Failure(f"nothing was sent: {planned.refusal}", metadata=_counts(planned), allow_retries=False)
+        raise dg.Failure(f"nothing was sent: {planned.refusal}", metadata=counts_of(planned), allow_retries=False)
     count = len({row for item in planned.plan.items for row in item.rows})
     if planned.order.kind is Kind.DELETIONS and not config.dry_run and count and config.confirmed_rows != count:
         text = f"nothing was deleted: set `confirmed_rows` to {count}, the number of rows that would be deleted"
-        raise dg.Failure(text, metadata=_counts(planned), allow_retries=False)
+        raise dg.Failure(text, metadata=counts_of(planned), allow_retries=False)
 
 
 @dg.op(
@@ -165,7 +163,7 @@ def send_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
                 ran = replace(ran, spent=channel.spent, stopped=stopped)
         if ran.stopped:
             result = conclude(settings, outbox, begun.push_id, ran)
-            raise dg.Failure(_headline(result), metadata=_result_metadata(result, outbox), allow_retries=False)
+            raise dg.Failure(headline(result), metadata=result_metadata(result, outbox), allow_retries=False)
     context.add_output_metadata({"requests": ran.spent.requests if ran.spent else 0})
     return replace(begun, ran=ran)
 
@@ -190,10 +188,10 @@ def report_push(context: dg.OpExecutionContext, begun: Begun) -> None:
     settings: Settings = context.resources.settings
     with _explained(), Outbox(outbox_path(settings.home)) as outbox:
         result = conclude(settings, outbox, begun.push_id, replace(begun.ran, run=context.run_id))
-        metadata = _result_metadata(result, outbox)
+        metadata = result_metadata(result, outbox)
     context.log.info("\n".join(map(without_addresses, result_lines(result))))
     if result.shortfall:
-        raise dg.Failure(_headline(result), metadata=metadata, allow_retries=False)
+        raise dg.Failure(headline(result), metadata=metadata, allow_retries=False)
     context.add_output_metadata(metadata)
 
 
@@ -210,59 +208,6 @@ class LoggedWatch(Watch):
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _LOG_EVERY_S
             self._context.log.info(f"{now.done:,} of {now.total:,} requests, {now.rejected:,} rejected, {now.unknown:,} unknown")
-
-
-def _headline(result: Result) -> str:
-    """What failed, in one sentence with numbers; without addresses."""
-    parts = [
-        f"{result.rejected:,} rejected" if result.rejected else "",
-        f"{result.open:,} open" if result.open else "",
-        f"{result.counts.drifted:,} read back otherwise than sent" if result.counts.drifted else "",
-    ]
-    stopped = f"; stopped: {without_addresses(result.stopped)}" if result.stopped else ""
-    count = f"{result.shortfall:,} of {result.push.row_count:,} rows"
-    return f"push {result.push.push_id}: {count} are not as they were meant to be ({', '.join(filter(None, parts))}){stopped}"
-
-
-def _counts(planned: Planned) -> dict[str, Any]:
-    plan = planned.plan
-    return {
-        "rows": plan.row_count,
-        "new": plan.new_count,
-        "changed": plan.changed_count,
-        "nothing to send": len(plan.idle),
-        "invalid": sum(not bad.by_service for bad in plan.bad),
-        "refused before": sum(bad.by_service for bad in plan.bad),
-        "requests": plan.request_count,
-    }
-
-
-def _plan_metadata(planned: Planned, lines: list[str]) -> dict[str, Any]:
-    bad = [(each.row, without_addresses(each.reason)) for each in planned.plan.bad[:_SHOWN]]
-    table = {"rejected rows": dg.MetadataValue.md(as_markdown(bad, "row", "why"))} if bad else {}
-    return _counts(planned) | {"plan": dg.MetadataValue.md("```\n" + "\n".join(lines) + "\n```")} | table
-
-
-def _result_metadata(result: Result, outbox: Outbox) -> dict[str, Any]:
-    entries = outbox.items(result.push.push_id, [State.REJECTED, State.UNKNOWN, State.SENDING, State.PLANNED])
-    entries = entries or outbox.items(result.push.push_id, [State.VERIFIED, State.APPLIED])
-    metadata: dict[str, Any] = {
-        "push": result.push.push_id,
-        "requests": result.spent.requests if result.spent else 0,
-        **{f"rows {state}": count for state, count in sorted(result.counts.rows.items())},
-        "drifted": result.counts.drifted,
-        "result": dg.MetadataValue.md(as_markdown(map(_result_row, entries[:_SHOWN]), "row", "who", "state", "message")),
-    }
-    if result.rejected_csv:
-        metadata["rejected rows"] = dg.MetadataValue.path(str(result.rejected_csv))
-    if result.writebacks_follow:
-        metadata["sync.writebacks follows later"] = result.writebacks_follow
-    return metadata
-
-
-def _result_row(entry: Entry) -> tuple[str, str, str, str]:
-    who = masked(entry.email) or (f"contact {entry.contact_id}" if entry.contact_id else "")
-    return ", ".join(map(str, entry.rows[:5])), who, entry.state.value, without_addresses(entry.message or "")
 
 
 @contextmanager

@@ -55,6 +55,7 @@ class Part:
     scope: Scope = field(default_factory=dict)
     is_complete: bool = True
     may_shrink: bool = False
+    taken_away: float = 0.0  # share of its rows that we know to be gone, since we took them away: no sign of a broken listing
     due_at: dt.datetime | None = None  # when the scope should be read again; None: the next night
     service_count: int | None = None
     answers: tuple[Answer, ...] | None = None  # those of request_ids, where they are few and at hand; else the archive has them

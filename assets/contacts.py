@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from assets.ask import Ask, Part
 from assets.campaigns import campaign_stats
@@ -17,7 +18,10 @@ from warehouse import tables
 def contacts(ask: Ask) -> Iterator[Part]:
     """The members of every list; those of a list that is gone are marked as deleted."""
     list_ids = ask.known.list_ids()
-    yield from ask.listings(operations.GETCONTACTS, ({"listid": list_id} for list_id in list_ids))
+    taken_away = ask.known.taken_away()
+    listings = ask.listings(operations.GETCONTACTS, ({"listid": list_id} for list_id in list_ids))
+    for list_id, part in zip(list_ids, listings, strict=True):
+        yield replace(part, taken_away=taken_away.get(list_id, 0.0))
     yield from (ask.nothing_left(list_id=list_id) for list_id in ask.known.vanished_list_ids())
 
 

@@ -33,6 +33,10 @@ class Known:
         """Lists that are gone while contacts of theirs still count as existing."""
         return self._warehouse.vanished_list_ids(self._account)
 
+    def taken_away(self) -> dict[int, float]:
+        """List id → share of its contacts that our own pushes took away since it was last read."""
+        return self._warehouse.taken_away(self._account)
+
     def domain_ids(self) -> list[int]:
         """Tracked domains that webhooks name."""
         return self._warehouse.domain_ids(self._account)

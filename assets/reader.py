@@ -277,9 +277,15 @@ class Reader:
             service_count=part.service_count,
             due_at=part.due_at or dt.datetime.now(dt.UTC) + _A_NIGHT,
             zone=str(session.zone),
-            shrink_limit=None if part.may_shrink else self._shrink_limit,
+            shrink_limit=self._limit_of(part),
         )
         return self.warehouse.apply(load, part.answers, urgency=self._urgency[asset.name])
+
+    def _limit_of(self, part: Part) -> float | None:
+        """The share of its rows that the part's listing may lose: what we took away ourselves is not suspicious."""
+        if part.may_shrink or self._shrink_limit is None:
+            return None
+        return 1 - (1 - self._shrink_limit) * (1 - part.taken_away)
 
     def _waiting_for(self, asset: SourceAsset) -> int:
         """How many assets cannot begin before this one is loaded: its loads go first."""

@@ -36,6 +36,27 @@ class Lookups(ABC):
             f"select distinct list_id from source.contacts where {_LIVE} and list_id not in ({live}) order by list_id", account
         )
 
+    def taken_away(self, account: str) -> dict[int, float]:
+        """List id → share of its contacts (0 to 1) that our own moves and deletions took away since the list was last read."""
+        rows = self._read(
+            """
+            with taken as (
+                select distinct (params ->> 'id')::bigint as contact_id,
+                    (case kind when 'moves' then params ->> 'sourceid' else params ->> 'listid' end)::bigint as list_id
+                from sync.writebacks w
+                where account = $account and kind in ('moves', 'deletions') and state in ('applied', 'verified')
+                    and done_at > (
+                        select max(as_of) from sync.coverage c where c.account = w.account and table_name = 'contacts'
+                            and scope = 'list_id=' || (case w.kind when 'moves' then params ->> 'sourceid' else params ->> 'listid' end))
+            )
+            select list_id, count(t.contact_id) / count(*) as share
+            from source.contacts left join taken t using (contact_id, list_id)
+            where account = $account and _deleted_at is null group by list_id having count(t.contact_id) > 0
+            """,
+            account,
+        )
+        return dict(zip(*rows.to_pydict().values(), strict=True))
+
     def domain_ids(self, account: str) -> list[int]:
         """Tracked domains that webhooks name."""
         return self._column(f"select distinct domain_id from source.webhooks where {_LIVE} and domain_id is not null order by 1", account)

@@ -304,6 +304,18 @@ def test_deletions_have_to_be_agreed_to(command: Command, service: Sandbox, monk
     assert sent(service) == ["deletecontact"] * 3
 
 
+def test_what_a_push_took_away_is_no_listing_that_shrinks(command: Command, service: Sandbox, home: Path) -> None:
+    largest = "(select list_id from source.contacts group by 1 order by count(*) desc, 1 limit 1)"
+    there = f"from source.contacts where list_id = {largest} and _deleted_at is null"
+    ((before,),) = ask(home, f"select count(*) {there}")
+    taken = before * 2 // 3
+    words = ("push", "deletions", "--sql", f"select contact_id, list_id {there} order by 1 limit {taken}", "--apply", "--yes")
+    assert command(*words, sandbox=service).code == 0
+    ran = command("sync", "--only", "contacts", sandbox=service)
+    assert ran.code == 0, ran.text
+    assert ask(home, f"select count(*) {there}") == [(before - taken,)]
+
+
 # -- the embedded sandbox
 
 

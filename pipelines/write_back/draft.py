@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
 from pipelines.write_back.grid import Rows
-from pipelines.write_back.item import OPEN, BadRow, Change, IdleRow, Item, Kind, Past, Plan, State
+from pipelines.write_back.item import DONE, OPEN, BadRow, Change, IdleRow, Item, Kind, Past, Plan, State
 from pipelines.write_back.values import BadValue
 
 #: A sample that a person takes in at a glance.
@@ -57,9 +57,10 @@ class Draft:
         self._bad.setdefault(row, BadRow(row, reason, by_service))
 
     def reject_as_before(self, row: int, past: Past) -> None:
-        """The service refused the same before."""
+        """The service refused the same before, or took it and did otherwise."""
         said = f": {past.message}" if past.message else ""
-        self.reject(row, f"the service refused this before{said} (`marketing-sync push retry` sends it again)", by_service=True)
+        what = "this was sent before, and read back otherwise" if past.is_drifted else f"the service refused this before{said}"
+        self.reject(row, f"{what} (`marketing-sync push retry` sends it again)", by_service=True)
 
     def leave(self, row: int, reason: str, email: str | None = None, contact_id: int | None = None) -> None:
         """Nothing to do."""
@@ -123,9 +124,16 @@ def is_open(past: Past | None) -> bool:
 
 
 def is_done(past: Past | None) -> bool:
-    return past is not None and past.state in (State.APPLIED, State.VERIFIED)
+    return past is not None and past.state in DONE and not past.is_drifted
+
+
+def is_refused(past: Past | None) -> bool:
+    """Refused in words, or by what was seen of it: it is sent again when somebody wants it."""
+    return past is not None and (past.state is State.REJECTED or past.is_drifted)
 
 
 def is_newer(past: Past, as_of: float | None) -> bool:
     """Whether what was done (or will be) is not in what was read at `as_of`."""
-    return past.state in OPEN or as_of is None or past.done_at is None or past.done_at > as_of - QUEUE_S
+    if past.state in OPEN or as_of is None or past.done_at is None:
+        return True
+    return past.verified_at > as_of if past.verified_at is not None else past.done_at > as_of - QUEUE_S

@@ -145,3 +145,5 @@ class Past:
     state: State
     message: str | None
     done_at: float | None  # unix seconds
+    verified_at: float | None = None  # it was read back as intended: the queue is behind it
+    is_drifted: bool = False  # done, and then read back otherwise than intended

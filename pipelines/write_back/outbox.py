@@ -25,7 +25,7 @@ from pipelines.write_back import wishes
 from pipelines.write_back.beginning import Members, insert_plan, note_members
 from pipelines.write_back.counts import Counts, counts_of
 from pipelines.write_back.entry import Entry, Push, read_entry, read_push
-from pipelines.write_back.item import Kind, Past, Plan, State
+from pipelines.write_back.item import DONE, Kind, Past, Plan, State
 from pipelines.write_back.sender_lock import sender_lock
 from pipelines.write_back.store import Store
 from pipelines.write_back.wishes import Retried
@@ -77,13 +77,14 @@ class Outbox:
         wanted = iter(subjects)
         while chunk := list(itertools.islice(wanted, _CHUNK)):
             rows = self._store.rows(
-                "select subject, item_id, content, state, message, done_at from json_each(?) cross join effect"
+                "select subject, item_id, content, state, message, done_at, verified_at, drift from json_each(?) cross join effect"
                 " on account = ? and kind = ? and subject = value join item using (item_id)"
                 " where state <> 'skipped' order by item_id",
                 (json.dumps(chunk), account, kind),
             )
-            for subject, item_id, content, state, message, done_at in rows:
-                found[subject] = Past(item_id, content, State(state), message, done_at)
+            for subject, item_id, content, state, message, done_at, verified_at, drift in rows:
+                is_drifted = state in DONE and drift not in (None, "{}")
+                found[subject] = Past(item_id, content, State(state), message, done_at, verified_at, is_drifted)
         return found
 
     def pushes(self, account: str | None = None, *, limit: int = 1000) -> list[Push]:

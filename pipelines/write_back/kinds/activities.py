@@ -14,9 +14,9 @@ import msgspec
 from marketing_api.operations.contacts import ADDACTIVITY
 from pipelines.write_back import values
 from pipelines.write_back.columns import pick
-from pipelines.write_back.draft import QUEUED, SENT_BEFORE, Draft, Last, bound, is_done, is_open
+from pipelines.write_back.draft import QUEUED, SENT_BEFORE, Draft, Last, bound, is_done, is_open, is_refused
 from pipelines.write_back.grid import Rows, text_of
-from pipelines.write_back.item import Effect, Item, Kind, Past, Plan, State
+from pipelines.write_back.item import Effect, Item, Kind, Past, Plan
 from pipelines.write_back.kinds.people import People, Person, Who, read_who
 from pipelines.write_back.known import Entry, Known
 from pipelines.write_back.moments import Moment, moment
@@ -116,7 +116,7 @@ def _not_sent(draft: Draft, last: Last, wanted: list[_Wanted]) -> Iterator[_Want
     for each in wanted:
         pasts = list(_pasts(each, past))
         done, queued = any(map(is_done, pasts)), any(map(is_open, pasts))
-        refused = next((one for one in pasts if one.state is State.REJECTED), None)
+        refused = next((one for one in pasts if is_refused(one)), None)
         if done or queued:
             draft.leave(each.row.number, SENT_BEFORE if done else QUEUED, each.person.email, each.contact_id)
         elif refused is not None:

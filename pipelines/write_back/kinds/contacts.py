@@ -11,9 +11,9 @@ from marketing_api.operations.contacts import SYNCCONTACT
 from marketing_api.records.contacts import STATUSES
 from pipelines.write_back import values
 from pipelines.write_back.columns import pick
-from pipelines.write_back.draft import QUEUED, SENT_BEFORE, UNCHANGED, Draft, Last, bound, is_done, is_newer, is_open
+from pipelines.write_back.draft import QUEUED, SENT_BEFORE, UNCHANGED, Draft, Last, bound, is_done, is_newer, is_open, is_refused
 from pipelines.write_back.grid import Rows, shown
-from pipelines.write_back.item import Effect, Item, Kind, Past, Plan, State
+from pipelines.write_back.item import Effect, Item, Kind, Past, Plan
 from pipelines.write_back.kinds.contact_rows import Input, Row
 from pipelines.write_back.kinds.present import Content, Present, Reader
 from pipelines.write_back.known import Known, Member
@@ -25,10 +25,10 @@ _RESUBSCRIBED = "a contact that is unsubscribed or bounced is made active"
 
 
 class _Part(NamedTuple):
-    """What one list needs: the status to be sent, fields by id, and what is to be remembered of it."""
+    """What one list needs: the status to be sent, if any, fields by id, and what is to be remembered of it."""
 
     list_id: int
-    status: int
+    status: int | None
     fields: dict[str, str]
     content: str
     is_new: bool
@@ -101,9 +101,9 @@ class _Planning:
         parts = [part for list_id in row.lists if (part := self._part(row, list_id, members)) is not None]
         if not parts:
             return
-        groups: dict[tuple[int, str], list[_Part]] = {}
+        groups: dict[str, list[_Part]] = {}
         for part in parts:
-            groups.setdefault((part.status, part.content), []).append(part)
+            groups.setdefault(part.content, []).append(part)
         items = [(self._item(row, group), any(part.is_new for part in group)) for group in groups.values()]
         for item, is_new in items:
             self._draft.send(item, is_new=is_new)
@@ -122,23 +122,13 @@ class _Planning:
         if is_same and (now.is_queued or not self._options.send_all):
             self._draft.leave(row.number, QUEUED if now.is_queued else SENT_BEFORE if now.is_ours else UNCHANGED, row.email)
             return None
-        status = self._status(row, now)
+        status = values.ACTIVE if row.status is None and not now.exists else row.status
         content = Content(status, fields, row.ip).text
-        if past is not None and past.state is State.REJECTED and past.content == content:
+        if past is not None and is_refused(past) and past.content == content and (not past.is_drifted or is_newer(past, as_of)):
             self._draft.reject_as_before(row.number, past)
             return None
         self._tell(row, list_id, now, differing, members)
         return _Part(list_id, status, fields, content, not now.exists)
-
-    def _status(self, row: Row, now: Present) -> int:
-        """The row's, else the present one, so that nobody is subscribed again by the way; Active for somebody new."""
-        if row.status is not None:
-            return row.status
-        if not now.exists:
-            return values.ACTIVE
-        if now.status is None:
-            raise BadValue("the contact's present status is not known for sure: say one in a column status")
-        return now.status
 
     def _tell(self, row: Row, list_id: int, now: Present, differing: list[str], members: list[Member]) -> None:
         """The change for the sample, and what a person should know before sending it."""
@@ -161,7 +151,7 @@ class _Planning:
             SYNCCONTACT,
             email=row.email,
             listid=[part.list_id for part in group],
-            status=values.STATUS_WORDS[first.status],
+            status=None if first.status is None else values.STATUS_WORDS[first.status],
             ipaddress=row.ip,
             fields=first.fields or None,
         )
@@ -172,6 +162,6 @@ class _Planning:
             SYNCCONTACT,
             params,
             tuple(Effect(f"{row.key}|{part.list_id}", part.content) for part in group),
-            {"status": STATUSES[first.status], "fields": first.fields, "lists": lists},
+            {**({} if first.status is None else {"status": STATUSES[first.status]}), "fields": first.fields, "lists": lists},
             row.email,
         )

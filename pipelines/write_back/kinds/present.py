@@ -24,9 +24,9 @@ _decode = msgspec.json.Decoder().decode
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a sync says about one contact on one list, as an effect remembers it."""
+    """What a sync says about one contact on one list, as an effect remembers it. `status` None: it leaves it as it is."""
 
-    status: int
+    status: int | None
     fields: Mapping[str, str]
     ip: str | None = None
 
@@ -38,12 +38,12 @@ class Content:
     @staticmethod
     def read(text: str) -> Content:
         said = _decode(text)
-        return Content(said["status"], said.get("fields", {}), said.get("ip"))
+        return Content(said.get("status"), said.get("fields", {}), said.get("ip"))
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """`status`: code, None when unknown or not the same for all. `is_ours`: some of it we sent and did not read yet;
+    """`status`: code, None when not known for sure, or not the same for all. `is_ours`: some of it we sent and did not read yet;
     `is_queued`: some of it is still to be sent. `remembered`: fields of our last sync that the service does not show.
     """
 
@@ -73,13 +73,18 @@ class Reader:
             members = []
         status, fields = self._read(members)
         remembered: Mapping[str, str] = {}
-        if past is None or not (is_done(past) or is_open(past)):
+        is_drifted = past is not None and past.is_drifted and is_newer(past, as_of)
+        if past is None or not (is_done(past) or is_open(past) or is_drifted):
             return Present(bool(members), status, fields)
         sent = Content.read(past.content)
+        if is_drifted:  # neither as it was before, nor as it was sent
+            left = {field_id: text for field_id, text in fields.items() if field_id not in sent.fields}
+            return Present(bool(members), None if sent.status is not None else status, left)
         if not is_newer(past, as_of):
             remembered = {field_id: text for field_id, text in sent.fields.items() if field_id not in self._shown}
             return Present(bool(members), status, fields, remembered)
-        return Present(True, sent.status, {**fields, **sent.fields}, is_ours=True, is_queued=is_open(past))
+        status = status if sent.status is None else sent.status
+        return Present(True, status, {**fields, **sent.fields}, is_ours=True, is_queued=is_open(past))
 
     def is_so(self, now: Present, field_id: str, text: str) -> bool:
         """Whether the field is known to have this value; what is shown for others and not here is empty."""

@@ -97,6 +97,9 @@ def rows_of(*records: Mapping[str, Any], name: str = "rows.csv") -> Rows:
     return rows_of_columns(name, titles, columns, list(range(2, 2 + len(records))))
 
 
+DRIFTED = "read back otherwise than intended"
+
+
 class Memory:
     """A history: what plans that were sent did, as the outbox would remember it."""
 
@@ -111,9 +114,11 @@ class Memory:
         """As if every item of the plan had come to this state."""
         for item in plan.items:
             number = next(self._ids)
-            done_at = at if state in (State.APPLIED, State.VERIFIED, State.REJECTED) else None
+            is_drifted, done_at = message == DRIFTED, at if state in (State.APPLIED, State.VERIFIED, State.REJECTED) else None
             for effect in item.effects:
-                self._past[plan.account, plan.kind, effect.subject] = Past(number, effect.content, state, message, done_at)
+                self._past[plan.account, plan.kind, effect.subject] = Past(
+                    number, effect.content, state, message, done_at, at if state is State.VERIFIED else None, is_drifted
+                )
         return plan
 
 
@@ -131,6 +136,10 @@ class Planner:
     def sent(self, *records: Mapping[str, Any], state: State = State.APPLIED, at: float = LATER, **options: Any) -> Plan:
         """Plan it, and remember it as sent."""
         return self.memory.note(self(*records, **options), state, at, "Not allowed" if state is State.REJECTED else None)
+
+    def drifted(self, *records: Mapping[str, Any], at: float = LATER) -> Plan:
+        """Plan it, and remember that it was read back otherwise."""
+        return self.memory.note(self(*records), State.APPLIED, at, DRIFTED)
 
     def read_again(self, at: float = LATER + 3600) -> None:
         """As if a sync had read all contacts since."""

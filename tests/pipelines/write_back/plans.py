@@ -27,17 +27,18 @@ def activity(row: int, contact_id: int, description: str, at: str = "2026-01-05 
     )
 
 
-def contact(row: int, email: str, list_id: int, *, status: str = "Active", fields: dict[str, str] | None = None) -> Item:
+def contact(row: int, email: str, *list_ids: int, status: str | None = "Active", fields: dict[str, str] | None = None) -> Item:
     values = fields or {}
-    params = {"email": email, "listid": str(list_id), "status": status, **{f"fields[{name}]": value for name, value in values.items()}}
-    word = {"Active": "active", "Disactive": "unsubscribed"}[status]
+    params = {"email": email, "listid": ",".join(map(str, list_ids)), **{f"fields[{name}]": value for name, value in values.items()}}
+    word = {"Active": "active", "Disactive": "unsubscribed", None: None}[status]
+    said = {} if status is None else {"status": word}
     return Item(
         Kind.CONTACTS,
         (row,),
         contacts.SYNCCONTACT,
-        params,
-        (Effect(f"{email.lower()}|{list_id}", f"{word}{sorted(values.items())}"),),
-        expected={"status": word, "fields": values, "lists": [list_id]},
+        params if status is None else {**params, "status": status},
+        tuple(Effect(f"{email.lower()}|{list_id}", f"{word}{sorted(values.items())}") for list_id in list_ids),
+        expected={**said, "fields": values, "lists": list(list_ids)},
         email=email,
     )
 

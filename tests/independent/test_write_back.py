@@ -24,7 +24,7 @@ from .server import Service, serve
 from .variants import Variants
 from .write_truth import differences
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(400)
 
 #: All after the effect, and none that has to be waited out: half a minute must pass before a lost activity may be sent again.
 FAULTS = {"reset": 0.05, "500": 0.03, "cut": 0.02, "502-html": 0.02, "200-html": 0.02, "empty": 0.01, "429": 0.02}
@@ -74,7 +74,8 @@ DRAWS: dict[str, Callable[[Account, random.Random, int], File]] = {
 def test_faults_and_a_kill_double_nothing_and_lose_nothing(
     synced: tuple[Account, Path], tmp_path: Path, kind: str, kill_after: int
 ) -> None:
-    variants = Variants(write_faults=FAULTS, delayed_writes=0.4, delayed_activities=0.4, activity_key="note", activity_place="detail")
+    shown = {"activity_key": "note", "activity_place": "detail", "activity_time": "minutes", "date_form": "unix", "spec_dates": False}
+    variants = Variants(write_faults=FAULTS, delayed_writes=0.4, delayed_activities=0.4, **shown)
     with lab(synced, tmp_path, variants) as at:
         file = DRAWS[kind](at.before, random.Random(7), 100)
         command = [kind, "--from", str(file.save(tmp_path / f"{kind}.csv"))]
@@ -111,6 +112,19 @@ def _rejected(home: Path) -> dict[int, str]:
     query = "select unnest(row_numbers), message from sync.writebacks where push_id = 1 and state = 'rejected'"
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
         return dict(connection.execute(query).fetchall())
+
+
+@pytest.mark.parametrize("is_required", [False, True])
+def test_a_field_alone_resubscribes_nobody(synced: tuple[Account, Path], tmp_path: Path, is_required: bool) -> None:
+    """Who has unsubscribed since the sync stays so, also where the service insists on a status."""
+    with lab(synced, tmp_path, Variants(status_required=is_required)) as at:
+        member = next(each for each in push_files.addressed(at.service.account) if each.status == 1 and each.fields)
+        member.status, field_id = 2, next(iter(member.fields))
+        file = push_files.File("contacts", ["email", "list_id", field_id])
+        file.add(member.email, member.list_id, "another town")
+        file.contacts[member.list_id, member.email.lower()] = (2, {field_id: "another town"})
+        run = at.push("contacts", "--from", str(file.save(tmp_path / "contacts.csv")), "--apply")
+        assert (run.code, at.wrong(file, run)) == (0, []), run
 
 
 def test_moves_and_deletions_change_what_they_name_and_nothing_else(synced: tuple[Account, Path], tmp_path: Path) -> None:

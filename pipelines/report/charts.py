@@ -64,7 +64,7 @@ def _bar(item: Bar, y: float, top: float, mark: float | None) -> list[Html]:
         _text(item.shown, WIDTH, y + 13, "ink", anchor="end"),
         _shape("rect", "second", x=0, y=y + 19, width=WIDTH, height=8, rx=2, opacity=0.28),
         *([_shape("rect", "accent", x=0, y=y + 19, width=_n(_place(item.value, top)), height=8, rx=2)] if item.value else []),
-        *([_shape("rect", "ink", x=_n(mark - 0.75), y=y + 17, width=1.5, height=12)] if mark else []),
+        *([_shape("rect", "ink", x=_n(mark - 0.75), y=y + 19, width=1.5, height=11)] if mark else []),
     ]
 
 

@@ -12,7 +12,7 @@ from marketing_api.sandbox.cli import spawn
 from tests.pipelines.conftest import NOW, Night
 from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import Sandbox
-from tests.pipelines.tables import differing, rows, source
+from tests.pipelines.tables import Tables, differing, rows, source
 
 KILLS = 6
 IN_FLIGHT = 32  # the client's workers
@@ -62,10 +62,15 @@ def test_little_is_asked_again(calm_night: Night, killed_night: Night) -> None:
 
 def test_the_archive_alone_makes_the_warehouse_anew(killed_night: Night) -> None:
     schemas = {"source": (), "sync": ("applied_at",)}
-    before = {schema: rows(killed_night.home, schema, *left_out) for schema, left_out in schemas.items()}
+    before = {schema: _of_the_archive(rows(killed_night.home, schema, *left_out)) for schema, left_out in schemas.items()}
     assert finish(start(killed_night.home, None, "rebuild")).code == 0
     for schema, left_out in schemas.items():
-        after = rows(killed_night.home, schema, *left_out)
+        after = _of_the_archive(rows(killed_night.home, schema, *left_out))
         differences = {table: set(map(str, before[schema][table])) ^ set(map(str, after[table])) for table in before[schema]}
         assert {table: some for table, some in differences.items() if some} == {}
         assert differing(before[schema], after) == set()
+
+
+def _of_the_archive(tables: Tables) -> Tables:
+    """Without the marks of the models in sync.meta: a file that was made anew has to have them built anew."""
+    return {name: [row for row in found if not (name == "meta" and str(row[0]).startswith("models"))] for name, found in tables.items()}

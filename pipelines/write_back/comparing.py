@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.write_back.finding import Found
+from pipelines.write_back.forms import LISTS
 
 #: Field → what was intended, what is shown. `contact` stands for being there at all.
 Drift = Mapping[str, tuple[Any, Any]]
@@ -44,14 +45,15 @@ def compare(expected: Mapping[str, Any], found: Sequence[Found], labels: Mapping
     return Compared(drift, frozenset(hidden))
 
 
-def merged(parts: Iterable[Compared]) -> Compared:
-    """Of several lists. A field that drifts in one of them drifts."""
+def merged(parts: Mapping[int, Compared]) -> Compared:
+    """Of several lists. A field that drifts in one of them drifts; where others are as intended, it is said which (`LISTS`)."""
     drift: dict[str, tuple[Any, Any]] = {}
-    hidden: set[str] = set()
-    for part in parts:
+    for part in parts.values():
         drift |= part.drift
-        hidden |= part.hidden
-    return Compared(drift, frozenset(hidden))
+    taken = [list_id for list_id, part in parts.items() if part.is_as_intended]
+    if drift and taken:
+        drift[LISTS] = (list(parts), taken)
+    return Compared(drift, frozenset(name for part in parts.values() for name in part.hidden))
 
 
 def _compare_status(wanted: Any, one: Found, drift: dict[str, tuple[Any, Any]], hidden: set[str]) -> None:

@@ -248,11 +248,15 @@ class Outbox:
         return wishes.cancel(self._store, account, push_id, self._clock())
 
     def retry(self, account: str, push_id: int | None = None) -> Retried:
-        """Plan again what the service rejected, and what is unknown and safe to repeat; not what a later item has changed since.
+        """Plan again what the service rejected, what drifted, and what is unknown and safe to repeat; not what a later item has changed.
 
         Unknown activities stay so: the next sender looks for them before it sends anything.
         """
         return wishes.retry(self._store, account, push_id, self._clock())
+
+    def again(self, item_ids: Collection[int]) -> int:
+        """Plan applied contacts again, unless a later item has changed them since; how many. Their drift says in which form they go."""
+        return wishes.again(self._store, item_ids, self._clock())
 
     def prune(self, *, keep_days: float = KEEP_SKIPPED_DAYS) -> int:
         """Forget skipped rows of pushes older than that; how many. The push's own counts stay."""

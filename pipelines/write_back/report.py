@@ -24,7 +24,7 @@ def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: boo
         lines += ["", f"changes{_sample(len(plan.changes), plan.changed_count)}", *map(_change_line, plan.changes[:_SHOWN])]
     ours = [Refusal((bad.row,), bad.reason, bad.by_service) for bad in plan.bad]
     lines += _refusal_lines("not valid, not sent", [bad for bad in ours if not bad.by_service])
-    lines += _refusal_lines("refused by the service before, not sent again", [bad for bad in ours if bad.by_service])
+    lines += _refusal_lines("refused before, or read back otherwise: not sent again", [bad for bad in ours if bad.by_service])
     if plan.warnings:
         lines += ["", "note", *(f"  {warning}" for warning in plan.warnings)]
     return [*lines, "", _cost_line(plan.request_count, rate)]
@@ -45,7 +45,7 @@ def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, st
         f"{100 * plan.bad_share:.1f} % of the rows; more than {100 * reject_limit:g} % stop the push" if checked else "",
     )
     if refused:
-        yield "refused before", refused, "`marketing-sync push retry` tries them again"
+        yield "refused before", refused, "or read back otherwise; `marketing-sync push retry` tries them again"
 
 
 def _cost_line(requests: int, rate: float) -> str:
@@ -97,8 +97,10 @@ def _closing(result: Result) -> Iterator[str]:
             f"{_count(result.open, 'request')} still open: the same command again goes on where this one ended, and sends nothing twice;"
             f" `marketing-sync push cancel {result.push.push_id}` drops what is not sent"
         )
-    if any(each.by_service for each in result.refusals):
-        yield f"`marketing-sync push retry {result.push.push_id}` sends what the service refused once more"
+    if result.drift or result.counts.requests.get(State.REJECTED):
+        yield f"`marketing-sync push retry {result.push.push_id}` sends once more what the service refused or did otherwise"
+    elif any(each.by_service for each in result.refusals):
+        yield "`marketing-sync push retry` sends once more what the service refused before or did otherwise"
     if result.rejected_csv:
         yield f"rejected rows: {result.rejected_csv}"
     if result.writebacks_follow:

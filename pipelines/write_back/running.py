@@ -16,7 +16,9 @@ from assets.reader import ReadingState
 from pipelines.settings import Settings
 from pipelines.write_back.channel import Channel, open_channel
 from pipelines.write_back.conclusion import Ran, conclude
+from pipelines.write_back.forms import LISTS
 from pipelines.write_back.grid import InputError
+from pipelines.write_back.item import State
 from pipelines.write_back.outbox import Outbox
 from pipelines.write_back.push import known_of
 from pipelines.write_back.result import Result
@@ -95,9 +97,25 @@ def send_open(outbox: Outbox, channel: Channel, account: str, watch: Watch) -> s
 def read_back(
     settings: Settings, outbox: Outbox, channel: Channel, account: str, pushes: Collection[int], verification: str, watch: Watch
 ) -> str | None:
-    """Compare what the service shows with what was sent, drift stands in the outbox; why not all of it could be, in words."""
-    watch.reading_back()
-    return verify(outbox, channel.client, pushes, verification, labels=_labels(settings, account), stop=watch.halt).stopped
+    """Compare what the service shows with what was sent, drift stands in the outbox; why not all of it could be, in words.
+
+    What arrived in some of its lists only is sent once more, list by list.
+    """
+    labels = _labels(settings, account)
+
+    def look(how: str) -> str | None:
+        watch.reading_back()
+        return verify(outbox, channel.client, pushes, how, labels=labels, stop=watch.halt).stopped
+
+    stopped = look(verification)
+    if stopped is None and outbox.again(_in_part(outbox, pushes)):
+        stopped = send_open(outbox, channel, account, watch) or look("none")
+    return stopped
+
+
+def _in_part(outbox: Outbox, pushes: Collection[int]) -> list[int]:
+    entries = (entry for push_id in pushes for entry in outbox.items(push_id, [State.APPLIED]))
+    return [entry.item_id for entry in entries if LISTS in (entry.drift or {})]
 
 
 def _labels(settings: Settings, account: str) -> Labels:

@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from marketing_api.client import Client
@@ -24,6 +24,7 @@ from pipelines.write_back.patience import PATIENCE, Patience
 from pipelines.write_back.readback import Unread, read_contacts, seek_activities
 
 SAMPLE = 0.05
+_Form = tuple[frozenset[str], bool]
 Labels = Mapping[int, Mapping[str, str]]  # list id → field id → label
 
 
@@ -50,7 +51,8 @@ def verify(
     stop: threading.Event | None = None,
     patience: Patience = PATIENCE,
 ) -> Verified:
-    """Read back `all`, a `sample` (5 %, at least one, and everything that was ever unknown) or `none` (but what is unknown still).
+    """Read back `all`, a `sample` (5 %, at least one of each form of request, and everything that was ever unknown; when one drifted, all
+    of its form) or `none` (but what is unknown still, or has drifted).
 
     Outcomes are kept in the outbox: verified, or the drift per field. Reads again while something is not as intended and may still
     be queued. Raises OutboxError.
@@ -61,6 +63,7 @@ def verify(
 class _Verifying:
     def __init__(self, outbox: Outbox, client: Client, labels: Labels, stop: threading.Event, patience: Patience) -> None:
         self._outbox, self._client, self._labels, self._stop, self._patience = outbox, client, labels, stop, patience
+        self._drifting: set[_Form] = set()
         self._verified = self._drifted = self._hidden = self._unread = 0
 
     def run(self, push_ids: Collection[int], how: str) -> Verified:
@@ -69,10 +72,12 @@ class _Verifying:
         sent = [entry for push_id in sorted(push_ids) for entry in self._outbox.items(push_id, [*DONE, State.UNKNOWN])]
         contacts = self._current([entry for entry in sent if entry.kind is Kind.CONTACTS])
         chosen = _chosen(contacts, how)
-        activities = [entry for entry in sent if entry.kind is Kind.ACTIVITIES and entry.state is State.APPLIED and how == "all"]
+        activities = [entry for entry in sent if entry.kind is Kind.ACTIVITIES and entry.state is State.APPLIED]
+        activities = [entry for entry in activities if how == "all" or entry.drift]
         try:
-            if chosen:
+            while chosen:
                 self._poll(chosen, lambda entries: self._see_contacts(entries, contacts))
+                chosen = [entry for entry in contacts if _form(entry) in self._drifting] if how == "sample" else []
             if activities:
                 self._poll(activities, self._see_activities)
         except (Stopped, BudgetSpent, AuthenticationFailed) as problem:
@@ -132,6 +137,7 @@ class _Verifying:
             drift = {name: list(pair) for name, pair in told.drift.items()}
             self._outbox.settle(item_id, entry.state, message="read back otherwise than intended", drift=drift)
             self._drifted += 1
+            self._drifting.add(_form(entry))
 
     def _see_contacts(self, entries: list[Entry], others: list[Entry]) -> dict[int, Compared | Unread]:
         """`others` that are read by the way count, too."""
@@ -143,9 +149,11 @@ class _Verifying:
         chosen = {entry.item_id for entry in entries}
         told: dict[int, Compared | Unread] = {}
         for entry in [*entries, *(other for other in others if other.item_id not in chosen)]:
-            parts = [self._compared(entry, int(list_id), seen.of(int(list_id), entry.email or "")) for list_id in entry.expected["lists"]]
-            if entry.item_id in chosen or all(isinstance(part, Compared) and part.is_as_intended for part in parts):
-                told[entry.item_id] = next((part for part in parts if isinstance(part, Unread)), None) or merged(_all_compared(parts))
+            lists = map(int, entry.expected["lists"])
+            parts = {list_id: self._compared(entry, list_id, seen.of(list_id, entry.email or "")) for list_id in lists}
+            if entry.item_id in chosen or all(isinstance(part, Compared) and part.is_as_intended for part in parts.values()):
+                unread = next((part for part in parts.values() if isinstance(part, Unread)), None)
+                told[entry.item_id] = unread or merged({each: part for each, part in parts.items() if isinstance(part, Compared)})
         others[:] = [other for other in others if other.item_id not in told]
         return told
 
@@ -156,16 +164,22 @@ class _Verifying:
         return seek_activities(self._outbox, self._client, entries)
 
 
-def _all_compared(parts: Iterable[Compared | Unread]) -> list[Compared]:
-    return [part for part in parts if isinstance(part, Compared)]
+def _form(entry: Entry) -> _Form:
+    """Requests of one form are taken alike: which parameters they have, and whether they name several lists."""
+    return frozenset(name.partition("[")[0] for name in entry.params), "," in entry.params.get("listid", "")
 
 
 def _chosen(entries: list[Entry], how: str) -> list[Entry]:
-    """The sample is a function of the items, so that a push that is taken up again reads the same ones."""
-    surely = [entry for entry in entries if entry.state is State.UNKNOWN or (how != "none" and entry.attempts > 1)]
+    """The sample is a function of the items, so that a push that is taken up again reads the same ones; it has one of each form."""
+    surely = [entry for entry in entries if entry.state is State.UNKNOWN or entry.drift or (how != "none" and entry.attempts > 1)]
     if how == "none":
         return surely
     there = {entry.item_id for entry in surely}
-    rest = [entry for entry in entries if entry.item_id not in there and not entry.drift]
-    count = len(rest) if how == "all" else math.ceil(SAMPLE * len(rest))
-    return surely + sorted(rest, key=lambda entry: hashlib.blake2b(str(entry.item_id).encode()).digest())[:count]
+    rest = sorted(
+        (entry for entry in entries if entry.item_id not in there), key=lambda entry: hashlib.blake2b(str(entry.item_id).encode()).digest()
+    )
+    if how == "all":
+        return surely + rest
+    firsts = {_form(entry): entry for entry in reversed(rest)}
+    sample = rest[: math.ceil(SAMPLE * len(rest))]
+    return surely + list({entry.item_id: entry for entry in [*sample, *firsts.values()]}.values())

@@ -1,16 +1,18 @@
-"""What people may ask of the outbox: cancel, retry, and forget what was skipped long ago. Each is one transaction.
+"""What may be asked of the outbox as a whole: cancel, retry, send again, and forget what was skipped long ago. Each is one transaction.
 
 Not here: the commands (`push`), what a sender does (`outbox`).
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from pipelines.write_back.store import Store
 
 _CHOSEN = (
-    "operation is not null and (state = 'rejected' or state = 'unknown') and push_id in"
+    "operation is not null and (state in ('rejected', 'unknown') or (state = 'applied' and drift <> '{}')) and push_id in"
     " (select push_id from push where account = :account and (:push_id is null or push_id = :push_id))"
 )
 #: A later item has changed, or is to change, something that this one would set back.
@@ -55,6 +57,16 @@ def retry(store: Store, account: str, push_id: int | None, now: float) -> Retrie
             told,
         ).rowcount
     return Retried(planned + unknown, superseded)
+
+
+def again(store: Store, item_ids: Collection[int], now: float) -> int:
+    """Plan again what is safe to repeat, with what is known of it; how many."""
+    with store.change() as change:
+        return change.run(
+            f"update item set state = 'planned', done_at = null, changed_at = ?, revision = ? where state = 'applied' and not {_SUPERSEDED}"  # noqa: S608
+            " and item_id in (select value from json_each(?))",
+            (now, change.revision(), json.dumps(list(item_ids))),
+        ).rowcount
 
 
 def prune(store: Store, before: float) -> int:

@@ -1,0 +1,78 @@
+"""What was read back otherwise than it was sent is never told as done; what arrived in some of its lists is sent list by list."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from pipelines.write_back import running
+from pipelines.write_back.patience import Patience
+from pipelines.write_back.verify import verify
+from tests.pipelines.conftest import Command
+from tests.pipelines.sandboxes import Sandbox
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading back does not wait for a queue that is not there."""
+    monkeypatch.setattr(running, "verify", functools.partial(verify, patience=Patience(verify_wait_s=0.0)))
+
+
+def people(folder: Path, home: Path, count: int, lists: int) -> tuple[str, ...]:
+    """The command that adds so many to so many lists; the last of them to one more line of its own."""
+    names = [name for (name,) in ask(home, f"select list_id from source.lists order by 1 limit {lists}")]
+    rows = [f'new{row}@example.com,"{",".join(map(str, names))}"' for row in range(count)]
+    (folder / "people.csv").write_text("\n".join(["email,list", *rows]) + "\n")
+    return "push", "contacts", "--from", "people.csv", "--apply"
+
+
+def ask(home: Path, sql: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def members(service: Sandbox) -> int:
+    """Contacts on lists that were added."""
+    return len(service.control("written")["contacts"])
+
+
+def test_what_is_missing_in_a_list_is_sent_list_by_list(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
+    """One of the sample shows it; then all of that form are looked at."""
+    service.control("switches", **{"sync-lists": "first"})
+    words = people(folder, home, 12, 2)
+    ran = command(*words, sandbox=service)
+    assert ran.code == 0, ran.text
+    assert members(service) == 24
+    assert ask(home, "select state, count(*), max(drift) from sync.writebacks group by 1") == [("verified", 12, "{}")]
+    before = service.count
+    assert command(*words, sandbox=service).code == 0
+    assert service.count == before
+
+
+def test_drift_is_not_done_until_it_is_retried(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
+    service.control("switches", **{"sync-delay": "100000"})
+    words = people(folder, home, 3, 1)
+    ran = command(*words, "--verify", "all", sandbox=service)
+    assert ran.code == 1, ran.text
+    assert "contact: 3 requests" in ran.out
+    assert "3 rows not done" in ran.out
+    assert "`marketing-sync push retry 1` sends once more" in ran.out
+    before = service.count
+    again = command(*words, sandbox=service)
+    assert (again.code, service.count) == (1, before), again.text
+    assert "this was sent before, and read back otherwise" in again.out
+    assert "`marketing-sync push retry` sends once more" in again.out
+    assert ask(home, "select state, drift ->> '$.contact[1]', count(*) from sync.writebacks where push_id = 1 group by all") == [
+        ("applied", "not there", 3)
+    ]
+
+    service.control("switches", **{"sync-delay": "0"})
+    retried = command("push", "retry", sandbox=service)
+    assert "3 requests to be tried again" in retried.out
+    assert retried.code == 0, retried.text
+    assert members(service) == 3
+    assert command(*words, sandbox=service).code == 0

@@ -189,6 +189,7 @@ def writing(rng: random.Random, chosen: Variants = _SPECIFIED) -> Variants:
         soft_wording=rng.choice(REFUSALS),
         done_wording=rng.choice(["", "", "Success", "Your request has been received"]),
         tag_needs=rng.choice(["", "email", "id"]),
+        several_lists=rng.choice(["all", "all", "first", "refused"]),
         status_required=rng.random() < 0.3,
         write_faults={} if rng.random() < 0.35 else {name: rng.choice([0.01, 0.03]) for name in rng.sample(faults, rng.randint(2, 6))},
     )

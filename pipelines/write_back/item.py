@@ -109,6 +109,18 @@ class Source:
     content_hash: str
 
 
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What an earlier push has left open, in requests; `gone`: those about which the input says nothing (any more)."""
+
+    push_id: int
+    source: str
+    kind: Kind
+    open_count: int
+    gone: int
+    look_ups: int = 0
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a push would do: every row of the input is in exactly one of new, changed, idle or bad."""
@@ -124,11 +136,18 @@ class Plan:
     bad: tuple[BadRow, ...] = field(default=(), repr=False)
     changes: tuple[Change, ...] = field(default=(), repr=False)  # a sample
     warnings: tuple[str, ...] = ()
+    earlier: tuple[Earlier, ...] = ()  # sent first
 
     @property
     def request_count(self) -> int:
-        """Requests that sending takes, look-ups included and verification aside."""
-        return len(self.items) + len({item.email for item in self.items if item.must_look_up})
+        """Requests that sending takes, look-ups and what earlier pushes left included, verification aside."""
+        look_ups = len({item.email for item in self.items if item.must_look_up})
+        return len(self.items) + look_ups + self.earlier_count
+
+    @property
+    def earlier_count(self) -> int:
+        """Those of them that earlier pushes left."""
+        return sum(each.open_count + each.look_ups for each in self.earlier)
 
     @property
     def bad_share(self) -> float:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pipelines.settings import Settings
 from pipelines.waiting import tell
+from pipelines.write_back.earlier import Asked
 from pipelines.write_back.item import Kind, Plan
 from pipelines.write_back.known import Known, load_known
 from pipelines.write_back.mirror import outbox_path
@@ -85,7 +86,9 @@ def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Plann
     told = [name for name in (ROW, REASON) if name in rows.columns]  # a rejected.csv that was corrected
     options = replace(order.options, ignore=(*order.options.ignore, *told))
     known = known_of(settings, order.account)
-    return Planned(order, rows, make_plan(order.kind, rows, known, outbox, options), revision)
+    asked = Asked(outbox)
+    plan = make_plan(order.kind, rows, known, asked, options)
+    return Planned(order, rows, replace(plan, earlier=asked.earlier(order.account, order.kind)), revision)
 
 
 def known_of(settings: Settings, account: str) -> Known:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pipelines.write_back.item import Change, Plan, State
+from pipelines.write_back.item import Change, Earlier, Plan, State
 from pipelines.write_back.result import Refusal, Result
 from pipelines.write_back.wishes import Retried
 
@@ -27,7 +27,9 @@ def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: boo
     lines += _refusal_lines("refused before, or read back otherwise: not sent again", [bad for bad in ours if bad.by_service])
     if plan.warnings:
         lines += ["", "note", *(f"  {warning}" for warning in plan.warnings)]
-    return [*lines, "", _cost_line(plan.request_count, rate)]
+    if plan.earlier:
+        lines += ["", "still open from earlier pushes, and sent first", *map(_earlier_line, plan.earlier)]
+    return [*lines, "", _cost_line(plan, rate)]
 
 
 def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, str]]:
@@ -48,10 +50,19 @@ def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, st
         yield "refused before", refused, "or read back otherwise; `marketing-sync push retry` tries them again"
 
 
-def _cost_line(requests: int, rate: float) -> str:
+def _earlier_line(each: Earlier) -> str:
+    """What of it the input no longer says is what a person who edited a file wants to know."""
+    gone = f", {each.gone:,} of them not in this input" if each.gone else ""
+    cancel = f"`marketing-sync push cancel {each.push_id}` drops what is not sent"
+    return f"  {_count(each.open_count, 'request')} of push {each.push_id} ({each.kind} of {each.source}){gone}; {cancel}"
+
+
+def _cost_line(plan: Plan, rate: float) -> str:
+    requests, earlier = plan.request_count, plan.earlier_count
     if not requests:
         return "nothing to send: 0 requests"
-    return f"{_count(requests, 'request')}, {_duration(requests / rate)} at {rate:g} a second (reading back comes on top)"
+    ours = f" ({earlier:,} of them of earlier pushes)" if earlier else ""
+    return f"{_count(requests, 'request')}{ours}, {_duration(requests / rate)} at {rate:g} a second (reading back comes on top)"
 
 
 def result_lines(result: Result) -> list[str]:
@@ -105,11 +116,6 @@ def _closing(result: Result) -> Iterator[str]:
         yield f"rejected rows: {result.rejected_csv}"
     if result.writebacks_follow:
         yield f"sync.writebacks follows with the next push or sync: {result.writebacks_follow}"
-
-
-def earlier_lines(open_count: int) -> list[str]:
-    """What a plan tells of pushes before it."""
-    return [f"{_count(open_count, 'request')} of earlier pushes still open: sending goes on with those first"] if open_count else []
 
 
 def open_lines(open_count: int) -> list[str]:

@@ -33,7 +33,7 @@ from pipelines.write_back.options import Options
 from pipelines.write_back.outbox import Outbox
 from pipelines.write_back.push import Order, Planned, begin, plan_push
 from pipelines.write_back.rejected import folder_of, write_rejected
-from pipelines.write_back.report import earlier_lines, open_lines, plan_lines, result_lines, retry_lines
+from pipelines.write_back.report import open_lines, plan_lines, result_lines, retry_lines
 from pipelines.write_back.running import Watch, finish_push, go_on
 from warehouse.errors import WarehouseError
 
@@ -92,7 +92,6 @@ def _order(arguments: argparse.Namespace, account: str) -> Order:
 def _push(arguments: argparse.Namespace, settings: Settings, order: Order, stop: interrupts.Stop) -> int:
     planned = plan_push(settings, order)
     say(plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit))
-    say(earlier_lines(_open_count(settings, order.account)))
     if planned.is_refused or not arguments.apply:
         return _without_sending(arguments, settings, planned)
     if order.kind is Kind.DELETIONS and planned.plan.items and not arguments.yes and not _agreed(planned):
@@ -114,7 +113,8 @@ def _without_sending(arguments: argparse.Namespace, settings: Settings, planned:
     if planned.is_refused:
         say(["", f"nothing was sent: {planned.refusal}"])
         return exits.INCOMPLETE
-    say(["", "nothing was sent; to send it:", f"  {command_line(arguments)}"])
+    if planned.plan.request_count:
+        say(["", "nothing was sent; to send it:", f"  {command_line(arguments)}"])
     return exits.DONE
 
 

@@ -119,6 +119,7 @@ def test_what_is_sent_is_sent_once_and_shown(command: Command, service: Sandbox,
     of_requests = "select count(*) from sync.requests r join sync.writebacks w using (request_id) where r.operation = w.operation"
     assert ask(home, of_requests) == [(12,)]
 
+    assert command(*TAGS, sandbox=service).out.rstrip().endswith("nothing to send: 0 requests")
     again = command(*TAGS, "--apply", sandbox=service)
     assert again.code == 0, again.text
     assert "nothing to send: everything is as it says, or was sent before; 0 requests sent" in again.out
@@ -202,7 +203,13 @@ def test_a_push_that_was_stopped_is_gone_on_with(command: Command, service: Sand
     assert stopped.code == 1
     assert "still open: the same command again goes on" in stopped.out
     service.control("faults", off=1)
-    assert "12 requests of earlier pushes still open: sending goes on with those first" in command(*TAGS, sandbox=service).out
+    planned = command(*TAGS, sandbox=service).out
+    assert "12 requests of push 1 (tags of query); `marketing-sync push cancel 1` drops what is not sent" in planned
+    assert "12 requests (12 of them of earlier pushes), about a second" in planned
+    fewer = [*TAGS[:-1], f"{TAGS[-1]} where email > (select min(email) from source.contacts) limit 9"]
+    planned = command(*fewer, sandbox=service).out
+    assert re.search(r"already queued\s+9\b", planned)
+    assert "12 requests of push 1 (tags of query), 3 of them not in this input;" in planned
     ran = command(*TAGS, "--apply", sandbox=service)
     assert "requests of earlier pushes: 12 applied" in ran.out
     assert ran.code == 0, ran.text

@@ -70,14 +70,14 @@ DRAWS: dict[str, Callable[[Account, random.Random, int], File]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "kill_after"), [("activities", 100), ("tags", 40), ("contacts", 40)])
+@pytest.mark.parametrize(("kind", "kill_after"), [("activities", 60), ("tags", 20), ("contacts", 20)])
 def test_faults_and_a_kill_double_nothing_and_lose_nothing(
     synced: tuple[Account, Path], tmp_path: Path, kind: str, kill_after: int
 ) -> None:
     shown = {"activity_key": "note", "activity_place": "detail", "activity_time": "minutes", "date_form": "unix", "spec_dates": False}
     variants = Variants(write_faults=FAULTS, delayed_writes=0.4, delayed_activities=0.4, **shown)
     with lab(synced, tmp_path, variants) as at:
-        file = DRAWS[kind](at.before, random.Random(7), 100)
+        file = DRAWS[kind](at.before, random.Random(7), 60)
         command = [kind, "--from", str(file.save(tmp_path / f"{kind}.csv"))]
         killed = push_and_stop(at.service, at.home, kill_after, *command, "--apply")
         done = at.push(*command, "--apply")

@@ -24,9 +24,9 @@ from pipelines.resources import reader_resource
 from pipelines.schedules import nightly
 from pipelines.sensors import failure_alert, models_after_failed_reads
 from pipelines.settings import Settings, load_settings
+from pipelines.write_back.activations.nightly import Activations
 from pipelines.write_back.inbox import inbox_sensor
 from pipelines.write_back.jobs import push_jobs
-from pipelines.write_back.nightly import Activations
 
 
 def build_definitions(

@@ -13,8 +13,8 @@ from marketing_api.errors import AuthenticationFailed, InvalidCall, MarketingApi
 from pipelines import exits
 from pipelines.home import HomeError
 from pipelines.settings import SettingsError
-from pipelines.write_back.grid import InputError
-from pipelines.write_back.store import OutboxError
+from pipelines.write_back.input.grid import InputError
+from pipelines.write_back.outbox.store import OutboxError
 from warehouse.errors import ForeignFolder, WarehouseError
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

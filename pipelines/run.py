@@ -19,7 +19,7 @@ from pipelines.modelling import MODELS_STEP, Models
 from pipelines.resources import GivenReader
 from pipelines.schedules import COMMAND_TAG, partition_tags
 from pipelines.settings import Settings
-from pipelines.write_back.nightly import Activations
+from pipelines.write_back.activations.nightly import Activations
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 

@@ -18,7 +18,7 @@ from warehouse.model_report import BuildReport, Status
 from warehouse.published import published_path
 
 if TYPE_CHECKING:
-    from pipelines.write_back.nightly import Activations  # brings Dagster, which takes seconds to import
+    from pipelines.write_back.activations.nightly import Activations  # brings Dagster, which takes seconds to import
 
 _FIRST_QUERY = """\
 select c.subject, s.opened_count, s.opened_percent

@@ -1,6 +1,6 @@
 """Fills `sync.writebacks` from the outbox: what changed since the last time, in one transaction.
 
-Not here: the outbox itself, which is the truth (`pipelines.write_back.outbox`); this is its copy for people who ask in SQL.
+Not here: the outbox itself, which is the truth (`pipelines.write_back.outbox.outbox`); this is its copy for people who ask in SQL.
 """
 
 from __future__ import annotations

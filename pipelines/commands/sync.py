@@ -66,7 +66,7 @@ def _sync(arguments: argparse.Namespace, settings: Settings, stop: interrupts.St
         with Progress(reader):
             reader.begin()
             from pipelines.run import run_in_dagster  # takes seconds to import: reading has begun
-            from pipelines.write_back.nightly import Activations
+            from pipelines.write_back.activations.nightly import Activations
 
             activations = Activations(settings)
             stop.check()

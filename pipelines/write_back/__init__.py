@@ -1,5 +1,7 @@
 """Sending data back: rows become items, items become requests, and every request's outcome is known.
 
-A push is planned (`rows`, `columns`, `kinds`, `plan`), kept in the outbox (`outbox`), sent (`send`), reconciled and read back
-(`reconcile`, `verify`); `push` does these in order, `jobs` shows them in Dagster. No Dagster but in `jobs` and `inbox`.
+    input → planning → outbox → sending → verifying → reporting
+
+`item` has the values that all of them share, `push` begins a push and `running` takes it to its end, `mirror` copies the outbox into
+`sync.writebacks`. `activations` push what queries say after every night. Dagster is in `jobs`, `inbox` and `activations.nightly` only.
 """

@@ -14,9 +14,9 @@ import duckdb
 from marketing_api.discretion import without_addresses
 from pipelines.settings import Settings
 from pipelines.waiting import tell
-from pipelines.write_back.entry import Entry
-from pipelines.write_back.outbox import KEEP_SKIPPED_DAYS, Outbox
-from pipelines.write_back.store import OutboxError
+from pipelines.write_back.outbox.entry import Entry
+from pipelines.write_back.outbox.outbox import KEEP_SKIPPED_DAYS, Outbox
+from pipelines.write_back.outbox.store import OutboxError
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
 from warehouse.writebacks import shown_revision, write_changes

@@ -14,16 +14,16 @@ from pathlib import Path
 
 from pipelines.settings import Settings
 from pipelines.waiting import tell
-from pipelines.write_back.earlier import Asked
+from pipelines.write_back.input.rows import Rows, read_file, read_query
 from pipelines.write_back.item import Kind, Plan
-from pipelines.write_back.known import Known, load_known
 from pipelines.write_back.mirror import outbox_path
-from pipelines.write_back.options import Options
-from pipelines.write_back.outbox import Outbox
-from pipelines.write_back.plan import make_plan
-from pipelines.write_back.rejected import REASON, ROW, folder_of, keep_rows
-from pipelines.write_back.rows import Rows, read_file, read_query
-from pipelines.write_back.sender_lock import sender_lock
+from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.sender_lock import sender_lock
+from pipelines.write_back.planning.earlier import Asked
+from pipelines.write_back.planning.known import Known, load_known
+from pipelines.write_back.planning.options import Options
+from pipelines.write_back.planning.plan import make_plan
+from pipelines.write_back.reporting.rejected import REASON, ROW, folder_of, keep_rows
 
 REJECT_LIMIT = 0.05
 #: Whoever begins a push at the same moment takes seconds.

@@ -14,16 +14,16 @@ from dataclasses import dataclass, field, replace
 
 from assets.reader import ReadingState
 from pipelines.settings import Settings
-from pipelines.write_back.channel import Channel, open_channel
-from pipelines.write_back.conclusion import Ran, conclude
-from pipelines.write_back.forms import LISTS
-from pipelines.write_back.grid import InputError
+from pipelines.write_back.input.grid import InputError
 from pipelines.write_back.item import State
-from pipelines.write_back.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.push import known_of
-from pipelines.write_back.result import Result
-from pipelines.write_back.send import Progress, send
-from pipelines.write_back.verify import Labels, verify
+from pipelines.write_back.reporting.conclusion import Ran, conclude
+from pipelines.write_back.reporting.result import Result
+from pipelines.write_back.sending.channel import Channel, open_channel
+from pipelines.write_back.sending.forms import LISTS
+from pipelines.write_back.sending.send import Progress, send
+from pipelines.write_back.verifying.verify import Labels, verify
 from warehouse.errors import WarehouseError
 
 #: Who sends for the account meanwhile may have hours of work, and is waited for.

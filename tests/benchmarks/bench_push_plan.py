@@ -21,12 +21,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pipelines.write_back.input.rows import read_file
 from pipelines.write_back.item import Kind, Plan
-from pipelines.write_back.known import load_known
-from pipelines.write_back.options import Options
-from pipelines.write_back.outbox import Outbox
-from pipelines.write_back.plan import make_plan
-from pipelines.write_back.rows import read_file
+from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.planning.known import load_known
+from pipelines.write_back.planning.options import Options
+from pipelines.write_back.planning.plan import make_plan
 from tests.pipelines.write_back.planning import LISTS, READ_AT, make_warehouse
 
 GOAL_S = 5.0

@@ -30,7 +30,7 @@ from typing import Any
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines.write_back.item import Item, Kind, State
-from pipelines.write_back.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Outbox
 from tests.pipelines.running import Ran, start
 from tests.pipelines.running import finish as finish_command
 from tests.pipelines.sandboxes import Sandbox

@@ -12,10 +12,10 @@ import pytest
 
 from marketing_api.client import Connection, Secret
 from pipelines.settings import Settings, SettingsError
-from pipelines.write_back.activations import Activation, chosen, read_activations
+from pipelines.write_back.activations.activations import Activation, chosen, read_activations
+from pipelines.write_back.activations.nightly import Activations
 from pipelines.write_back.mirror import outbox_path
-from pipelines.write_back.nightly import Activations
-from pipelines.write_back.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Outbox
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.test_push_command import sent

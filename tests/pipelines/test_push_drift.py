@@ -10,8 +10,8 @@ import duckdb
 import pytest
 
 from pipelines.write_back import running
-from pipelines.write_back.patience import Patience
-from pipelines.write_back.verify import verify
+from pipelines.write_back.sending.patience import Patience
+from pipelines.write_back.verifying.verify import verify
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import Sandbox
 

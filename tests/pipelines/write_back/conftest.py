@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.write_back.known import Known
+from pipelines.write_back.planning.known import Known
 from tests.pipelines.write_back.planning import make_warehouse, open_known
 from warehouse.connection import connect
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.write_back.grid import Rows, rows_of_columns
+from pipelines.write_back.input.grid import Rows, rows_of_columns
 from pipelines.write_back.item import Kind, Past, Plan, State
-from pipelines.write_back.known import Known, load_known
-from pipelines.write_back.options import Options
-from pipelines.write_back.plan import make_plan
+from pipelines.write_back.planning.known import Known, load_known
+from pipelines.write_back.planning.options import Options
+from pipelines.write_back.planning.plan import make_plan
 from warehouse.connection import connect
 from warehouse.schema import ensure_schema
 from warehouse.tables import TABLES

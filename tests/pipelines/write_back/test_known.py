@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.write_back.grid import InputError
+from pipelines.write_back.input.grid import InputError
+from pipelines.write_back.input.values import BadValue, address
 from pipelines.write_back.item import Past, State
-from pipelines.write_back.kinds.present import Content, Reader
-from pipelines.write_back.known import Known, Member, load_known
-from pipelines.write_back.lists import Lists
-from pipelines.write_back.values import BadValue, address
+from pipelines.write_back.planning.kinds.present import Content, Reader
+from pipelines.write_back.planning.known import Known, Member, load_known
+from pipelines.write_back.planning.lists import Lists
 from tests.pipelines.write_back.planning import READ_AT
 from warehouse.connection import connect
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.write_back.item import BadRow, State
-from pipelines.write_back.outbox import Members, Outbox
-from pipelines.write_back.store import OutboxBusy, OutboxDamaged, OutboxTooNew
+from pipelines.write_back.outbox.outbox import Members, Outbox
+from pipelines.write_back.outbox.store import OutboxBusy, OutboxDamaged, OutboxTooNew
 from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
 
 

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.write_back.entry import Entry
 from pipelines.write_back.item import OPEN, State
-from pipelines.write_back.outbox import Outbox
-from pipelines.write_back.store import Change, OutboxBusy, OutboxDamaged, OutboxError, OutboxFull
+from pipelines.write_back.outbox.entry import Entry
+from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.store import Change, OutboxBusy, OutboxDamaged, OutboxError, OutboxFull
 from tests.pipelines.write_back.plans import a_plan, activity, tag
 
 
@@ -107,7 +107,7 @@ SENDER = """
     import sys
     from pathlib import Path
     from pipelines.write_back.item import State
-    from pipelines.write_back.outbox import Outbox
+    from pipelines.write_back.outbox.outbox import Outbox
 
     with Outbox(Path(sys.argv[1])) as outbox, outbox.sending("main"):
         for entry in outbox.open("main"):

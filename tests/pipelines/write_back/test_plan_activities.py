@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.write_back.input.moments import moment
+from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Kind, State
-from pipelines.write_back.known import Known
-from pipelines.write_back.moments import moment
-from pipelines.write_back.values import BadValue
+from pipelines.write_back.planning.known import Known
 from tests.pipelines.write_back.planning import LATER, Planner, check_every_row_has_one_fate, fates, requests
 
 BERLIN = ZoneInfo("Europe/Berlin")

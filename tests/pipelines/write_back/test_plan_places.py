@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.write_back.item import Kind, State
-from pipelines.write_back.known import Known
+from pipelines.write_back.planning.known import Known
 from tests.pipelines.write_back.planning import LATER, Planner, check_every_row_has_one_fate, fates, requests
 
 

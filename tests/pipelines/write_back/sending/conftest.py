@@ -14,7 +14,7 @@ from marketing_api.exchange import Exchange
 from marketing_api.pace import Pace
 from marketing_api.sandbox.options import DEFAULT_KEY, Options
 from marketing_api.sandbox.server import serve
-from pipelines.write_back.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Outbox
 from tests.pipelines.write_back.sending.desk import Desk
 
 MakeDesk = Callable[..., Desk]

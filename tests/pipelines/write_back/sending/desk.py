@@ -15,9 +15,9 @@ from marketing_api.exchange import Exchange
 from marketing_api.operations import contacts, find
 from marketing_api.records.shapes import items_of
 from pipelines.write_back.item import Item, Plan
-from pipelines.write_back.outbox import Outbox
-from pipelines.write_back.patience import Patience
-from pipelines.write_back.send import Sent, send
+from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.sending.patience import Patience
+from pipelines.write_back.sending.send import Sent, send
 from tests.pipelines.write_back.plans import a_plan
 
 #: As in earnest, a hundred times faster.

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from marketing_api.errors import Refused
-from pipelines.write_back.entry import Entry
-from pipelines.write_back.forms import Want, wanted_by
 from pipelines.write_back.item import Item, State
-from pipelines.write_back.patience import Patience
+from pipelines.write_back.outbox.entry import Entry
+from pipelines.write_back.sending.forms import Want, wanted_by
+from pipelines.write_back.sending.patience import Patience
 from tests.pipelines.write_back.plans import contact
 from tests.pipelines.write_back.sending.conftest import MakeDesk
 from tests.pipelines.write_back.sending.desk import Desk

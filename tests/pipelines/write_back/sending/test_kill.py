@@ -11,8 +11,8 @@ from collections import Counter
 import pytest
 
 from pipelines.write_back.item import State
-from pipelines.write_back.outbox import Outbox
-from pipelines.write_back.store import OutboxFull
+from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.store import OutboxFull
 from tests.pipelines.write_back.plans import a_plan, activity
 from tests.pipelines.write_back.sending.conftest import MakeDesk
 from tests.pipelines.write_back.sending.desk import Desk
@@ -23,8 +23,8 @@ from pathlib import Path
 from marketing_api.client import Client, Connection, Secret
 from marketing_api.pace import Pace
 from marketing_api.sandbox.options import DEFAULT_KEY
-from pipelines.write_back.outbox import Outbox
-from pipelines.write_back.send import send
+from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.sending.send import send
 from tests.pipelines.write_back.sending.desk import QUICK
 
 home = Path(sys.argv[2])

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from marketing_api.exchange import Answer
 from marketing_api.operations import contacts
-from pipelines.write_back.assignment import Assignment
-from pipelines.write_back.reconcile import Presence, Shown, Timeline, Wanted, look_for, read_timeline
+from pipelines.write_back.sending.assignment import Assignment
+from pipelines.write_back.sending.reconcile import Presence, Shown, Timeline, Wanted, look_for, read_timeline
 
 NOON = dt.datetime(2026, 1, 5, 12, 0, 30)
 AT = int(NOON.replace(tzinfo=dt.UTC).timestamp())

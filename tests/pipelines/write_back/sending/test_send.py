@@ -10,8 +10,8 @@ import pytest
 
 from marketing_api.operations import contacts
 from pipelines.write_back.item import Effect, Item, Kind, State
-from pipelines.write_back.patience import Patience
-from pipelines.write_back.send import Progress
+from pipelines.write_back.sending.patience import Patience
+from pipelines.write_back.sending.send import Progress
 from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
 from tests.pipelines.write_back.sending.conftest import MakeDesk
 from tests.pipelines.write_back.sending.desk import QUICK, Desk

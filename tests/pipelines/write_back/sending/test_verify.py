@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pipelines.write_back.comparing import compare
-from pipelines.write_back.finding import Found
 from pipelines.write_back.item import State
-from pipelines.write_back.patience import Patience
-from pipelines.write_back.verify import Verified, verify
+from pipelines.write_back.sending.finding import Found
+from pipelines.write_back.sending.patience import Patience
+from pipelines.write_back.verifying.comparing import compare
+from pipelines.write_back.verifying.verify import Verified, verify
 from tests.pipelines.write_back.plans import activity, contact
 from tests.pipelines.write_back.sending.conftest import MakeDesk
 from tests.pipelines.write_back.sending.desk import QUICK, Desk

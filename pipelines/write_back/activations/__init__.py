@@ -1,0 +1,1 @@
+"""Segments as code: queries whose entering and leaving people are pushed after every night."""

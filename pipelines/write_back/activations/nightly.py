@@ -1,0 +1,113 @@
+"""Activations after a night's sync: a step behind the models, and what came of it for the summary.
+
+Not here: what an activation is, and running one (`activations`, `activating`).
+"""
+
+import datetime as dt
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import dagster as dg
+
+from marketing_api.discretion import without_addresses
+from pipelines.failures import explain
+from pipelines.settings import Settings
+from pipelines.write_back.activations.activating import Turnover, activate, turnover
+from pipelines.write_back.activations.activations import Activation, chosen, read_activations
+from pipelines.write_back.item import State
+from pipelines.write_back.reporting.conclusion import Ran
+from pipelines.write_back.reporting.report import as_markdown
+from pipelines.write_back.reporting.result import Result
+from pipelines.write_back.running import Watch
+
+ACTIVATIONS = dg.AssetKey("activations")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one activation. `problem`: what went wrong, without addresses; empty when nothing did."""
+
+    name: str
+    found: Turnover | None = None
+    result: Result | None = None
+    problem: str = ""
+
+    @property
+    def requests(self) -> int:
+        return self.result.spent.requests if self.result and self.result.spent else 0
+
+    @property
+    def line(self) -> str:
+        """For people."""
+        if self.found is None:
+            return f"{self.name}: {self.problem}"
+        turned = f"{len(self.found.entered):,} entered, {len(self.found.left):,} left, {self.requests:,} requests"
+        return f"{self.name}: {self.found.size:,} people, {turned}{f'; {self.problem}' if self.problem else ''}"
+
+
+class Activations:
+    """Runs what is enabled. `outcomes` are those of the last time; empty before."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.outcomes: list[Outcome] = []
+
+    @property
+    def problems(self) -> list[str]:
+        return [outcome.line for outcome in self.outcomes if outcome.problem]
+
+    def run(self, sandbox_url: str | None = None) -> list[Outcome]:
+        """Each for itself: what is wrong with one does not hold up the others. `sandbox_url`: the sandbox that the night reads from."""
+        settings = replace(self._settings, sandbox_url=sandbox_url) if sandbox_url else self._settings
+        self.outcomes = [_outcome(settings, activation) for activation in chosen(read_activations(settings.folder), [])]
+        return self.outcomes
+
+    def asset(self, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
+        """The step that runs once everything in `after` is made."""
+
+        @dg.asset(
+            key=ACTIVATIONS,
+            deps=list(after),
+            group_name="activations",
+            required_resource_keys={"reader"},
+            description="The segments of activations.toml: who entered or left since last time is tagged, untagged or added to a list.",
+        )
+        def activations(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+            outcomes = self.run(context.resources.reader.sandbox_url)
+            for outcome in outcomes:
+                context.log.info(outcome.line)
+            if self.problems:
+                raise dg.Failure("; ".join(self.problems), metadata=_metadata(outcomes), allow_retries=False)
+            return dg.MaterializeResult(metadata=_metadata(outcomes))
+
+        return activations
+
+
+def _outcome(settings: Settings, activation: Activation) -> Outcome:
+    found = None
+    try:
+        found = turnover(settings, activation)
+        result = activate(settings, found, Ran(uuid.uuid4().hex, "push_activations", dt.datetime.now(dt.UTC)), Watch())
+    except Exception as problem:
+        return Outcome(activation.name, found, problem=without_addresses(explain(problem)[0]))
+    return Outcome(activation.name, found, result, _problem(result) if result else "")
+
+
+def _problem(result: Result) -> str:
+    """Empty when everything is done. Rows that the service refused on an earlier night do not fail this one; the push tells them."""
+    rejected = result.counts.requests.get(State.REJECTED, 0) + result.counts.rejected_by_check
+    parts = {"rejected": rejected, "still open": result.open, "read back otherwise than sent": result.counts.drifted}
+    said = [f"{count:,} {what}" for what, count in parts.items() if count]
+    return ", ".join([*said, *([f"stopped: {without_addresses(result.stopped)}"] if result.stopped else [])])
+
+
+def _metadata(outcomes: list[Outcome]) -> dict[str, dg.MetadataValue | int]:
+    rows = [
+        (each.name, each.found.size, len(each.found.entered), len(each.found.left), each.requests, each.problem)
+        if each.found
+        else (each.name, "", "", "", "", each.problem)
+        for each in outcomes
+    ]
+    header = ("activation", "people", "entered", "left", "requests", "problem")
+    return {"requests": sum(each.requests for each in outcomes), "result": dg.MetadataValue.md(as_markdown(rows, *header))}

@@ -1,0 +1,134 @@
+"""What single cells mean: addresses, ids, statuses, tags, texts. Each function returns the value or raises BadValue.
+
+Reasons are sentences for the person who made the row; they never repeat an address. Not here: what needs the warehouse (`known`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+from marketing_api.records.contacts import STATUSES
+from pipelines.write_back.input.grid import Cell, shown, text_of
+
+#: RFC 5321: 254 characters on the wire, 64 before the @.
+MAX_ADDRESS, MAX_LOCAL_PART = 254, 64
+#: No limits are documented ("Maximum sizes …: not shown"): generous ones, so that a whole document in a cell is noticed.
+MAX_TAG, MAX_FIELD, MAX_DESCRIPTION = 255, 5_000, 10_000
+_MAX_ID = 2**63 - 1
+
+ACTIVE, UNSUBSCRIBED = 1, 2
+#: Codes as the service takes them: its own words where it has any.
+STATUS_WORDS = {0: "0", 1: "Active", 2: "Disactive", 3: "3"}
+_STATUS_CODES = {word: code for code, word in STATUSES.items()} | {str(code): code for code in STATUSES} | {"disactive": UNSUBSCRIBED}
+
+
+class BadValue(Exception):
+    """Why a row cannot be sent."""
+
+
+_LOCAL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
+_PLAIN = re.compile(rf"{_LOCAL}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]", re.ASCII)
+#: The same with letters of any script.
+_WIDE_LOCAL = re.compile(r"[^\x00-\x20\x7f\"(),.:;<>@\[\\\]]+(?:\.[^\x00-\x20\x7f\"(),.:;<>@\[\\\]]+)*")
+_WIDE_LABEL = re.compile(r"(?!-)[^\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]{1,63}(?<!-)")
+_UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Cs", "Co", "Cn"})
+
+
+def address(cell: Cell) -> str:
+    """An e-mail address: practical syntax, letters of any script."""
+    text = text_of(cell)
+    if text is None:
+        raise BadValue("the e-mail address is missing")
+    if _PLAIN.fullmatch(text) is None:
+        _check_wide(text)
+    if len(text) > MAX_ADDRESS or text.index("@") > MAX_LOCAL_PART:
+        raise BadValue(f"the e-mail address is too long: at most {MAX_ADDRESS} characters, {MAX_LOCAL_PART} before the @")
+    return text
+
+
+def _check_wide(text: str) -> None:
+    if any(unicodedata.category(letter) in _UNSEEN for letter in text):
+        raise BadValue("the e-mail address has a blank or an invisible character in it")
+    if text.count("@") > 1:
+        raise BadValue("the cell has more than one @: write one e-mail address per row")
+    local, _, domain = text.partition("@")
+    *labels, top = domain.split(".")
+    is_domain = labels and all(map(_WIDE_LABEL.fullmatch, [*labels, top])) and len(top) > 1 and not top[0].isdigit()
+    if not is_domain or _WIDE_LOCAL.fullmatch(local) is None:
+        raise BadValue("this is not an e-mail address: it looks like name@example.com")
+
+
+_ID = re.compile(r"(\d{1,19})(?:\.0+)?", re.ASCII)
+
+
+def identifier(cell: Cell, what: str) -> int:
+    """A whole positive number, also as `12.0`, as which some programs write it."""
+    match = _ID.fullmatch(text_of(cell) or "")
+    if match is None or not 0 < (number := int(match[1])) <= _MAX_ID:
+        raise BadValue(f"{what} has to be a whole number")
+    return number
+
+
+@lru_cache(maxsize=1024)
+def status(text: str) -> int:
+    """The service's code."""
+    if (code := _STATUS_CODES.get(text.lower())) is None:
+        raise BadValue(f"{shown(text)} is no status: it is active, unsubscribed, bounced or unconfirmed")
+    return code
+
+
+@lru_cache(maxsize=65_536)
+def ip_address(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        raise BadValue("the IP address cannot be one: it looks like 203.0.113.7 or 2001:db8::7") from None
+
+
+_BREAKS = re.compile(r"[\t\n\r\x85\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def check_text(text: str, what: str, limit: int) -> str:
+    """Line breaks and tabs may be in it, other control characters not."""
+    if len(text) > limit:
+        raise BadValue(f"{what} is too long: {len(text):,} characters, at most {limit:,}")
+    if _CONTROL.search(text):
+        raise BadValue(f"{what} has a control character in it")
+    return text
+
+
+def are_plain(texts: Iterable[str | None], limit: int) -> bool:
+    """Whether `check_text` would take them all."""
+    said = [text for text in texts if text]
+    return max(map(len, said), default=0) <= limit and not _CONTROL.search("\n".join(said))
+
+
+_ACTIONS = {"add": "add", "remove": "remove"}
+
+
+def action(cell: Cell) -> str:
+    """`add` when nothing is said."""
+    text = text_of(cell)
+    if text is None:
+        return "add"
+    if (word := _ACTIONS.get(text.lower())) is None:
+        raise BadValue(f"{shown(text)} is no action: it is add or remove")
+    return word
+
+
+@lru_cache(maxsize=65_536)
+def tags(text: str) -> tuple[str, ...]:
+    """Each once, in their order."""
+    found = tuple(dict.fromkeys(part for part in (part.strip() for part in text.split(",")) if part))
+    if not found:
+        raise BadValue("the tag is missing")
+    for tag in found:
+        check_text(tag, "a tag", MAX_TAG)
+        if _BREAKS.search(tag):
+            raise BadValue("a tag has a line break in it")
+    return found

@@ -1,0 +1,272 @@
+"""The outbox: everything that is to be sent, is being sent or was sent, durable before the request leaves and after its answer.
+
+    with Outbox(home / "outbox.sqlite") as outbox:
+        push_id = outbox.begin(plan)
+        with outbox.sending("main"):                 # one sender per account
+            outbox.recover("main")
+            for entry in outbox.open("main"): ...    # claim → request → settle
+
+Belongs here: what happens to entries, and questions about them. Not here: the file (`store`), its values (`entry`), sending (`send`).
+Any number of processes may read and change it meanwhile; whoever sends claims an entry first, so none is sent by two.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pipelines.write_back.item import DONE, Kind, Past, Plan, State
+from pipelines.write_back.outbox import wishes
+from pipelines.write_back.outbox.beginning import Members, insert_plan, note_members
+from pipelines.write_back.outbox.counts import Counts, counts_of
+from pipelines.write_back.outbox.entry import Entry, Push, read_entry, read_push
+from pipelines.write_back.outbox.sender_lock import sender_lock
+from pipelines.write_back.outbox.store import Store
+from pipelines.write_back.outbox.wishes import Retried
+
+__all__ = ["Counts", "Members", "Outbox", "Retried"]
+
+KEEP_SKIPPED_DAYS = 7  # a nightly push of 100,000 rows of which few change would grow the file without end
+
+_ENTRY = (
+    "select item_id, push_id, account, kind, source_name as source, rows, email, contact_id, operation, params, expected, must_look_up,"
+    " state, message, rejected_by, attempts, planned_at, sent_at, changed_at, done_at, verified_at, drift, request_id, run, revision"
+    " from item join push using (push_id)"
+)
+_IS_OPEN = "state in ('planned', 'sending', 'unknown')"  # as the partial index has it
+_CHUNK = 10_000
+
+#: What a state may become. Whatever is not here would be a mistake of ours, and is refused.
+_NEXT: Mapping[State, tuple[State, ...]] = {
+    State.SENDING: (State.APPLIED, State.REJECTED, State.UNKNOWN, State.PLANNED),
+    State.UNKNOWN: (State.APPLIED, State.VERIFIED, State.REJECTED, State.PLANNED, State.UNKNOWN),
+    State.APPLIED: (State.APPLIED, State.VERIFIED),
+    State.VERIFIED: (State.VERIFIED,),
+    State.PLANNED: (State.REJECTED, State.SKIPPED, State.PLANNED),  # a look-up that found nobody, or that it was sent before
+}
+
+
+class Outbox:
+    """Thread-safe. Every method raises OutboxError (`store`) when the file cannot be used, and then has changed nothing."""
+
+    def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
+        self.path = path
+        self._store = Store(path)
+        self._clock = clock
+
+    # ---- making and looking
+
+    def begin(self, plan: Plan, *, run: str | None = None, options: Mapping[str, Any] | None = None, members: Members | None = None) -> int:
+        """Take the plan in, all of it or nothing; its push's number. Items are sent in the plan's order."""
+        with self._store.change() as change:
+            now = self._clock()
+            push_id = insert_plan(change, plan, now=now, run=run, options=options or {})
+            if members is not None:
+                note_members(change, plan.account, members, now)
+        return push_id
+
+    def last(self, account: str, kind: Kind, subjects: Iterable[str]) -> dict[str, Past]:
+        """The last thing done, or to be done, about each subject; those never sent anything about are absent."""
+        found: dict[str, Past] = {}
+        wanted = iter(subjects)
+        while chunk := list(itertools.islice(wanted, _CHUNK)):
+            rows = self._store.rows(
+                "select subject, item_id, content, state, message, done_at, verified_at, drift from json_each(?) cross join effect"
+                " on account = ? and kind = ? and subject = value join item using (item_id)"
+                " where state <> 'skipped' order by item_id",
+                (json.dumps(chunk), account, kind),
+            )
+            for subject, item_id, content, state, message, done_at, verified_at, drift in rows:
+                is_drifted = state in DONE and drift not in (None, "{}")
+                found[subject] = Past(item_id, content, State(state), message, done_at, verified_at, is_drifted)
+        return found
+
+    def pushes(self, account: str | None = None, *, limit: int = 1000) -> list[Push]:
+        """The latest first."""
+        rows = self._store.rows(
+            "select * from push where ? is null or account = ? order by push_id desc limit ?",
+            (account, account, limit),
+        )
+        return [read_push(row) for row in rows]
+
+    def push(self, push_id: int) -> Push | None:
+        return next((read_push(row) for row in self._store.rows("select * from push where push_id = ?", (push_id,))), None)
+
+    def entry(self, item_id: int) -> Entry:
+        return read_entry(self._store.rows(f"{_ENTRY} where item_id = ?", (item_id,))[0])
+
+    def items(self, push_id: int, states: Collection[State] = tuple(State)) -> list[Entry]:
+        """The push's entries, in order of sending; then rejected and idle rows."""
+        marks = ", ".join("?" * len(states))
+        return [
+            read_entry(row)
+            for row in self._store.rows(f"{_ENTRY} where push_id = ? and state in ({marks}) order by item_id", (push_id, *states))
+        ]
+
+    def open(self, account: str) -> list[Entry]:
+        """What is left to be sent or found out, in order of push and row."""
+        return [read_entry(row) for row in self._store.rows(f"{_ENTRY} where {_IS_OPEN} and account = ? order by item_id", (account,))]
+
+    def subjects(self, item_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        """What each item touches."""
+        rows = self._store.rows(
+            "select item_id, subject from json_each(?) cross join effect on item_id = value order by item_id", (json.dumps(list(item_ids)),)
+        )
+        return {item_id: tuple(row[1] for row in group) for item_id, group in itertools.groupby(rows, key=lambda row: row[0])}
+
+    def activities(self, account: str, contact_id: int) -> list[Entry]:
+        """Those sent to the contact, in any push: what of its timeline is ours."""
+        sent = "kind = 'activities' and state in ('applied', 'verified', 'unknown', 'sending')"
+        rows = self._store.rows(f"{_ENTRY} where contact_id = ? and account = ? and {sent}", (contact_id, account))
+        return [read_entry(row) for row in rows]
+
+    def synced_at(self, account: str, email: str) -> float | None:
+        """When the service last said ok to a sync of the address (unix seconds)."""
+        begins = f"{email.lower()}|"
+        found = self._store.rows(
+            "select max(done_at) from effect join item using (item_id) where account = ? and kind = 'contacts' and subject >= ?"
+            " and subject < ? and state in ('applied', 'verified')",
+            (account, begins, begins[:-1] + "}"),  # the character after |
+        )
+        return None if found[0][0] is None else float(found[0][0])
+
+    def counts(self, push_id: int) -> Counts:
+        """How far the push is."""
+        return counts_of(self._store, push_id)
+
+    @property
+    def begun_at(self) -> float | None:
+        """When its first push was taken in (unix seconds): tells this outbox from one that was moved away. None while it is empty."""
+        found = self._store.rows("select begun_at from push order by push_id limit 1")
+        return float(found[0][0]) if found else None
+
+    @property
+    def revision(self) -> int:
+        """That of the last change."""
+        return int(self._store.rows("select value from revision")[0][0])
+
+    def changed_since(self, revision: int) -> Iterator[Entry]:
+        """Entries changed after `revision`, as of one moment, in order of change."""
+        with self._store.reading() as connection:
+            for row in connection.execute(f"{_ENTRY} where revision > ? order by revision, item_id", (revision,)):
+                yield read_entry(row)
+
+    def members(self, account: str, activation: str) -> dict[str, float]:
+        """Who is in an activation's result as last pushed, and since when (unix seconds)."""
+        rows = self._store.rows("select subject, entered_at from membership where account = ? and activation = ?", (account, activation))
+        return {row[0]: row[1] for row in rows}
+
+    def note_members(self, account: str, members: Members) -> None:
+        """Who counts as a member from now on, and who no longer does."""
+        with self._store.change() as change:
+            note_members(change, account, members, self._clock())
+
+    # ---- sending
+
+    def sending(self, account: str, *, wait_s: float = 0.0, on_wait: Callable[[str], object] | None = None) -> AbstractContextManager[None]:
+        """Be the account's only sender. Raises OutboxBusy, naming who is, after `wait_s` seconds; `on_wait` is told once who."""
+        return sender_lock(self.path.parent, account, wait_s=wait_s, on_wait=on_wait)
+
+    def recover(self, account: str) -> int:
+        """What a sender that died had sent and not settled is unknown now; how many. Only for who holds `sending`."""
+        with self._store.change() as change:
+            return change.run(
+                "update item set state = 'unknown', message = ?, changed_at = ?, revision = ?"
+                " where state = 'sending' and push_id in (select push_id from push where account = ?)",
+                ("the program ended before an answer came", self._clock(), change.revision(), account),
+            ).rowcount
+
+    def claim(self, item_id: int, *, contact_id: int | None = None) -> bool:
+        """Commit the intent to send it now; False when it is not planned any more. `contact_id`: what was looked up."""
+        with self._store.change() as change:
+            now = self._clock()
+            done = change.run(
+                "update item set state = 'sending', attempts = attempts + 1, sent_at = ?, changed_at = ?, message = null,"
+                " request_id = null, contact_id = coalesce(?, contact_id), revision = ? where item_id = ? and state = 'planned'",
+                (now, now, contact_id, change.revision(), item_id),
+            )
+            if done.rowcount == 1 and contact_id is not None:  # from now on the subject is known by the contact's id, too
+                change.run(
+                    "insert or ignore into effect (account, kind, subject, item_id, content) select account, kind,"
+                    " ? || substr(subject, length(email) + 1), item_id, content from effect join item using (item_id)"
+                    " where item_id = ? and lower(substr(subject, 1, length(email) + 1)) = lower(email) || '|'",
+                    (str(contact_id), item_id),
+                )
+            return done.rowcount == 1
+
+    def settle(
+        self,
+        item_id: int,
+        state: State,
+        *,
+        message: str | None = None,
+        request_id: int | None = None,
+        contact_id: int | None = None,
+        drift: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Commit what became of it. Rejections are the service's; `drift` {}: read back and as intended. ValueError when the
+        state cannot follow on the present one.
+        """
+        with self._store.change() as change:
+            now = self._clock()
+            before = State(change.run("select state from item where item_id = ?", (item_id,)).fetchone()[0])
+            if state not in _NEXT.get(before, ()):
+                raise ValueError(f"item {item_id} is {before} and cannot become {state}")
+            is_over = state in (State.APPLIED, State.VERIFIED, State.REJECTED)
+            change.run(
+                "update item set state = ?, message = ?, rejected_by = ?, request_id = coalesce(?, request_id),"
+                " changed_at = case when ? then changed_at else ? end,"
+                " done_at = case when ? then coalesce(done_at, ?) end, verified_at = case when ? then ? else verified_at end,"
+                " drift = coalesce(?, drift), contact_id = coalesce(contact_id, ?), revision = ? where item_id = ?",
+                (
+                    *(state, message, "service" if state is State.REJECTED else None, request_id),
+                    *(state is before, now, is_over, now),
+                    *(state is State.VERIFIED, now, None if drift is None else json.dumps(drift)),
+                    *(contact_id, change.revision(), item_id),
+                ),
+            )
+
+    def unclaim(self, item_id: int) -> None:
+        """It certainly was not sent: as if it had never been claimed."""
+        with self._store.change() as change:
+            change.run(
+                "update item set state = 'planned', attempts = attempts - 1, sent_at = null, changed_at = ?, revision = ?"
+                " where item_id = ? and state = 'sending'",
+                (self._clock(), change.revision(), item_id),
+            )
+
+    # ---- people's wishes
+
+    def cancel(self, account: str, push_id: int | None = None) -> int:
+        """Drop what is planned, of one push or all; how many requests. What was sent is not touched."""
+        return wishes.cancel(self._store, account, push_id, self._clock())
+
+    def retry(self, account: str, push_id: int | None = None) -> Retried:
+        """Plan again what the service rejected, what drifted, and what is unknown and safe to repeat; not what a later item has changed.
+
+        Unknown activities stay so: the next sender looks for them before it sends anything.
+        """
+        return wishes.retry(self._store, account, push_id, self._clock())
+
+    def again(self, item_ids: Collection[int]) -> int:
+        """Plan applied contacts again, unless a later item has changed them since; how many. Their drift says in which form they go."""
+        return wishes.again(self._store, item_ids, self._clock())
+
+    def prune(self, *, keep_days: float = KEEP_SKIPPED_DAYS) -> int:
+        """Forget skipped rows of pushes older than that; how many. The push's own counts stay."""
+        return wishes.prune(self._store, self._clock() - keep_days * 86_400)
+
+    def close(self) -> None:
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,72 @@
+"""One sender per home and account at a time: a locked file, which goes with its process however that ends.
+
+Not here: what the sender does.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipelines.write_back.outbox.store import OutboxBusy, OutboxError
+
+_LOOK_S = 0.2
+
+
+@contextmanager
+def sender_lock(
+    folder: Path,
+    account: str,
+    *,
+    wait_s: float = 0.0,
+    on_wait: Callable[[str], object] | None = None,
+    sleep: Callable[[float], object] = time.sleep,
+) -> Iterator[None]:
+    """Held while the context lasts. `on_wait` is told once who holds it. Raises OutboxBusy after `wait_s` seconds."""
+    path = folder / f"sender-{_name(account)}.lock"
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as problem:
+        raise OutboxError(f"{path} cannot be used ({problem.strerror})") from problem
+    try:
+        _take(handle, account, wait_s, on_wait, sleep)
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()} {Path(sys.argv[0]).name or 'python'}".encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _take(handle: int, account: str, wait_s: float, on_wait: Callable[[str], object] | None, sleep: Callable[[float], object]) -> None:
+    deadline = time.monotonic() + wait_s
+    is_told = False
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            holder = _holder(handle)
+        if time.monotonic() >= deadline:
+            raise OutboxBusy(f"{holder} is sending for account {account}: wait for it to end, or stop it")
+        if on_wait is not None and not is_told:
+            on_wait(holder)
+            is_told = True
+        sleep(_LOOK_S)
+
+
+def _holder(handle: int) -> str:
+    found = os.pread(handle, 200, 0).decode(errors="replace").split(" ", 1)
+    return f"{found[1]} (process {found[0]})" if len(found) == 2 else "another process"  # it is just about to say
+
+
+def _name(account: str) -> str:
+    """A file name for any account's name; the hash keeps names apart that look alike without their odd characters."""
+    plain = re.sub(r"[^A-Za-z0-9_-]", "", account)[:40]
+    return plain if plain == account else f"{plain}-{hashlib.blake2b(account.encode(), digest_size=4).hexdigest()}"

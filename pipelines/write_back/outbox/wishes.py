@@ -1,0 +1,77 @@
+"""What may be asked of the outbox as a whole: cancel, retry, send again, and forget what was skipped long ago. Each is one transaction.
+
+Not here: the commands (`push`), what a sender does (`outbox`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from pipelines.write_back.outbox.store import Store
+
+_CHOSEN = (
+    "operation is not null and (state in ('rejected', 'unknown') or (state = 'applied' and drift <> '{}')) and push_id in"
+    " (select push_id from push where account = :account and (:push_id is null or push_id = :push_id))"
+)
+#: A later item has changed, or is to change, something that this one would set back.
+_SUPERSEDED = (
+    "exists (select 1 from effect mine join effect other using (account, kind, subject) join item newer on newer.item_id = other.item_id"
+    " where mine.item_id = item.item_id and other.item_id > mine.item_id and newer.state not in ('skipped', 'rejected'))"
+)
+#: Activities that were sent: what was refused in words may have arrived all the same.
+_LOOKS_FIRST = "(sent_at is not null and contact_id is not null and push_id in (select push_id from push where kind = 'activities'))"
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """Requests that are tried again, and those that are not since a later push changed the same thing."""
+
+    planned: int
+    superseded: int
+
+
+def cancel(store: Store, account: str, push_id: int | None, now: float) -> int:
+    with store.change() as change:
+        return change.run(
+            "update item set state = 'skipped', message = 'cancelled', changed_at = ?, revision = ? where state = 'planned'"
+            " and push_id in (select push_id from push where account = ? and (? is null or push_id = ?))",
+            (now, change.revision(), account, push_id, push_id),
+        ).rowcount
+
+
+def retry(store: Store, account: str, push_id: int | None, now: float) -> Retried:
+    """Activities that were sent are unknown then, with their attempts forgotten: the sender looks for them before it sends anything."""
+    with store.change() as change:
+        told = {"account": account, "push_id": push_id, "now": now, "revision": change.revision()}
+        superseded = int(change.run(f"select count(*) from item where {_CHOSEN} and {_SUPERSEDED}", told).fetchone()[0])  # noqa: S608
+        fresh = "attempts = 0, rejected_by = null, done_at = null, revision = :revision"
+        unknown = change.run(
+            f"update item set state = 'unknown', {fresh} where {_CHOSEN} and {_LOOKS_FIRST} and not {_SUPERSEDED}",  # noqa: S608
+            told,
+        ).rowcount
+        planned = change.run(
+            f"update item set state = 'planned', message = null, changed_at = :now, {fresh}"  # noqa: S608
+            f" where {_CHOSEN} and not {_LOOKS_FIRST} and not {_SUPERSEDED}",
+            told,
+        ).rowcount
+    return Retried(planned + unknown, superseded)
+
+
+def again(store: Store, item_ids: Collection[int], now: float) -> int:
+    """Plan again what is safe to repeat, with what is known of it; how many."""
+    with store.change() as change:
+        return change.run(
+            f"update item set state = 'planned', done_at = null, changed_at = ?, revision = ? where state = 'applied' and not {_SUPERSEDED}"  # noqa: S608
+            " and item_id in (select value from json_each(?))",
+            (now, change.revision(), json.dumps(list(item_ids))),
+        ).rowcount
+
+
+def prune(store: Store, before: float) -> int:
+    """Skipped rows of pushes begun before then."""
+    old = "state = 'skipped' and push_id in (select push_id from push where begun_at < ?)"
+    with store.change() as change:
+        change.run(f"delete from effect where item_id in (select item_id from item where {old})", (before,))  # noqa: S608
+        return change.run(f"delete from item where {old}", (before,)).rowcount  # noqa: S608

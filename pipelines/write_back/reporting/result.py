@@ -1,0 +1,104 @@
+"""What a push came to, as a value: what is told on the terminal, in Dagster and beside a file of the inbox.
+
+Not here: its wording (`report`), how it came about (`push`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipelines.write_back.item import OPEN, State
+from pipelines.write_back.outbox.entry import Entry, Push
+from pipelines.write_back.outbox.outbox import Counts, Outbox
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A row that was not taken: by whom, and why."""
+
+    rows: tuple[int, ...]
+    reason: str
+    by_service: bool
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What talking to the service cost, in requests and in seconds that they waited for the limit."""
+
+    requests: int = 0
+    waited_s: float = 0.0
+
+    def plus(self, other: Spent) -> Spent:
+        return Spent(self.requests + other.requests, self.waited_s + other.waited_s)
+
+
+NOTHING = Spent()
+
+
+@dataclass(frozen=True)
+class Result:
+    """One push as the outbox has it now, and what this run did beside it.
+
+    `earlier`: requests of earlier pushes that this run went on with, by state. `stopped`: why sending ended before everything was
+    sent. `writebacks_follow`: sync.writebacks could not be brought up to date yet, and why.
+    """
+
+    push: Push
+    counts: Counts
+    refusals: tuple[Refusal, ...] = field(default=(), repr=False)  # a sample
+    drift: Mapping[str, int] = field(default_factory=dict)  # field → requests
+    earlier: Mapping[State, int] = field(default_factory=dict)
+    spent: Spent | None = NOTHING  # None: it stands in another result of the same run
+    stopped: str | None = None
+    rejected_csv: Path | None = None
+    writebacks_follow: str | None = None
+
+    @property
+    def rejected(self) -> int:
+        """Rows: by our checks, or by the service, now or before."""
+        return self.counts.rows.get(State.REJECTED, 0)
+
+    @property
+    def open(self) -> int:
+        """Requests, of earlier pushes, too."""
+        return sum(self.counts.requests.get(state, 0) + self.earlier.get(state, 0) for state in OPEN)
+
+    @property
+    def shortfall(self) -> int:
+        """How many rows and requests are not as they were meant to be; 0: everything is done."""
+        return self.rejected + self.earlier.get(State.REJECTED, 0) + self.open + self.counts.drifted
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there was nothing to send at all."""
+        return not self.push.item_count and not any(self.earlier.values())
+
+
+def result_of(outbox: Outbox, push_id: int, **more: object) -> Result:
+    """The push as it is now. LookupError when there is none of that number."""
+    if (push := outbox.push(push_id)) is None:
+        raise LookupError(push_id)
+    rejected = outbox.items(push_id, [State.REJECTED])
+    done = outbox.items(push_id, [State.APPLIED, State.VERIFIED])
+    return Result(push, outbox.counts(push_id), refusals_of(rejected)[:_SHOWN], drift_of(done), **more)  # type: ignore[arg-type]
+
+
+def refusals_of(entries: Iterable[Entry]) -> tuple[Refusal, ...]:
+    """Rejected entries in the order of their rows."""
+    ordered = sorted(entries, key=lambda entry: entry.rows)
+    return tuple(Refusal(entry.rows, entry.message or "no reason given", entry.rejected_by == "service") for entry in ordered)
+
+
+def drift_of(entries: Iterable[Entry]) -> Mapping[str, int]:
+    """How many requests were read back otherwise than intended, by field."""
+    return Counter(name for entry in entries for name in entry.drift or {})
+
+
+def reasons_by_row(entries: Iterable[Entry]) -> dict[int, str]:
+    """Row number → why it was rejected, for `rejected.csv`."""
+    return {row: entry.message or "no reason given" for entry in entries if entry.state is State.REJECTED for row in entry.rows}

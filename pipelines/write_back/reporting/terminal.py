@@ -1,0 +1,206 @@
+"""A push on the command line: what is printed, what is asked, the exit code.
+
+Not here: parsing (`commands.push`), the words of plan and result (`report`), the work (`push`, `running`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import shlex
+import sys
+import uuid
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from rich.console import Console
+
+from marketing_api.errors import MarketingApiError
+from pipelines import exits, interrupts
+from pipelines.failures import explain
+from pipelines.home import prepare_home
+from pipelines.progress import Progress
+from pipelines.settings import Settings, SettingsError
+from pipelines.write_back.activations.activating import activate, turnover, turnover_lines
+from pipelines.write_back.activations.activations import FILE, Activation, chosen, read_activations
+from pipelines.write_back.input.grid import InputError
+from pipelines.write_back.item import Kind
+from pipelines.write_back.mirror import outbox_path
+from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.planning.options import Options
+from pipelines.write_back.push import Order, Planned, begin, plan_push
+from pipelines.write_back.reporting import listing
+from pipelines.write_back.reporting.conclusion import Ran
+from pipelines.write_back.reporting.rejected import folder_of, write_rejected
+from pipelines.write_back.reporting.report import open_lines, plan_lines, result_lines, retry_lines
+from pipelines.write_back.running import Watch, finish_push, go_on
+from pipelines.write_back.sending.channel import account_of, rate_of
+from warehouse.errors import WarehouseError
+
+T = TypeVar("T")
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    """One command line of `marketing-sync push`."""
+    prepare_home(settings.home)
+    if arguments.action == "activations":
+        return interruptible(settings, None, lambda stop: _activations(arguments, settings, stop))
+    account = account_of(settings, arguments.account)
+    if arguments.action == "status":
+        return listing.print_status(settings, account, arguments.push)
+    if arguments.action == "cancel":
+        return listing.cancel(settings, account, arguments.push)
+    if arguments.action == "retry":
+        return interruptible(settings, account, lambda stop: _retry(settings, account, arguments.push, stop))
+    order = _order(arguments, account)
+    return interruptible(settings, account, lambda stop: _push(arguments, settings, order, stop))
+
+
+def interruptible(settings: Settings, account: str | None, work: Callable[[interrupts.Stop], int]) -> int:
+    """Run `work`; when a person stops it, say what is open and how to go on."""
+    try:
+        return interrupts.stoppable(work)
+    except KeyboardInterrupt:
+        say(["", *open_lines(_open_count(settings, account))], sys.stderr)
+        return exits.INTERRUPTED
+
+
+def _open_count(settings: Settings, account: str | None) -> int:
+    """Requests that are left, of all accounts when none is named."""
+    if not outbox_path(settings.home).exists():
+        return 0
+    names = [account] if account else [account_of(settings, each.account) for each in settings.accounts] or [account_of(settings, None)]
+    with Outbox(outbox_path(settings.home)) as outbox:
+        return sum(len(outbox.open(name)) for name in names)
+
+
+def _order(arguments: argparse.Namespace, account: str) -> Order:
+    mapping: dict[str, str] = dict(arguments.map)
+    if len(mapping) < len(arguments.map):
+        raise SettingsError("--map names one of our columns twice")
+    options = Options(
+        mapping=mapping,
+        ignore=tuple(arguments.ignore),
+        send_all=arguments.all,
+        clear_empty=getattr(arguments, "clear_empty", False),
+        max_rows=arguments.max_rows,
+    )
+    kind = Kind(arguments.action)
+    return Order(kind, account, arguments.file, arguments.query, options, arguments.reject_limit, arguments.verify)
+
+
+def _push(arguments: argparse.Namespace, settings: Settings, order: Order, stop: interrupts.Stop) -> int:
+    planned = plan_push(settings, order)
+    say(plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit))
+    if planned.is_refused or not arguments.apply:
+        return _without_sending(arguments, settings, planned)
+    if order.kind is Kind.DELETIONS and planned.plan.items and not arguments.yes and not _agreed(planned):
+        say(["nothing was sent"])
+        return exits.DONE
+    stop.check()
+    ran = new_run(f"push_{order.kind}")
+    push_id = begin(settings, planned, run=ran.run)
+    with Outbox(outbox_path(settings.home)) as outbox:
+        result = watched(stop, lambda watch: finish_push(settings, outbox, push_id, ran, order.verify, watch))
+    say(["", *result_lines(result)])
+    return exits.INCOMPLETE if result.shortfall else exits.DONE
+
+
+def _without_sending(arguments: argparse.Namespace, settings: Settings, planned: Planned) -> int:
+    reasons = {bad.row: bad.reason for bad in planned.plan.bad}
+    path = write_rejected(folder_of(settings.home, None) / "rejected.csv", planned.rows, reasons)
+    say([f"rejected rows: {path}"] if path else [])
+    if planned.is_refused:
+        say(["", f"nothing was sent: {planned.refusal}"])
+        return exits.INCOMPLETE
+    if planned.plan.request_count:
+        say(["", "nothing was sent; to send it:", f"  {command_line(arguments)}"])
+    return exits.DONE
+
+
+def _agreed(planned: Planned) -> bool:
+    """Whether the person types the number of requests. SettingsError where nobody can be asked."""
+    count = len({row for item in planned.plan.items for row in item.rows})
+    if not sys.stdin.isatty() or str(planned.order.file) == "-":
+        raise SettingsError("deletions have to be agreed to: run it on a terminal, or with --yes")
+    try:
+        return input(f"Deleting cannot be undone. Type {count} to delete the contacts of {count} rows: ").strip() == str(count)
+    except EOFError:
+        return False
+
+
+def _activations(arguments: argparse.Namespace, settings: Settings, stop: interrupts.Stop) -> int:
+    """Each for itself: what is wrong with one does not hold up the others."""
+    codes = [exits.DONE]
+    for activation in chosen(read_activations(settings.folder), arguments.names):
+        try:
+            codes.append(_activation(arguments, settings, activation, stop))
+        except (InputError, MarketingApiError, WarehouseError) as problem:
+            text, code = explain(problem)
+            say([f"marketing-sync: {text}"], sys.stderr)
+            codes.append(code)
+    if len(codes) == 1:
+        say([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])
+    elif not arguments.apply:
+        words = ["marketing-sync", "push", "activations", *arguments.names, *(["--accept-shrink"] if arguments.accept_shrink else [])]
+        say(["", "nothing was sent; to send it:", f"  {shlex.join([*words, '--apply'])}"])
+    return max(codes)
+
+
+def _activation(arguments: argparse.Namespace, settings: Settings, activation: Activation, stop: interrupts.Stop) -> int:
+    found = turnover(settings, activation, accept_shrink=arguments.accept_shrink)
+    say(["", *turnover_lines(found)])
+    if found.planned is not None:
+        say(plan_lines(found.planned.plan, rate=rate_of(settings, found.account), reject_limit=found.planned.order.reject_limit))
+    if not arguments.apply:
+        return exits.DONE
+    stop.check()
+    result = watched(stop, lambda watch: activate(settings, found, new_run("push_activations"), watch))
+    say(["", *result_lines(result)] if result else [])
+    return exits.INCOMPLETE if result and result.shortfall else exits.DONE
+
+
+def _retry(settings: Settings, account: str, push_id: int | None, stop: interrupts.Stop) -> int:
+    with Outbox(outbox_path(settings.home)) as outbox:
+        listing.check(outbox, account, push_id)
+        say(retry_lines(outbox.retry(account, push_id)))
+        results = watched(stop, lambda watch: go_on(settings, outbox, account, new_run("push_retry"), watch))
+    for result in results:
+        say(["", *result_lines(result)])
+    return exits.INCOMPLETE if any(result.shortfall for result in results) else exits.DONE
+
+
+def new_run(job: str) -> Ran:
+    """A run of this moment."""
+    return Ran(uuid.uuid4().hex, job, dt.datetime.now(dt.UTC))
+
+
+def watched(stop: interrupts.Stop, work: Callable[[Watch], T]) -> T:
+    """Run `work` with its progress on standard error, told when a person stops it. KeyboardInterrupt when one did."""
+    watch = Watch()
+    stop.then(watch.halt.set)
+    with Progress(watch, Console(file=sys.stderr), did="sent"):
+        result = work(watch)
+    stop.check()
+    return result
+
+
+def say(lines: Iterable[str], stream: object = None) -> None:
+    """Print lines; one that is wider than the terminal is not cut."""
+    for line in lines:
+        print(line, file=stream or sys.stdout, flush=True)  # type: ignore[arg-type]
+
+
+def command_line(arguments: argparse.Namespace) -> str:
+    """The same command with --apply, as it can be pasted."""
+    words = ["marketing-sync", "push", arguments.action]
+    words += ["--from", str(arguments.file)] if arguments.file is not None else ["--sql", arguments.query]
+    words += ["--map", *("=".join(pair) for pair in arguments.map)] if arguments.map else []
+    words += ["--ignore", *arguments.ignore] if arguments.ignore else []
+    words += [f"--{name.replace('_', '-')}" for name in ("all", "clear_empty", "yes") if getattr(arguments, name, False)]
+    words += ["--verify", arguments.verify] if arguments.verify != "sample" else []
+    words += ["--reject-limit", f"{arguments.reject_limit:g}"] if arguments.reject_limit != 0.05 else []
+    words += ["--max-rows", str(arguments.max_rows)] if arguments.max_rows else []
+    words += ["--account", arguments.account] if arguments.account else []
+    piped = "… | " if str(arguments.file) == "-" else ""
+    return piped + shlex.join([*words, "--apply"])

@@ -1,0 +1,218 @@
+"""Which of our activities are in a contact's timeline: recognized by description and time, whatever the entry's key. Pure.
+
+How an activity shows in a timeline is not specified: its text may stand in the snippet or in a detail, with entities, other
+blanks or an ending cut off, its time as a timestamp or as a local text of whole minutes. Every entry counts for one item only, so
+that two equal activities need two entries. Not here: asking for timelines and when (`send`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import html
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from marketing_api.envelope import read_envelope
+from marketing_api.exchange import Answer
+from marketing_api.reading import timeline_extent
+from marketing_api.records.shapes import entries
+from marketing_api.records.values import is_nothing, read_moment
+from pipelines.write_back.outbox.entry import Entry
+from pipelines.write_back.sending.assignment import Assignment
+
+#: A text that is the beginning of a description stands for it from so many characters on.
+_CLIPPED_FROM = 20
+#: Zones differ by whole quarters of an hour: a timestamp so far off, with the right local text, was reckoned in another zone.
+_QUARTER_S = 900
+_SPARE_S = 3600
+
+
+class Presence(Enum):
+    """What a timeline tells about an activity."""
+
+    THERE = "there"
+    ABSENT = "absent"
+    HIDDEN = "hidden"  # the service cut the timeline before that moment
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An entry of a timeline: its texts, its moment (unix seconds), and the local time that it shows."""
+
+    texts: tuple[str, ...] = field(repr=False)
+    at: int | None
+    local: dt.datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """`is_cut`: the service has older entries, or more of them, than it served."""
+
+    entries: tuple[Shown, ...]
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An activity of ours. `is_done`: the service said ok to it, so that one entry is its own, whoever else may look alike;
+    `is_settled`: and so long ago that it shows.
+    """
+
+    item_id: int
+    description: str = field(repr=False)
+    local: dt.datetime  # as sent, in the account's time zone
+    at: int | None  # the same, unix seconds
+    is_done: bool = False
+    is_settled: bool = True
+
+
+def wanted(entry: Entry, settled_before: float = math.inf) -> Wanted:
+    """`settled_before`: what was done by then (unix seconds) shows."""
+    at = entry.expected.get("at")
+    return Wanted(
+        entry.item_id,
+        entry.params["description"],
+        dt.datetime.fromisoformat(entry.params["datetime"]),
+        None if at is None else int(at),
+        entry.is_done,
+        (entry.done_at or 0.0) <= settled_before,
+    )
+
+
+def read_timeline(answer: Answer) -> Timeline:
+    """Entries that cannot be read have no text, and so are nobody's."""
+    payload = read_envelope(answer.body).decoded(answer.question.operation)
+    wrapper = next((value for name, value in payload.items() if name.lower() == "timeline"), None)
+    data = wrapper.get("data") if isinstance(wrapper, Mapping) else wrapper
+    served, total = timeline_extent(answer)
+    return Timeline(tuple(_shown(raw) for raw in entries(data) if isinstance(raw, dict)), served < total)
+
+
+def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]:
+    """What becomes of each item (by its number); those that are done come first in taking entries."""
+    ordered = sorted(items, key=lambda item: (not item.is_done, item.item_id))
+    taken = _assigned(ordered, timeline.entries)
+    oldest = min((shown.at for shown in timeline.entries if shown.at is not None), default=None)
+    oldest_local = min((shown.local for shown in timeline.entries if shown.local is not None), default=None)
+
+    def presence(item: Wanted) -> Presence:
+        if item.item_id in taken:
+            return Presence.THERE
+        if timeline.is_cut and _is_before(item, oldest, oldest_local):
+            return Presence.HIDDEN
+        return Presence.ABSENT
+
+    return {item.item_id: presence(item) for item in ordered}
+
+
+def _is_before(item: Wanted, oldest: int | None, oldest_local: dt.datetime | None) -> bool:
+    """Whether it may stand before the oldest that was served; of an empty timeline that was cut, everything may.
+
+    With an hour to spare: the service may have read an ambiguous local time in the other way, and may not show seconds.
+    """
+    if oldest is not None and item.at is not None:
+        return item.at - _SPARE_S <= oldest
+    return oldest_local is None or item.local - dt.timedelta(seconds=_SPARE_S) <= oldest_local
+
+
+def _assigned(items: Sequence[Wanted], shown: Sequence[Shown]) -> dict[int, int]:
+    """Item → entry: as many as fit, and among those the surest likenesses in sum.
+
+    What is done comes first, since it has its entry. What was done just now may not show yet: it takes part like those that are
+    unknown, and goes first only where its likeness is as sure.
+    """
+    assignment = Assignment({item.item_id: _costs(item, shown) for item in items})
+    for item in items:
+        if item.is_done and item.is_settled:
+            assignment.place([item.item_id])
+    others = {item.item_id for item in items if not (item.is_done and item.is_settled)}
+    while others and (placed := assignment.place(sorted(others))) is not None:
+        others.discard(placed)
+    return assignment.found
+
+
+def _costs(item: Wanted, shown: Sequence[Shown]) -> dict[int, int]:
+    """Entry → how unlike it is, for those that may be the item's: the text first, then the time, then who may wait."""
+    found = {}
+    for place, entry in enumerate(shown):
+        time = _likeness_of_time(item, entry)
+        if time is None:
+            continue
+        texts = [unlike for text in entry.texts if (unlike := _likeness_of_text(item.description, text)) is not None]
+        if texts:  # of two that were sent within one minute, the time does not tell whose is not there
+            found[place] = 6 * min(texts) + (0 if item.is_done else 2 * time + 1)
+    return found
+
+
+def _likeness_of_time(item: Wanted, shown: Shown) -> int | None:
+    """0 the same second, 1 without its seconds, 2 the same local time although the timestamp is of another zone or hour."""
+    if shown.at is not None and item.at is not None:
+        if shown.at == item.at:
+            return 0
+        if shown.at == item.at - item.at % 60:
+            return 1
+    if shown.local is None or shown.local not in (item.local, item.local.replace(second=0)):
+        return None
+    if shown.at is None or item.at is None:
+        return 0 if shown.local == item.local else 1
+    return 2 if (shown.at - item.at) % _QUARTER_S in (0, _QUARTER_S - item.at % 60) else None
+
+
+def _likeness_of_text(description: str, text: str) -> int | None:
+    """0 the same, 1 the same letters, from 2 on contained (the more, the more there is beside it), from 200 on its beginning."""
+    ours, theirs = _plain(description), _plain(text)
+    if ours == theirs:
+        return 0
+    letters = _letters(ours)
+    if letters and letters == _letters(theirs):
+        return 1
+    if ours and re.search(rf"(?<!\w){re.escape(ours)}(?!\w)", theirs):
+        return 2 + round(100 * (1 - len(ours) / len(theirs)))
+    beginning = theirs.rstrip("…. ")
+    if len(beginning) >= _CLIPPED_FROM and ours.startswith(beginning):
+        return 200 + round(100 * (1 - len(beginning) / len(ours)))
+    return None
+
+
+def _plain(text: str) -> str:
+    """Entities resolved (twice, for what was escaped once more), one blank for many."""
+    return " ".join(unicodedata.normalize("NFC", html.unescape(html.unescape(text))).split())
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", re.sub(r"<[^<>]*>", "", text)).casefold()
+
+
+def _shown(raw: Mapping[str, Any]) -> Shown:
+    """Either member may hold unix seconds (api-observed row 21); a text is local."""
+    stamp, text = raw.get("timestamp"), raw.get("datetime")
+    if _is_unix(text):
+        stamp, text = text if is_nothing(stamp) else stamp, None
+    moment, local = _moment(stamp), _moment(text)
+    at = None if moment is None else int(moment.timestamp())
+    return Shown(tuple(_texts(raw)), at, None if local is None else local.replace(tzinfo=None))
+
+
+def _is_unix(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and value.strip().isdecimal())
+
+
+def _texts(raw: Mapping[str, Any]) -> Iterator[str]:
+    if isinstance(snippet := raw.get("snippet"), str):
+        yield snippet
+    for detail in entries(raw.get("details")):
+        value = detail.get("value") if isinstance(detail, Mapping) else detail
+        if isinstance(value, str | int | float):
+            yield str(value)
+
+
+def _moment(value: Any) -> dt.datetime | None:
+    try:
+        return None if is_nothing(value) else read_moment(value, dt.UTC)
+    except ValueError:
+        return None

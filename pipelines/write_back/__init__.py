@@ -2,6 +2,7 @@
 
     input → planning → outbox → sending → verifying → reporting
 
-`item` has the values that all of them share, `push` begins a push and `running` takes it to its end, `mirror` copies the outbox into
-`sync.writebacks`. `activations` push what queries say after every night. Dagster is in `jobs`, `inbox` and `activations.nightly` only.
+`item` has the values that all of them share, `push` begins a push and `running` takes it to its end, `mirror` copies the outbox
+into `sync.writebacks`. `activations` push what queries say after every night. Dagster is known to `jobs`, `shown`, `inbox` and
+`activations.nightly` only.
 """

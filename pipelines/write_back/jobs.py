@@ -29,10 +29,10 @@ from pipelines.write_back.planning.options import Options
 from pipelines.write_back.push import REJECT_LIMIT, Order, Planned, begin, plan_push
 from pipelines.write_back.reporting.conclusion import Ran, conclude
 from pipelines.write_back.reporting.report import plan_lines, result_lines
-from pipelines.write_back.reporting.shown import counts_of, headline, plan_metadata, result_metadata
 from pipelines.write_back.running import Watch, delivering, earlier_items, read_back, send_open
 from pipelines.write_back.sending.channel import account_of, rate_of
 from pipelines.write_back.sending.send import Progress
+from pipelines.write_back.shown import counts_of, headline, plan_metadata, result_metadata
 
 _LOG_EVERY_S = 10.0
 

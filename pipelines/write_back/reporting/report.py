@@ -104,9 +104,10 @@ def _closing(result: Result) -> Iterator[str]:
     if result.stopped:
         yield f"stopped: {result.stopped}"
     if result.open:
+        own = f" {result.push.push_id}" if not result.counts.is_over else ""
         yield (
             f"{_count(result.open, 'request')} still open: the same command again goes on where this one ended, and sends nothing twice;"
-            f" `marketing-sync push cancel {result.push.push_id}` drops what is not sent"
+            f" `marketing-sync push cancel{own}` drops what is not sent"
         )
     if result.drift or result.counts.requests.get(State.REJECTED):
         yield f"`marketing-sync push retry {result.push.push_id}` sends once more what the service refused or did otherwise"

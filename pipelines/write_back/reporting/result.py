@@ -70,8 +70,9 @@ class Result:
 
     @property
     def shortfall(self) -> int:
-        """How many rows and requests are not as they were meant to be; 0: everything is done."""
-        return self.rejected + self.earlier.get(State.REJECTED, 0) + self.open + self.counts.drifted
+        """Rows of this push, and requests of earlier ones, that are not as they were meant to be; 0: everything is done."""
+        rows = self.rejected + sum(self.counts.rows.get(state, 0) for state in OPEN)
+        return rows + self.counts.drifted + sum(self.earlier.get(state, 0) for state in (State.REJECTED, *OPEN))
 
     @property
     def is_idle(self) -> bool:

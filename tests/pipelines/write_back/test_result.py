@@ -1,0 +1,30 @@
+"""What a push came to, in figures and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipelines.write_back.item import Kind, Source, State
+from pipelines.write_back.outbox.counts import Counts
+from pipelines.write_back.outbox.entry import Push
+from pipelines.write_back.reporting.report import result_lines
+from pipelines.write_back.reporting.result import Result
+
+
+def result(rows: Mapping[State, int], requests: Mapping[State, int], earlier: Mapping[State, int] | None = None) -> Result:
+    push = Push(2, "main", Kind.TAGS, Source("vip.csv", "hash"), sum(rows.values()), sum(requests.values()), 0, 0, 0, 0, 0.0, None)
+    return Result(push, Counts(rows, requests, 0, 0), earlier=earlier or {})
+
+
+def test_what_is_not_done_is_counted_in_rows_however_few_requests_they_make() -> None:
+    halfway = result({State.APPLIED: 15, State.PLANNED: 87}, {State.APPLIED: 10, State.PLANNED: 64})
+    assert "87 rows not done" in "\n".join(result_lines(halfway))
+    assert "64 requests still open" in "\n".join(result_lines(halfway))
+
+
+def test_the_push_to_cancel_is_named_only_where_it_holds_what_is_open() -> None:
+    own = result({State.PLANNED: 1}, {State.PLANNED: 1})
+    others = result({State.SKIPPED: 1}, {}, {State.PLANNED: 5})
+    assert "`marketing-sync push cancel 2` drops" in "\n".join(result_lines(own))
+    assert "`marketing-sync push cancel` drops" in "\n".join(result_lines(others))
+    assert "5 rows not done" in "\n".join(result_lines(others))

@@ -81,7 +81,7 @@ def _add_account(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """0 when everything is as it was meant to be, 1 when something is not (said which), 2 for wrong use."""
-    from pipelines.write_back.reporting import terminal
+    from pipelines.write_back import terminal
 
     return terminal.run(arguments, settings)
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assets.planning.candidates import Candidates, Flags, Floats, Ints, Questions, from_arrow
+from assets.planning.candidates import Flags, Floats, Ints, Questions, from_arrow
 from assets.planning.order import REASONS, Order, Reason, everybody, order, reasons
 from assets.planning.rates import Yields, chances, groups, unchanged
 from assets.planning.waves import Waves, unreached
@@ -26,9 +26,10 @@ _KEYS = {TIMELINES: ("contact_id", "contact_id"), COUPONS: ("email", "number")}
 
 @dataclass(frozen=True)
 class Inputs:
-    """The tables of `warehouse.candidates` that contacts are planned from; `people` by question."""
+    """The tables of `warehouse.candidates` that contacts are planned from. `people` are read question by question, and only their
+    figures kept: a million rows of one need no room while another's are read."""
 
-    people: Mapping[str, pa.Table]
+    people: Mapping[str, Callable[[], pa.Table]]
     waves: pa.Table
     reach: pa.Table
     yields: pa.Table
@@ -92,10 +93,10 @@ class ContactPlan:
 def plan_contacts(inputs: Inputs, rules: Rules, now: dt.datetime) -> ContactPlan:
     """Whom to ask tonight. The same tables and rules give the same plan."""
     learnt = _yields(inputs.yields)
-    parts = {name: _Part(name, rows, inputs, rules, now.timestamp(), learnt) for name, rows in inputs.people.items()}
+    parts = {name: _Part(name, read(), inputs, rules, now.timestamp(), learnt) for name, read in inputs.people.items()}
     if not parts:
         return ContactPlan(limit=rules.limit)
-    together = _joined([part.candidates for part in parts.values()])
+    together = _joined([part.questions for part in parts.values()])
     if rules.asks_everybody:
         found = everybody(together)
     else:
@@ -104,42 +105,43 @@ def plan_contacts(inputs: Inputs, rules: Rules, now: dt.datetime) -> ContactPlan
     lines, first = {}, 0
     for name, part in parts.items():
         lines[name] = part.line(found, first)
-        first += len(part.candidates)
+        first += len(part.questions)
     nights = max(rules.max_age / dt.timedelta(days=1), 1.0)
     return ContactPlan(lines, rules.limit, found.needed, int(np.ceil(first / nights)))
 
 
 class _Part:
-    """One kind of question with its chances."""
+    """One kind of question with its chances; of its rows it keeps the keys."""
 
     def __init__(self, question: str, rows: pa.Table, inputs: Inputs, rules: Rules, now: float, learnt: Yields) -> None:
         self.question = question
         key, number = _KEYS[question]
         self._keys = rows[key]
         self._again = now + rules.max_age.total_seconds()
-        self.candidates, segments = from_arrow(rows, number, rules.max_age, now)
-        own = unchanged(self.candidates, groups(self.candidates, now), now)
-        waves = unreached(self.candidates, waves_of(inputs.waves, inputs.reach, segments)) if question == TIMELINES else None
-        self._expected: Floats = np.where(self.candidates.is_new, 0.0, -np.expm1(own if waves is None else own + waves))
-        self.chance: Floats = chances(question, self.candidates, own, waves=waves, yields=learnt)
-        self.why = reasons(self.candidates, self.chance, waves)
+        candidates, segments = from_arrow(rows, number, rules.max_age, now)
+        own = unchanged(candidates, groups(candidates, now), now)
+        waves = unreached(candidates, waves_of(inputs.waves, inputs.reach, segments)) if question == TIMELINES else None
+        self._expected: Floats = np.where(candidates.is_new, 0.0, -np.expm1(own if waves is None else own + waves))
+        self.chance: Floats = chances(question, candidates, own, waves=waves, yields=learnt)
+        self.why = reasons(candidates, self.chance, waves)
+        self.questions = Questions(candidates.number, candidates.asked, candidates.deadline)
 
     def _due_at(self, left: Flags) -> dt.datetime:
-        return dt.datetime.fromtimestamp(float(np.min(self.candidates.deadline[left], initial=self._again)), dt.UTC)
+        return dt.datetime.fromtimestamp(float(np.min(self.questions.deadline[left], initial=self._again)), dt.UTC)
 
     def line(self, found: Order, first: int) -> Line:
         """This part of an order over all parts, of which it begins at position `first`."""
-        here = slice(first, first + len(self.candidates))
+        here = slice(first, first + len(self.questions))
         mine = (found.positions >= first) & (found.positions < here.stop)
         positions = found.positions[mine] - first
-        left = np.ones(len(self.candidates), bool)
+        left = np.ones(len(self.questions), bool)
         left[positions] = False
         return Line(
             self.question,
             keys=self._keys.take(pa.array(positions)).combine_chunks(),
             reasons=found.reasons[mine],
             expected=self._expected[positions],
-            total=len(self.candidates),
+            total=len(self.questions),
             late=int(found.is_late[here].sum()),
             waiting=int(found.is_waiting[here].sum()),
             dropped=int(found.is_dropped[here].sum()),
@@ -147,7 +149,7 @@ class _Part:
         )
 
 
-def _joined(parts: list[Candidates]) -> Questions:
+def _joined(parts: list[Questions]) -> Questions:
     """One after the other."""
     return Questions(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("number", "asked", "deadline")))
 

@@ -9,7 +9,7 @@ import datetime as dt
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import pyarrow as pa
 
@@ -73,14 +73,15 @@ class Planner:
     def _contacts(self) -> ContactPlan:
         rules = Rules(self.settings.max_age, self.allowance().requests, self.settings.asks_everybody, self.settings.seed)
         with self.warehouse.reading():
-            inputs = Inputs(
-                {name: self.people(name) for name in (TIMELINES, COUPONS) if name in self.questions},
+            tables = (
                 self.warehouse.campaign_waves(self.account, _WAVE_DAYS),
                 self.warehouse.campaign_reach(self.account),
                 self.warehouse.plan_yields(self.account),
             )
         self._made_at = self.now()
-        return plan_contacts(inputs, rules, self._made_at)
+        # Each closes the file again: what DuckDB needed for a million rows is free before planning needs as much.
+        people = {name: partial(self.people, name) for name in (TIMELINES, COUPONS) if name in self.questions}
+        return plan_contacts(Inputs(people, *tables), rules, self._made_at)
 
     @cached_property
     def _campaigns(self) -> CampaignPlan:

@@ -50,9 +50,8 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     with Archive(settings.home / "archive") as archive:
         warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=tell)
         warehouse.read("select 1")  # makes sure that the tables are as this version declares them
-        with warehouse.reading():
-            for planner, rate in _planners(arguments, settings, warehouse):
-                _print(console, settings, warehouse, planner, rate)
+        for planner, rate in _planners(arguments, settings, warehouse):
+            _print(console, settings, warehouse, planner, rate)
     return exits.DONE
 
 

@@ -144,8 +144,7 @@ def oracle(run: Run, now: float, budget: int) -> Ints:
 def planner(run: Run, now: float, budget: int) -> Ints:
     """This project's plan, from tables such as the warehouse gives; `budget` of everybody is no limit."""
     moment = dt.datetime.fromtimestamp(now, dt.UTC)
-    people = _people(run, now)
-    inputs = Inputs({TIMELINES: people}, *_campaigns(run, now), _yields(run.warehouse))
+    inputs = Inputs({TIMELINES: lambda: _people(run, now)}, *_campaigns(run, now), _yields(run.warehouse))
     line = plan_contacts(inputs, Rules(run.max_age, run.budget), moment).lines[TIMELINES]
     asked = line.keys.to_numpy(zero_copy_only=False)
     changed = ~np.isnan(run.warehouse.missed[asked])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import partial
 
 import pyarrow as pa
 
@@ -19,7 +20,7 @@ def coupon_rows(asked_days_ago: list[float | None]) -> pa.Table:
 
 
 def plan(timelines: list[float | None], coupons: list[float | None], rules: Rules | None = None) -> ContactPlan:
-    inputs = Inputs({TIMELINES: rows(timelines), COUPONS: coupon_rows(coupons)}, WAVES, REACH, YIELDS)
+    inputs = Inputs({TIMELINES: partial(rows, timelines), COUPONS: partial(coupon_rows, coupons)}, WAVES, REACH, YIELDS)
     return plan_contacts(inputs, rules or Rules(), NOW)
 
 
@@ -65,7 +66,7 @@ def test_a_shorter_guarantee_asks_more() -> None:
 
 def test_a_click_is_a_reason() -> None:
     table = rows([2.0] * 3, clicked_at=[NOW, None, None])
-    found = plan_contacts(Inputs({TIMELINES: table}, WAVES, REACH, YIELDS), Rules(), NOW)
+    found = plan_contacts(Inputs({TIMELINES: lambda: table}, WAVES, REACH, YIELDS), Rules(), NOW)
     assert found.lines[TIMELINES].counts[Reason.CLICKED] == 1
 
 

@@ -23,7 +23,7 @@ START_RATE = 10.0  # requests per second until the service has told its limit (a
 WIDEST = 100.0  # requests per second; beyond it two slots are closer than the delays that would have to be told apart
 FIRST_MARGIN = 0.06
 LEAST_MARGIN = 0.02
-MOST_MARGIN = 4.0  # a fifth of what is reported: the service's "second" may be longer than one
+SLOWEST = 3.0  # requests per second that refusals alone make of any limit: its "second" may be a minute, or its number wrong
 MARGIN_STEP = 0.02
 CONTESTED = 0.1  # a margin beyond which other clients seem to use up the limit before us
 MARGIN_RECOVERY = 0.0005  # per second without a refusal: a step is won back in 40 s
@@ -116,7 +116,7 @@ class Slots:
     def learn(self, slot: Slot, report: Report | None, *, refused: bool, now: float, wall: float) -> None:
         """Take in what came back for the request sent in `slot`. `wall`: now, in seconds since 1970."""
         self.touched_at = now
-        if report is not None and report.limit:
+        if report is not None and report.limit and report.limit > 0:
             self.limit = float(report.limit)
         if refused:
             self._refused(slot, report, now, wall)
@@ -158,7 +158,8 @@ class Slots:
         if not is_news or is_whim:
             return
         if slot.window < 0:
-            self.margin = min(max(self.margin + MARGIN_STEP, self.margin * 1.25), MOST_MARGIN)
+            most = max((self.limit or START_RATE) / SLOWEST - 1, FIRST_MARGIN)
+            self.margin = min(max(self.margin + MARGIN_STEP, self.margin * 1.25), most)
         elif self.edges.verdict != FIXED:
             self.following.widen(slot)
             self.edges.strike(1, now)
@@ -167,7 +168,7 @@ class Slots:
 
     def _hold(self, report: Report | None, now: float, wall: float) -> float:
         """Until when nobody asks: the end of the window as far as it can be told, else what the service advises, else 1 s."""
-        advised = (report.after or 0.0) if report is not None else 0.0
+        advised = max(report.after or 0.0, 0.0) if report is not None else 0.0
         left = _left(report, wall)
         if self.is_windowed() and self.edges.verdict == FIXED and advised <= 1:
             return now + 1 - (now - self.edges.phase) % 1.0

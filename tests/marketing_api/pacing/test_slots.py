@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -67,6 +68,27 @@ def test_without_any_report_the_cautious_start_rate_is_kept() -> None:
     run = Run(Grid(), seconds=60, shown=lambda told: None).go()
     assert run.accepted / 60 == pytest.approx(START_RATE, rel=0.02)
     assert run.refused == 0
+
+
+@pytest.mark.parametrize("absurd", [Told(0, 0, 0), Told(-5, -1, -1, after=-1.0), Told(None, 10**9, 0, reset=-1e18, after=-1e18)], ids=repr)
+def test_an_absurd_report_is_as_good_as_none(absurd: Told) -> None:
+    run = Run(Grid(), seconds=60, shown=lambda told: replace(absurd, reached=told.reached)).go()
+    assert run.accepted / 60 == pytest.approx(START_RATE, rel=0.02)
+    assert run.refused == 0
+
+
+def test_a_limit_that_is_told_too_high_by_far_is_found() -> None:
+    """900 a minute, say: the number alone would be sixty times too many."""
+    run = Run(Grid(), seconds=300, shown=lambda told: Told(900, told.requests, told.remaining, told.reached, told.reset, told.after)).go()
+    assert run.share > 0.7
+    assert run.refused_share < 0.25
+
+
+def test_a_limit_that_is_lowered_meanwhile_is_kept_at_once() -> None:
+    before = Run(Grid(), seconds=30).go()
+    after = Run(Grid(limit=5), seconds=60, slots=before.slots, start=START + 30).go()
+    assert after.share > 0.95
+    assert after.refused < 15
 
 
 def test_a_lower_limit_than_the_start_rate_is_found_without_any_report() -> None:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from marketing_api.budget import Budget
+from marketing_api.connection import Connection
 from marketing_api.crew import Crew
-from marketing_api.errors import BrokenAnswer, InvalidCall, OutcomeUnknown, RateLimited, Stopped, Transient, Unreachable
+from marketing_api.errors import BrokenAnswer, InvalidCall, OutcomeUnknown, RateLimited, ServiceError, Stopped, Transient, Unreachable
 from marketing_api.exchange import Answer, Exchange
 from marketing_api.fan_out import Failure, FanOut
 from marketing_api.operation import Question
+from marketing_api.operations.account import ME
+from marketing_api.outage import Outage
 from marketing_api.pace import Pace
 from marketing_api.secret import Secret
 from marketing_api.sender import Sender, Statistics
@@ -28,21 +31,11 @@ from marketing_api.transport import Transport
 __all__ = ["Budget", "Client", "Connection", "Failure", "Secret", "Statistics", "Stopped"]
 
 TRIES = 6  # of a read that meets time-outs, resets or broken answers
+PATIENCE = 600.0  # seconds of one question, after which a second failure is the last
 REFUSALS = 40  # 429s of one question: each costs a window, and none says that the next try will fail too
 FIRST_PAUSE = 0.5  # seconds before the second try, then doubling
 LONGEST_PAUSE = 15.0
 SPARE_CONNECTIONS = 32  # for callers of `ask` beside the workers
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """One account and how to reach it. `url` up to and including `/1`; `max_rate` in requests per second."""
-
-    account: str
-    url: str
-    key: Secret
-    max_rate: float | None = None
-    timezone: str | None = None
 
 
 class Client:
@@ -66,12 +59,13 @@ class Client:
         self.connection = connection
         self._transport = Transport(connection.url, connection.key, spool=spool, connections=workers + SPARE_CONNECTIONS)
         self._sender = Sender(connection.account, connection.url, self._transport, pace, record, budget)
+        self._outage = Outage(lambda: self._sender.send(ME.bind()))
         self._crew = Crew(workers)
         self._first_pause = first_pause
         self._stop = threading.Event()
 
     def ask(self, question: Question) -> Answer:
-        """The answer to a read, after as many tries as it takes.
+        """The answer to a read, after as many tries as it takes; while the whole service is down, for two minutes more.
 
         Raises what the last try raised: Refused, NotAvailable, AuthenticationFailed (from then on for every question),
         Transient, BudgetSpent; or Stopped.
@@ -149,9 +143,15 @@ class Client:
             raise InvalidCall(f"{question.operation.name} changes the account: use write()")
         tries = refusals = 0
         is_refused = False
+        began = failed_at = time.monotonic()
         while True:
             try:
-                return self._sender.send(question, first=is_refused, is_given_up=stop.is_set)
+                answer = self._sender.send(question, first=is_refused, is_given_up=stop.is_set)
+                self._outage.answered()
+                return answer
+            except ServiceError:
+                self._outage.answered()
+                raise
             except RateLimited:  # no pause: the pace holds everybody until the window resets, then this one goes first
                 refusals, is_refused = refusals + 1, True
                 if refusals >= REFUSALS or is_hopeless():
@@ -159,7 +159,9 @@ class Client:
                 continue
             except Transient:
                 tries, is_refused = tries + 1, False
-                if tries >= TRIES or is_hopeless():
+                before, failed_at = failed_at, time.monotonic()
+                is_enough = tries >= TRIES or (tries > 1 and failed_at - began > PATIENCE)
+                if is_hopeless() or (is_enough and not self._outage.lasts(before)):
                     raise
             self._pause(tries)
 

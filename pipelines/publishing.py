@@ -12,9 +12,10 @@ from pipelines.ages import ago
 from pipelines.settings import Settings
 from pipelines.waiting import tell
 from warehouse.errors import PublishedLocked
-from warehouse.masking import Masking, PersonalData, personal_key
+from warehouse.masking import Masking, personal_key
 from warehouse.models import doubts
 from warehouse.parquet_export import Export, export_parquet
+from warehouse.personal_data import PersonalData
 from warehouse.publish import publish
 from warehouse.published import Published, facts, published_path, roll_back
 

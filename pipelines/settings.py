@@ -17,8 +17,9 @@ from zoneinfo import ZoneInfo
 
 from dotenv.parser import parse_stream
 
-from marketing_api.client import Connection, Secret
-from warehouse.masking import LEAST_KEY, PersonalData
+from marketing_api.connection import Connection
+from marketing_api.secret import Secret
+from warehouse.personal_data import LEAST_KEY, PersonalData
 
 
 class SettingsError(Exception):

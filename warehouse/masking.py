@@ -9,7 +9,6 @@ import hashlib
 import hmac
 import os
 import secrets
-from enum import StrEnum
 from pathlib import Path
 
 import duckdb
@@ -18,26 +17,13 @@ from marketing_api.discretion import MASK
 from marketing_api.secret import Secret
 from warehouse.archive.disk import create, make_folder, sync_folder
 from warehouse.errors import WarehouseError
+from warehouse.personal_data import LEAST_KEY, PersonalData
 from warehouse.sql import literal, quoted, rows
 
 #: Hexadecimal digits of a hash that are kept: 128 bits, so that two people never share one.
 _DIGITS = 32
-LEAST_KEY = 16
 #: An e-mail address within another text, also as it stands in a link; nothing around it is taken with it.
 _ADDRESS = r"[^\s\"'<>()\[\]{}=&?,;:|/\\]+(@|%40)[^\s\"'<>()\[\]{}=&?,;:|/\\]+"
-
-
-class PersonalData(StrEnum):
-    """What becomes of it; each keeps less than the one before."""
-
-    KEEP = "keep"
-    HASH = "hash"
-    DROP = "drop"
-
-    def allows(self, other: PersonalData) -> bool:
-        """Whether a copy made with `other` shows no more than this one would."""
-        order = list(PersonalData)
-        return order.index(other) >= order.index(self)
 
 
 class Masking:

@@ -22,8 +22,9 @@ import duckdb
 from warehouse.archive.disk import Workspace, new_name
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import NotPublished, NoWarehouse, PublishedLocked
-from warehouse.masking import Masking, PersonalData
+from warehouse.masking import Masking
 from warehouse.personal import is_personal
+from warehouse.personal_data import PersonalData
 from warehouse.published import FACTS, Published, facts, published_path, put_in_place, turn, write_facts
 from warehouse.schema import SCHEMAS, comments, statements
 from warehouse.sql import literal, quoted, rows, transaction, value

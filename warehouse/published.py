@@ -19,7 +19,7 @@ import duckdb
 
 from warehouse.archive.disk import make_folder, publish, sync_folder
 from warehouse.errors import NothingPublished, PublishedLocked
-from warehouse.masking import PersonalData
+from warehouse.personal_data import PersonalData
 from warehouse.sql import quoted, rows
 from warehouse.sync_tables import SyncTable
 from warehouse.table import Column

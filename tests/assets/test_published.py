@@ -10,7 +10,7 @@ import dagster as dg
 from assets.published import PUBLISHED, Publish, published_asset
 from assets.report import REPORT, report_asset
 from warehouse.errors import NotPublished
-from warehouse.masking import PersonalData
+from warehouse.personal_data import PersonalData
 from warehouse.published import Published
 
 NOW = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC)

@@ -12,8 +12,9 @@ import pytest
 from pipelines.report.write import write_report
 from tests.pipelines.conftest import Night
 from tests.pipelines.people import people_of, values_of
-from warehouse.masking import Masking, PersonalData, hashed, personal_key
+from warehouse.masking import Masking, hashed, personal_key
 from warehouse.parquet_export import export_parquet
+from warehouse.personal_data import PersonalData
 from warehouse.publish import publish
 from warehouse.published import published_path
 

@@ -17,7 +17,7 @@ from pipelines.report.html import tag, text
 from pipelines.report.page import render
 from pipelines.report.preview import preview
 from tests.pipelines.conftest import Command
-from warehouse.masking import PersonalData
+from warehouse.personal_data import PersonalData
 from warehouse.published import Published
 
 TODAY = dt.date(2026, 3, 20)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from marketing_api.secret import Secret
 from warehouse.errors import WarehouseError
-from warehouse.masking import Masking, PersonalData, hashed, personal_key
+from warehouse.masking import Masking, hashed, personal_key
+from warehouse.personal_data import PersonalData
 
 KEY = Secret("a key that nobody guesses")
 

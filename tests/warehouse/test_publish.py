@@ -17,7 +17,8 @@ import pytest
 
 from warehouse.connection import connect
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
-from warehouse.masking import Masking, PersonalData, personal_key
+from warehouse.masking import Masking, personal_key
+from warehouse.personal_data import PersonalData
 from warehouse.publish import INTERNAL_COLUMNS, INTERNAL_TABLES, STORAGE_VERSION, publish
 from warehouse.published import KEPT, earlier, facts, published_path, roll_back
 from warehouse.sync_tables import SYNC_TABLES

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from warehouse.masking import Masking, PersonalData
+from warehouse.masking import Masking
 from warehouse.models import build
+from warehouse.personal_data import PersonalData
 from warehouse.publish import publish
 
 FOLDER = Path(__file__).parents[3] / "notebooks"

@@ -1,0 +1,21 @@
+"""The ways of treating personal data in a copy that others read, as a setting names them. Not here: doing it (`masking`)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+#: Characters of a key for hashes; a shorter one could be guessed.
+LEAST_KEY = 16
+
+
+class PersonalData(StrEnum):
+    """What becomes of it; each keeps less than the one before."""
+
+    KEEP = "keep"
+    HASH = "hash"
+    DROP = "drop"
+
+    def allows(self, other: PersonalData) -> bool:
+        """Whether a copy made with `other` shows no more than this one would."""
+        order = list(PersonalData)
+        return order.index(other) >= order.index(self)

@@ -14,6 +14,7 @@ from marketing_api.errors import Refused
 from marketing_api.exchange import Answer
 from marketing_api.operation import Question
 from marketing_api.records.contacts import STATUSES
+from marketing_api.written import says_absent
 from pipelines.write_back.input.values import STATUS_WORDS
 from pipelines.write_back.item import Kind
 from pipelines.write_back.outbox.entry import Entry
@@ -76,13 +77,19 @@ class Forms:
 
 
 def wanted_by(refusal: Refused, entry: Entry) -> frozenset[Want]:
-    """What the refusal asks for in another form, by its words or the fields that it names."""
+    """What the refusal asks for in another form, by its words or the fields that it names.
+
+    That the contact does not exist is no answer to a sync, which makes it: some services say so whatever they refuse (row 5).
+    """
     if entry.kind is not Kind.CONTACTS:
         return frozenset()
     params = entry.params
     told = " ".join([str(refusal), *_texts(refusal.detail.get("fields"))])
     possible = {Want.STATUS: "status" not in params, Want.ONE_LIST: len(_lists(params)) > 1}
-    return frozenset(want for want, is_possible in possible.items() if is_possible and re.search(want.value, told, re.IGNORECASE))
+    is_nonsense = says_absent(str(refusal))
+    return frozenset(
+        want for want, is_possible in possible.items() if is_possible and (is_nonsense or re.search(want.value, told, re.IGNORECASE))
+    )
 
 
 def _lists(params: _Params) -> list[str]:

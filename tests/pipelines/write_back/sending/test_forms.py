@@ -109,6 +109,7 @@ def test_a_faulty_line_changes_nothing_about_the_end(make_desk: MakeDesk) -> Non
         ("errorCode 1003 (one list only; status missing)", None, {Want.ONE_LIST, Want.STATUS}),
         ("errorCode 1004 (the address is blacklisted)", None, set()),
         ("errorCode 1004 (not allowed)", "listing", set()),
+        ("the answer ok, but said: The contact doesn't exist", None, {Want.ONE_LIST, Want.STATUS}),
     ],
 )
 def test_a_refusal_tells_what_is_wanted(desk: Desk, said: str, fields: Any, wants: set[Want]) -> None:

@@ -27,7 +27,7 @@ from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.planning.known import load_known
 from pipelines.write_back.planning.options import Options
 from pipelines.write_back.planning.plan import make_plan
-from tests.pipelines.write_back.planning import LISTS, READ_AT, make_warehouse
+from tests.pipelines.write_back.planning.planner import LISTS, READ_AT, make_warehouse
 
 GOAL_S = 5.0
 FIRST = ("Ann", "Bo", "Cyril", "Dörte", "Édith")

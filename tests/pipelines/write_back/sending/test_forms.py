@@ -11,9 +11,9 @@ from pipelines.write_back.item import Item, State
 from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.sending.forms import Want, wanted_by
 from pipelines.write_back.sending.patience import Patience
+from tests.pipelines.write_back.conftest import MakeDesk
+from tests.pipelines.write_back.desk import Desk
 from tests.pipelines.write_back.plans import contact
-from tests.pipelines.write_back.sending.conftest import MakeDesk
-from tests.pipelines.write_back.sending.desk import Desk
 
 FIRST, SECOND = 1801, 1814
 

@@ -13,9 +13,9 @@ import pytest
 from pipelines.write_back.item import State
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.outbox.store import OutboxFull
+from tests.pipelines.write_back.conftest import MakeDesk
+from tests.pipelines.write_back.desk import Desk
 from tests.pipelines.write_back.plans import a_plan, activity
-from tests.pipelines.write_back.sending.conftest import MakeDesk
-from tests.pipelines.write_back.sending.desk import Desk
 
 SENDER = """
 import sys
@@ -25,7 +25,7 @@ from marketing_api.pace import Pace
 from marketing_api.sandbox.options import DEFAULT_KEY
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.sending.send import send
-from tests.pipelines.write_back.sending.desk import QUICK
+from tests.pipelines.write_back.desk import QUICK
 
 home = Path(sys.argv[2])
 connection = Connection("main", sys.argv[1], Secret(DEFAULT_KEY))

@@ -12,9 +12,9 @@ from marketing_api.operations import contacts
 from pipelines.write_back.item import Effect, Item, Kind, State
 from pipelines.write_back.sending.patience import Patience
 from pipelines.write_back.sending.send import Progress
+from tests.pipelines.write_back.conftest import MakeDesk
+from tests.pipelines.write_back.desk import QUICK, Desk
 from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
-from tests.pipelines.write_back.sending.conftest import MakeDesk
-from tests.pipelines.write_back.sending.desk import QUICK, Desk
 
 FAULTS = {"lost-answer": "0.1", "500-after": "0.1", "500-before": "0.05", "reset": "0.05", "cut-json": "0.05", "502-html": "0.02"}
 WRITES = "@emailmarketing/addactivity,emailmarketing/addtag,emailmarketing/synccontact"

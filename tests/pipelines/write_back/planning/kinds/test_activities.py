@@ -15,7 +15,7 @@ from pipelines.write_back.input.moments import moment
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Kind, State
 from pipelines.write_back.planning.known import Known
-from tests.pipelines.write_back.planning import LATER, Planner, check_every_row_has_one_fate, fates, requests
+from tests.pipelines.write_back.planning.planner import LATER, Planner, check_every_row_has_one_fate, fates, requests
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipelines.write_back.item import Kind, State
 from pipelines.write_back.planning.known import Known
-from tests.pipelines.write_back.planning import LATER, Planner, check_every_row_has_one_fate, fates, requests
+from tests.pipelines.write_back.planning.planner import LATER, Planner, check_every_row_has_one_fate, fates, requests
 
 
 @pytest.fixture

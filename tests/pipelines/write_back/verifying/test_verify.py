@@ -11,9 +11,9 @@ from pipelines.write_back.sending.finding import Found
 from pipelines.write_back.sending.patience import Patience
 from pipelines.write_back.verifying.comparing import compare
 from pipelines.write_back.verifying.verify import Verified, verify
+from tests.pipelines.write_back.conftest import MakeDesk
+from tests.pipelines.write_back.desk import QUICK, Desk
 from tests.pipelines.write_back.plans import activity, contact
-from tests.pipelines.write_back.sending.conftest import MakeDesk
-from tests.pipelines.write_back.sending.desk import QUICK, Desk
 
 
 def new_contacts(count: int, **more: Any) -> list[Any]:

@@ -16,7 +16,7 @@ from pipelines.write_back.item import Past, State
 from pipelines.write_back.planning.kinds.present import Content, Reader
 from pipelines.write_back.planning.known import Known, Member, load_known
 from pipelines.write_back.planning.lists import Lists
-from tests.pipelines.write_back.planning import READ_AT
+from tests.pipelines.write_back.planning.planner import READ_AT
 from warehouse.connection import connect
 
 

@@ -63,7 +63,7 @@ class Crew:
             self._changed.notify_all()
         deadline = time.monotonic() + grace
         for thread in self._threads:
-            if thread is not threading.current_thread():
+            if thread is not threading.current_thread() and thread.is_alive():  # an interrupt may have come before its start
                 thread.join(max(0.0, deadline - time.monotonic()))
 
     def _work(self) -> None:

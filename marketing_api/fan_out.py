@@ -109,7 +109,8 @@ class FanOut:
         except (AuthenticationFailed, BudgetSpent, Stopped) as end:
             return end
         except MarketingApiError as problem:
-            result = Failure(question, problem)
+            hopeless = self._operations.given_up(question) if isinstance(problem, Transient) else None
+            result = Failure(question, hopeless or problem)
         except BaseException as fault:  # a full disk, a mistake of ours: not the question's fault
             return fault
         self._operations.note(result)

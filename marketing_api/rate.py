@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from marketing_api.envelope import Parts, decode, part, parts_or_none, read_envelope
@@ -34,7 +35,7 @@ def rate_report(body: Body | memoryview | None, headers: Mapping[str, str]) -> R
         if name[:2].lower() == "x-" and (match := _HEADER.fullmatch(name)):
             values[match[1].lower()] = value
         elif len(name) == 11 and name.lower() == "retry-after":
-            values.setdefault("after", value)
+            values.setdefault("after", _seconds_until(value, headers))
     values |= _in_body(body)
     if not values:
         return None
@@ -48,6 +49,15 @@ def rate_report(body: Body | memoryview | None, headers: Mapping[str, str]) -> R
         reset=None if reset is None else float(reset),
         after=None if after is None else float(after),
     )
+
+
+def _seconds_until(moment: str, headers: Mapping[str, str]) -> Any:
+    """`Retry-After` may be a date: the seconds from the answer's own, whose clock it is. Anything else as it came."""
+    now = next((value for name, value in headers.items() if name.lower() == "date"), "")
+    try:
+        return (parsedate_to_datetime(moment) - parsedate_to_datetime(now)).total_seconds()
+    except (ValueError, TypeError):
+        return moment
 
 
 def _in_body(body: Body | memoryview | None) -> dict[str, Any]:

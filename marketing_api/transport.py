@@ -26,6 +26,7 @@ from requests.structures import CaseInsensitiveDict
 from marketing_api.errors import BrokenAnswer, Transient, Unreachable
 from marketing_api.exchange import Body
 from marketing_api.secret import Redactor, Secret
+from marketing_api.watch import UnderWay, Watch
 from marketing_api.wire import Prepared
 
 CONNECT_SECONDS = 10.0
@@ -56,24 +57,27 @@ class Transport:
         self._key = key
         self._redactor = Redactor(key)
         self._settings = _from_environment(url)
-        self._kept = _KeyedAdapter(key, pool_connections=1, pool_maxsize=connections)
+        self._watch = Watch()
+        self._kept = _KeyedAdapter(key, self._watch, pool_connections=1, pool_maxsize=connections)
 
     def send(self, prepared: Prepared, *, what: str, spool_name: str, timeout: float) -> Received:
         """Send once and read all of the answer.
 
-        `what`: how messages call the request; `spool_name`: the file for a large body; `timeout`: seconds without a byte.
+        `what`: how messages call the request; `spool_name`: the file for a large body; `timeout`: seconds without a byte; twice
+        as many until what has come must be more than a trickle.
         """
         return self._send(self._kept, prepared, what, spool_name, timeout)
 
     def send_fresh(self, prepared: Prepared, *, what: str, spool_name: str, timeout: float) -> Received:
         """The same over a new connection: one that the service is just closing would leave the outcome of a write unknown."""
-        adapter = _KeyedAdapter(self._key, pool_connections=1, pool_maxsize=1)
+        adapter = _KeyedAdapter(self._key, self._watch, pool_connections=1, pool_maxsize=1)
         try:
             return self._send(adapter, prepared, what, spool_name, timeout)
         finally:
             adapter.close()
 
     def close(self) -> None:
+        self._watch.close()
         self._kept.close()
 
     def _send(self, adapter: HTTPAdapter, prepared: Prepared, what: str, spool_name: str, timeout: float) -> Received:
@@ -81,18 +85,28 @@ class Transport:
         status: int | None = None
         headers: Mapping[str, str] = {}
         body = _Inflow(self._spool / spool_name)
-        try:
-            response = adapter.send(_request(prepared), stream=True, timeout=(CONNECT_SECONDS, timeout), **self._settings)
-            with response:
+        with self._watch.over(2 * timeout) as under_way:
+            try:
+                response = adapter.send(_request(prepared), stream=True, timeout=(CONNECT_SECONDS, timeout), **self._settings)
                 status, headers = response.status_code, response.raw.headers
-                for chunk in self._redactor.stream(response.raw.stream(_CHUNK, decode_content=True)):
-                    body.write(chunk)
-        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-            problem = _problem(error, what, status, timeout)
-        except BaseException:
-            body.discard()
-            raise
+                self._receive(response, body, under_way)
+            except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+                problem = _problem(error, what, status, timeout)
+            except BaseException:
+                body.discard()
+                raise
+        if under_way.is_ended:
+            problem = Unreachable(f"{what}: the answer came too slowly", was_sent=True)
         return Received(status, headers, body.finish(), problem)
+
+    def _receive(self, response: requests.Response, body: _Inflow, under_way: UnderWay) -> None:
+        with response:
+            for chunk in self._redactor.stream(response.raw.stream(_CHUNK, decode_content=True)):
+                under_way.received += len(chunk)
+                body.write(chunk)
+        if response.status_code < 200:
+            response.raw.close()  # an announcement: the real answer must not be taken for that to the next question
+            raise urllib3.exceptions.ProtocolError("an announcement instead of an answer")
 
 
 class _Inflow:
@@ -129,9 +143,10 @@ class _Inflow:
 
 
 class _KeyedAdapter(HTTPAdapter):
-    """Connections that write the key into the request line themselves."""
+    """Connections that write the key into the request line themselves, and tell the watch when that has left."""
 
-    def __init__(self, key: Secret, **options: Any) -> None:
+    def __init__(self, key: Secret, watch: Watch, **options: Any) -> None:
+        self._watch = watch
         self._query = "key=" + urllib.parse.quote(key.reveal(), safe="")
         self._pool: Any = None
         super().__init__(**options)
@@ -140,7 +155,7 @@ class _KeyedAdapter(HTTPAdapter):
         """The one pool there is (one service, one proxy); looking it up would cost a fifth of a request."""
         if self._pool is None:
             pool: Any = super().get_connection_with_tls_context(*args, **options)
-            pool.ConnectionCls = _keyed(pool.ConnectionCls, self._query)
+            pool.ConnectionCls = _keyed(pool.ConnectionCls, self._query, self._watch)
             self._pool = pool
         return self._pool
 
@@ -151,12 +166,16 @@ class _KeyedAdapter(HTTPAdapter):
         super().close()
 
 
-def _keyed(kind: Any, query: str) -> Any:
+def _keyed(kind: Any, query: str, watch: Watch) -> Any:
     class Keyed(kind):  # type: ignore[misc]
         debuglevel = 0  # http.client would print request lines
 
         def putrequest(self, method: str, url: str, *args: Any, **options: Any) -> None:
             super().putrequest(method, f"{url}{'&' if '?' in url else '?'}{query}", *args, **options)
+
+        def getresponse(self) -> Any:
+            watch.sent(self.sock)
+            return super().getresponse()
 
     return Keyed
 

@@ -59,6 +59,8 @@ def _no_envelope(operation: Operation, status: int, what: str, report: RateRepor
         _limited(operation, report)
     if status == 401:
         raise AuthenticationFailed(f"{operation.name}: HTTP 401, the key was not accepted", status=status)
+    if 300 <= status < 400:
+        what = "a redirect (never followed, the key would go with it; is the address of the service right?)"
     raise BrokenAnswer(f"{operation.name}: HTTP {status} with {what} instead of an answer", status=status)
 
 

@@ -22,6 +22,7 @@ from tests.marketing_api.conftest import MakeBench
 from tests.marketing_api.scripted_server import Asked, Reply, ScriptedServer, ok, refusal
 
 CONTACT = {"contact": {"id": "1", "email": "ann@example.com"}}
+ME = {"business": {"businessName": "Harbor"}}
 
 
 def contact(number: int) -> Question:
@@ -114,7 +115,9 @@ def test_a_refused_question_fails_alone(bench: MakeBench) -> None:
 
 
 def by_operation(broken: Reply) -> Callable[[Asked], Reply]:
-    return lambda asked: broken if asked.operation.endswith("getcontact") else ok({"list": {"id": "1", "name": "News"}})
+    """One operation is broken, the others answer."""
+    answers = {"app/me": ok(), "emailmarketing/getcontact": broken}
+    return lambda asked: answers.get(asked.operation, ok({"list": {"id": "1", "name": "News"}}))
 
 
 def mixed(count: int) -> Iterator[Question]:
@@ -144,7 +147,7 @@ def test_an_operation_that_keeps_failing_costs_that_operation_only(bench: MakeBe
 
 
 def test_failures_here_and_there_give_up_nothing(bench: MakeBench) -> None:
-    at = bench(lambda asked: Reply(500, b"") if int(asked.query["id"]) % 4 == 0 else ok(CONTACT), workers=2)
+    at = bench(lambda asked: Reply(500, b"") if int(asked.query.get("id", "1")) % 4 == 0 else ok(CONTACT | ME), workers=2)
     results = list(at.client.ask_many(map(contact, range(1, 61))))
     assert sum(isinstance(result, Failure) for result in results) == 15
     assert sum(isinstance(result, Answer) for result in results) == 45

@@ -48,3 +48,23 @@ def test_blocked_request_is_reported(reached: Any) -> None:
     report = rate_report(json.dumps({"rate-limit": {"reached": reached}}).encode(), {})
     assert report is not None
     assert report.reached
+
+
+@pytest.mark.parametrize(
+    ("advice", "seconds"),
+    [
+        ("3", 3.0),
+        ("3600", 3600.0),
+        ("Sat, 21 Nov 2026 14:00:30 GMT", 30.0),  # by the service's own clock
+        ("Sat, 21 Nov 2026 13:59:50 GMT", -10.0),
+        ("soon", None),
+    ],
+)
+def test_advice_to_come_again_is_seconds_or_a_moment(advice: str, seconds: float | None) -> None:
+    report = rate_report(None, {"Retry-After": advice, "Date": "Sat, 21 Nov 2026 14:00:00 GMT"})
+    assert report is not None
+    assert report.after == seconds
+
+
+def test_a_moment_without_a_clock_to_compare_says_nothing() -> None:
+    assert rate_report(None, {"Retry-After": "Sat, 21 Nov 2026 14:00:30 GMT"}) == RateReport()

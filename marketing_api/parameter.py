@@ -29,6 +29,7 @@ class Kind(StrEnum):
     TIME = "time"
     EMAIL = "email"
     LINK = "link"
+    DAY_OR_TIME = "date or date-time"  # sent as Y-m-d, with H:i:s when a time of day is given
     FIELDS = "fields"  # a map, sent as fields[ID]=value
 
 
@@ -146,6 +147,15 @@ def _datetime(value: Any) -> str:
     raise ValueError("a date-time is needed, like 2026-01-31 14:05:00")
 
 
+def _day_or_time(value: Any) -> str:
+    if isinstance(value, dt.datetime):
+        return _datetime(value)
+    try:
+        return _date(value)
+    except ValueError:
+        return _datetime(value)
+
+
 def _email(value: Any) -> str:
     text = str(value).strip()
     if not re.fullmatch(r"[^@\s,]+@[^@\s,]+", text):
@@ -168,6 +178,7 @@ _ENCODERS: dict[Kind, Callable[[Any], str]] = {
     Kind.FLAG: _flag,
     Kind.DATE: _date,
     Kind.DATETIME: _datetime,
+    Kind.DAY_OR_TIME: _day_or_time,
     Kind.TIME: _text,
     Kind.EMAIL: _email,
     Kind.LINK: _link,

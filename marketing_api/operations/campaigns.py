@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 from marketing_api.operation import Effect, Paging
-from marketing_api.operations.declare import ID_ITEM, an_id, boolean, choice, date, email, ids, moment, paging, read, text, write
+from marketing_api.operations.declare import (
+    ID_ITEM,
+    an_id,
+    boolean,
+    choice,
+    date,
+    day_or_moment,
+    email,
+    ids,
+    moment,
+    paging,
+    read,
+    text,
+    write,
+)
 from marketing_api.parameter import Parameter
 from marketing_api.records import campaigns
 
@@ -75,7 +89,9 @@ EDITCAMPAIGN = write(
     "emailmarketing/editcampaign",
     "Change a campaign; unless it is a draft it may be sent.",
     _ID,
-    *_content(date("scheduled_datetime", "A date: the specification gives no time of day here.")),
+    *_content(
+        day_or_moment("scheduled_datetime", "The specification shows a date only; clients of the live service send a time of day, too.")
+    ),
     effect=Effect.SEND,
 )
 

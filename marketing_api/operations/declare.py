@@ -57,6 +57,10 @@ def moment(name: str, doc: str = "", **more: Any) -> Parameter:
     return Parameter(name, Kind.DATETIME, doc=doc, **more)
 
 
+def day_or_moment(name: str, doc: str = "", **more: Any) -> Parameter:
+    return Parameter(name, Kind.DAY_OR_TIME, doc=doc, **more)
+
+
 def boolean(name: str, doc: str = "", **more: Any) -> Parameter:
     return Parameter(name, Kind.BOOLEAN, doc=doc, **more)
 

@@ -39,6 +39,7 @@ _KINDS = {
     Kind.FLAG: "`0` or `1`",
     Kind.DATE: "date",
     Kind.DATETIME: "date-time",
+    Kind.DAY_OR_TIME: "date or date-time",
     Kind.TIME: "time of day",
     Kind.EMAIL: "e-mail address",
     Kind.LINK: "link",

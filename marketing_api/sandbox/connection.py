@@ -1,18 +1,19 @@
-"""One client connection: HTTP/1.1 in and out, mishaps included. Not here: what is answered and when (`server`)."""
+"""One client connection: requests in and replies out, mishaps included.
+
+Not here: making out requests in what was received (`incoming`), what is answered and when (`server`).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-import urllib.parse
 from collections.abc import Callable, Iterator
 
+from marketing_api.sandbox.incoming import Incoming, Unreadable
 from marketing_api.sandbox.replies import Reply, Request
 
 _PHRASES = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed", 429: "Too Many Requests"}
 _PHRASES |= {500: "Internal Server Error", 502: "Bad Gateway"}
-#: Nobody sends a larger request; more would be a mistake.
-_LONGEST_REQUEST = 64 * 1024 * 1024
 
 Send = Callable[[Reply], None]
 #: What is done with a request: sooner or later `Send` is called with its reply.
@@ -25,9 +26,8 @@ class Connection(asyncio.Protocol):
     def __init__(self, receive: Receive, others: set[Connection]) -> None:
         self._receive = receive
         self._others = others
-        self._received = bytearray()
+        self._incoming = Incoming(lambda: self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n"))
         self._is_busy = False
-        self._is_closing = False
         self._may_write = asyncio.Event()
         self._may_write.set()
         self._streaming: asyncio.Task[None] | None = None
@@ -51,35 +51,30 @@ class Connection(asyncio.Protocol):
         self._may_write.set()
 
     def data_received(self, data: bytes) -> None:
-        self._received += data
+        try:
+            self._incoming.feed(data)
+        except Unreadable:
+            self._refuse()
+            return
         if not self._is_busy:
             self._next()
 
     def _next(self) -> None:
-        head_end = self._received.find(b"\r\n\r\n")
-        if head_end < 0:
+        try:
+            taken = self._incoming.take()
+        except Unreadable:
+            self._refuse()
             return
-        lines = self._received[:head_end].decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
-        words = lines[0].split(" ")
-        length = headers.get("content-length", "0")
-        if len(words) != 3 or not length.isdecimal() or int(length) > _LONGEST_REQUEST or "transfer-encoding" in headers:
-            self._send(Reply(400, b"Bad Request", "text/plain"), closes=True)
+        if taken is None:
             return
-        if headers.get("expect", "").lower() == "100-continue":
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        end = head_end + 4 + int(length)
-        if len(self._received) < end:
-            return
-        body = bytes(self._received[head_end + 4 : end])
-        del self._received[:end]
+        request, closes = taken
         self._is_busy = True
-        path, _, query = words[1].partition("?")
-        closes = headers.get("connection", "").lower() == "close" or words[2] == "HTTP/1.0"
-        request = Request(words[0].upper(), urllib.parse.unquote(path), query, headers.get("content-type", ""), body)
-        self._receive(request, lambda reply: self._send(reply, closes=closes))
+        self._receive(request, lambda reply: self._send(reply, closes=closes, has_body=request.verb != "HEAD"))
 
-    def _send(self, reply: Reply, *, closes: bool = False) -> None:
+    def _refuse(self) -> None:
+        self._send(Reply(400, b"Bad Request: the sandbox speaks HTTP/1.1 without TLS\n", "text/plain"), closes=True)
+
+    def _send(self, reply: Reply, *, closes: bool, has_body: bool = True) -> None:
         if self._transport.is_closing():
             return
         if reply.mishap in ("reset", "close"):
@@ -90,7 +85,10 @@ class Connection(asyncio.Protocol):
         head += reply.headers + (b"connection: close\r\n" if closes else b"connection: keep-alive\r\n")
         if isinstance(reply.body, bytes):
             body = reply.body[: len(reply.body) // 2] if reply.mishap == "cut" else reply.body
-            self._transport.write(head + b"content-length: %d\r\n\r\n" % len(reply.body) + body)
+            self._transport.write(head + b"content-length: %d\r\n\r\n" % len(reply.body) + (body if has_body else b""))
+            self._done(closes)
+        elif not has_body:
+            self._transport.write(head + b"\r\n")
             self._done(closes)
         else:
             self._transport.write(head + b"transfer-encoding: chunked\r\n\r\n")
@@ -122,7 +120,7 @@ class Connection(asyncio.Protocol):
         self._is_busy = False
         if closes:
             self._transport.close()
-        elif self._received:
+        else:
             self._next()
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import email.parser
 import email.policy
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -74,14 +74,20 @@ def _read_json(found: Params, body: bytes) -> None:
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise Refusal(NOT_VALID, "The request body is not valid JSON") from None
     for name, value in content.items() if isinstance(content, dict) else ():
-        if isinstance(value, dict):
-            for key, item in value.items():
-                _put(found, f"{name}[{key}]", _word(item))
-        elif isinstance(value, list):
-            for item in value:
-                _put(found, f"{name}[]", _word(item))
-        elif value is not None:
-            _put(found, name, _word(value))
+        for place, word in _flat(name, value):
+            _put(found, place, word)
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Nested JSON as forms write it: `fields[12]` for a map, `tagname[]` for a list; null is as if it had not been sent."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _flat(f"{name}[{key}]", item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _flat(f"{name}[]", item)
+    elif value is not None:
+        yield name, ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
 def _read_multipart(found: Params, content_type: str, body: bytes) -> None:
@@ -95,20 +101,18 @@ def _read_multipart(found: Params, content_type: str, body: bytes) -> None:
             _put(found, name, f"https://images.example.com/{len(content)}.jpg" if is_file else content.decode("utf-8", "replace"))
 
 
-def _word(value: Any) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
-
-
 def _put(found: Params, name: str, value: str) -> None:
-    """`tagname[]` repeats and `fields[12]` keeps its key; everything else is folded (api-observed row 10)."""
-    head, bracket, key = name.strip().partition("[")
+    """`tagname[]` repeats, as does `fields[12][]`; `fields[12]` keeps its key; everything else is folded (api-observed row 10)."""
+    head, *keys = name.strip().replace("]", "").split("[")
     folded = head.strip().lower()
-    if bracket and key.rstrip("]"):
-        found[f"{folded}[{key.rstrip(']')}]"] = value
-    elif bracket and folded in found:
-        found[folded] += f",{value}"
-    else:
-        found[folded] = value
+    place = f"{folded}[{keys[0]}]" if keys and keys[0] else folded
+    repeats = len(keys) > 1 or (bool(keys) and not keys[0])
+    found[place] = f"{found[place]},{value}" if repeats and place in found else value
+
+
+def _word(given: Params, name: str) -> str:
+    """The value under a name, or those under `name[0]`, `name[1]`, …, as some libraries number the entries of a list."""
+    return given[name] if name in given else ",".join(value for place, value in given.items() if place.startswith(f"{name}["))
 
 
 def check(operation: Operation, given: Params, *, variants: bool = False) -> tuple[Params, dict[str, str]]:
@@ -123,7 +127,7 @@ def check(operation: Operation, given: Params, *, variants: bool = False) -> tup
         if parameter.kind is Kind.FIELDS:
             fields = {key[len(name) + 1 : -1]: value for key, value in given.items() if key.startswith(f"{name}[")}
             continue
-        value = given.get(name, "").strip()
+        value = _word(given, name).strip()
         if not value:
             if parameter.name in required:
                 bad.append(f"{parameter.name} is required")

@@ -62,6 +62,7 @@ build on it. Always as observed, since nothing specified contradicts it:
 Assumed, without a switch:
 
 - error codes 1003 (does not exist), 1004 (call not valid), 429 and 405; the wording of every sentence; disabled users show `Disabled`;
+- of a parameter that is repeated the last value counts, unless the name ends in `[]` or `[0]`, `[1]`, …; JSON null counts as not sent;
 - timelines are newest first; campaign entries have the details `subject`, `send-date`, `open-date`, `links-clicked` (all clicks
   together); the snippet is the campaign's subject; every click is one utm visit; unsubscribing leaves no entry, only the status tells;
 - a page of the campaigns listing is cut from all groups together, in the order Sent, Scheduled, Draft, Automation;

@@ -153,3 +153,11 @@ def test_dates_may_be_given_in_either_form(day: dt.date) -> None:
     parameter = Parameter("from", Kind.DATE)
     forms = [day, day.isoformat(), f"{day.month:02}/{day.day:02}/{day.year}"]
     assert {parameter.encode(form, "x")["from"] for form in forms} == {day.isoformat()}
+
+
+def test_a_day_stays_a_day_where_a_time_may_follow() -> None:
+    parameter = Parameter("at", Kind.DAY_OR_TIME)
+    forms = {"2026-12-24": "2026-12-24", "12/24/2026": "2026-12-24", "12/24/2026 09:30": "2026-12-24 09:30:00"}
+    assert {form: parameter.encode(form, "x")["at"] for form in forms} == forms
+    assert parameter.encode(dt.date(2026, 12, 24), "x") == {"at": "2026-12-24"}
+    assert parameter.encode(dt.datetime(2026, 12, 24, 9, 30), "x") == {"at": "2026-12-24 09:30:00"}

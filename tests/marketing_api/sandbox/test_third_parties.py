@@ -1,0 +1,206 @@
+"""Requests as public clients of the interface send them, of every build that was found: all are understood.
+
+The clients: the vendor's PHP library, a PHP package for a framework, form plugins for a blog system, connectors of four
+integration platforms (JavaScript and Java), serverless functions in JavaScript, a Java batch job, a social-media poster, curl samples.
+Names of endpoints and parameters are as they write them; addresses and values are invented.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from marketing_api.sandbox.replies import Request
+from tests.marketing_api.sandbox.asking import Asking, asking, content, read
+
+KEY = "key=sandbox-key"
+FORM = "application/x-www-form-urlencoded"
+JSON = "application/json"
+NEW = "new@example.com"
+#: What adds NEW to the first list with a city: (verb, path, query, content type, body), by who sends it so.
+ADDING: dict[str, tuple[str, str, str, str, bytes]] = {
+    "platform connector, all in the query": (
+        "POST",
+        "/1/EmailMarketing/AddContact",
+        f"{KEY}&email={NEW}&status=Active&listid=1801&fields%5B9103%5D=Whitby",
+        "",
+        b"",
+    ),
+    "platform connector, JSON with a map": (
+        "POST",
+        "/1/emailMarketing/AddContact",
+        KEY,
+        f"{JSON}; charset=utf-8",
+        b'{"email":"new@example.com","status":"active","listid":"1801","ipaddress":null,"fields":{"9103":"Whitby","9101":null}}',
+    ),
+    "platform connector, form": (
+        "POST",
+        "/1/emailmarketing/addcontact.json",
+        KEY,
+        FORM,
+        b"email=new%40example.com&listid=1801&status=active&fields%5B9103%5D=Whitby",
+    ),
+    "vendor's PHP library, form that is not encoded": (
+        "POST",
+        "/1/emailmarketing/addcontact.json",
+        "api_key=sandbox-key",
+        FORM,
+        b"email=new@example.com&status=Active&listid=1801&fields[9103]=Whitby&",
+    ),
+    "serverless function, key in the JSON": (
+        "POST",
+        "/1/emailmarketing/addcontact.json",
+        "",
+        JSON,
+        b'{"key":"sandbox-key","email":"new@example.com","status":"active","listid":1801,"source":"chat","fields":{"9103":"Whitby"}}',
+    ),
+    "form plugin, lists numbered": (
+        "POST",
+        "/1/emailmarketing/addcontact",
+        KEY,
+        FORM,
+        b"email=new%40example.com&status=1&listid%5B0%5D=1801&fields%5B9103%5D=Whitby",
+    ),
+    "JSON with a list of lists, sent as plain text": (
+        "POST",
+        "/1/emailmarketing/addcontact",
+        KEY,
+        "text/plain",
+        b'{"email":"new@example.com","status":"Active","listid":[1801],"fields":{"9103":"Whitby"}}',
+    ),
+    "PHP package, multipart": (
+        "POST",
+        "/1/EmailMarketing/AddContact.json",
+        KEY,
+        "multipart/form-data; boundary=B",
+        b"".join(
+            b'--B\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % pair
+            for pair in ((b"email", b"new@example.com"), (b"status", b"Active"), (b"listid", b"1801"), (b"fields[9103]", b"Whitby"))
+        )
+        + b"--B--\r\n",
+    ),
+}
+
+
+@pytest.fixture
+def ask() -> Asking:
+    """Behaves as the clients have met the live service: arrays by address, tags shown so that a test can see them."""
+    found = asking(contacts=100)
+    found.switch("email-found", "array")
+    found.switch("email-missing", "nested")
+    found.switch("tags", "contact")
+    return found
+
+
+def send(ask: Asking, verb: str, path: str, query: str = KEY, kind: str = "", body: bytes = b"") -> Any:
+    ask.clock += 1
+    reply = ask.app.answer(Request(verb, path, query, kind, body), ask.clock)
+    return read(content(reply), reply.status)
+
+
+def by_email(ask: Asking, email: str = NEW) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ask.data("emailmarketing/getcontactbyemail", email=email)["contact"]
+    return found
+
+
+@pytest.mark.parametrize("who", ADDING)
+def test_contact_is_added_however_it_is_sent(ask: Asking, who: str) -> None:
+    data = send(ask, *ADDING[who])
+    (contact,) = by_email(ask)
+    assert contact["id"] == data["id"]
+    assert (contact["listid"], contact["status"], contact["9103"], contact["9101"]) == ("1801", "1", "Whitby", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (FORM, b"email=new@example.com&status=Active&listid=1801&fields[9103][]=Whitby&fields[9103][]=Oak+Park"),
+        (FORM, b"email=new@example.com&status=Active&listid=1801&fields%5B9103%5D%5B0%5D=Whitby&fields%5B9103%5D%5B1%5D=Oak+Park"),
+        (JSON, b'{"email":"new@example.com","status":"Active","listid":1801,"fields":{"9103":["Whitby","Oak Park"]}}'),
+    ],
+)
+def test_field_with_several_values_keeps_all_of_them(ask: Asking, kind: str, body: bytes) -> None:
+    send(ask, "POST", "/1/emailmarketing/addcontact", KEY, kind, body)
+    assert by_email(ask)[0]["9103"] == "Whitby,Oak Park"
+
+
+@pytest.mark.parametrize(
+    ("verb", "query", "kind", "body"),
+    [
+        ("POST", "&tagname%5B%5D=a&tagname%5B%5D=b", "", b""),
+        ("POST", "", FORM, b"tagname[0]=a&tagname[1]=b"),
+        ("POST", "", JSON, b'{"tagname":["a","b"]}'),
+        ("POST", "", JSON, b'{"tagname":"a, b"}'),
+    ],
+)
+def test_tags_are_added_and_removed_as_connectors_do(ask: Asking, verb: str, query: str, kind: str, body: bytes) -> None:
+    contact = ask.contacts(1801)[0]
+    send(ask, verb, "/1/emailMarketing/AddTag", f"{KEY}&email={contact['email']}{query}", kind, body)
+    tags = ask.data("emailmarketing/getcontact", id=contact["id"])["contact"]["tags"]
+    send(ask, "DELETE", "/1/emailMarketing/RemoveTag", f"{KEY}&email={contact['email']}&tagname=a")
+    left = ask.data("emailmarketing/getcontact", id=contact["id"])["contact"]["tags"]
+    assert (tags, left) == (["a", "b"], ["b"])
+
+
+@pytest.mark.parametrize("path", ["/1/emailmarketing/getLists", "/1/EmailMarketing/GetLists", "/1/emailmarketing/getlists.json"])
+@pytest.mark.parametrize("verb", ["GET", "POST"])
+def test_lists_are_read_under_any_spelling(ask: Asking, verb: str, path: str) -> None:
+    assert send(ask, verb, path)["lists"]["items"]
+
+
+def test_form_plugin_looks_up_by_post_and_understands_both_answers(ask: Asking) -> None:
+    contact = ask.contacts(1801)[0]
+    there = send(ask, "POST", "/1/emailmarketing/getcontactbyemail", f"{KEY}&email={contact['email']}&list_id=1801")
+    absent = send(ask, "POST", "/1/emailmarketing/getcontactbyemail", f"{KEY}&email=nobody@example.com&list_id=1801")
+    assert there["contact"][0]["id"]
+    assert absent["contact"]["errorCode"]
+
+
+def test_calendar_is_asked_by_post(ask: Asking) -> None:
+    body = b"channels=all&from=01%2F01%2F2026&to=2026-12-31&includeposted=true&limit=1000&page=1&sort=asc"
+    assert send(ask, "POST", "/1/socialmedia/calendar.json", KEY, FORM, body)["calendar"]["items"]
+
+
+@pytest.mark.parametrize(("hours", "half"), [("9", "AM"), ("09:00", "am"), ("9:00", "Am"), ("09", "")])
+def test_post_is_scheduled_with_the_hour_as_posters_write_it(ask: Asking, hours: str, half: str) -> None:
+    body = (
+        f"message=Hello&channel=facebook&channelid=4&isscheduled=true&scheduleddate=12/24/2026&scheduledhours={hours}&scheduledampm={half}"
+    )
+    new = send(ask, "POST", "/1/socialmedia/addpost.json", KEY, FORM, body.encode())["post_id"]
+    shown = send(ask, "GET", "/1/socialmedia/getpost.json", f"{KEY}&id={new}&channel=facebook")["item"]["datetime"]
+    assert shown == "12/24/2026 09:00 AM"
+
+
+@pytest.mark.parametrize("moment", ["12/24/2026 09:30", "2026-12-24 09:30:00", "12/24/2026", "2026-12-24"])
+def test_draft_is_scheduled_by_editing_it(ask: Asking, moment: str) -> None:
+    texts = "name=News&subject=News&fromemail=a@example.com&from_name=A&reply_to=a@example.com&body=Hello"
+    draft = send(ask, "POST", "/1/EmailMarketing/AddCampaign", KEY, FORM, f"{texts}&isdraft=true&lists=1801&audiences=".encode())["id"]
+    body = f"{texts}&id={draft}&isscheduled=true&isdraft=false&scheduled_datetime={moment}&type=standard"
+    send(ask, "POST", "/1/EmailMarketing/EditCampaign", KEY, FORM, body.encode())
+    scheduled = ask.data("emailmarketing/campaigns", filter="scheduled", limit=100)["campaigns"]["items"]["Scheduled"]["data"]
+    assert draft in [one["id"] for one in scheduled]
+
+
+@pytest.mark.parametrize(("flag", "shown"), [("true", "1"), ("1", "1"), ("0", "0"), ("false", "0")])
+def test_flags_are_taken_as_words_and_numbers(ask: Asking, flag: str, shown: str) -> None:
+    new = send(ask, "POST", "/1/emailmarketing/addlist", KEY, JSON, f'{{"name":"News","doubleOptin":{flag}}}'.encode())["id"]
+    assert ask.data("emailmarketing/getlist", id=new)["list"]["doubleOptin"] == shown
+
+
+def test_curl_sample_with_its_broken_header_is_understood(ask: Asking) -> None:
+    """`-H 'Content Type: …'` is no header that anybody reads, so that curl calls its JSON a form."""
+    assert send(ask, "POST", "/1/app/me.json", "", FORM, b'{"key":"sandbox-key"}')["business"]
+
+
+@pytest.mark.parametrize("operation", ["reputation/deletefeedback", "goal/delete", "webhook/delete", "user/groupdelete"])
+def test_vendors_library_deletes_by_get(ask: Asking, operation: str) -> None:
+    reading, path = {
+        "reputation/deletefeedback": ("reputation/direct", "reviews"),
+        "goal/delete": ("goal/lists", "goals"),
+        "webhook/delete": ("webhook/lists", "webhooks"),
+        "user/groupdelete": ("user/groups", "groups"),
+    }[operation]
+    before = [one["id"] for one in ask.data(reading)[path]["items"]]
+    assert isinstance(send(ask, "GET", f"/1/{operation}.json", f"id={before[0]}&api_key=sandbox-key")["item"], str)
+    assert [one["id"] for one in ask.data(reading)[path]["items"]] == before[1:]

@@ -61,6 +61,7 @@ class Operation:
     needs_one: tuple[str, ...] = ()  # parameters of which at least one must be given
     at: str = ""
     members: tuple[str, ...] = ()
+    echo: str = ""  # the required parameter that `data` repeats, where it does
     is_listing: bool = False  # the payload is a wrapper `{count, items}`
     is_streamed: bool = False  # its entries stand alone, so that a huge answer may be read in batches
     records: tuple[type[Record], ...] = ()

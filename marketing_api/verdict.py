@@ -45,6 +45,7 @@ def check(question: Question, status: int, headers: Mapping[str, str], body: Bod
         _no_verdict(operation, status, rate_report(body, headers))
     if operation.is_read:
         _check_payload(operation, status, envelope)
+        _check_echo(question, status, envelope)
     else:
         _check_words(question, status, envelope)
 
@@ -151,6 +152,19 @@ def _check_payload(operation: Operation, status: int, envelope: Envelope) -> Non
         if (raw := part(envelope.members, name)) is None:
             raise BrokenAnswer(f"{operation.name}: the answer lacks `{name}`", status=status)
         _check_member(operation, status, name, raw)
+
+
+def _check_echo(question: Question, status: int, envelope: Envelope) -> None:
+    """An answer that names another id than it was asked for would put one person's story under another's name."""
+    name = question.operation.echo
+    told = part(envelope.members, name) if name else None
+    try:
+        is_another = told is not None and read_int(decode(told)) != read_int(question.params[name])
+    except ValueError:
+        return  # it does not say which it is
+    if is_another:
+        text = f"the answer is to another question (its `{name}` is not the one asked for)"
+        raise BrokenAnswer(f"{question.operation.name}: {text}", status=status)
 
 
 def _check_member(operation: Operation, status: int, name: str, raw: msgspec.Raw) -> None:

@@ -52,6 +52,7 @@ TIMELINE = read(
     _ID,
     _INCLUDE,
     members=("timeline",),
+    echo="id",
     records=(timelines.TimelineEvent, timelines.TimelineVisit, timelines.TimelineAutomation),
     rows=timelines.timeline,
 )

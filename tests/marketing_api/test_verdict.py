@@ -176,7 +176,19 @@ def test_service_texts_are_shown_without_personal_data() -> None:
 
 @pytest.mark.parametrize("data", [samples.TIMELINE, {"timeline": []}, {"timeline": {"count": 0}}])
 def test_timeline_needs_its_timeline(data: Any) -> None:
-    assert verdict(contacts.TIMELINE, enveloped(data), id=1) is None
+    assert verdict(contacts.TIMELINE, enveloped(data), id=1001) is None
+
+
+@pytest.mark.parametrize("told", [1002, "1002", 1002.0])
+def test_timeline_of_somebody_else_is_broken(told: Any) -> None:
+    problem = verdict(contacts.TIMELINE, enveloped(samples.TIMELINE | {"id": told}), id=1001)
+    assert isinstance(problem, BrokenAnswer)
+    assert "another question" in str(problem)
+
+
+@pytest.mark.parametrize("told", [1001, "1001", 1001.0, " 1001", None, "", "c1001", []])
+def test_timeline_may_say_its_contact_in_any_form_or_not_at_all(told: Any) -> None:
+    assert verdict(contacts.TIMELINE, enveloped(samples.TIMELINE | {"id": told}), id=1001) is None
 
 
 @pytest.mark.parametrize("data", [{"id": 1, "utm": {"data": []}}, {"timeline": {"count": 2, "total": 2}}, []])
@@ -197,7 +209,7 @@ def test_write_without_a_verdict_is_broken() -> None:
     ("operation", "body", "params"),
     [
         (contacts.GETCONTACTS, samples.CONTACTS, {"listid": 5}),
-        (contacts.TIMELINE, samples.TIMELINE, {"id": 1}),
+        (contacts.TIMELINE, samples.TIMELINE, {"id": 1001}),
         (lists.GETAUDIENCES, samples.AUDIENCES, {}),
         (contacts.ADDTAG, {"item": "Added"}, {"email": "a@example.com", "tagname": "vip"}),
     ],

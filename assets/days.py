@@ -36,6 +36,17 @@ def first_missing(covered: Iterable[DateRange], since: dt.date) -> dt.date:
     return day
 
 
+def joined(covered: Iterable[DateRange]) -> list[DateRange]:
+    """The same days in as few ranges as hold them, in order."""
+    found: list[DateRange] = []
+    for days in sorted(covered):
+        if found and days.first <= found[-1].last + dt.timedelta(days=1):
+            found[-1] = DateRange(found[-1].first, max(found[-1].last, days.last))
+        else:
+            found.append(days)
+    return found
+
+
 def days_to_ask(
     covered: Iterable[DateRange], today: dt.date, *, history_start: dt.date, lookback_days: int, chosen: DateRange | None
 ) -> DateRange:

@@ -11,6 +11,7 @@ from typing import Any
 
 import dagster as dg
 
+from assets.days import DateRange, joined
 from assets.extract import SourceAsset
 from assets.planning.order import Reason
 from assets.planning.plan import Line
@@ -21,7 +22,7 @@ from marketing_api.errors import Stopped
 from warehouse.tables import Table
 
 #: The nightly sync is due daily; six hours of grace before a table counts as late.
-_FRESH_FOR = dt.timedelta(hours=30)
+FRESH_FOR = dt.timedelta(hours=30)
 
 #: One more try, after so many seconds, for what a person would simply run again. Asked for by the step itself: a retry policy
 #: would repeat permanent errors, too, and a step that somebody has stopped.
@@ -59,7 +60,8 @@ def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) 
         except Stopped as stopped:
             raise dg.Failure(str(stopped)) from None
         with reader.warehouse.reading():
-            materializations = [_materialization(reader, table, results) for table in asset.tables]
+            materializations = [_materialization(reader, asset, table, results) for table in asset.tables]
+        _log(context, results)
         yield from materializations
         _raise_on_failure(context, reader, asset, results)
 
@@ -79,7 +81,7 @@ def _spec(asset: SourceAsset, table: Table) -> dg.AssetSpec:
             "key": ", ".join(table.key) or "one row per account",
             "load": type(table.load).__name__.lower(),
         },
-        freshness_policy=dg.FreshnessPolicy.time_window(fail_window=_FRESH_FOR),
+        freshness_policy=dg.FreshnessPolicy.time_window(fail_window=FRESH_FOR),
     )
 
 
@@ -87,7 +89,16 @@ def _column_schema(table: Table) -> dg.TableSchema:
     return dg.TableSchema([dg.TableColumn(column.name, column.sql_type, description=column.comment) for column in table.columns])
 
 
-def _materialization(reader: Reader, table: Table, results: list[AccountResult]) -> dg.MaterializeResult[Any]:
+def _log(context: dg.AssetExecutionContext, results: list[AccountResult]) -> None:
+    """What was planned and used, in words."""
+    for result in results:
+        spent = result.spent
+        each = f", {spent.waited_s / spent.requests:.1f} s of waiting each" if spent.requests else ""
+        planned = result.line.words if result.line else f"{result.asked:,} of {result.planned:,} questions answered"
+        context.log.info(f"account {result.account}: {planned}; requests used: {spent.requests:,}{each}")
+
+
+def _materialization(reader: Reader, asset: SourceAsset, table: Table, results: list[AccountResult]) -> dg.MaterializeResult[Any]:
     counts = [report.tables[table.name] for result in results for report in result.reports if table.name in report.tables]
     asked, planned = sum(result.asked for result in results), sum(result.planned for result in results)
     lines = [result.line for result in results if result.line is not None]
@@ -101,9 +112,10 @@ def _materialization(reader: Reader, table: Table, results: list[AccountResult])
             "records rejected": sum(count.rejected for count in counts),
             "requests planned": planned,
             **_plan_metadata(lines),
-            "requests": sum(result.spent.requests for result in results),
+            "requests used": sum(result.spent.requests for result in results),
             "seconds waited": round(sum(result.spent.waited_s for result in results), 1),
             "coverage %": round(100 * asked / planned, 1) if planned else 100.0,
+            **(_days_metadata(reader, table, results) if asset.is_daily else {}),
             "preview": dg.MetadataValue.md(reader.warehouse.preview(table)),
         },
         check_results=list(check_results(asset_key(table), reader.warehouse, table, results)),
@@ -115,12 +127,21 @@ def _plan_metadata(lines: list[Line]) -> dict[str, dg.MetadataValue]:
     if not lines:
         return {}
     reasons = sum((Counter(line.counts) for line in lines), Counter[Reason]())
-    left_out = sum(line.late + line.waiting for line in lines)
+    why = ", ".join(f"{reason} {count:,}" for reason, count in reasons.items()) or "nothing was due"
     return {
-        "planned for": dg.MetadataValue.json({str(reason): count for reason, count in reasons.items()}),
-        "not due": dg.MetadataValue.int(sum(line.total - len(line.keys) for line in lines) - left_out),
-        "left out for the budget": dg.MetadataValue.int(left_out),
+        "planned because": dg.MetadataValue.text(why),
+        "not due": dg.MetadataValue.int(sum(line.not_due for line in lines)),
+        "left out for the budget": dg.MetadataValue.int(sum(line.late + line.waiting for line in lines)),
     }
+
+
+def _days_metadata(reader: Reader, table: Table, results: list[AccountResult]) -> dict[str, dg.MetadataValue]:
+    """Partitions show the days that runs were started for; that the first run read further back is told here."""
+    lines = []
+    for result in results:
+        days = joined(DateRange(first, last) for first, last in reader.warehouse.covered_days(table, result.account))
+        lines.append(f"{result.account}: {', '.join(map(str, days)) or 'none'}")
+    return {"days read so far": dg.MetadataValue.text("; ".join(lines))}
 
 
 def _raise_on_failure(context: dg.AssetExecutionContext, reader: Reader, asset: SourceAsset, results: list[AccountResult]) -> None:

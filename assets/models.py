@@ -24,6 +24,9 @@ from warehouse.models import table_columns, table_sizes
 #: Builds the models of these names (all when there are none) of the home.
 Build = Callable[[Sequence[str]], BuildReport]
 
+#: The schemas of models in the order in which data flows through them.
+_FLOORS = ("staging", "history", "marts")
+
 
 class Translator(DagsterDbtTranslator):
     """Names of models in Dagster: keys are schema and table, as in the file; groups are nested by schema and area."""
@@ -40,6 +43,10 @@ class Translator(DagsterDbtTranslator):
             return str(dbt_resource_props["source_name"])
         area = dbt_resource_props["config"]["meta"].get("area")
         return f"{dbt_resource_props['schema']}/{area}" if area else str(dbt_resource_props["schema"])
+
+    def get_metadata(self, dbt_resource_props: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The table by the name that queries give it, without the file's."""
+        return {**super().get_metadata(dbt_resource_props), "dagster/table_name": ".".join(self.get_asset_key(dbt_resource_props).path)}
 
     def get_description(self, dbt_resource_props: Mapping[str, Any]) -> str:
         """The description alone: the SQL stands in the repository."""
@@ -80,7 +87,24 @@ def model_assets(name: str, build: Build, warehouse: Path) -> dg.AssetsDefinitio
             if report.problem:
                 raise dg.Failure(report.problem, allow_retries=False)
 
-    return step
+    return _in_the_flow(step)
+
+
+def _in_the_flow(step: dg.AssetsDefinition) -> dg.AssetsDefinition:
+    """With groups that data leaves in one direction only: a model that reads a mart stands with the marts, whatever its schema."""
+    specs = step.specs_by_key
+
+    @cache
+    def floor(key: dg.AssetKey) -> int:
+        if key not in specs:
+            return 0
+        return max([_FLOORS.index(key.path[0]), *(floor(dep.asset_key) for dep in specs[key].deps)])
+
+    def placed(spec: dg.AssetSpec) -> dg.AssetSpec:
+        area = str(spec.group_name).partition("/")[2]
+        return spec.replace_attributes(group_name=f"{_FLOORS[floor(spec.key)]}/{area}")
+
+    return step.map_asset_specs(placed)
 
 
 def _selected(context: dg.AssetExecutionContext, manifest: Mapping[str, Any]) -> list[str]:

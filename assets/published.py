@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import dagster as dg
 
+from assets.materialize import FRESH_FOR
 from warehouse.errors import WarehouseError
 from warehouse.published import Published
 
@@ -23,6 +24,7 @@ def published_asset(publish: Publish, after: Iterable[dg.AssetKey]) -> dg.Assets
         deps=list(after),
         group_name="published",
         kinds={"duckdb"},
+        freshness_policy=dg.FreshnessPolicy.time_window(fail_window=FRESH_FOR),
         description="The copy of the warehouse that analysts open: never locked, swapped in as a whole, personal data as the settings say.",
     )
     def published() -> dg.MaterializeResult[None]:

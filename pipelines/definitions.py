@@ -16,11 +16,12 @@ from assets import SOURCE_ASSETS
 from assets.materialize import dagster_asset, daily_partitions
 from assets.published import published_asset
 from assets.report import report_asset
+from assets.sync_tables import sync_tables
 from pipelines.jobs import asset_jobs, publish_job, rebuild, refresh_models
 from pipelines.modelling import Models
 from pipelines.publishing import publish_home
 from pipelines.report.write import write_report
-from pipelines.resources import reader_resource
+from pipelines.resources import reader_resource, settings_resource
 from pipelines.schedules import nightly
 from pipelines.sensors import failure_alert, models_after_failed_reads
 from pipelines.settings import Settings, load_settings
@@ -45,15 +46,15 @@ def build_definitions(
     with warnings.catch_warnings():
         # One run for a range of days is marked beta; the pinned version is tested with it.
         warnings.simplefilter("ignore", dg.BetaWarning)
-        assets = [dagster_asset(asset, partitions) for asset in SOURCE_ASSETS.values()]
-        assets += _behind_the_reads(settings, models or Models(settings), activations) if has_models else []
+        reads = [dagster_asset(asset, partitions) for asset in SOURCE_ASSETS.values()]
+        behind = _behind_the_reads(settings, models or Models(settings), activations) if has_models else []
     pushes = {job.name: job for job in push_jobs()} if has_models else {}
     return dg.Definitions(
-        assets=assets,
+        assets=[*reads, *behind, *(sync_tables() if has_models else [])],
         jobs=[*asset_jobs(), *([refresh_models(), publish_job()] if has_models else []), rebuild, *pushes.values()],
         schedules=[nightly(settings)],
         sensors=[failure_alert(settings), *([models_after_failed_reads(settings), inbox_sensor(settings, pushes)] if has_models else [])],
-        resources={"settings": settings, "reader": reader_resource(settings)} | resources,
+        resources={"settings": settings_resource(settings), "reader": reader_resource(settings)} | resources,
         executor=dg.in_process_executor,
     )
 

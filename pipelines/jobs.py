@@ -27,7 +27,8 @@ def asset_jobs() -> Sequence[UnresolvedAssetJobDefinition]:
         dg.define_asset_job(
             "nightly_sync",
             selection=dg.AssetSelection.all(),
-            description="Every readable part of every account into the warehouse, then the models.",
+            description="Every readable part of every account into the warehouse, then the models, the published copy and the report. "
+            "By hand it needs days, as partitions: those that are read again of what the service is asked for by date.",
             executor_def=dg.in_process_executor,
         ),
         dg.define_asset_job(

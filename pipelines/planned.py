@@ -23,15 +23,8 @@ _GRACE = dt.timedelta(hours=12)
 def planned_by(reader: Reader) -> Iterator[str]:
     """One line per account and question: how many were asked and why, and that the others were not due."""
     for (asset, account), result in reader.results.items():
-        line = result.line
-        if line is None:
-            continue
-        why = ", ".join(f"{reason} {count:,}" for reason, count in line.counts.items())
-        left = line.total - len(line.keys) - line.late - line.waiting
-        yield (
-            f"account {account}, {asset}: {len(line.keys):,} of {line.total:,} planned ({why or 'nothing was due'})"
-            + (f"; {left:,} are not due, `--all` asks them too" if left else "")
-        )
+        if result.line is not None:
+            yield f"account {account}, {asset}: {result.line.words}"
 
 
 def last_plan(row: Mapping[str, Any]) -> str:

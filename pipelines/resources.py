@@ -1,4 +1,4 @@
-"""Dagster's resources: the reader that all steps of one run share.
+"""Dagster's resources: the settings, and the reader that all steps of one run share.
 
 Not here: what a reader is made of (`reading`).
 """
@@ -92,6 +92,11 @@ class RunReader:
         self._stack.callback(reader.note_run, context.run_id, context.job_name)
         reader.begin()
         return reader
+
+
+def settings_resource(settings: Settings) -> dg.ResourceDefinition:
+    """The resource `settings`: the object itself; nothing of it is shown, since keys are in it."""
+    return dg.ResourceDefinition.hardcoded_resource(settings, description="Accounts, home and settings, as they were read at the start.")
 
 
 def reader_resource(settings: Settings) -> dg.ResourceDefinition:

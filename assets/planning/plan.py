@@ -71,6 +71,18 @@ class Line:
         return {reason: found[code] for code, reason in enumerate(REASONS) if found[code]}
 
     @property
+    def not_due(self) -> int:
+        """Questions that can wait for another night."""
+        return self.total - len(self.keys) - self.late - self.waiting
+
+    @property
+    def words(self) -> str:
+        """How many are asked and why, and that the others are not due: for the run's log and the terminal."""
+        why = ", ".join(f"{reason} {count:,}" for reason, count in self.counts.items())
+        rest = f"; {self.not_due:,} are not due, `--all` asks them too" if self.not_due else ""
+        return f"{len(self.keys):,} of {self.total:,} planned ({why or 'nothing was due'}){rest}"
+
+    @property
     def is_whole(self) -> bool:
         """Nothing is left out that the guarantee wants asked."""
         return not self.late and not self.waiting

@@ -14,6 +14,8 @@ from pipelines.service import connections
 from pipelines.settings import Settings
 
 _STOP_SECONDS = 20
+#: What Dagster says about itself at each start, and what nobody here can change.
+_IDLE_WARNINGS = "ignore:Function `dev_command` is superseded,ignore:Parameter `owners` of initializer `SensorDefinition"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,17 +27,17 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Serve until Ctrl-C."""
     home = prepare_home(settings.home)
     with connections(settings) as accounts:
-        environment = os.environ | {"DAGSTER_HOME": str(home / "dagster"), "MARKETING_HOME": str(home)}
+        environment = os.environ | {"DAGSTER_HOME": str(home / "dagster"), "MARKETING_HOME": str(home), "PYTHONWARNINGS": _IDLE_WARNINGS}
         if settings.is_sandbox:
             environment["MARKETING_SANDBOX_URL"] = accounts[0].url
             print(f"no key is configured: the embedded sandbox answers at {accounts[0].url}")
-        print(f"Dagster UI: http://127.0.0.1:{arguments.port}  (Ctrl-C stops it)", flush=True)
+        print(f"Dagster UI: http://127.0.0.1:{arguments.port} in about 20 seconds; Ctrl-C stops it, and the schedule with it", flush=True)
         return _serve(arguments.port, environment)
 
 
 def _serve(port: int, environment: dict[str, str]) -> int:
     dagster = Path(sys.executable).with_name("dagster")
-    command = [str(dagster), "dev", "--module-name", "pipelines.definitions", "--host", "127.0.0.1", "--port", str(port)]
+    command = [str(dagster), "dev", "--module-name=pipelines.definitions", "--host=127.0.0.1", f"--port={port}", "--log-level=warning"]
     process = subprocess.Popen(command, env=environment, start_new_session=True)  # noqa: S603 (our own interpreter's dagster)
     try:
         return process.wait()

@@ -6,7 +6,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assets.days import DateRange, days_to_ask, first_missing
+from assets.days import DateRange, days_to_ask, first_missing, joined
 
 TODAY = dt.date(2026, 11, 21)
 START = dt.date(2015, 1, 1)
@@ -18,6 +18,18 @@ def ask(*covered: DateRange, chosen: DateRange | None = None) -> DateRange:
 
 def days(first: str, last: str) -> DateRange:
     return DateRange(dt.date.fromisoformat(first), dt.date.fromisoformat(last))
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 5)), max_size=8))
+def test_joined_ranges_hold_the_same_days_and_do_not_touch(pairs: list[tuple[int, int]]) -> None:
+    ranges = [DateRange(START + dt.timedelta(days=first), START + dt.timedelta(days=first + more)) for first, more in pairs]
+    found = joined(ranges)
+    assert days_of(found) == days_of(ranges)
+    assert all(later.first - earlier.last > dt.timedelta(days=1) for earlier, later in itertools.pairwise(found))
+
+
+def days_of(ranges: list[DateRange]) -> set[dt.date]:
+    return {each.first + dt.timedelta(days=more) for each in ranges for more in range((each.last - each.first).days + 1)}
 
 
 def test_the_first_night_reads_all_of_history() -> None:

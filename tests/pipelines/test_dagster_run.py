@@ -58,8 +58,17 @@ def test_metadata_tells_rows_and_requests(result: dg.ExecuteInProcessResult) -> 
     (materialization,) = result.asset_materializations_for_node("contacts")
     metadata = {name: value.value for name, value in materialization.metadata.items()}
     assert metadata["dagster/row_count"] == metadata["rows added"] == 100
-    assert metadata["requests"] >= 4
+    assert metadata["requests used"] >= 4
     assert metadata["coverage %"] == 100
+
+
+def test_the_log_and_the_metadata_tell_what_was_planned_and_which_days_are_read(result: dg.ExecuteInProcessResult) -> None:
+    (timelines, *_) = result.asset_materializations_for_node("timelines")
+    assert timelines.metadata["planned because"].value == "new 100"
+    (reviews, *_) = result.asset_materializations_for_node("direct_reviews")
+    days = str(reviews.metadata["days read so far"].value)
+    assert days.startswith("main: 2015-01-01 to "), days
+    assert days.count("to") == 1
 
 
 def test_previews_show_no_addresses(result: dg.ExecuteInProcessResult) -> None:

@@ -81,6 +81,17 @@ def test_lineage_leads_from_the_tables_of_the_service_to_the_marts(home: Path) -
     assert graph.get(dg.AssetKey(["source", "contacts"])).is_materializable
 
 
+def test_data_flows_one_way_through_the_groups_and_every_table_says_what_it_is(home: Path) -> None:
+    graph = build_definitions(Settings(home)).resolve_asset_graph()
+    floors = ["source", "sync", "staging", "history", "marts", "published"]
+    for node in graph.asset_nodes:
+        floor = floors.index(str(node.group_name).split("/")[0])
+        above = [floors.index(str(graph.get(key).group_name).split("/")[0]) for key in node.parent_keys]
+        assert max(above, default=0) <= floor, node.key
+        assert node.description
+        assert node.kinds
+
+
 @pytest.mark.parametrize(
     ("tags", "models_ran", "wanted"), [({}, False, True), ({}, True, False), ({COMMAND_TAG: "sync"}, False, False)], ids=str
 )

@@ -168,7 +168,7 @@ def test_a_materialization_tells_what_a_person_looks_for(run_job: RunJob) -> Non
     metadata = {name: value.value for name, value in found["lists"].materialization.metadata.items()}
     expected = {"dagster/row_count": 5, "rows added": 5, "rows changed": 0, "rows deleted": 0, "records rejected": 0}
     assert expected.items() <= metadata.items()
-    assert metadata["requests"] == 7
+    assert metadata["requests used"] == 7
     assert metadata["coverage %"] == 100
     assert str(metadata["preview"]).count("\n") == 6
     assert {check.check_name for check in result.get_asset_check_evaluations()} == {

@@ -15,36 +15,36 @@ import pyarrow as pa
 from marketing_api.operations import contacts
 from warehouse.loads.target import Target
 from warehouse.sql import literal, rows
-from warehouse.staging import Asked
+from warehouse.staging import Asked, Staged
 
 _COLUMNS = ("first_asked_at", "asked_at", "changed_at", "times_asked", "times_changed")
 
 
 @dataclass(frozen=True, slots=True)
 class _Aspect:
-    """What is known about contacts of one kind of question: columns `PREFIX_…`, and the columns of counts told by answers."""
+    """What is known about contacts of one kind of question: columns `PREFIX_…`, and the columns that answers tell."""
 
     prefix: str
-    counts: tuple[str, ...]
+    told: tuple[str, ...]
 
 
-_TIMELINE = _Aspect("timeline", ("timeline_served", "timeline_total"))
+_TIMELINE = _Aspect("timeline", ("timeline_served", "timeline_total", "timeline_digest"))
 _COUPON = _Aspect("coupon", ("coupon_count",))
 
 
-def note_timelines(
-    connection: duckdb.DuckDBPyConnection, account: str, targets: Sequence[Target], totals: dict[int, tuple[int, int]]
-) -> None:
-    """Count the timeline answers; `totals` has (served, total) events by the answer's index."""
-    asked = [one for one in targets[0].asked if one.operation == contacts.TIMELINE.name and one.params.get("id", "").isdecimal()]
-    if not asked:
+def note_timelines(connection: duckdb.DuckDBPyConnection, account: str, targets: Sequence[Target], staged: Staged) -> None:
+    """Count the timeline answers, and note what they said."""
+    people = {one.index: contact for one in staged.asked if (contact := one.timeline_of) is not None}
+    if not people:
         return
     table = _answers(
-        asked,
-        contact_id=pa.array([int(one.params["id"]) for one in asked], pa.int64()),
-        timeline_served=pa.array([totals.get(one.index, (None, None))[0] for one in asked], pa.int64()),
-        timeline_total=pa.array([totals.get(one.index, (None, None))[1] for one in asked], pa.int64()),
+        [staged.asked[index] for index in people],
+        contact_id=pa.array(list(people.values()), pa.int64()),
+        timeline_served=pa.array([staged.extents[index][0] for index in people], pa.int64()),
+        timeline_total=pa.array([staged.extents[index][1] for index in people], pa.int64()),
+        timeline_digest=pa.array([staged.digests[contact] for contact in people.values()], pa.string()),
     )
+    _forget_overtaken(connection, account, table)
     changed = " union ".join(
         ["select null::bigint as contact_id where false"]
         + [
@@ -54,6 +54,20 @@ def note_timelines(
         ]
     )
     _note(connection, account, _TIMELINE, table, "select *, null::varchar as email from arrow_answers", changed)
+
+
+def _forget_overtaken(connection: duckdb.DuckDBPyConnection, account: str, asked: pa.Table) -> None:
+    """An answer that is loaded late, behind newer ones, counts for nothing here, but its rows are the last that were loaded."""
+    connection.register("arrow_answers", asked)
+    rows(
+        connection,
+        f"""
+        update sync.contact_coverage as c set timeline_digest = null from arrow_answers a
+        where c.account = {literal(account)} and c.contact_id = a.contact_id and c.timeline_asked_at >= a.requested_at
+            and c.timeline_digest is distinct from a.timeline_digest
+        """,
+    )
+    connection.unregister("arrow_answers")
 
 
 def note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Target) -> None:
@@ -91,8 +105,8 @@ def _answers(asked: Sequence[Asked], **columns: pa.Array) -> pa.Table:
 def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, asked: pa.Table, answers: str, changed: str) -> None:
     """Replace the coverage of the contacts that were asked. `changed`: ids of contacts whose rows are new, changed or deleted."""
     here, name = literal(account), aspect.prefix
-    counts = "".join(f"arg_max_null(a.{column}, a.requested_at) as {column}, " for column in aspect.counts)
-    mine = [f"{name}_{column}" for column in _COLUMNS] + list(aspect.counts)
+    told = "".join(f"arg_max_null(a.{column}, a.requested_at) as {column}, " for column in aspect.told)
+    mine = [f"{name}_{column}" for column in _COLUMNS] + list(aspect.told)
     connection.register("arrow_answers", asked)
     rows(
         connection,
@@ -102,7 +116,7 @@ def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, 
         changed as ({changed}),
         before as (from sync.contact_coverage where account = {here} and contact_id in (select contact_id from answers)),
         fresh as (
-            select contact_id, min(a.requested_at) as first, max(a.requested_at) as at, {counts} count(*) as times, max(a.email) as email,
+            select contact_id, min(a.requested_at) as first, max(a.requested_at) as at, {told} count(*) as times, max(a.email) as email,
                 contact_id in (select contact_id from changed) as is_changed
             from answers a left join before b using (contact_id)
             where b.{name}_asked_at is null or a.requested_at > b.{name}_asked_at
@@ -119,7 +133,7 @@ def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, 
             case when is_changed then f.at else b.{name}_changed_at end as {name}_changed_at,
             coalesce(b.{name}_times_asked, 0) + f.times as {name}_times_asked,
             coalesce(b.{name}_times_changed, 0) + is_changed::bigint as {name}_times_changed,
-            {", ".join(f"f.{column}" for column in aspect.counts)}
+            {", ".join(f"f.{column}" for column in aspect.told)}
         from fresh f left join before b using (contact_id) left join people p using (contact_id)
         """,
     )

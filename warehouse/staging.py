@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
@@ -23,6 +24,7 @@ from marketing_api.records.fields import Record
 from marketing_api.wire import timeline_extent
 from warehouse.arrow import UNFIT, Converter, json_text
 from warehouse.table import EXTRA, Table
+from warehouse.unchanged import Said, contact_of, digest_of, reading_key
 
 #: Records are converted as soon as so many wait: the fewer objects are alive, the less there is for the garbage collector to
 #: look through (a quarter of the time with 5,000).
@@ -66,6 +68,11 @@ class Asked:
     requested_at: dt.datetime
     entries: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def timeline_of(self) -> int | None:
+        """The contact whose timeline was asked for; None for other questions."""
+        return contact_of(self.operation, self.params)
+
 
 @dataclass(frozen=True, slots=True)
 class Reject:
@@ -87,6 +94,8 @@ class Staged:
     rejects: list[Reject] = field(default_factory=list)
     with_extra: set[str] = field(default_factory=set)  # tables with a row that has unknown fields
     extents: dict[int, tuple[int, int]] = field(default_factory=dict)  # of timeline answers by index: (served, total) events
+    digests: dict[int, str | None] = field(default_factory=dict)  # of timelines by contact; None: its next one has to be read
+    passed_over: set[int] = field(default_factory=set)  # contacts whose timelines were not read: they say what was loaded last
 
     @property
     def whole(self) -> frozenset[int]:
@@ -94,9 +103,15 @@ class Staged:
         return frozenset(index for index, (served, total) in self.extents.items() if served >= total)
 
     @property
-    def files(self) -> list[Path]:
-        """The files that rows wait in."""
-        return [rows for rows in self.rows.values() if isinstance(rows, Path)]
+    def assumed(self) -> dict[int, str | None]:
+        """What has to be what was loaded last, for the load to be complete: digests by contact; None never is."""
+        return {contact: self.digests[contact] for contact in self.passed_over}
+
+    def discard(self) -> None:
+        """Remove the files that rows wait in."""
+        for rows in self.rows.values():
+            if isinstance(rows, Path):
+                rows.unlink(missing_ok=True)
 
     @property
     def as_of(self) -> dt.datetime | None:
@@ -104,9 +119,19 @@ class Staged:
         return max((asked.requested_at for asked in self.asked), default=None)
 
 
-def stage(answers: Iterable[Answer], tables: Sequence[Table], zone: ZoneInfo, read_rows: ReadRows, file: Callable[[str], Path]) -> Staged:
-    """Read all answers once. `file` makes a path for a table that needs one. Raises what `read_rows` raises."""
-    staged = Staged()
+def stage(
+    answers: Iterable[Answer],
+    tables: Sequence[Table],
+    zone: ZoneInfo,
+    read_rows: ReadRows,
+    file: Callable[[str], Path],
+    said: Mapping[int, Said] = MappingProxyType({}),
+) -> Staged:
+    """Read all answers once, but for timelines that say what was last `said`. `file` makes a path for a table that needs one.
+
+    Raises what `read_rows` raises.
+    """
+    staged, key = Staged(), reading_key(tuple(tables), str(zone))
     stages = [_TableStage(table, staged, file) for table in tables]
     by_record: dict[type[Record], list[_TableStage]] = {}
     for table_stage in stages:
@@ -114,14 +139,32 @@ def stage(answers: Iterable[Answer], tables: Sequence[Table], zone: ZoneInfo, re
     for index, answer in enumerate(answers):
         asked = Asked(index, answer.request_id, answer.question.operation.name, answer.question.params, answer.requested_at)
         staged.asked.append(asked)
-        if asked.operation == contacts.TIMELINE.name:
-            staged.extents[index] = timeline_extent(answer)
+        if asked.operation == contacts.TIMELINE.name and _is_said_again(staged, asked, answer, digest_of(answer, key), said):
+            continue
         for rows in read_rows(answer, zone, answer.requested_at.astimezone(zone).date()):
             for table_stage in by_record.get(rows.record, ()):
                 table_stage.add(asked, rows)
     for table_stage in stages:
         table_stage.finish()
+    for reject in staged.rejects:  # it is set aside anew with each answer that has it
+        if (contact := staged.asked[reject.answer].timeline_of) is not None:
+            staged.digests[contact] = None
     return staged
+
+
+def _is_said_again(staged: Staged, asked: Asked, answer: Answer, digest: str | None, said: Mapping[int, Said]) -> bool:
+    """Note what a timeline says, and whether that is what was loaded of its contact last."""
+    last = None
+    if (contact := asked.timeline_of) is not None:
+        is_only = staged.digests.setdefault(contact, digest) == digest
+        staged.digests[contact] = digest if is_only else None
+        last = said.get(contact)
+    if contact is None or last is None or last.digest != digest:
+        staged.extents[asked.index] = timeline_extent(answer)
+        return False
+    staged.extents[asked.index] = last.extent
+    staged.passed_over.add(contact)
+    return True
 
 
 class _TableStage:

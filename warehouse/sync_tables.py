@@ -114,6 +114,12 @@ CONTACT_COVERAGE = SyncTable(
         _count("timeline_times_changed", "How often its timeline had something new (the first time included)."),
         _count("timeline_served", "Timeline entries the last answer had."),
         _count("timeline_total", "Timeline entries the service says there are; more than were served: it cut the timeline."),
+        Column(
+            "timeline_digest",
+            "VARCHAR",
+            "Hash of what was loaded last, and of how it was read: an answer with the same need not be read. NULL: the next one must be.",
+            is_internal=True,
+        ),
         _at("coupon_first_asked_at", "When its address was first asked for coupons."),
         _at("coupon_asked_at", "When its address was last asked for coupons."),
         _at("coupon_changed_at", "When its address was last asked and its coupons had changed."),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from warehouse.staging import ReadRows, Staged, stage
 from warehouse.table import Table
 from warehouse.tables import TABLES
 from warehouse.taking_turns import Turns
+from warehouse.unchanged import Said, contact_of, holds, last_said
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ class Warehouse(Checks, Lookups, Candidates):
 
     # -- loading
 
-    def apply(self, load: Load, answers: Iterable[Answer] | None = None, *, urgency: int = 0) -> LoadReport:
+    def apply(self, load: Load, answers: Sequence[Answer] | None = None, *, urgency: int = 0) -> LoadReport:
         """Apply a load: log it, then one transaction. `answers` are those of `load.request_ids` in that order; by default
         they are read from the archive, so that not all of them need to be in memory.
 
@@ -104,6 +105,9 @@ class Warehouse(Checks, Lookups, Candidates):
             if problem is not None:
                 raise problem
             assert staged is not None
+            if not holds(connection, load.account, staged.assumed):
+                staged.discard()
+                staged = self.stage(load)
             return self.commit(connection, logged or load, staged)
 
     def finish_asset(self, account: str, asset: str) -> None:
@@ -131,9 +135,6 @@ class Warehouse(Checks, Lookups, Candidates):
 
     def read(self, sql: str, params: Params = None) -> pa.Table:
         """The rows of one query as an Arrow table."""
-        if not self._is_prepared:
-            with self.writing():
-                self._is_prepared = True
         with self._reading() as connection:
             return connection.sql(sql, params=params).to_arrow_table()
 
@@ -144,6 +145,9 @@ class Warehouse(Checks, Lookups, Candidates):
             yield
 
     def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        if not self._is_prepared:
+            with self.writing():
+                self._is_prepared = True
         return connect(self.path, deadline_s=self._deadline_s, read_only=True, memory_limit=MEMORY_LIMIT, on_wait=self._on_wait)
 
     @contextmanager
@@ -199,11 +203,10 @@ class Warehouse(Checks, Lookups, Candidates):
                 reports = apply_tables(connection, load, staged, self.tables)
                 write_load(connection, load, staged.as_of, reports)
         finally:
-            for path in staged.files:
-                path.unlink(missing_ok=True)
+            staged.discard()
         return LoadReport.of(load, reports)
 
-    def _try_to_stage(self, load: Load, answers: Iterable[Answer] | None) -> tuple[Staged | None, Exception | None]:
+    def _try_to_stage(self, load: Load, answers: Sequence[Answer] | None) -> tuple[Staged | None, Exception | None]:
         """A load whose answers cannot be read is logged all the same: a later version may read them."""
         try:
             return self.stage(load, answers), None
@@ -212,22 +215,22 @@ class Warehouse(Checks, Lookups, Candidates):
         except Exception as problem:
             return None, problem
 
-    def stage(self, load: Load, answers: Iterable[Answer] | None = None) -> Staged:
-        """Read the load's answers, without opening the file."""
+    def stage(self, load: Load, answers: Sequence[Answer] | None = None) -> Staged:
+        """Read the load's answers: all of those in the archive, or these but for timelines that say what was loaded last."""
+        said = {} if answers is None else self._said_of(load, answers)
+        read = self.archive.answers(load.request_ids) if answers is None else answers
         tables = [self.tables[name] for name in load.tables]
-        read = self.archive.answers(load.request_ids) if answers is None else _in_order(load, answers)
-        return stage(read, tables, ZoneInfo(load.zone), self.read_rows, self._new_file)
+        return stage(read, tables, ZoneInfo(load.zone), self.read_rows, self._new_file, said)
+
+    def _said_of(self, load: Load, answers: Sequence[Answer]) -> dict[int, Said]:
+        if [answer.request_id for answer in answers] != list(load.request_ids):
+            raise ValueError("the answers are not those of the load's request_ids, in that order: a rebuild would take others")
+        questions = [answer.question for answer in answers]
+        people = {contact for asked in questions if (contact := contact_of(asked.operation.name, asked.params)) is not None}
+        if not people:
+            return {}
+        with self._reading() as connection:
+            return last_said(connection, load.account, people)
 
     def _new_file(self, name: str) -> Path:
         return self._workspace.file(f"{next(self._numbers)}-{name}")
-
-
-def _in_order(load: Load, answers: Iterable[Answer]) -> Iterator[Answer]:
-    """The answers, checked to be those that a rebuild will take."""
-    expected: Callable[[], int | None] = iter((*load.request_ids, None)).__next__
-    for answer in answers:
-        if answer.request_id != expected():
-            raise ValueError("the answers are not those of the load's request_ids, in that order")
-        yield answer
-    if expected() is not None:
-        raise ValueError("the load names more answers than were given")

@@ -143,7 +143,7 @@ def test_a_logged_load_whose_answers_are_lost_keeps_nobody_out(home: Home) -> No
 
 def test_answers_may_be_given_or_come_from_the_archive(home: Home) -> None:
     answers = [page(home, 1), page(home, 2)]
-    home.warehouse.apply(home.event(answers, tables.CONTACTS), iter(answers))
+    home.warehouse.apply(home.event(answers, tables.CONTACTS), answers)
     assert home.values(tables.CONTACTS, "contact_id") == [1, 2]
 
 

@@ -142,7 +142,7 @@ class Digests:
     def of(cls, body: bytes | mmap.mmap) -> Digests:
         """Nothing is copied; hashing lets other threads run."""
         whole = hashlib.sha256(body).hexdigest()
-        data = _payload(body)
+        data = payload_of(body)
         return cls(len(body), whole, whole if data is None else hashlib.sha256(data).hexdigest())
 
 
@@ -157,7 +157,7 @@ class _Envelope(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Envelope)
 
 
-def _payload(body: bytes | mmap.mmap) -> msgspec.Raw | None:
+def payload_of(body: bytes | mmap.mmap) -> msgspec.Raw | None:
     """The bytes of `response.data`, uncopied; None when there is no such envelope.
 
     The rest of the envelope carries the rate limit (api-observed row 27) and so differs in every answer.

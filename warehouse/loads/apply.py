@@ -75,7 +75,7 @@ def _take_along(target: Target, targets: Sequence[Target], tables: Mapping[str, 
 def _note_contacts(connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged, targets: Sequence[Target]) -> None:
     timelines = [target for target in targets if target.table.name in _TIMELINES]
     if timelines:
-        contact_coverage.note_timelines(connection, load.account, timelines, staged.extents)
+        contact_coverage.note_timelines(connection, load.account, timelines, staged)
     for target in targets:
         if target.table.name == "coupons":
             contact_coverage.note_coupons(connection, load.account, target)

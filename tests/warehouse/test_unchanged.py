@@ -1,0 +1,213 @@
+"""A timeline that says what was loaded last only counts as asked: no row is read, and nothing else is different."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import duckdb
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from marketing_api.exchange import Answer
+from marketing_api.operations import contacts
+from marketing_api.wire import read_rows
+from tests.warehouse.answering import START, Home, contents
+from tests.warehouse.test_accumulate import opened
+from tests.warehouse.test_contact_coverage import coverage, timeline_state
+from tests.warehouse.timelines import TABLES, event, timeline
+from warehouse import tables, unchanged
+from warehouse.load import Load, LoadReport
+from warehouse.loads.apply import apply_tables
+from warehouse.rebuild import rebuild
+from warehouse.schema import ensure_schema
+from warehouse.sql import rows
+from warehouse.staging import RowsOf, stage
+from warehouse.table import Table
+from warehouse.unchanged import Said, holds, last_said
+from warehouse.warehouse import Warehouse
+
+LOCAL = {"key": "note", "snippet": "Called", "datetime": "03/01/2026 10:00 AM", "details": []}
+
+
+class Counting:
+    """Reads answers and remembers whose."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def __call__(self, answer: Answer, zone: ZoneInfo, day: dt.date) -> Iterable[RowsOf]:
+        self.read.append(answer.question.params["id"])
+        return read_rows(answer, zone, day)
+
+    def taken(self) -> list[str]:
+        taken, self.read = self.read, []
+        return taken
+
+
+@pytest.fixture
+def reading(home: Home) -> Counting:
+    """What the home's warehouse has read."""
+    home.warehouse.read_rows = counting = Counting()
+    return counting
+
+
+def load(home: Home, *answers: Answer, filled: Sequence[Table] = TABLES, **options: Any) -> LoadReport:
+    """As a night does it: with the answers at hand."""
+    return home.warehouse.apply(home.event(answers, *filled, **options), answers)
+
+
+def test_only_what_says_something_else_is_read(home: Home, reading: Counting) -> None:
+    load(home, *(timeline(home, id_, event(1), total=5) for id_ in (1, 2)))
+    assert reading.taken() == ["1", "2"]
+    load(home, timeline(home, 1, event(1), total=5, minutes=60), timeline(home, 2, event(1), event(2), minutes=60))
+    assert reading.taken() == ["2"]
+    assert (timeline_state(home, 1), timeline_state(home, 2)) == ((2, 1, 1, 5), (2, 2, 2, 2))
+    assert coverage(home)["timeline_asked_at"] == START + dt.timedelta(hours=1)
+    assert len(home.rows(tables.TIMELINE_EVENTS)) == 3
+
+
+def test_an_answer_is_read_again_when_it_could_become_other_rows(home: Home, reading: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    minutes = itertools.count(0, 60)
+
+    def again(**options: Any) -> bool:
+        load(home, timeline(home, 1, LOCAL, minutes=next(minutes)), **options)
+        return bool(reading.taken())
+
+    assert (again(), again()) == (True, False)
+    assert (again(zone="Asia/Tokyo"), again(zone="Asia/Tokyo")) == (True, False)
+    assert home.values(tables.TIMELINE_EVENTS, "occurred_at") == [dt.datetime(2026, 3, 1, 1, tzinfo=dt.UTC)]
+    assert (again(filled=TABLES[:2]), again(filled=TABLES[:2]), again()) == (True, False, True)
+    monkeypatch.setattr(unchanged, "_code", lambda: "another version")
+    unchanged.reading_key.cache_clear()
+    assert (again(), again()) == (True, False)
+    unchanged.reading_key.cache_clear()
+
+
+def test_what_could_not_be_read_is_read_each_time(home: Home, reading: Counting) -> None:
+    for minutes in (0, 60):
+        assert (
+            load(home, timeline(home, 1, event(1), {"odd": 1, **event(2), "timestamp": "?"}, minutes=minutes))
+            .tables["timeline_events"]
+            .rejected
+        )
+    assert reading.taken() == ["1", "1"]
+    assert len(home.rows("sync.rejected_records")) == 1
+
+
+def test_an_answer_that_is_loaded_late_is_not_taken_for_the_newest(home: Home, reading: Counting) -> None:
+    new, old = timeline(home, 1, event(1, "new"), minutes=60), timeline(home, 1, event(1, "old"))
+    load(home, new)
+    load(home, old)
+    load(home, timeline(home, 1, event(1, "new"), minutes=120))
+    assert reading.taken() == ["1", "1", "1"]
+    assert opened(home) == ["new"]
+
+
+def test_what_another_process_loads_in_between_is_not_overlooked(home: Home, reading: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    load(home, timeline(home, 1, event(1, "first")))
+    other = Warehouse(home.path, home.archive)
+    between = timeline(home, 1, event(1, "other"), minutes=60)
+    flush = home.archive.flush
+
+    def meanwhile() -> None:
+        monkeypatch.setattr(home.archive, "flush", flush)
+        other.apply(home.event([between], *TABLES))
+
+    monkeypatch.setattr(home.archive, "flush", meanwhile)
+    load(home, timeline(home, 1, event(1, "first"), minutes=120))
+    assert opened(home) == ["first"]
+    assert timeline_state(home) == (3, 3, 1, 1)
+
+
+def test_nights_that_were_passed_over_are_the_same_when_rebuilt(home: Home, reading: Counting) -> None:
+    for night in range(4):
+        events = [event(1), LOCAL, event(2, str(night // 2))]
+        load(home, *(timeline(home, id_, *events[:id_], total=9, minutes=60 * night) for id_ in (1, 2, 3)))
+    assert reading.taken() == ["1", "2", "3", "3"]
+    before = home.contents()
+    rebuild(home.path, archive=home.archive)
+    assert home.contents() == before
+
+
+_ids = itertools.count(1)
+
+
+class InMemory:
+    """Tables in memory, filled as `Warehouse.apply` does it."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+
+    def fresh(self) -> InMemory:
+        self.connection.rollback()
+        self.connection.begin()
+        return self
+
+    def said(self) -> dict[int, Said]:
+        return last_said(self.connection, "main", [1, 2])
+
+    def load(self, answers: Sequence[Answer], zone: str, said: Mapping[int, Said]) -> None:
+        load = Load("main", "test", tuple(table.name for table in TABLES), tuple(answer.request_id for answer in answers), zone)
+        staged = stage(answers, TABLES, ZoneInfo(zone), read_rows, Path, said)
+        if not holds(self.connection, "main", staged.assumed):
+            staged = stage(answers, TABLES, ZoneInfo(zone), read_rows, Path)
+        apply_tables(self.connection, load, staged, tables.TABLES)
+
+
+@pytest.fixture(scope="module")
+def memory() -> Iterator[InMemory]:
+    """Empty tables."""
+    connection = duckdb.connect()
+    rows(connection, "set timezone = 'UTC'")
+    ensure_schema(connection, tables.TABLES.values())
+    connection.begin()
+    yield InMemory(connection)
+    connection.close()
+
+
+entries = st.one_of(
+    st.builds(event, st.integers(1, 2), st.sampled_from(["0", "1"])),
+    st.sampled_from([LOCAL, "no event", {**event(3), "odd": "field"}]),
+)
+payloads = st.lists(st.tuples(st.lists(entries, max_size=4), st.booleans()), min_size=2, max_size=3)
+#: Whose timeline says which of the payloads, asked at which minute.
+said_by = st.tuples(st.integers(1, 2), st.integers(0, 2), st.integers(0, 6))
+nights = st.lists(
+    st.tuples(st.lists(said_by, min_size=1, max_size=3), st.sampled_from(["UTC", "UTC", "UTC", "Asia/Tokyo"]), st.integers(0, 1)),
+    min_size=2,
+    max_size=5,
+)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(payloads=payloads, nights=nights)
+def test_passing_over_what_was_said_before_changes_nothing_but_the_work(
+    memory: InMemory, payloads: list[tuple[list[Any], bool]], nights: list[tuple[list[tuple[int, int, int]], str, int]]
+) -> None:
+    """Whatever is asked, loaded early or late, several times in a load, or loaded by another since it was compared."""
+
+    def answer(contact: int, payload: int, minutes: int) -> Answer:
+        events, cut = payloads[payload % len(payloads)]
+        data = {"id": 1, "timeline": {"data": events, "count": len(events), "total": len(events) + cut}}
+        body = json.dumps({"response": {"header": {"status": "ok"}, "data": data}}).encode()
+        return Answer(next(_ids), "main", contacts.TIMELINE.bind(id=contact), START + dt.timedelta(minutes=minutes), body)
+
+    loads = [([answer(*one) for one in asked], zone, lag) for asked, zone, lag in nights]
+    plain = memory.fresh()
+    for answers, zone, _ in loads:
+        plain.load(answers, zone, {})
+    expected = contents(plain.connection)
+
+    quick = memory.fresh()
+    said = [quick.said()]
+    for answers, zone, lag in loads:
+        quick.load(answers, zone, said[-1 - min(lag, len(said) - 1)])
+        said.append(quick.said())
+    assert contents(quick.connection) == expected

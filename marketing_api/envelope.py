@@ -79,9 +79,14 @@ def is_object(raw: Buffer) -> bool:
 
 
 def collection(raw: Buffer) -> list[msgspec.Raw]:
-    """The entries of a list or of an object keyed by number, undecoded; none of null (api-observed row 16)."""
+    """The entries of a list or of an object keyed by number, undecoded; none of null (api-observed row 16).
+
+    An object with an id of its own is the only entry.
+    """
     if is_object(raw):
-        return list(parts(raw).values())
+        members = parts(raw)
+        is_entry = "id" in members and bytes(memoryview(members["id"])[:1]) not in (b"[", b"{", b"n")
+        return [msgspec.Raw(bytes(memoryview(raw)))] if is_entry else list(members.values())
     if bytes(memoryview(raw)[:1]) == b"[":
         return _decode_list(raw)
     return [] if decode(raw) in (None, "") else [msgspec.Raw(bytes(memoryview(raw)))]

@@ -8,7 +8,7 @@ from dataclasses import field as attribute
 from typing import Any
 
 from marketing_api.records.fields import AccountTime, ApiInt, ApiText, KeyDate, MaybeFloat, MaybeInt, MaybeText, Record, Rows, field, key
-from marketing_api.records.shapes import each, entries, is_collection, items_of, mapping, objects
+from marketing_api.records.shapes import each, entries, is_collection, items_of, mapping, member, objects
 from marketing_api.records.values import read_clicker, read_share, read_text
 
 
@@ -113,9 +113,10 @@ def statistics(payload: Any, asked: Mapping[str, str]) -> Rows:
             yield CampaignStats, entry
             continue
         campaign_id = asked.get("id", entry.get("id"))
-        stats = entry.get("stats")
-        yield CampaignStats, _stats(stats, campaign_id) if is_collection(stats) else stats
-        yield from _clicks(entry.get("clicks"), campaign_id)
+        stats = member(entry, "stats")
+        beside = {name: value for name, value in entry.items() if name.lower() not in ("id", "stats", "clicks")}
+        yield CampaignStats, {**beside, **_stats(stats, campaign_id)} if is_collection(stats) else stats
+        yield from _clicks(member(entry, "clicks"), campaign_id)
 
 
 _STATS = {"open": "opened", "opened": "opened", "unopened": "unopened", "bounced": "bounced", "unsubscribed": "unsubscribed"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from marketing_api.records.fields import AccountTime, ApiInt, ApiText, MaybeBool, MaybeText, Record, Rows, field, key
-from marketing_api.records.shapes import each, is_collection, items_of, mapping, member, objects
+from marketing_api.records.shapes import each, is_collection, is_full, items_of, mapping, member, objects
 from marketing_api.records.values import is_nothing
 
 
@@ -74,14 +74,15 @@ def _spelled(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fields(fields: Any, list_id: Any) -> Rows:
-    """`fields`: {field id: label}, or entries with id and label."""
+    """`fields`: {field id: label}, or entries with id and label; either may stand in a list or wrapper of its own."""
     if not is_collection(fields):
         yield ListField, fields
         return
     for name, label in mapping(fields).items():
-        if isinstance(label, dict):
-            known = {"list_id": list_id, "field_id": label.get("id", name), "label": member(label, "label", "name")}
-            yield ListField, known
+        if member(label, "label", "name") is not None:
+            yield ListField, {"list_id": list_id, "field_id": member(label, "id") or name, "label": member(label, "label", "name")}
+        elif is_full(label) and (isinstance(fields, list) or not name.isdecimal()):
+            yield from _fields(label, list_id)
         else:
             yield ListField, {"list_id": list_id, "field_id": name, "label": label}
 

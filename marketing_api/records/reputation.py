@@ -20,7 +20,7 @@ from marketing_api.records.fields import (
     key,
 )
 from marketing_api.records.ratings import read_rating
-from marketing_api.records.shapes import each, entries, is_collection, items_of, keyed, mapping, member
+from marketing_api.records.shapes import each, entries, is_collection, is_full, items_of, keyed, mapping, member
 from marketing_api.records.values import is_no_moment, is_nothing, read_text, singular
 
 
@@ -168,7 +168,7 @@ def sentiment(payload: Any, asked: Mapping[str, str]) -> Rows:
     stats = member(member(payload, "overall"), "stats") or member(payload, "overall.stats") or member(payload, "overall")
     if isinstance(stats, dict) and stats and "from" in asked and "to" in asked:
         yield SentimentTotals, {**stats, "from": asked["from"], "to": asked["to"]}
-    items = payload.get("items")
+    items = items_of(payload)
     if isinstance(items, dict):
         for name, group in items.items():
             yield from _mentions(group, singular(name))
@@ -190,10 +190,13 @@ def stats(payload: Any, asked: Mapping[str, str]) -> Rows:
     if not isinstance(payload, dict):
         yield from each(ReviewStats, payload)
         return
-    yield from each(ReviewStats, member(payload, "Reviews"))
-    for entry in entries(member(payload, "SocialMedia")):
+    reviews, social, views = (member(payload, name) for name in ("Reviews", "SocialMedia", "FeedbackHub"))
+    if reviews is social is views is None and any(map(is_full, payload.values())):
+        yield ReviewStats, payload  # under names that nobody knows: set aside
+    yield from each(ReviewStats, reviews)
+    for entry in entries(social):
         yield from _network_stats(entry)
-    yield from each(FeedbackViews, member(payload, "FeedbackHub"))
+    yield from each(FeedbackViews, views)
 
 
 def _network_stats(entry: Any) -> Rows:

@@ -24,9 +24,12 @@ Raw = Any
 def entries(items: Any) -> Iterator[Any]:
     """The entries of a collection in any of its shapes: list, object keyed by number, `[]` or null for empty (row 16).
 
-    What is no collection is passed on as it came, to be set aside without losing the others.
+    An object with an id of its own is the only entry. What is no collection is passed on as it came, to be set aside without
+    losing the others.
     """
-    if isinstance(items, dict):
+    if isinstance(items, dict) and is_scalar(items.get("id")):
+        yield items
+    elif isinstance(items, dict):
         yield from items.values()
     elif isinstance(items, list):
         yield from items
@@ -36,6 +39,21 @@ def entries(items: Any) -> Iterator[Any]:
 
 def is_collection(value: Any) -> bool:
     return value is None or value == "" or isinstance(value, (dict, list))
+
+
+def is_scalar(value: Any) -> bool:
+    """Whether it is one value, and there."""
+    return value is not None and not isinstance(value, (dict, list))
+
+
+def is_full(value: Any) -> bool:
+    """Whether it is a collection with something in it."""
+    return isinstance(value, (dict, list)) and bool(value)
+
+
+def is_numbered(value: Any) -> bool:
+    """Whether it is an object that stands for a list: entries keyed by number (row 16)."""
+    return isinstance(value, dict) and bool(value) and all(name.isdecimal() for name in value)
 
 
 def mapping(value: Any) -> dict[str, Any]:

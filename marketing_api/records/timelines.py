@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from marketing_api.records.fields import AccountTime, ApiInt, ApiText, Json, MaybeText, Record, Rows, field, key
-from marketing_api.records.shapes import entries, keyed, lift
+from marketing_api.records.shapes import entries, is_full, is_numbered, keyed, lift, member
 from marketing_api.records.values import is_no_moment
 
 
@@ -64,12 +64,16 @@ Shape = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def _keyed(payload: Any, part: str, name: str, shape: Shape, identity: Callable[[dict[str, Any]], Iterable[Any]]) -> Iterator[Any]:
-    for raw in keyed(entries(_data(payload.get(part))), name, identity):
+    for raw in keyed(entries(_data(member(payload, part))), name, identity):
         yield shape(raw) if isinstance(raw, dict) else raw
 
 
 def _data(wrapper: Any) -> Any:
-    return wrapper.get("data") if isinstance(wrapper, dict) else wrapper
+    """The entries of a part; a wrapper that holds something under a name that nobody knows is set aside as a whole."""
+    if not isinstance(wrapper, dict) or is_numbered(wrapper):
+        return wrapper
+    found = member(wrapper, "data", "items")
+    return [[wrapper]] if found is None and any(map(is_full, wrapper.values())) else found
 
 
 def _moment(raw: dict[str, Any]) -> Any:

@@ -26,7 +26,7 @@ Ask = Callable[[Question], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One contact of an address. `list_id` is None where the answer does not tell it; `status` is a word."""
+    """One contact of an address. `list_id` is None where it is not told; `status` is a word, or a code that has none."""
 
     contact_id: int
     list_id: int | None
@@ -63,8 +63,15 @@ def read_found(answer: Answer) -> list[Found]:
     for _, raw in read_contacts(payload, answer.question.params):
         if isinstance(raw, dict) and (contact_id := _int(raw.get("id"))) is not None:
             list_id = _int(raw.get("listid", raw.get("list_id")))
-            told.append(Found(contact_id, list_id, raw.get("email"), raw.get("status"), raw.get("custom_fields")))
+            told.append(
+                Found(contact_id, list_id, raw.get("email"), status_of(raw.get("status"), raw.get("status_code")), raw.get("custom_fields"))
+            )
     return told
+
+
+def status_of(word: str | None, code: Any) -> str | None:
+    """What is shown of a status; a code without a word is not taken for one that is not shown."""
+    return word if word is not None or code is None else str(code)
 
 
 def _int(value: Any) -> int | None:

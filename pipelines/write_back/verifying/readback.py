@@ -16,7 +16,7 @@ from marketing_api.paging import Listing
 from marketing_api.records.contacts import Contact
 from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.sending.finding import Found, is_nobody, read_found
+from pipelines.write_back.sending.finding import Found, is_nobody, read_found, status_of
 from pipelines.write_back.sending.reconcile import Presence, look_for, read_timeline, wanted
 from pipelines.write_back.verifying.comparing import Compared
 
@@ -98,7 +98,13 @@ def _read_list(client: Client, list_id: int, worth: int, seen: Seen) -> bool:
 def _members(answer: Answer) -> list[Found]:
     """Entries that cannot be read are left out, and so count as not there: their addresses are looked up next time."""
     return [
-        Found(one.contact_id, one.list_id, one.email, one.status, one.custom_fields if isinstance(one.custom_fields, dict) else None)
+        Found(
+            one.contact_id,
+            one.list_id,
+            one.email,
+            status_of(one.status, one.status_code),
+            one.custom_fields if isinstance(one.custom_fields, dict) else None,
+        )
         for rows in wire.read_rows(answer, None, answer.requested_at.date())
         for one in rows.records
         if isinstance(one, Contact)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from marketing_api.exchange import Answer
+from marketing_api.operation import Question
+from marketing_api.operations import contacts
 from pipelines.write_back.item import State
 from pipelines.write_back.sending.finding import Found
 from pipelines.write_back.sending.patience import Patience
 from pipelines.write_back.verifying.comparing import compare
+from pipelines.write_back.verifying.readback import read_contacts
 from pipelines.write_back.verifying.verify import Verified, verify
 from tests.pipelines.write_back.conftest import MakeDesk
 from tests.pipelines.write_back.desk import QUICK, Desk
@@ -189,3 +196,19 @@ def test_fields_are_compared_as_they_are_shown(shown: Any, drift: Any, hidden: s
 def test_a_field_that_was_to_be_emptied_is_as_intended_when_it_is_left_out() -> None:
     found = [Found(1, 5, "a@example.com", "active", {"8": "x"})]
     assert compare({"fields": {"9": ""}}, found, {"9": "City", "8": "Street"}).is_as_intended
+
+
+@pytest.mark.parametrize("count", [1, 6], ids=["looked up", "in a listing"])
+def test_a_status_that_has_no_word_is_seen_and_is_not_the_one_that_was_sent(count: int) -> None:
+    emails = [f"new{number}@example.com" for number in range(count)]
+    people = [{"id": number, "email": email, "status": "9"} for number, email in enumerate(emails, 1)]
+
+    def ask(question: Question) -> Answer:
+        payload = {"contacts": {"items": people}} if question.operation is contacts.GETCONTACTS else {"contact": people[0]}
+        body = json.dumps({"response": {"header": {"status": "ok"}, "data": payload}}).encode()
+        return Answer(1, "main", question, dt.datetime.now(dt.UTC), body)
+
+    client: Any = SimpleNamespace(ask=ask, ask_many=lambda questions: map(ask, questions))
+    found = read_contacts(client, {1801: emails}).of(1801, emails[0])
+    assert isinstance(found, list)
+    assert compare({"status": "unsubscribed"}, found, {}).drift == {"status": ("unsubscribed", "9")}

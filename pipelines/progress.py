@@ -12,15 +12,24 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from assets.reader import ReadingState
-
 _LINE_SECONDS = 10.0
+
+
+class HowFar(Protocol):
+    """Parts done and known so far, and what is being done."""
+
+    @property
+    def asked(self) -> int: ...
+    @property
+    def planned(self) -> int: ...
+    @property
+    def current(self) -> str: ...
 
 
 class Work(Protocol):
     """What can be watched."""
 
-    def progress(self) -> ReadingState:
+    def progress(self) -> HowFar:
         """How far it is now."""
 
     def requests_sent(self) -> int:

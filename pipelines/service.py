@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from marketing_api.client import Connection, Secret
+from marketing_api.connection import Connection
 from marketing_api.errors import BrokenAnswer, MarketingApiError, Unreachable
-from marketing_api.sandbox.cli import spawn
-from marketing_api.sandbox.options import DEFAULT_KEY
+from marketing_api.secret import Secret
 from pipelines.home import prepare_home
 from pipelines.settings import Settings, SettingsError
 
@@ -25,6 +24,8 @@ def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
     elif settings.sandbox_url:
         yield (_sandbox(settings.sandbox_url, settings),)
     else:
+        from marketing_api.sandbox.cli import spawn  # a program of its own, which configured accounts do without
+
         prepare_home(settings.home)
         sandbox = spawn("--contacts", str(settings.sandbox_contacts), "--state", str(settings.home / "sandbox.jsonl"))
         try:
@@ -50,4 +51,6 @@ def explained(connection: Connection, problem: MarketingApiError) -> str:
 
 
 def _sandbox(url: str, settings: Settings) -> Connection:
+    from marketing_api.sandbox.options import DEFAULT_KEY
+
     return Connection("main", url, Secret(DEFAULT_KEY), settings.max_rate)

@@ -18,14 +18,13 @@ import dagster as dg
 
 from marketing_api.discretion import without_addresses
 from pipelines.settings import Settings
+from pipelines.write_back.accounts import account_of
 from pipelines.write_back.item import Kind
 from pipelines.write_back.jobs import PushConfig
-from pipelines.write_back.mirror import outbox_path
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.reporting.rejected import folder_of
 from pipelines.write_back.reporting.report import result_lines
 from pipelines.write_back.reporting.result import result_of
-from pipelines.write_back.sending.channel import account_of
 
 #: Deletions need a person who says how many.
 KINDS = tuple(kind for kind in Kind if kind is not Kind.DELETIONS)

@@ -22,15 +22,15 @@ from marketing_api.discretion import without_addresses
 from pipelines.failures import explain
 from pipelines.home import prepare_home
 from pipelines.settings import Settings
+from pipelines.write_back.accounts import account_of, rate_of
 from pipelines.write_back.item import Kind
-from pipelines.write_back.mirror import outbox_path
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.planning.options import Options
 from pipelines.write_back.push import REJECT_LIMIT, Order, Planned, begin, plan_push
-from pipelines.write_back.reporting.conclusion import Ran, conclude
+from pipelines.write_back.reporting.conclusion import conclude
 from pipelines.write_back.reporting.report import plan_lines, result_lines
+from pipelines.write_back.reporting.result import Ran
 from pipelines.write_back.running import Watch, delivering, earlier_items, read_back, send_open
-from pipelines.write_back.sending.channel import account_of, rate_of
 from pipelines.write_back.sending.send import Progress
 from pipelines.write_back.shown import counts_of, headline, plan_metadata, result_metadata
 

@@ -15,18 +15,13 @@ from marketing_api.discretion import without_addresses
 from pipelines.settings import Settings
 from pipelines.waiting import tell
 from pipelines.write_back.outbox.entry import Entry
-from pipelines.write_back.outbox.outbox import KEEP_SKIPPED_DAYS, Outbox
+from pipelines.write_back.outbox.outbox import KEEP_SKIPPED_DAYS, Outbox, outbox_path
 from pipelines.write_back.outbox.store import OutboxError
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
 from warehouse.writebacks import shown_revision, write_changes
 
 log = logging.getLogger(__name__)
-
-
-def outbox_path(home: Path) -> Path:
-    """Where the outbox of a home stands."""
-    return home / "outbox.sqlite"
 
 
 def show_writebacks(warehouse: Warehouse, home: Path) -> int:

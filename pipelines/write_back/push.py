@@ -16,8 +16,7 @@ from pipelines.settings import Settings
 from pipelines.waiting import tell
 from pipelines.write_back.input.rows import Rows, read_file, read_query
 from pipelines.write_back.item import Kind, Plan
-from pipelines.write_back.mirror import outbox_path
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.outbox.sender_lock import sender_lock
 from pipelines.write_back.planning.earlier import Asked
 from pipelines.write_back.planning.known import Known, load_known

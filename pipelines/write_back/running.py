@@ -11,15 +11,15 @@ import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from assets.reader import ReadingState
 from pipelines.settings import Settings
 from pipelines.write_back.input.grid import InputError
 from pipelines.write_back.item import State
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.push import known_of
-from pipelines.write_back.reporting.conclusion import Ran, conclude
-from pipelines.write_back.reporting.result import Result
+from pipelines.write_back.reporting.conclusion import conclude
+from pipelines.write_back.reporting.result import Ran, Result
 from pipelines.write_back.sending.channel import Channel, open_channel
 from pipelines.write_back.sending.forms import LISTS
 from pipelines.write_back.sending.send import Progress, send
@@ -30,12 +30,20 @@ from warehouse.errors import WarehouseError
 _PATIENCE_S = 24 * 3600.0
 
 
+class _HowFar(NamedTuple):
+    """In requests."""
+
+    asked: int
+    planned: int
+    current: str
+
+
 @dataclass
 class Watch:
     """How far the work is, for whoever shows it; and whether it is to stop."""
 
     halt: threading.Event = field(default_factory=threading.Event)
-    _state: ReadingState = field(default_factory=lambda: ReadingState(0, 0, "getting ready"))
+    _state: _HowFar = field(default=_HowFar(0, 0, "getting ready"))
     _channel: Channel | None = None
 
     def open(self, channel: Channel) -> None:
@@ -43,12 +51,12 @@ class Watch:
 
     def sent(self, now: Progress) -> None:
         unknown = f", {now.unknown:,} unknown" if now.unknown else ""
-        self._state = ReadingState(now.done, now.total, f"sending{unknown}")
+        self._state = _HowFar(now.done, now.total, f"sending{unknown}")
 
     def reading_back(self) -> None:
-        self._state = replace(self._state, current="reading back")
+        self._state = self._state._replace(current="reading back")
 
-    def progress(self) -> ReadingState:
+    def progress(self) -> _HowFar:
         return self._state
 
     def requests_sent(self) -> int:

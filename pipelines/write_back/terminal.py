@@ -1,41 +1,28 @@
 """A push on the command line: what is printed, what is asked, the exit code.
 
-Not here: parsing (`commands.push`), the words of plan and result (`report`), the work (`push`, `running`).
+Not here: parsing (`commands.push`), the words of plan and result (`report`), the work (`push`, `applying`). What only sending needs
+is imported when something is to be sent: a plan is told sooner.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import shlex
 import sys
-import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TypeVar
 
-from rich.console import Console
-
-from marketing_api.errors import MarketingApiError
 from pipelines import exits, interrupts
-from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.progress import Progress
 from pipelines.settings import Settings, SettingsError
-from pipelines.write_back.activations.activating import activate, turnover, turnover_lines
-from pipelines.write_back.activations.activations import FILE, Activation, chosen, read_activations
-from pipelines.write_back.input.grid import InputError
+from pipelines.write_back.accounts import account_of, rate_of
 from pipelines.write_back.item import Kind
-from pipelines.write_back.mirror import outbox_path
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.planning.options import Options
-from pipelines.write_back.push import Order, Planned, begin, plan_push
+from pipelines.write_back.push import Order, Planned, plan_push
 from pipelines.write_back.reporting import listing
-from pipelines.write_back.reporting.conclusion import Ran
 from pipelines.write_back.reporting.rejected import folder_of, write_rejected
-from pipelines.write_back.reporting.report import open_lines, plan_lines, result_lines, retry_lines
-from pipelines.write_back.running import Watch, finish_push, go_on
-from pipelines.write_back.sending.channel import account_of, rate_of
-from warehouse.errors import WarehouseError
+from pipelines.write_back.reporting.report import open_lines, plan_lines, result_lines, retry_lines, say
 
 T = TypeVar("T")
 
@@ -44,7 +31,9 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """One command line of `marketing-sync push`."""
     prepare_home(settings.home)
     if arguments.action == "activations":
-        return interruptible(settings, None, lambda stop: _activations(arguments, settings, stop))
+        from pipelines.write_back.activations import terminal as activations
+
+        return interruptible(settings, None, lambda stop: activations.run(arguments, settings, stop))
     account = account_of(settings, arguments.account)
     if arguments.action == "status":
         return listing.print_status(settings, account, arguments.push)
@@ -98,10 +87,9 @@ def _push(arguments: argparse.Namespace, settings: Settings, order: Order, stop:
         say(["nothing was sent"])
         return exits.DONE
     stop.check()
-    ran = new_run(f"push_{order.kind}")
-    push_id = begin(settings, planned, run=ran.run)
-    with Outbox(outbox_path(settings.home)) as outbox:
-        result = watched(stop, lambda watch: finish_push(settings, outbox, push_id, ran, order.verify, watch))
+    from pipelines.write_back.applying import apply_plan
+
+    result = apply_plan(settings, planned, stop)
     say(["", *result_lines(result)])
     return exits.INCOMPLETE if result.shortfall else exits.DONE
 
@@ -129,66 +117,16 @@ def _agreed(planned: Planned) -> bool:
         return False
 
 
-def _activations(arguments: argparse.Namespace, settings: Settings, stop: interrupts.Stop) -> int:
-    """Each for itself: what is wrong with one does not hold up the others."""
-    codes = [exits.DONE]
-    for activation in chosen(read_activations(settings.folder), arguments.names):
-        try:
-            codes.append(_activation(arguments, settings, activation, stop))
-        except (InputError, MarketingApiError, WarehouseError) as problem:
-            text, code = explain(problem)
-            say([f"marketing-sync: {text}"], sys.stderr)
-            codes.append(code)
-    if len(codes) == 1:
-        say([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])
-    elif not arguments.apply:
-        words = ["marketing-sync", "push", "activations", *arguments.names, *(["--accept-shrink"] if arguments.accept_shrink else [])]
-        say(["", "nothing was sent; to send it:", f"  {shlex.join([*words, '--apply'])}"])
-    return max(codes)
-
-
-def _activation(arguments: argparse.Namespace, settings: Settings, activation: Activation, stop: interrupts.Stop) -> int:
-    found = turnover(settings, activation, accept_shrink=arguments.accept_shrink)
-    say(["", *turnover_lines(found)])
-    if found.planned is not None:
-        say(plan_lines(found.planned.plan, rate=rate_of(settings, found.account), reject_limit=found.planned.order.reject_limit))
-    if not arguments.apply:
-        return exits.DONE
-    stop.check()
-    result = watched(stop, lambda watch: activate(settings, found, new_run("push_activations"), watch))
-    say(["", *result_lines(result)] if result else [])
-    return exits.INCOMPLETE if result and result.shortfall else exits.DONE
-
-
 def _retry(settings: Settings, account: str, push_id: int | None, stop: interrupts.Stop) -> int:
+    from pipelines.write_back.applying import apply_open
+
     with Outbox(outbox_path(settings.home)) as outbox:
         listing.check(outbox, account, push_id)
         say(retry_lines(outbox.retry(account, push_id)))
-        results = watched(stop, lambda watch: go_on(settings, outbox, account, new_run("push_retry"), watch))
+        results = apply_open(settings, outbox, account, stop)
     for result in results:
         say(["", *result_lines(result)])
     return exits.INCOMPLETE if any(result.shortfall for result in results) else exits.DONE
-
-
-def new_run(job: str) -> Ran:
-    """A run of this moment."""
-    return Ran(uuid.uuid4().hex, job, dt.datetime.now(dt.UTC))
-
-
-def watched(stop: interrupts.Stop, work: Callable[[Watch], T]) -> T:
-    """Run `work` with its progress on standard error, told when a person stops it. KeyboardInterrupt when one did."""
-    watch = Watch()
-    stop.then(watch.halt.set)
-    with Progress(watch, Console(file=sys.stderr), did="sent"):
-        result = work(watch)
-    stop.check()
-    return result
-
-
-def say(lines: Iterable[str], stream: object = None) -> None:
-    """Print lines; one that is wider than the terminal is not cut."""
-    for line in lines:
-        print(line, file=stream or sys.stdout, flush=True)  # type: ignore[arg-type]
 
 
 def command_line(arguments: argparse.Namespace) -> str:

@@ -19,8 +19,7 @@ from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
 from pipelines.settings import Settings
 from pipelines.write_back.item import Kind
-from pipelines.write_back.mirror import outbox_path
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.push import Order, begin, plan_push
 from tests.pipelines.conftest import STANDING, UNMISTAKABLE, Command
 from tests.pipelines.leftovers import contents

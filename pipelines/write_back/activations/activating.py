@@ -11,20 +11,18 @@ from dataclasses import dataclass, field, replace
 
 from pipelines.settings import Settings, SettingsError
 from pipelines.waiting import tell
+from pipelines.write_back.accounts import account_of
 from pipelines.write_back.activations.activations import FILE, Activation
 from pipelines.write_back.input.columns import fold
 from pipelines.write_back.input.grid import Cell, InputError, Rows, text_of
 from pipelines.write_back.input.rows import read_query
 from pipelines.write_back.item import DONE, Kind, Source, State
-from pipelines.write_back.mirror import outbox_path
 from pipelines.write_back.outbox.entry import Entry
-from pipelines.write_back.outbox.outbox import Members, Outbox
+from pipelines.write_back.outbox.outbox import Members, Outbox, outbox_path
 from pipelines.write_back.planning.draft import QUEUED
 from pipelines.write_back.push import Order, Planned, begin, plan_push
-from pipelines.write_back.reporting.conclusion import Ran
-from pipelines.write_back.reporting.result import Result
+from pipelines.write_back.reporting.result import Ran, Result
 from pipelines.write_back.running import Watch, finish_push
-from pipelines.write_back.sending.channel import account_of
 
 #: Skipped, and yet not as it is to be.
 _NOT_DONE = (QUEUED, "cancelled")

@@ -16,9 +16,8 @@ from pipelines.settings import Settings
 from pipelines.write_back.activations.activating import Turnover, activate, turnover
 from pipelines.write_back.activations.activations import Activation, chosen, read_activations
 from pipelines.write_back.item import State
-from pipelines.write_back.reporting.conclusion import Ran
 from pipelines.write_back.reporting.report import as_markdown
-from pipelines.write_back.reporting.result import Result
+from pipelines.write_back.reporting.result import Ran, Result
 from pipelines.write_back.running import Watch
 
 ACTIVATIONS = dg.AssetKey("activations")

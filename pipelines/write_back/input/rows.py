@@ -12,7 +12,6 @@ from typing import BinaryIO
 
 from pipelines.write_back.input.arrow import read_parquet, read_query
 from pipelines.write_back.input.csv_text import read_csv
-from pipelines.write_back.input.excel import read_excel
 from pipelines.write_back.input.grid import Cell, InputError, Rows, text_of
 
 __all__ = ["Cell", "InputError", "Rows", "read_file", "read_query", "text_of"]
@@ -28,6 +27,8 @@ def read_file(path: Path, *, stdin: BinaryIO | None = None) -> Rows:
     if content.startswith(_PARQUET):
         return read_parquet(name, content)
     if content.startswith(_ZIP):
+        from pipelines.write_back.input.excel import read_excel  # its library is large
+
         return read_excel(name, content)
     if content.startswith(_OLD_OFFICE):
         raise InputError(f"{name} is an old or protected Excel file: save it as .xlsx, without a password")

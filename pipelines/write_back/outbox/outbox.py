@@ -30,7 +30,7 @@ from pipelines.write_back.outbox.sender_lock import sender_lock
 from pipelines.write_back.outbox.store import Store
 from pipelines.write_back.outbox.wishes import Retried
 
-__all__ = ["Counts", "Members", "Outbox", "Retried"]
+__all__ = ["Counts", "Members", "Outbox", "Retried", "outbox_path"]
 
 KEEP_SKIPPED_DAYS = 7  # a nightly push of 100,000 rows of which few change would grow the file without end
 
@@ -50,6 +50,11 @@ _NEXT: Mapping[State, tuple[State, ...]] = {
     State.VERIFIED: (State.VERIFIED,),
     State.PLANNED: (State.REJECTED, State.SKIPPED, State.PLANNED),  # a look-up that found nobody, or that it was sent before
 }
+
+
+def outbox_path(home: Path) -> Path:
+    """Where the outbox of a home stands."""
+    return home / "outbox.sqlite"
 
 
 class Outbox:

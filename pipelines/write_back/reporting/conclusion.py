@@ -8,35 +8,20 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 
 from pipelines.settings import Settings
 from pipelines.waiting import tell
-from pipelines.write_back.input.rows import Rows
-from pipelines.write_back.item import Source, State
 from pipelines.write_back.mirror import show_writebacks
 from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.reporting.rejected import folder_of, kept_rows, write_rejected
-from pipelines.write_back.reporting.result import NOTHING, Result, Spent, reasons_by_row, result_of
+from pipelines.write_back.reporting.rejected import write_rejections
+from pipelines.write_back.reporting.result import Ran, Result, Spent, result_of
 from warehouse.archive import Archive
 from warehouse.errors import WarehouseError
 from warehouse.requests import load_requests
 from warehouse.runs import Run, write_run
 from warehouse.warehouse import Warehouse
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a run did for a push: what it cost, what it went on with, and why it ended early."""
-
-    run: str
-    job: str
-    began_at: dt.datetime
-    spent: Spent | None = NOTHING  # None: another result of the run has it
-    earlier: Mapping[int, int] = field(default_factory=dict)  # item → push
-    stopped: str | None = None
 
 
 def conclude(settings: Settings, outbox: Outbox, push_id: int, ran: Ran) -> Result:
@@ -61,14 +46,6 @@ def conclude(settings: Settings, outbox: Outbox, push_id: int, ran: Ran) -> Resu
 def _entries(outbox: Outbox, items: Mapping[int, int]) -> Iterator[Entry]:
     for push_id in set(items.values()):
         yield from (entry for entry in outbox.items(push_id) if entry.item_id in items)
-
-
-def write_rejections(home: Path, outbox: Outbox, push_id: int) -> Path | None:
-    """Write the push's rejected.csv anew; None when no row of it is rejected."""
-    folder = folder_of(home, push_id)
-    reasons = reasons_by_row(outbox.items(push_id, [State.REJECTED]))
-    rows = kept_rows(folder / "rows.parquet", "") or Rows((), {}, sorted(reasons), Source("", ""))
-    return write_rejected(folder / "rejected.csv", rows, reasons)
 
 
 def _show(settings: Settings, result: Result, ran: Ran) -> str | None:

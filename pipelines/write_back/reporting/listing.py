@@ -10,10 +10,9 @@ from rich.table import Table as Grid
 from pipelines import exits
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.item import OPEN, State
-from pipelines.write_back.mirror import outbox_path
 from pipelines.write_back.outbox.entry import Push
-from pipelines.write_back.outbox.outbox import Counts, Outbox
-from pipelines.write_back.reporting.conclusion import write_rejections
+from pipelines.write_back.outbox.outbox import Counts, Outbox, outbox_path
+from pipelines.write_back.reporting.rejected import write_rejections
 from pipelines.write_back.reporting.report import result_lines
 from pipelines.write_back.reporting.result import result_of
 

@@ -17,7 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.write_back.input.grid import FORMULA_SIGNS, Rows, text_of
-from pipelines.write_back.item import Source
+from pipelines.write_back.item import Source, State
+from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.reporting.result import reasons_by_row
 
 #: In front of the columns of the input. They name nothing that a push knows, so that the corrected file can be pushed as it is.
 ROW, REASON = "rejected row", "rejected because"
@@ -48,6 +50,14 @@ def write_rejected(path: Path, rows: Rows, reasons: Mapping[int, str]) -> Path |
                 writer.writerow([number, defused(reasons[number]), *cells])
     temporary.replace(path)
     return path
+
+
+def write_rejections(home: Path, outbox: Outbox, push_id: int) -> Path | None:
+    """Write the push's rejected.csv anew; None when no row of it is rejected."""
+    folder = folder_of(home, push_id)
+    reasons = reasons_by_row(outbox.items(push_id, [State.REJECTED]))
+    rows = kept_rows(folder / "rows.parquet", "") or Rows((), {}, sorted(reasons), Source("", ""))
+    return write_rejected(folder / "rejected.csv", rows, reasons)
 
 
 def defused(text: str) -> str:

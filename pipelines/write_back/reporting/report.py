@@ -5,6 +5,7 @@ Belongs here: wording only. Not here: `rejected.csv` (`rejected`), where lines g
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -127,6 +128,12 @@ def open_lines(open_count: int) -> list[str]:
         f"stopped; {_count(open_count, 'request')} still open. The same command again goes on from there and sends nothing twice;",
         "`marketing-sync push status` shows them, `marketing-sync push cancel` drops what is not sent",
     ]
+
+
+def say(lines: Iterable[str], stream: object = None) -> None:
+    """Print lines; one that is wider than the terminal is not cut."""
+    for line in lines:
+        print(line, file=stream or sys.stdout, flush=True)  # type: ignore[arg-type]
 
 
 def as_markdown(rows: Iterable[Sequence[object]], *header: str) -> str:

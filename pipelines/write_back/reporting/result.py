@@ -5,6 +5,7 @@ Not here: its wording (`report`), how it came about (`push`).
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -38,6 +39,18 @@ class Spent:
 
 
 NOTHING = Spent()
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run did for a push: what it cost, what it went on with, and why it ended early."""
+
+    run: str
+    job: str
+    began_at: dt.datetime
+    spent: Spent | None = NOTHING  # None: another result of the run has it
+    earlier: Mapping[int, int] = field(default_factory=dict)  # item → push
+    stopped: str | None = None
 
 
 @dataclass(frozen=True)

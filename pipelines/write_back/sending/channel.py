@@ -19,11 +19,6 @@ from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.reporting.result import Spent
 from warehouse.archive import Archive
 
-#: The account when none is configured: the sandbox's.
-SANDBOX_ACCOUNT = "main"
-#: What the service allows, unless an account reports or a person sets another figure.
-RATE = 15.0
-
 
 @dataclass(frozen=True)
 class Channel:
@@ -52,22 +47,6 @@ def open_channel(settings: Settings, account: str) -> Iterator[Channel]:
             Client(connection, pace, record=lambda exchange: archive.record(_bare(exchange)), spool=Path(folder)) as client,
         ):
             yield Channel(client)
-
-
-def account_of(settings: Settings, name: str | None) -> str:
-    """The account of this name, or the only one there is. Raises SettingsError."""
-    names = [connection.account for connection in settings.accounts] or [SANDBOX_ACCOUNT]
-    if name in names:
-        return str(name)
-    if name is None and len(names) == 1:
-        return names[0]
-    raise SettingsError(f"say which account with --account: {', '.join(names)}")
-
-
-def rate_of(settings: Settings, account: str) -> float:
-    """Requests a second to reckon with in a plan, which asks nobody."""
-    caps = [connection.max_rate for connection in settings.accounts if connection.account == account] or [settings.max_rate]
-    return min(RATE, caps[0] or RATE)
 
 
 def _connection(accounts: tuple[Connection, ...], name: str) -> Connection:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pipelines.write_back.item import BadRow, State
-from pipelines.write_back.mirror import copy_changes, outbox_path, show_writebacks
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.mirror import copy_changes, show_writebacks
+from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from tests.pipelines.write_back.plans import a_plan, contact, tag
 from warehouse.archive import Archive
 from warehouse.rebuild import rebuild

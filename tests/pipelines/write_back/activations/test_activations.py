@@ -14,8 +14,7 @@ from marketing_api.client import Connection, Secret
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.activations.activations import Activation, chosen, read_activations
 from pipelines.write_back.activations.nightly import Activations
-from pipelines.write_back.mirror import outbox_path
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.test_push_command import sent

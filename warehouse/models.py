@@ -97,9 +97,10 @@ _MADE = "database_name = current_database() and schema_name in ('staging', 'hist
 
 
 def table_sizes(path: Path) -> dict[tuple[str, str], int]:
-    """(schema, table) → rows, of what the models made; views have none."""
+    """(schema, table) → rows, of what the models made; the views in `staging` are left out."""
+    views = f"select schema_name, view_name from duckdb_views() where {_MADE} and schema_name <> 'staging'"
     with connect(path, read_only=True) as connection:
-        names = rows(connection, f"select schema_name, table_name from duckdb_tables() where {_MADE}")
+        names = rows(connection, f"select schema_name, table_name from duckdb_tables() where {_MADE} union all {views}")
         counts = (value(connection, f"select count(*) from {quoted(schema)}.{quoted(name)}") for schema, name in names)
         return {(schema, name): int(count) for (schema, name), count in zip(names, counts, strict=True)}
 

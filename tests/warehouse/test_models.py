@@ -56,7 +56,7 @@ def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_al
     other = path.with_name("other") / path.name
     other.parent.mkdir()
     shutil.copy(path, other)
-    incremental = ["+path:models/history", "+contact_campaign"]
+    incremental = ["+path:models/history", "+attribution_first_touch"]
     kept, anew = build(path, select=incremental), build(other, select=incremental, full=True)
     assert not kept.problem + anew.problem
     assert (kept.is_full, anew.is_full) == (False, True)
@@ -64,6 +64,7 @@ def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_al
     assert ours.keys() == theirs.keys()
     assert [name for name in ours if ours[name] != theirs[name]] == []
     assert len(ours["marts.contact_campaign"]) > 1000
+    assert len(ours["marts.attribution_first_touch"]) > 200
 
 
 def test_a_night_writes_only_the_messages_of_contacts_that_changed(path: Path) -> None:
@@ -75,6 +76,16 @@ def test_a_night_writes_only_the_messages_of_contacts_that_changed(path: Path) -
         "select distinct contact_id from source.timeline_events where _changed_at = (select max(_changed_at) from source.timeline_events)"
     )
     assert written == query(path, f"{changed} order by 1") != []
+
+
+def test_a_night_writes_only_the_visits_of_contacts_that_clicked_or_came_again(path: Path) -> None:
+    query(path, "update staging.int_visit_touches set link = 'kept'")
+    a_night_later(path)
+    assert not build(path, select=["+int_visit_touches"]).problem
+    written = query(path, "select distinct contact_id from staging.int_visit_touches where link <> 'kept' order by 1")
+    newest = "select max(_changed_at) from source.timeline_visits"
+    came = f"select distinct contact_id from source.timeline_visits where _changed_at = ({newest}) order by 1"
+    assert written == query(path, came) != []
 
 
 def test_other_settings_make_everything_anew_but_history(path: Path) -> None:
@@ -92,6 +103,20 @@ def test_a_campaign_that_is_known_later_than_its_messages_is_found(path: Path) -
     assert not build(path, select=["+contact_campaign"]).problem
     found = query(path, "select campaign_id, count(*) from marts.contact_campaign where subject = 'Subject 7' group by all")
     assert len(found) == 1, "the subject that a campaign once had still counts, and one campaign stands for each moment"
+
+
+def test_a_click_moves_with_its_message_to_another_campaign(path: Path) -> None:
+    anew = "campaign_id + 10000 as campaign_id"
+    later = f"{anew}, created_at + interval 1 hour as created_at"
+    query(path, f"insert into source.campaigns by name select * replace ({later}) from source.campaigns")
+    query(path, f"insert into source.campaign_links by name select * replace ({anew}) from source.campaign_links")
+    assert not build(path, select=["+attribution_last_touch"]).problem
+    clicks = (
+        "select distinct contact_id, touched_at, campaign_id from marts.attribution_last_touch where contact_id > 0 and touch_count > 0"
+    )
+    messages = "select contact_id, clicked_at, campaign_id from marts.contact_campaign where campaign_id > 10000"
+    assert query(path, clicks) != []
+    assert query(path, f"{clicks} except {messages}") == []
 
 
 # -- history
@@ -150,11 +175,11 @@ def test_a_test_that_fails_is_named_with_its_model_and_the_rows_that_break_it(pa
 def test_a_model_that_fails_is_named_without_what_it_choked_on(path: Path) -> None:
     query(path, "alter table source.coupons alter redeemed_on set data type varchar")
     query(path, "update source.coupons set redeemed_on = 'someone@private.example' where is_redeemed")
-    report = build(path, select=["stg_coupons", "int_attribution+"])
-    assert "model int_attribution" in report.problem
+    report = build(path, select=["stg_coupons", "int_redemption_touches+"])
+    assert "model int_redemption_touches" in report.problem
     assert "not built because of that: attribution_first_touch; attribution_last_touch" in report.problem
     assert "someone" not in report.problem
-    assert [outcome.name for outcome in report.of(Status.FAILED)] == ["int_attribution"]
+    assert [outcome.name for outcome in report.of(Status.FAILED)] == ["int_redemption_touches"]
 
 
 def test_messages_are_shortened_to_what_is_no_data() -> None:

@@ -106,12 +106,13 @@ recency as (
     select
         addresses.*,
         greatest(last_opened_at, last_clicked_at, last_visited_at) as last_active_at,
-        -- greatest() passes over NULL: whoever never was active must not become active today
+        -- greatest() passes over NULL: whoever never was active must not become active today. Dates are subtracted, which costs a fifth
+        -- of date_diff of moments
         case
             when coalesce(last_opened_at, last_clicked_at, last_visited_at) is not null
-                then greatest(0, date_diff('day', greatest(last_opened_at, last_clicked_at, last_visited_at), as_of))
+                then greatest(0, as_of::date - greatest(last_opened_at, last_clicked_at, last_visited_at)::date)
         end as days_since_active,
-        date_diff('day', registered_at, as_of) as days_since_registered,
+        as_of::date - registered_at::date as days_since_registered,
         coalesce(coupon_count, 0) as coupon_count,
         coalesce(redeemed_count, 0) as redeemed_count
     from addresses

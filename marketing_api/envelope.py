@@ -7,6 +7,7 @@ holds (`reading`). A body in a file is mapped, not read: a listing of a million 
 from __future__ import annotations
 
 import json
+import math
 import mmap
 import re
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ _decode = msgspec.json.Decoder().decode
 _decode_parts = msgspec.json.Decoder(Parts).decode
 _decode_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _BOM = b"\xef\xbb\xbf"
+_MENDABLE = 16 << 20  # bytes of a body that may stand in memory as a whole, ten times over
 
 
 def view(body: Body | memoryview | None) -> bytes | memoryview:
@@ -48,7 +50,7 @@ def decode(raw: Buffer) -> Any:
     except (ValueError, msgspec.MsgspecError, RecursionError):
         pass
     try:
-        return json.loads(bytes(memoryview(raw)).decode("utf-8", "replace"))
+        return json.loads(bytes(memoryview(raw)).decode("utf-8", "replace"), parse_float=_finite)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -66,8 +68,23 @@ _ESCAPE = re.compile(rb"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]
 
 
 def _mended(body: bytes | memoryview) -> bytes:
-    """The body with a replacement character for every half of a surrogate pair: one cut emoji must not cost a whole listing."""
-    return _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1][:2] in (b"ud", b"uD") and len(escape[1]) == 5 else escape[0], body)
+    """The body as JSON by the letter: one cut emoji, control character or NaN must not cost a whole listing.
+
+    ValueError when it is none by anybody's rules. Of a huge body only halves of surrogate pairs are mended, with flat memory.
+    """
+    if len(body) > _MENDABLE:
+        return _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1][:2] in (b"ud", b"uD") and len(escape[1]) == 5 else escape[0], body)
+    text = bytes(body).decode(json.detect_encoding(bytes(body[:4])), "replace")
+    try:
+        whole = json.loads(text, strict=False, parse_constant=lambda word: None, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return json.dumps(whole, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
 
 
 def parts_or_none(raw: Buffer | None) -> Parts | None:
@@ -138,8 +155,6 @@ def read_envelope(body: Body | memoryview | None) -> Envelope:
     try:
         top = parts(whole)
     except ValueError:
-        if not re.search(rb"\\u[dD]", whole):
-            raise
         top = parts(_mended(whole))
     response = parts_or_none(part(top, "response"))
     inner = response if response is not None else top

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from marketing_api import wire
+from marketing_api.errors import BrokenAnswer
 from marketing_api.exchange import Answer
 from marketing_api.operations import ALL, campaigns, contacts, lists, social
 from marketing_api.records.contacts import Contact
@@ -76,6 +77,37 @@ def test_half_a_surrogate_pair_costs_its_character_only() -> None:
     assert isinstance(first, Contact)
     assert first.custom_fields == {"x": "a\ufffdb", "y": "\\ud800", "z": "\U0001f600"}
     assert isinstance(second, Contact)
+
+
+ODD = {
+    "what JSON does not know": b'{"id":1,"email":"a@example.com","score":NaN,"low":-Infinity,"big":1e999}',
+    "raw control characters": b'{"id":1,"email":"a@example.com","note":"a\tb\nc\x01"}',
+    "the same name twice": b'{"id":7,"email":"first@example.com","id":1,"email":"a@example.com"}',
+    "a number of 400 digits": b'{"id":1,"email":"a@example.com","note":' + b"9" * 400 + b"}",
+}
+
+
+@pytest.mark.parametrize("entry", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+def test_what_only_careless_writers_write_is_read(entry: bytes, encoding: str) -> None:
+    text = b'{"response":{"header":{"status":"ok"},"data":{"contacts":{"count":2,"items":[%b,{"id":2}]}}}}' % entry
+    body = text.decode().encode(encoding)
+    wire.check(contacts.GETCONTACTS.bind(listid=5), 200, {}, body)
+    made = of_body(contacts.GETCONTACTS, body, listid=5)
+    (rows,) = wire.read_rows(made, ZONE, DAY)
+    assert [(record.contact_id, record.email) for record in rows.records if isinstance(record, Contact)] == [
+        (1, "a@example.com"),
+        (2, None),
+    ]
+    assert wire.item_count(made) == wire.service_count(made) == len(wire.item_keys(made)) == 2
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"a": 1', b'{"a": 1} tail', b"{'a': 1}", b"\xff\xfe{", b'{"a":' + b"[" * 10_000 + b"]" * 10_000 + b"}"], ids=range(5)
+)
+def test_what_is_no_json_by_anybodys_rules_is_broken(body: bytes) -> None:
+    with pytest.raises(BrokenAnswer):
+        wire.check(contacts.GETCONTACTS.bind(listid=5), 200, {}, body)
 
 
 def test_bytes_that_are_no_text_cost_their_character_only() -> None:

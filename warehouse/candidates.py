@@ -13,8 +13,8 @@ from warehouse.sql import Params
 
 #: Days of a contact's dated history that tell how active it is.
 HISTORY_DAYS = 90
-#: What a timeline calls messages that were sent (api-observed row 22): they say what the account does, not the contact.
-_SENDINGS = "('email-campaign-sent', 'mail-sent', 'email-sent')"
+#: What a timeline calls messages of campaigns (api-observed row 22): they say what the account does, not the contact.
+_MESSAGES = "('email-campaign-sent', 'mail-sent', 'email-sent')"
 
 _LIVE = "account = $account and _deleted_at is null"
 _ADDRESS = "lower(trim(email))"
@@ -37,7 +37,7 @@ class Candidates(ABC):
         Columns: contact_id; segment (a number for its lists and whether it is active), is_active, registered_at,
         first_seen_at; asked_at, first_asked_at, times_asked, times_changed of its timeline (NULL: never asked); and when
         something that may have to do with it was noticed last: row_at, clicked_at, redeemed_at, pushed_at. active_days: days of
-        the last `HISTORY_DAYS` on which its timeline has something of its own, mere sendings aside.
+        the last `HISTORY_DAYS` on which its timeline has something of its own or of automations; messages: of campaigns, in those days.
         """
         return self.read(
             f"""
@@ -56,13 +56,16 @@ class Candidates(ABC):
                 where account = $account and is_redeemed group by 1
             ),
             happened as (
-                select contact_id, occurred_at from source.timeline_events where account = $account and key not in {_SENDINGS}
-                union all select contact_id, visited_at from source.timeline_visits
+                select contact_id, occurred_at, coalesce(key in {_MESSAGES}, false) as is_message
+                from source.timeline_events where account = $account
+                union all select contact_id, visited_at, false from source.timeline_visits
                 where account = $account and lower(utm_medium) is distinct from 'email'  -- those are clicks, which campaigns name
+                union all select contact_id, triggered_at, false from source.timeline_automations where account = $account
             ),
             active as (
-                select contact_id, count(distinct occurred_at::date) as active_days from happened
-                where occurred_at > now() - to_days({HISTORY_DAYS}) group by 1
+                select contact_id, count(distinct occurred_at::date) filter (where not is_message) as active_days,
+                    count(*) filter (where is_message) as messages
+                from happened where occurred_at > now() - to_days({HISTORY_DAYS}) group by 1
             ),
             pushes as ({self._pushes()}),
             pushed as (select contact_id, max(pushed_at) as pushed_at from pushes where contact_id is not null group by 1),
@@ -70,7 +73,7 @@ class Candidates(ABC):
             select p.contact_id, hash(p.lists, p.is_active) as segment, p.is_active, p.registered_at, p.first_seen_at,
                 c.timeline_asked_at as asked_at, c.timeline_first_asked_at as first_asked_at,
                 c.timeline_times_asked as times_asked, c.timeline_times_changed as times_changed,
-                a.active_days, p.row_at, k.clicked_at, r.redeemed_at, greatest(w.pushed_at, t.pushed_at) as pushed_at
+                a.active_days, a.messages, p.row_at, k.clicked_at, r.redeemed_at, greatest(w.pushed_at, t.pushed_at) as pushed_at
             from people p
             left join sync.contact_coverage c on c.account = $account and c.contact_id = p.contact_id
             left join active a on a.contact_id = p.contact_id

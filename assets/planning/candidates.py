@@ -60,6 +60,7 @@ class Candidates(Questions):
     times_changed: Ints
     active_days: Ints  # with something of its own, within the history that is looked at
     history_days: Floats  # length of that history, up to when it was asked last
+    messages: Ints  # of campaigns, within that history
     signals: dict[str, Floats] = field(default_factory=dict)
 
     def noticed(self, signal: str) -> Flags:
@@ -71,7 +72,7 @@ class Candidates(Questions):
 def from_arrow(rows: pa.Table, number: str, max_age: dt.timedelta, now: float) -> tuple[Candidates, npt.NDArray[np.uint64]]:
     """The candidates in the rows of `warehouse.candidates`, and the numbers that those have for the segments 0, 1, …"""
     segments, segment = _segments(rows["segment"].to_numpy())
-    asked = _seconds(rows["asked_at"])
+    asked, is_dated = _seconds(rows["asked_at"]), "active_days" in rows.column_names
     since = np.where(np.isnan(asked), _seconds(rows["first_seen_at"]), asked)
     registered = _seconds(rows["registered_at"])
     return (
@@ -85,8 +86,9 @@ def from_arrow(rows: pa.Table, number: str, max_age: dt.timedelta, now: float) -
             times_asked=_counts(rows["times_asked"]),
             times_changed=_counts(rows["times_changed"]),
             deadline=since + max_age.total_seconds(),
-            active_days=_counts(rows["active_days"]) if "active_days" in rows.column_names else np.zeros(len(rows), np.int64),
-            history_days=_history(asked, registered, now) if "active_days" in rows.column_names else np.zeros(len(rows)),
+            active_days=_counts(rows["active_days"]) if is_dated else np.zeros(len(rows), np.int64),
+            history_days=_history(asked, registered, now) if is_dated else np.zeros(len(rows)),
+            messages=_counts(rows["messages"]) if is_dated else np.zeros(len(rows), np.int64),
             signals={name: _seconds(rows[f"{name}_at"]) for name in SIGNALS if f"{name}_at" in rows.column_names},
         ),
         segments,

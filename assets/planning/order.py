@@ -16,12 +16,14 @@ from assets.planning.turns import GRACE_S, is_tonight, nights_left, turn_size
 
 #: A request is worth it when one in so many such requests finds something new.
 WORTH = 1 / 4
-#: While the guarantee cannot be kept anyway, even this chance counts for more than a long wait.
-LEAST_WORTH = 1 / 20
+#: While the guarantee cannot be kept anyway, even this chance counts for more than a long wait: whoever waits longest has as much.
+LEAST_WORTH = 1 / 10
 #: Of what is asked for its probability, so much again is drawn at random: what the estimates are wrong about is found out.
 EXPLORE_SHARE = 0.02
-#: Of a budget that cannot keep the guarantee, so much goes to what waits longest; the rest to what has probably changed.
-GUARANTEE_SHARE = 0.1
+#: Of a budget that cannot keep the guarantee, so much at most goes to what waits longest, and only to what has waited for so many rounds
+#: (the nights in which the budget would ask everybody); the rest to what has probably changed. On nights with less to ask whatever
+#: waits longest gets what is left, so that few wait as long.
+GUARANTEE_SHARE, PATIENCE = 0.1, 3
 
 
 class Reason(StrEnum):
@@ -147,7 +149,9 @@ class _Choice:
             first = wanted[: limit - turn]
             return first, self.rest(first, turn)
         # What waits longest of all, whatever else could be asked: it may be what nothing is ever noticed about.
-        turns = self.rest(np.empty(0, np.int64), int(GUARANTEE_SHARE * limit))
+        a_round = len(self.chance) / max(limit, 1) * DAY_S
+        starved = int((self.now - self.candidates.asked > PATIENCE * a_round).sum())
+        turns = self.rest(np.empty(0, np.int64), min(int(GUARANTEE_SHARE * limit), starved))
         free = np.ones(len(self.chance), bool)
         free[turns] = False
         explored = int(EXPLORE_SHARE * (limit - len(turns)))

@@ -99,22 +99,27 @@ def unchanged(candidates: Candidates, group: Ints, now: float) -> Floats:
 
 
 def _quiet(active: Floats, history: Floats, group: Ints, days: Floats) -> Floats:
-    """ln P(no active day within `days`) after `active` days in a history of so many days.
-
-    Rates differ from contact to contact as a Gamma distribution, so counts are negative binomial (Robbins 1956: empirical Bayes): with
-    shape r and the group's mean rate m, r / m + history is what the posterior has seen, and P = ((r / m + history) / (r / m + history
-    + days)) ** (r + active). The shape follows from how much more the counts vary than the same rate for all would let them.
-    """
-    size = int(group.max(initial=-1)) + 1
-    whole = (active.sum() + PRIOR_RATE * PRIOR_INTERVALS) / (history.sum() + PRIOR_INTERVALS)
-    totals, spans = (np.bincount(group, weights, size) for weights in (active, history))
-    mean = ((totals + whole * GROUP_DAYS) / (spans + GROUP_DAYS))[group]
-    expected = mean * history
-    surplus = float(np.sum((active - expected) ** 2 - expected))
-    shape = float(np.clip(np.sum(expected**2) / surplus, *_SHAPES)) if surplus > 0 else _SHAPES[1]
-    seen = shape / np.maximum(mean, 1e-9) + history
+    """ln P(no active day within `days`) after `active` days in a history of so many days: negative binomial, see `gamma`."""
+    shape, seen, _ = gamma(active, history, group)
     found: Floats = (shape + active) * np.log(seen / (seen + days))
     return found
+
+
+def gamma(count: Floats, history: Floats, group: Ints) -> tuple[float, Floats, Floats]:
+    """What is known of rates a day after `count` in a history of so many days: shape, days seen, the group's mean rate.
+
+    Rates differ from contact to contact as a Gamma distribution (Robbins 1956: empirical Bayes): with shape r and the group's mean
+    rate m, r / m + history days are what the posterior has seen, and (r + count) / seen is its mean. The shape follows from how much
+    more the counts vary than the same rate for all would let them.
+    """
+    size = int(group.max(initial=-1)) + 1
+    whole = (count.sum() + PRIOR_RATE * PRIOR_INTERVALS) / (history.sum() + PRIOR_INTERVALS)
+    totals, spans = (np.bincount(group, weights, size) for weights in (count, history))
+    mean = np.maximum(((totals + whole * GROUP_DAYS) / (spans + GROUP_DAYS))[group], 1e-9)
+    expected = mean * history
+    surplus = float(np.sum((count - expected) ** 2 - expected))
+    shape = float(np.clip(np.sum(expected**2) / surplus, *_SHAPES)) if surplus > 0 else _SHAPES[1]
+    return shape, shape / mean + history, mean
 
 
 def chances(question: str, candidates: Candidates, own: Floats, *, waves: Floats | None = None, yields: Yields = NOTHING_LEARNT) -> Floats:

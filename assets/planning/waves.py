@@ -11,9 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from assets.planning.candidates import Candidates, Floats, Ints
+from assets.planning.rates import gamma
 
 #: Clicks that the guess "everybody was reached alike" is worth.
 PRIOR_CLICKS = 0.5
+#: How much more often than its fellows a contact may be written to; the nearest of these counts.
+_FACTORS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,22 @@ def unreached(candidates: Candidates, waves: Waves) -> Floats:
     members = np.bincount(candidates.segment[candidates.is_active], minlength=waves.clicked.shape[1]).astype(float)
     active = np.bincount(candidates.segment, candidates.is_active, waves.clicked.shape[1]) > 0
     by_segment = received(waves, members) * active[None, :]
-    steps = np.log1p(-np.minimum(by_segment[waves.campaign] * waves.share[:, None], 0.999))
-    passed = np.vstack([np.zeros(steps.shape[1]), np.cumsum(steps, axis=0)])
     known = np.searchsorted(waves.seen, np.nan_to_num(candidates.asked, nan=-np.inf), side="right")
-    found: Floats = passed[-1, candidates.segment] - passed[known, candidates.segment]
+    written, found = written_to(candidates), np.zeros(len(candidates))
+    for place, factor in enumerate(_FACTORS):
+        mine = written == place
+        steps = np.log1p(-np.minimum(factor * by_segment[waves.campaign] * waves.share[:, None], 0.999))
+        passed = np.vstack([np.zeros(steps.shape[1]), np.cumsum(steps, axis=0)])
+        segment = candidates.segment[mine]
+        found[mine] = passed[-1, segment] - passed[known[mine], segment]
+    return found
+
+
+def written_to(candidates: Candidates) -> Ints:
+    """How much more often than others of its segment each gets campaigns, as a position in `_FACTORS`: they go to parts of lists, and
+    mostly to the same."""
+    shape, seen, mean = gamma(candidates.messages.astype(float), candidates.history_days, candidates.segment)
+    factor = (shape + candidates.messages) / (seen * mean)
+    between = np.sqrt(np.multiply(_FACTORS[1:], np.maximum(_FACTORS[:-1], _FACTORS[1] / 4)))
+    found: Ints = np.searchsorted(between, factor)
     return found

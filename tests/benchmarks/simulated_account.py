@@ -43,10 +43,10 @@ class Moments:
 
 @dataclass
 class Mailing:
-    """One campaign: recipients in no order, when each mail was opened, and who clicked when."""
+    """One campaign: to whom it went, when each mail was opened, and who clicked when."""
 
     sent_at: float
-    recipients: int
+    recipients: Ints
     opened: Floats
     clicks: Moments
 
@@ -61,7 +61,7 @@ class SimulatedAccount:
     changes: Moments
     rows: Moments
     pushes: Moments
-    visits: Moments  # what timelines show of contacts themselves; among `changes`
+    visits: Moments  # what timelines show of contacts themselves and of automations; among `changes`
     mailings: list[Mailing] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -104,7 +104,8 @@ def mass_mailings(contacts: int, nights: int, seed: int = 1) -> SimulatedAccount
     inactive = np.full(len(people.registered), np.inf)
     opened: dict[int, list[float]] = {}
     clicked: dict[int, list[tuple[int, float]]] = {}
-    reached: dict[int, int] = {}
+    reached: dict[int, list[int]] = {}
+    automated: list[tuple[int, float]] = []
     sent_at: dict[int, int] = {}
     for position, (number, index, slot) in enumerate(zip(people.listed.tolist(), people.index.tolist(), people.slot.tolist(), strict=True)):
         mailings = account.mailings[number]
@@ -114,7 +115,8 @@ def mass_mailings(contacts: int, nights: int, seed: int = 1) -> SimulatedAccount
             if not START - LONGEST < sent <= end or (outcome := mailings.outcome(place, index, slot)) is None:
                 continue
             campaign = mailings.sends[place].campaign_id
-            sent_at[campaign], reached[campaign] = sent, reached.get(campaign, 0) + 1
+            sent_at[campaign] = sent
+            reached.setdefault(campaign, []).append(position)
             moments = [moment for moment in (outcome.sent_at, outcome.opened_at, outcome.clicked_at) if moment]
             who += [position] * len(moments)
             when += moments
@@ -127,15 +129,14 @@ def mass_mailings(contacts: int, nights: int, seed: int = 1) -> SimulatedAccount
                 moments = [moment for moment in (done.sent_at, done.opened_at, done.clicked_at) if moment]
                 who += [position] * len(moments)
                 when += moments
-    mailed = [
-        Mailing(float(sent), reached[one], np.sort(opened.get(one, [])), Moments.of(*zip(*clicked.get(one, [(0, 0.0)]), strict=True)))
-        for one, sent in sent_at.items()
-    ]
+                automated.append((position, done.sent_at))
+    clicks = {one: Moments.of(*zip(*clicked.get(one, [(0, 0.0)]), strict=True)) for one in sent_at}
+    mailed = [Mailing(float(sent), np.array(reached[one]), np.sort(opened.get(one, [])), clicks[one]) for one, sent in sent_at.items()]
     rng = np.random.default_rng(seed)
     changes = Moments.of([*who, *range(len(inactive))], [*when, *people.registered])
-    nothing = Moments.of([], [])
+    own = Moments.of(*zip(*automated, strict=True))
     return SimulatedAccount(
-        people.registered, people.listed, inactive, changes, _rows(rng, people, inactive, nights), nothing, nothing, mailed
+        people.registered, people.listed, inactive, changes, _rows(rng, people, inactive, nights), Moments.of([], []), own, mailed
     )
 
 
@@ -199,7 +200,7 @@ def _segment_mailing(rng: np.random.Generator, people: _People, inactive: Floats
     is_clicked = is_opened & (rng.random(len(got)) < clicks[characters])
     clicked = opened + rng.uniform(30, 1200, len(got))
     happened = [(got, np.full(len(got), sent)), (got[is_opened], opened[is_opened]), (got[is_clicked], clicked[is_clicked])]
-    return Mailing(sent, len(got), np.sort(opened[is_opened]), Moments.of(got[is_clicked], clicked[is_clicked])), happened
+    return Mailing(sent, got, np.sort(opened[is_opened]), Moments.of(got[is_clicked], clicked[is_clicked])), happened
 
 
 def without_signals(contacts: int, nights: int, seed: int = 1, share: float = 0.02) -> SimulatedAccount:

@@ -72,6 +72,7 @@ class Run:
         self.budget = budget
         self.today = np.empty(0, np.int64)  # what changed in the last day
         self.active_days = _first_of_day(account.visits)
+        self.sendings = _sendings(account)
         self._policy = policy
 
     def nights(self, count: int) -> list[Night]:
@@ -182,7 +183,8 @@ def _people(run: Run, now: float) -> pa.Table:
             "first_asked_at": _at(known.first_asked[listed]),
             "times_asked": known.times_asked[listed],
             "times_changed": known.times_changed[listed],
-            "active_days": _active_days(run, now)[listed],
+            "active_days": _told(run, run.active_days, now)[listed],
+            "messages": _told(run, run.sendings, now)[listed],
             "row_at": _at(known.row_at[listed]),
             "clicked_at": _at(known.clicked_at[listed]),
             "redeemed_at": _at(never),
@@ -200,9 +202,16 @@ def _first_of_day(visits: Moments) -> Moments:
     return Moments.of(who[is_first], visits.time[order][is_first])
 
 
-def _active_days(run: Run, now: float) -> Ints:
-    """Days with something of its own in what each contact's last answer told."""
-    who, when = run.active_days.between(now - HISTORY_DAYS * DAY, now)
+def _sendings(account: SimulatedAccount) -> Moments:
+    """Who got a campaign when."""
+    mailings = account.mailings
+    who = np.concatenate([np.empty(0, np.int64), *(mailing.recipients for mailing in mailings)])
+    return Moments.of(who, np.repeat([mailing.sent_at for mailing in mailings], [len(mailing.recipients) for mailing in mailings]))
+
+
+def _told(run: Run, moments: Moments, now: float) -> Ints:
+    """How many of them are in each contact's last answer."""
+    who, when = moments.between(now - HISTORY_DAYS * DAY, now)
     return np.bincount(who[when <= run.warehouse.asked[who]], minlength=len(run.account))
 
 
@@ -223,9 +232,9 @@ def _campaigns(run: Run, now: float) -> tuple[pa.Table, pa.Table]:
         before = 0
         for seen in np.arange(max(first, START), now + 1, DAY):
             opened = int(np.searchsorted(mailing.opened, seen, "right"))
-            share = 1.0 if seen == first else (opened - before) / max(mailing.recipients - before, 1)
+            share = 1.0 if seen == first else (opened - before) / max(len(mailing.recipients) - before, 1)
             if share > 0:
-                waves.append((number, seen, share, mailing.recipients, len(people)))
+                waves.append((number, seen, share, len(mailing.recipients), len(people)))
             before = opened
         segments, counts = np.unique(_segments(run, people, now), return_counts=True)
         reach += [(number, segment, count) for segment, count in zip(segments, counts, strict=True)]

@@ -58,6 +58,17 @@ def test_what_was_noticed_about_a_contact_is_dated(home: Home) -> None:
     assert found[1]["row_at"] == START - dt.timedelta(hours=1)
 
 
+def test_messages_of_campaigns_are_counted_apart_from_days_on_which_the_contact_or_an_automation_did_something(home: Home) -> None:
+    add_contacts(home, (1, "ann@x.com"), (2, "bob@x.com"))
+    lately = int(dt.datetime.now(dt.UTC).timestamp()) - 1_700_000_000 - 2 * 86_400
+    automated = {"name": "Welcome", "type": "email", "timestamp": 1_700_000_000 + lately - 86_400, "datetime": "-", "details": []}
+    own = [event(lately, kind="form-filled"), event(lately + 1, kind="form-filled")]
+    load(home, timeline(home, 1, event(lately), event(lately + 9), event(5), *own, automated={"data": [automated]}), timeline(home, 2))
+    found = people(home)
+    assert (found[1]["active_days"], found[1]["messages"]) == (2, 2)
+    assert (found[2]["active_days"], found[2]["messages"]) == (None, None)
+
+
 def test_our_own_pushes_are_noticed_by_contact_and_by_address(home: Home) -> None:
     add_contacts(home, (1, "ann@x.com"), (2, "bob@x.com"), (3, "cid@x.com"))
     assert {row["pushed_at"] for row in people(home).values()} == {None}

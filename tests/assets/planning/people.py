@@ -32,6 +32,7 @@ def candidates(asked_days_ago: Sequence[float | None], **columns: Any) -> Candid
         deadline=np.where(np.isnan(asked), T, asked) + 7 * DAY_S,
         active_days=np.zeros(count, np.int64),
         history_days=np.zeros(count),
+        messages=np.zeros(count, np.int64),
     )
     return replace(plain, **{name: np.asarray(values) for name, values in columns.items()})
 
@@ -51,7 +52,7 @@ def rows(asked_days_ago: Sequence[float | None], **columns: Sequence[Any]) -> pa
         "first_asked_at": pa.array(moments, at),
         "times_asked": pa.array([None if moment is None else 1 for moment in moments], pa.int64()),
         "times_changed": pa.array([None if moment is None else 1 for moment in moments], pa.int64()),
-        "active_days": pa.array([None] * count, pa.int64()),
+        **{name: pa.array([None] * count, pa.int64()) for name in ("active_days", "messages")},
         **{name: pa.array([None] * count, at) for name in ("row_at", "clicked_at", "redeemed_at", "pushed_at")},
     }
     return pa.table({name: pa.array(columns[name], values.type) if name in columns else values for name, values in plain.items()})

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assets.planning.order import GUARANTEE_SHARE, REASONS, WORTH, Order, Reason, order, reasons
+from assets.planning.order import GUARANTEE_SHARE, PATIENCE, REASONS, WORTH, Order, Reason, order, reasons
 from assets.planning.turns import nights_left, turn_size
 from tests.assets.planning.people import T, candidates
 
@@ -69,12 +69,23 @@ def test_a_budget_that_can_keep_the_guarantee_keeps_it_before_anything_else() ->
 
 
 def test_a_budget_that_cannot_keep_the_guarantee_is_not_eaten_by_it_and_says_so() -> None:
-    found = plan([6.9] * 100, [0.0] * 50 + [0.9] * 50, limit=20)
+    a_round = 100 / 20
+    found = plan([PATIENCE * a_round + 1] * 100, [0.0] * 50 + [0.9] * 50, limit=20)
     counts = {reason: why(found).count(reason) for reason in set(why(found))}
     assert counts[Reason.DUE] == GUARANTEE_SHARE * 20
     assert counts[Reason.PROBABLE] == 18
     assert found.is_late.sum() == 80
     assert found.needed == 100
+
+
+def test_a_night_with_more_changes_than_budget_goes_to_them_while_nobody_has_waited_for_long() -> None:
+    found = plan([8.0] * 100, [0.0] * 50 + [0.9] * 50, limit=20)
+    assert set(why(found)) == {Reason.PROBABLE}
+
+
+def test_what_changes_leave_of_a_budget_goes_to_the_longest_wait() -> None:
+    found = plan([*range(8, 108)], [0.9] * 5 + [0.0] * 95, limit=20)
+    assert set(found.positions.tolist()) == {*range(5), *range(85, 100)}
 
 
 @given(st.lists(st.integers(0, 9), max_size=80))

@@ -111,6 +111,18 @@ def test_without_clickers_everybody_may_have_been_reached_alike() -> None:
     assert found[0] == pytest.approx([0.1, 0.1])
 
 
+def test_who_of_a_list_never_got_its_campaigns_probably_did_not_get_the_next_one() -> None:
+    people = candidates([2.0] * 100, messages=[8] * 50 + [0] * 50, history_days=[90.0] * 100, registered=[T - 900 * DAY_S] * 100)
+    chance = -np.expm1(unreached(people, wave([[10.0]], reached=50)))
+    assert chance[0] > 0.9
+    assert chance[99] < 0.2
+
+
+def test_contacts_without_a_dated_history_count_as_written_to_like_all_others() -> None:
+    found = unreached(candidates([2.0] * 4, messages=[0] * 4), wave([[1.0]], reached=2))
+    assert -np.expm1(found) == pytest.approx([0.5] * 4, abs=0.05)
+
+
 def test_a_campaign_speaks_for_asking_until_the_contact_was_asked_since() -> None:
     people = candidates([2.0, 0.5, 2.0], segment=[0, 0, 1], number=[1, 2, 3])
     found = unreached(people, wave([[50.0, 0.0]], reached=2))

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help sync test check ui notebook bench lint clean docs
+.PHONY: help setup sync test check ui notebook bench lint clean docs
 .DEFAULT_GOAL := help
 
 help: ## what can be made

@@ -1,0 +1,55 @@
+"""What the project says it depends on, what it imports, and what docs/dependencies.md gives a reason for are the same."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("marketing_api", "warehouse", "assets", "pipelines")
+#: Needed without being imported: tools, plug-ins, data, and what is started as a program.
+NOT_IMPORTED = {"dagster-webserver", "dbt-duckdb", "tzdata"}
+
+
+def declared(*groups: str) -> set[str]:
+    """Names of the packages in pyproject.toml, those of the optional groups included."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = [*project["dependencies"], *(line for group in groups for line in project["optional-dependencies"][group])]
+    return {re.split(r"[=<>~!\[; ]", line)[0].lower() for line in lines}
+
+
+def imported(*folders: str) -> set[str]:
+    """Packages that the code of the folders imports, wherever in a file it does."""
+    modules: set[str] = set()
+    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                modules.update(alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                modules.add(node.module.partition(".")[0])
+    owners = packages_distributions()
+    foreign = modules - sys.stdlib_module_names - {*PACKAGES, "tests", "notebooks", "published"}
+    named = {module: owners.get(module, [module])[0] for module in foreign} | dict.fromkeys(foreign & {"dbt"}, "dbt-core")
+    return {re.sub(r"[_.]", "-", name.lower()) for name in named.values()}
+
+
+def test_the_code_imports_what_is_declared_and_nothing_else() -> None:
+    assert imported(*PACKAGES) | NOT_IMPORTED == declared() | NOT_IMPORTED
+
+
+def test_the_notebooks_import_what_is_declared_for_them() -> None:
+    assert declared("notebooks") - declared() <= imported("notebooks") <= declared("notebooks")
+
+
+def test_every_dependency_has_its_reason() -> None:
+    page = (ROOT / "docs/dependencies.md").read_text()
+    assert [name for name in declared("notebooks", "dev") if not re.search(rf"\b{re.escape(name)}\b", page)] == []
+
+
+def test_every_dependency_is_locked() -> None:
+    locked = {line.partition("==")[0].lower() for line in (ROOT / "requirements.lock").read_text().splitlines()}
+    assert declared("notebooks", "dev") - locked == set()

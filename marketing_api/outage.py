@@ -26,6 +26,11 @@ class Outage:
         """A whole answer or an honest refusal came."""
         self._answered_at = time.monotonic()
 
+    @property
+    def is_given_up(self) -> bool:
+        """It was waited for and did not end: until something is answered again, one try of a question is enough."""
+        return self._is_down and time.monotonic() - self._answered_at > LONGEST
+
     def lasts(self, since: float) -> bool:
         """Whether nothing has been answered `since` (steady clock), although it was before, nor is the probe now.
 

@@ -9,6 +9,9 @@ Each step can be repeated after a kill: the outbox knows what is left. Not here:
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -75,9 +78,22 @@ def read_rows(settings: Settings, order: Order) -> Rows:
 
 def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:
     """What would be sent. No request is sent, nothing is written. Raises InputError, WarehouseError, OutboxError."""
-    rows = read_rows(settings, order) if rows is None else rows
-    with Outbox(outbox_path(settings.home)) as outbox:
-        return _plan(settings, order, rows, outbox)
+    with _without_collecting(), Outbox(outbox_path(settings.home)) as outbox:
+        return _plan(settings, order, read_rows(settings, order) if rows is None else rows, outbox)
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Reading and planning make millions of values, all of which stay and none of which is in a cycle: Python's collector walks
+    them again and again, and takes a quarter of the time.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:

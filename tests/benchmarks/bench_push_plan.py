@@ -3,8 +3,9 @@
     python -m tests.benchmarks.bench_push_plan [--rows 100000]
 
 Goals: exactly one request per changed row; the plan, reading the file included, in under 5 s (aim: 3 s), also when the outbox
-remembers that every one of these rows was sent before, and when every row is new. Planning hardly waits for anything, so on a busy
-machine the processor time tells: the shorter of both counts.
+remembers that every one of these rows was sent before, and when every row is new; and so the whole command where 1 % changed, from
+its start to its exit, in a process of its own. Planning hardly waits for anything, so on a busy machine the processor time tells: the
+shorter of both counts.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import argparse
 import csv
 import gc
 import os
+import re
+import resource
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
@@ -75,6 +79,26 @@ def timed(home: Path, file: Path, outbox: Outbox) -> tuple[float, Plan]:
     return min(took, used), plan
 
 
+def timed_command(home: Path, file: Path) -> tuple[float, int]:
+    """Seconds of `marketing-sync push contacts`, and the requests that it tells."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
+    command = [sys.executable, "-m", "pipelines.cli", "push", "contacts", "--from", str(file)]
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    told = subprocess.run(command, env=ours | {"MARKETING_HOME": str(home)}, capture_output=True, text=True)
+    took, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"  by the clock {took:.2f} s, processor {used:.2f} s, exit code {told.returncode}")
+    found = re.search(r"^([\d,]+) requests", told.stdout, re.MULTILINE)
+    return min(took, used), int(found[1].replace(",", "")) if found and not told.returncode else 0
+
+
+def judged(name: str, took: float, requests: int, wanted: int) -> bool:
+    """Whether both goals were met, which is said."""
+    is_met = took < GOAL_S and requests == wanted
+    print(f"  {name}: {took:.2f} s (goal {GOAL_S:g} s), {requests:,} requests (goal {wanted:,}): {'met' if is_met else 'MISSED'}")
+    return is_met
+
+
 def remember_all(home: Path, file: Path, outbox: Outbox) -> None:
     """As if every row had been sent and read since."""
     known = load_known(home / "warehouse.duckdb", "main")
@@ -89,7 +113,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000)
     count = parser.parse_args().rows
-    missed = 0
+    met = []
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         make_warehouse(home / "warehouse.duckdb", people(count * 13 // 10))
@@ -97,19 +121,16 @@ def main() -> int:
         write_csv(same, count, changed_every=count + 1)
         write_csv(file, count, changed_every=100)
         write_csv(fresh, count, changed_every=count + 1, prefix="fresh")
+        print(f"{count:,} rows, load {os.getloadavg()[0]:.1f}")
+        met.append(judged("the whole command, 1 % changed", *timed_command(home, file), count // 100))
         with Outbox(home / "outbox.sqlite") as outbox:
-            print(f"{count:,} rows, load {os.getloadavg()[0]:.1f}")
             for name, path, wanted in (("1 % changed", file, count // 100), ("all new", fresh, count), ("sent before", file, count // 100)):
-                print(name)
                 if name == "sent before":
                     remember_all(home, same, outbox)
                 took, plan = timed(home, path, outbox)
-                is_met = took < GOAL_S and len(plan.items) == wanted and not plan.bad
-                print(
-                    f"  {took:.2f} s (goal {GOAL_S:g} s), {len(plan.items):,} requests (goal {wanted:,}): {'met' if is_met else 'MISSED'}"
-                )
-                missed += not is_met
-    return int(missed > 0)
+                met.append(judged(name, took, len(plan.items) if not plan.bad else -1, wanted))
+        met.append(judged("the whole command, sent before", *timed_command(home, file), count // 100))
+    return int(not all(met))
 
 
 if __name__ == "__main__":

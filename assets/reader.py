@@ -79,6 +79,7 @@ class Reader:
         self._finished: set[_Key] = set()
         self._through: list[tuple[str, str]] = []  # (account, asset) whose answers are all loaded
         self._urgency = {name: self._waiting_for(asset) for name, asset in self._chosen.items()}
+        self._in_order = sorted(self._chosen.values(), key=lambda asset: -self._urgency[asset.name])
         self._threads: list[threading.Thread] = []
         self._is_stopping = False
         self.began_at = self.ended_at = dt.datetime.now(dt.UTC)
@@ -87,7 +88,7 @@ class Reader:
         """Start reading."""
         self._unfinished.begin(self._chosen)
         with self._changed:
-            self._start_ready()
+            self._start_ready(*self.sessions)
 
     def again(self, asset: SourceAsset) -> None:
         """Read a failed asset once more for the accounts in which it failed: only what is missing is asked."""
@@ -97,7 +98,7 @@ class Reader:
                 if key in self._finished and self.results[key].is_failure:
                     self._finished.discard(key)
                     self._started.discard(key)
-            self._start_ready()
+            self._start_ready(*self.sessions)
 
     def result(self, asset: SourceAsset) -> list[AccountResult]:
         """Wait until the asset is read and loaded for every account, whatever became of it. Raises Stopped."""
@@ -181,10 +182,10 @@ class Reader:
         """What could not be had: (asset, account) → reasons."""
         return {key: result.problems for key, result in self.results.items() if result.problems}
 
-    def _start_ready(self) -> None:
-        """Start what waits for nothing. Called with `_changed` held."""
-        for session in self.sessions:
-            for asset in self._chosen.values():
+    def _start_ready(self, *sessions: Session) -> None:
+        """Start what waits for nothing, what others wait for first. Called with `_changed` held."""
+        for session in sessions:
+            for asset in self._in_order:
                 key = (asset.name, session.account)
                 before = (*asset.after, *asset.informed_by)
                 waits_for = [(other.name, session.account) for other in before if other.name in self._chosen]
@@ -212,7 +213,7 @@ class Reader:
             with self._changed:
                 self._finished.add(key)
                 self.ended_at = dt.datetime.now(dt.UTC)
-                self._start_ready()
+                self._start_ready(session)
                 self._changed.notify_all()
 
     def _run(self, asset: SourceAsset, session: Session, result: AccountResult) -> None:

@@ -42,9 +42,6 @@ _SEAL = (
     "set lock_configuration = true",
 )
 
-#: Seconds for which the writers of one process may pass the open file on to one another.
-_PASS_ON_S = 2.0
-
 _HELD = re.compile(r"lock is held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
 _NO_ROOM = ("No space left", "File too large", "quota exceeded")
 _DAMAGED = ("not a valid DuckDB database", "Corrupt database", "Could not read enough bytes", "sqlite_scanner", "older development version")
@@ -139,7 +136,6 @@ class _Place:
     root: duckdb.DuckDBPyConnection | None = None
     is_read_only: bool = False
     is_sealed: bool = False
-    opened_at: float = 0.0
     users: list[_User] = field(default_factory=list)
     waiting_writers: int = 0
 
@@ -151,7 +147,7 @@ class _Place:
         if self.root is not None and (ask.is_sealed or self.is_sealed):
             raise _Held(Holder(os.getpid(), "this program"))  # nobody shares an instance that is sealed
         if self.root is None:
-            self.root, self.is_read_only, self.opened_at = _open(self.path, ask), ask.read_only, time.monotonic()
+            self.root, self.is_read_only = _open(self.path, ask), ask.read_only
             self.is_sealed = ask.is_sealed
         connection = self.root.cursor()
         self.users.append(_User(connection, me, not ask.read_only))
@@ -174,14 +170,11 @@ class _Place:
             self.waiting_writers -= not read_only
 
     def leave(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Close it, and the file with the last one, unless a writer of this process waits: opening it anew would cost more
-        than most loads. After a while other processes get their turn all the same.
-        """
+        """Close it, and the file with the last one."""
         with self.changed:
             connection.close()
             self.users = [user for user in self.users if user.connection is not connection]
-            is_passed_on = self.waiting_writers > 0 and not self.is_read_only and time.monotonic() - self.opened_at < _PASS_ON_S
-            if not self.users and self.root is not None and not is_passed_on:
+            if not self.users and self.root is not None:
                 root, self.root = self.root, None
                 root.close()
             self.changed.notify_all()

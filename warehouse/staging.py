@@ -107,6 +107,11 @@ class Staged:
         """What has to be what was loaded last, for the load to be complete: digests by contact; None never is."""
         return {contact: self.digests[contact] for contact in self.passed_over}
 
+    @property
+    def is_large(self) -> bool:
+        """Whether rows wait in a file."""
+        return any(isinstance(rows, Path) for rows in self.rows.values())
+
     def discard(self) -> None:
         """Remove the files that rows wait in."""
         for rows in self.rows.values():

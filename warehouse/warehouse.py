@@ -10,6 +10,7 @@ import itertools
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -27,6 +28,7 @@ from warehouse.checks import Checks
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import ArchiveFull, WarehouseLocked
 from warehouse.load import Load, LoadReport
+from warehouse.load_queue import LoadQueue
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.bookkeeping import APPLIED, done_ids, outcome_of, write_load
 from warehouse.lookups import Lookups
@@ -35,16 +37,14 @@ from warehouse.sql import Params, rows, transaction
 from warehouse.staging import ReadRows, Staged, stage
 from warehouse.table import Table
 from warehouse.tables import TABLES
-from warehouse.taking_turns import Turns
 from warehouse.unchanged import Said, contact_of, holds, last_said
 
 log = logging.getLogger(__name__)
 
 #: Enough for a million contacts; what does not fit goes to a temporary file.
 MEMORY_LIMIT = "400MB"
-#: Loads that may be at the file: the one that has it, and the next, to which the open file is passed on.
-_AT_THE_FILE = 2
 _UTC = "set timezone = 'UTC'"
+_ONE_THREAD, _ALL_THREADS = "set threads = 1", "reset threads"
 #: Not the fault of a load: nothing is to be remembered about it.
 _PASSING = (
     OSError,
@@ -56,6 +56,15 @@ _PASSING = (
     WarehouseLocked,
     ArchiveFull,
 )
+
+
+@dataclass
+class _Session:
+    """The open file, the last loads of the log as they were first logged, and what applying those did that nobody had applied."""
+
+    connection: duckdb.DuckDBPyConnection
+    logged: dict[str, Load] = field(default_factory=dict)
+    recovered: dict[str, LoadReport] = field(default_factory=dict)
 
 
 class Warehouse(Checks, Lookups, Candidates):
@@ -81,7 +90,7 @@ class Warehouse(Checks, Lookups, Candidates):
         self._workspace = Workspace(home / "tmp" / "loads")
         self._workspace.sweep()
         self._numbers = itertools.count()
-        self._turns = Turns(_AT_THE_FILE)
+        self._queue = LoadQueue(self._session)
         self._is_prepared = False
 
     # -- loading
@@ -96,19 +105,23 @@ class Warehouse(Checks, Lookups, Candidates):
         """
         staged, problem = self._try_to_stage(load, answers)
         self.archive.flush()
-        with self._turns.take(urgency), self.writing() as connection:
-            logged = self._recover(connection, load.load_id)
-            if outcome_of(connection, load.load_id) == APPLIED:
-                return LoadReport.of_repeat(load)
-            if logged is None:
-                self.archive.log_load(load.event())
-            if problem is not None:
-                raise problem
-            assert staged is not None
-            if not holds(connection, load.account, staged.assumed):
-                staged.discard()
-                staged = self.stage(load)
-            return self.commit(connection, logged or load, staged)
+        return self._queue.do(lambda session: self._apply(session, load, staged, problem), urgency)
+
+    def _apply(self, session: _Session, load: Load, staged: Staged | None, problem: Exception | None) -> LoadReport:
+        if (report := session.recovered.pop(load.load_id, None)) is not None:
+            return report
+        if outcome_of(session.connection, load.load_id) == APPLIED:
+            return LoadReport.of_repeat(load)
+        logged = session.logged.get(load.load_id)
+        if logged is None:
+            self.archive.log_load(load.event())
+        if problem is not None:
+            raise problem
+        assert staged is not None
+        if not holds(session.connection, load.account, staged.assumed):
+            staged.discard()
+            staged = self.stage(load)
+        return self.commit(session.connection, logged or load, staged)
 
     def finish_asset(self, account: str, asset: str) -> None:
         """Note that all of an asset was read: answers from before need not be used again (`lookups.finished_at`)."""
@@ -118,13 +131,13 @@ class Warehouse(Checks, Lookups, Candidates):
         """The same of many (account, asset) together: one by one they would cost as much as loads."""
         loads = [Load(account, asset, (), (), "UTC") for account, asset in finished]
         self.archive.flush()
-        with self._turns.take(), self.writing() as connection:
-            self._recover(connection, "")
+        self._queue.do(lambda session: self._note_finished(session.connection, loads))
+
+    def _note_finished(self, connection: duckdb.DuckDBPyConnection, loads: Sequence[Load]) -> None:
+        self.archive.log_load(*(load.event() for load in loads))
+        with transaction(connection):
             for load in loads:
-                self.archive.log_load(load.event())
-            with transaction(connection):
-                for load in loads:
-                    write_load(connection, load, None, ())
+                write_load(connection, load, None, ())
 
     def load_requests(self) -> int:
         """Show in sync.requests what the archive has sealed since; returns how many requests are new."""
@@ -168,9 +181,7 @@ class Warehouse(Checks, Lookups, Candidates):
             if load.load_id in done:
                 continue
             try:
-                with closing(connection.cursor()) as own:  # what a load keeps goes with its connection
-                    rows(own, _UTC)
-                    yield self.commit(own, load, self.stage(load))
+                yield self.commit(connection, load, self.stage(load))
             except _PASSING:
                 raise
             except Exception as problem:  # a mistake in reading old answers must not keep new ones out
@@ -180,28 +191,46 @@ class Warehouse(Checks, Lookups, Candidates):
                     write_load(connection, load, None, (), error=f"{type(problem).__name__}: {problem}"[:500])
                 yield None
 
-    def _recover(self, connection: duckdb.DuckDBPyConnection, load_id: str) -> Load | None:
-        """Apply what was logged and not applied, but for the load itself; returns that as it was first logged, if it was."""
+    @contextmanager
+    def _session(self) -> Iterator[_Session]:
+        """The file for as long as loads wait, with what was logged and not applied brought in first.
+
+        Of a small load a second thread of DuckDB's would take a fifth more of the processor and none of the time.
+        """
+        with self.writing() as connection:
+            rows(connection, _ONE_THREAD)
+            try:
+                yield self._recover(connection)
+            finally:
+                rows(connection, _ALL_THREADS)  # readers of this process may stay at the file
+
+    def _recover(self, connection: duckdb.DuckDBPyConnection) -> _Session:
         waiting: list[Mapping[str, Any]] = []
-        itself: Load | None = None
+        session = _Session(connection)
         for event in self.archive.loads_backwards():
             logged = Load.from_event(event)
-            if logged.load_id == load_id:
-                itself = logged
+            session.logged[logged.load_id] = logged
             if outcome_of(connection, logged.load_id):
                 break
-            if logged.load_id != load_id:
-                waiting.append(event)
-        for _ in self.replay(connection, reversed(waiting)):
+            waiting.append(event)
+        for report in self.replay(connection, reversed(waiting)) if waiting else ():
             log.warning("a load that an earlier run had logged was applied from the archive")
-        return itself
+            if report is not None:
+                session.recovered[report.load_id] = report
+        return session
 
     def commit(self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> LoadReport:
-        """The load's one transaction. Its log entry is the caller's business."""
+        """The load's one transaction, on a connection of its own, with which all that it makes for itself goes. Its log entry is the
+        caller's business.
+        """
         try:
-            with transaction(connection):
-                reports = apply_tables(connection, load, staged, self.tables)
-                write_load(connection, load, staged.as_of, reports)
+            with closing(connection.cursor()) as own:
+                rows(own, _UTC)
+                if staged.is_large:
+                    rows(own, _ALL_THREADS)
+                with transaction(own):
+                    reports = apply_tables(own, load, staged, self.tables)
+                    write_load(own, load, staged.as_of, reports)
         finally:
             staged.discard()
         return LoadReport.of(load, reports)

@@ -150,9 +150,9 @@ class Archive:
                     continue
                 yield name, table.cast(HEAD_SCHEMA)
 
-    def log_load(self, event: Mapping[str, Any]) -> None:
-        """Durably add one event to the log of loads. Only while holding the warehouse's lock. ArchiveFull."""
-        self._loads.append(event)
+    def log_load(self, *events: Mapping[str, Any]) -> None:
+        """Durably add these events to the log of loads. Only while holding the warehouse's lock. ArchiveFull."""
+        self._loads.append(*events)
 
     def loads(self) -> Iterator[dict[str, Any]]:
         """The events of the log of loads, oldest first."""

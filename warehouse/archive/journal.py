@@ -54,6 +54,8 @@ class Journal:
         self.rows = 0
         self.size = 0
         self._lock = threading.Lock()
+        self._syncing = threading.Lock()
+        self._synced = 0  # bytes that survive a power loss
         self._is_open = True
         self.path, self.descriptor = self._begin(folder)
         try:
@@ -92,15 +94,18 @@ class Journal:
         self.size += len(data)
 
     def sync(self) -> None:
-        """Make everything appended so far survive a power loss."""
-        with self._lock:
-            if not self._is_open:
-                return
-            descriptor = os.dup(self.descriptor)  # appending goes on meanwhile
-        try:
-            os.fdatasync(descriptor)
-        finally:
-            os.close(descriptor)
+        """Make everything appended so far survive a power loss. Of several who come at once the first to get through does it for all."""
+        wanted = self.size
+        with self._syncing:
+            with self._lock:
+                if not self._is_open or self._synced >= wanted:
+                    return
+                descriptor, size = os.dup(self.descriptor), self.size  # appending goes on meanwhile
+            try:
+                os.fdatasync(descriptor)
+            finally:
+                os.close(descriptor)
+            self._synced = size
 
     def close(self) -> None:
         """Give up the claim; the file, when it still exists, is then anybody's to seal."""

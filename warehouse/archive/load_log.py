@@ -22,25 +22,25 @@ class LoadLog:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def append(self, event: Mapping[str, Any]) -> None:
-        """Durably add one event (JSON values only); what a writer that died left of a line is removed. ArchiveFull."""
-        line = msgspec.json.encode(event) + b"\n"
+    def append(self, *events: Mapping[str, Any]) -> None:
+        """Durably add events (JSON values only); what a writer that died left of a line is removed. ArchiveFull."""
+        lines = b"".join(msgspec.json.encode(event) + b"\n" for event in events)
         is_new = not self._path.exists()
         with disk.room_for(self._path):
             descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
             try:
-                self._write(descriptor, line)
+                self._write(descriptor, lines)
             finally:
                 os.close(descriptor)
         if is_new:
             disk.sync_folder(self._path.parent)
 
     @staticmethod
-    def _write(descriptor: int, line: bytes) -> None:
+    def _write(descriptor: int, lines: bytes) -> None:
         end = _end_of_last_line(descriptor)
         os.ftruncate(descriptor, end)
         os.lseek(descriptor, end, os.SEEK_SET)
-        rest = memoryview(line)
+        rest = memoryview(lines)
         try:
             while rest:
                 rest = rest[os.write(descriptor, rest) :]

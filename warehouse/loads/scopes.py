@@ -21,6 +21,7 @@ ALL = "all"
 class Scope:
     """The rows whose scope columns have these `values`. `is_read`: every page came; `unread` entries could not be understood."""
 
+    number: int
     values: tuple[Any, ...]
     label: str
     is_read: bool
@@ -45,11 +46,11 @@ def scopes_of(target: Target, load: Snapshot, asked_scope: Mapping[str, Any], is
             continue
         values = _from_params(target.table, load, asked.params)
         for each in [values] if values is not None else _from_rows(target, columns, asked.index):
-            scope = found.setdefault(each, Scope(each, label_of(columns, each), is_complete or load.is_whole))
+            scope = found.setdefault(each, Scope(len(found), each, label_of(columns, each), is_complete or load.is_whole))
             scope.unread += unread.get(asked.index, 0)
     if not target.asked:
         for each in _named(target.table, columns, asked_scope):
-            found[each] = Scope(each, label_of(columns, each), is_complete)
+            found[each] = Scope(len(found), each, label_of(columns, each), is_complete)
     return list(found.values())
 
 

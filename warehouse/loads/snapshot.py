@@ -23,6 +23,7 @@ def load_snapshot(
 ) -> list[ScopeResult]:
     """Apply the staged rows; what is said about each scope goes to the coverage."""
     scopes = scopes_of(target, load, asked_scope, is_complete)
+    _make_scopes(target, load, scopes)
     target.merge_parts()
     stale = _stale(target, load, scopes)
     refused = _shrunk(target, load, [scope for scope in scopes if scope not in stale], shrink_limit)
@@ -56,9 +57,9 @@ def _shrunk(target: Target, load: Snapshot, scopes: Sequence[Scope], limit: floa
     live = _count_by_scope(
         target, load, checked, f"(from {target.table.qualified} where account = {target.account} and _deleted_at is null)"
     )
-    received = _count_by_scope(target, load, checked, f"(from {target.staged} where _is_listed)")
+    received = _count_by_scope(target, load, checked, f"(from {target.staged} where _is_listed)") if live else {}
     for scope in checked:
-        before, now = live.get(scope.values, 0), received.get(scope.values, 0)
+        before, now = live.get(scope.number, 0), received.get(scope.number, 0)
         if now < (1 - limit) * before:
             scope.reason = f"{now} rows were listed where {before} are known: more than {limit:.0%} would be deleted; not applied"
             refused.append(scope)
@@ -69,10 +70,8 @@ def _set_aside(target: Target, load: Snapshot, scopes: Sequence[Scope]) -> None:
     """Leave the rows of these scopes out of the load."""
     if not scopes:
         return
-    _make_scopes(target, load, scopes)
-    target.make(
-        "kept", f"select s.* from {target.staged} s where not exists (from {target.temp('scopes')} x where {_in_scope(target, load, 's')})"
-    )
+    aside = _these(target, scopes)
+    target.make("kept", f"select s.* from {target.staged} s where not exists (from {aside} x where {_in_scope(target, load, 's')})")
     target.staged = target.temp("kept")
 
 
@@ -82,17 +81,18 @@ def _mark_missing(target: Target, load: Snapshot, scopes: Sequence[Scope]) -> No
     if not scopes:
         target.make("missing", f"select {columns} from {target.table.qualified} limit 0")
         return
-    _make_scopes(target, load, scopes)
-    target.report.deleted += target.make(
+    missing = target.make(
         "missing",
         f"""
         select {columns} from {target.table.qualified} t
         where account = {target.account} and _deleted_at is null
-            and exists (from {target.temp("scopes")} x where {_in_scope(target, load, "t")})
+            and exists (from {_these(target, scopes)} x where {_in_scope(target, load, "t")})
             and not exists (from {target.staged} s where s._is_listed and {target.on("s", "t")})
         """,
     )
-    mark_deleted(target, target.table, f"select rid from {target.temp('missing')}")
+    target.report.deleted += missing
+    if missing:
+        mark_deleted(target, target.table, f"select rid from {target.temp('missing')}")
 
 
 def mark_deleted(target: Target, table: Table, rids: str) -> None:
@@ -101,23 +101,27 @@ def mark_deleted(target: Target, table: Table, rids: str) -> None:
 
 
 def _make_scopes(target: Target, load: Snapshot, scopes: Sequence[Scope]) -> None:
+    if not scopes:
+        return
     columns = [target.table.column(name) for name in load.scope]
     arrays = [pa.array([scope.values[index] for scope in scopes], column.arrow_type) for index, column in enumerate(columns)]
-    rows = pa.table([*arrays, pa.array([scope.label for scope in scopes])], names=[*load.scope, "label"])
+    rows = pa.table([*arrays, pa.array([scope.number for scope in scopes])], names=[*load.scope, "_scope"])
     target.connection.register("arrow_scopes", rows)
     target.make("scopes", "from arrow_scopes")
     target.connection.unregister("arrow_scopes")
 
 
-def _count_by_scope(target: Target, load: Snapshot, scopes: Sequence[Scope], relation: str) -> dict[tuple[Any, ...], int]:
+def _these(target: Target, scopes: Sequence[Scope]) -> str:
+    """The relation of these scopes."""
+    numbers = ", ".join(str(scope.number) for scope in scopes)
+    return f"(from {target.temp('scopes')} where _scope in ({numbers}))"
+
+
+def _count_by_scope(target: Target, load: Snapshot, scopes: Sequence[Scope], relation: str) -> dict[int, int]:
     if not scopes:
         return {}
-    _make_scopes(target, load, scopes)
-    columns = ", ".join(f"x.{quoted(name)}" for name in [*load.scope, "label"])
-    rows = target.rows(
-        f"select {columns}, count(*) from {relation} t join {target.temp('scopes')} x on {_in_scope(target, load, 't')} group by all"
-    )
-    return {row[:-2]: row[-1] for row in rows}
+    here = f"{_these(target, scopes)} x on {_in_scope(target, load, 't')}"
+    return dict(target.rows(f"select x._scope, count(*) from {relation} t join {here} group by all"))
 
 
 def _in_scope(target: Target, load: Snapshot, alias: str) -> str:
@@ -143,7 +147,7 @@ def _results(target: Target, load: Snapshot, kept: Sequence[Scope], refused: Seq
         ScopeResult(
             scope.label,
             scope.is_read and scope not in refused,
-            counts.get(scope.values, 0),
+            counts.get(scope.number, 0),
             scope.reason or (unread if scope.unread else None if scope.is_read else "not every page could be had"),
         )
         for scope in (*kept, *refused)

@@ -14,16 +14,18 @@ from warehouse.table import EXTRA
 def upsert(target: Target) -> None:
     """Bring the staged rows (one per key) into the table; what changed stands in `change` afterwards."""
     _find_changes(target)
-    ((new, changed, written),) = target.rows(
-        f"select count(*) filter (where is_new), count(*) filter (where not is_new and (is_different or is_back)), count(*) "
-        f"from {target.temp('change')}"
+    ((new, changed, stored, written, present),) = target.rows(
+        f"""
+        select count(*) filter (where is_new), count(*) filter (where not is_new and (is_different or is_back)), count(rid), count(*),
+            (select count(*) from {target.staged})
+        from {target.temp("change")}
+        """
     )
-    present = int(target.value(f"select count(*) from {target.staged}"))
     target.report.new += new
     target.report.changed += changed
     target.report.unchanged += present - new - changed
     if written:
-        _write(target)
+        _write(target, replaces=stored > 0)
 
 
 def _find_changes(target: Target) -> None:
@@ -71,20 +73,20 @@ def _stored_system(target: Target) -> str:
     return ", ".join(name if name in present else f"null as {name}" for name in ("_deleted_at", "_listing_hash"))
 
 
-def _write(target: Target) -> None:
-    """Replace the changed rows."""
+def _write(target: Target, *, replaces: bool) -> None:
+    """Write the changed rows, in the place of stored ones or beside what is stored."""
     change, table = target.temp("change"), target.table
     columns = [*(f"s.{name}" for name in target.key), *_new_values(target), f"{_new_extra(target)} as {EXTRA.name}", *_new_system(target)]
-    target.make(
-        "fresh",
-        f"""
+    fresh = f"""
         select {target.account} as account, {", ".join(columns)}
         from {change} c join {target.staged} s using ({PART})
         left join {target.stored} t on t.rid = c.rid
-        """,
-    )
-    target.run(f"delete from {table.qualified} where rowid in (select rid from {change})")
-    target.run(f"insert into {table.qualified} by name from {target.temp('fresh')}")
+        """
+    if replaces:
+        target.make("fresh", fresh)
+        target.run(f"delete from {table.qualified} where rowid in (select rid from {change})")
+        fresh = f"from {target.temp('fresh')}"
+    target.run(f"insert into {table.qualified} by name {fresh}")
 
 
 def _new_values(target: Target) -> list[str]:

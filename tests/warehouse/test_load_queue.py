@@ -1,0 +1,120 @@
+"""Whose load is next, and what becomes of the others when one fails."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from warehouse.load_queue import LoadQueue
+
+
+class File:
+    """Counts openings; `opened` may be made to fail."""
+
+    def __init__(self) -> None:
+        self.openings = 0
+        self.is_open = False
+        self.problem: Exception | None = None
+
+    @contextmanager
+    def opened(self) -> Iterator[int]:
+        if self.problem:
+            raise self.problem
+        assert not self.is_open
+        self.openings += 1
+        self.is_open = True
+        try:
+            yield self.openings
+        finally:
+            self.is_open = False
+
+
+class Crowd:
+    """Threads that come while the first has the file, so that all of them wait."""
+
+    def __init__(self, file: File) -> None:
+        self.queue = LoadQueue(file.opened)
+        self.order: list[str] = []
+        self._may_end = threading.Event()
+        self._pool = ThreadPoolExecutor(10)
+        self._first = self._pool.submit(self.queue.do, lambda _: self._may_end.wait(5))
+        self._wait_for(lambda: file.is_open or file.problem is not None)
+
+    def comes(self, name: str, urgency: int = 0, problem: Exception | None = None) -> Future[int]:
+        """Somebody more waits; the number of the opening is the result."""
+
+        def work(opening: int) -> int:
+            self.order.append(name)
+            if problem:
+                raise problem
+            return opening
+
+        expected = len(self.queue._waiting) + 1
+        future = self._pool.submit(self.queue.do, work, urgency)
+        self._wait_for(lambda: len(self.queue._waiting) == expected)
+        return future
+
+    def go(self) -> None:
+        """The first one ends."""
+        self._may_end.set()
+        self._pool.shutdown()
+
+    @staticmethod
+    def _wait_for(is_so: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 5
+        while not is_so() and time.monotonic() < deadline:
+            time.sleep(0.001)
+
+
+def test_the_most_urgent_goes_first_then_who_came_first_and_the_file_is_opened_once() -> None:
+    file = File()
+    crowd = Crowd(file)
+    results = [crowd.comes(name, urgency) for name, urgency in [("a", 0), ("b", 0), ("c", 3), ("d", 1), ("e", 3)]]
+    crowd.go()
+    assert crowd.order == ["c", "e", "d", "a", "b"]
+    assert [result.result() for result in results] == [1] * 5
+    assert not file.is_open
+
+
+def test_one_that_fails_costs_the_others_nothing_but_a_new_opening() -> None:
+    file = File()
+    crowd = Crowd(file)
+    before, bad, behind = crowd.comes("before"), crowd.comes("bad", problem=ValueError("broken")), crowd.comes("behind")
+    crowd.go()
+    assert (before.result(), behind.result()) == (1, 2)
+    with pytest.raises(ValueError, match="broken"):
+        bad.result()
+
+
+def test_when_the_file_cannot_be_opened_all_who_wait_are_told_and_the_next_one_tries_again() -> None:
+    file = File()
+    crowd = Crowd(file)
+    waiting = [crowd.comes("bad", urgency=1, problem=ValueError("broken")), crowd.comes("a"), crowd.comes("b")]
+    file.problem = OSError("held by another")
+    crowd.go()
+    assert [type(one.exception()) for one in waiting] == [ValueError, OSError, OSError]
+    file.problem = None
+    assert crowd.queue.do(lambda opening: opening) == 2
+
+
+def test_the_file_is_left_to_other_processes_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warehouse.load_queue.KEEP_S", 0.0)
+    monkeypatch.setattr("warehouse.load_queue.REST_S", 0.0)
+    file = File()
+    crowd = Crowd(file)
+    results = [crowd.comes(name) for name in "ab"]
+    crowd.go()
+    assert [result.result() for result in results] == [2, 3]
+
+
+def test_the_result_is_there_when_the_file_is_closed() -> None:
+    file = File()
+    queue = LoadQueue(file.opened)
+    for number in range(1, 20):
+        assert queue.do(lambda opening: opening) == number
+        assert not file.is_open

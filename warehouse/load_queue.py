@@ -1,0 +1,90 @@
+"""The loads of one process queue here for the file: one thread has it and works for all who wait, the most urgent first.
+
+So the file is opened once for many small loads. Not here: what a load does (`warehouse`), other processes (`connection`).
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+#: Seconds for which the file is kept while loads wait, and for which it is then left to other processes, who look every 0.2 s.
+KEEP_S, REST_S = 3.0, 0.2
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+@dataclass(order=True)
+class _Waiting:
+    """Work that waits, and where its result or error goes."""
+
+    rank: tuple[int, int]
+    work: Callable[[Any], Any] = field(compare=False)
+    outcome: Future[Any] = field(compare=False, default_factory=Future)
+
+
+class LoadQueue(Generic[S]):
+    """`opened` gives what the work is done with, for as long as its context lasts. Its thread lives while somebody waits."""
+
+    def __init__(self, opened: Callable[[], AbstractContextManager[S]]) -> None:
+        self._opened = opened
+        self._lock = threading.Lock()
+        self._waiting: list[_Waiting] = []
+        self._arrivals = itertools.count()
+        self._is_served = False
+
+    def do(self, work: Callable[[S], R], urgency: int = 0) -> R:
+        """What `work` returns or raises once it was its turn: the highest `urgency` first, equal ones in order of arrival.
+
+        When opening fails, all who wait then raise that.
+        """
+        waiting = _Waiting((-urgency, next(self._arrivals)), work)
+        with self._lock:
+            heapq.heappush(self._waiting, waiting)
+            if not self._is_served:
+                self._is_served = True
+                threading.Thread(target=self._serve, name="loads", daemon=True).start()
+        result: R = waiting.outcome.result()
+        return result
+
+    def _serve(self) -> None:
+        while self._someone_waits():
+            served: _Waiting | None = None
+            try:
+                with self._opened() as session:
+                    until = time.monotonic() + KEEP_S
+                    while True:
+                        served = self._take()
+                        result = served.work(session)
+                        if not self._waiting or time.monotonic() >= until:
+                            break
+                        served.outcome.set_result(result)
+            except BaseException as problem:  # whatever it is, those who wait have to know; the rest goes on with a new opening
+                for one in [served] if served else self._take_all():
+                    one.outcome.set_exception(problem)
+            else:
+                served.outcome.set_result(result)  # of the last one once the file is closed
+                if time.monotonic() >= until:
+                    time.sleep(REST_S)
+
+    def _someone_waits(self) -> bool:
+        with self._lock:
+            self._is_served = bool(self._waiting)
+            return self._is_served
+
+    def _take(self) -> _Waiting:
+        with self._lock:
+            return heapq.heappop(self._waiting)
+
+    def _take_all(self) -> list[_Waiting]:
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+            return waiting

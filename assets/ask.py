@@ -94,6 +94,7 @@ class Ask:
         self._confirm_key = session.confirm_key
         self._zone = session.zone
         self._reuse = reuse
+        self._refused = session.refused
         self._on_progress = on_progress
         self._on_line = on_line
         self._answered = answered
@@ -161,11 +162,10 @@ class Ask:
         answered: list[Answer] = []
         since = time.monotonic()
         try:
-            for result in self._client.ask_many(questions, reuse=self._reuse):
+            for result in self._client.ask_many(questions, known=self._known):
                 self._on_progress(1, 0)
                 if isinstance(result, Failure):
-                    if isinstance(result.error, NotAvailable):
-                        self._confirm_key(operation)
+                    self._note_refusal(result)
                     failures.append(result)
                 else:
                     answered.append(result)
@@ -185,8 +185,12 @@ class Ask:
         many = [params(key) for key in line.keys.to_pylist()]
         if self._answered is not None:
             many += self._left_behind(question, operation, params, set(line.keys.to_pylist()), self._answered)
+        through = 0
         for part in self.each(operation, many):
-            yield replace(part, is_complete=line.is_whole, due_at=line.due_at)
+            through += len(part.request_ids) + len(part.failures)
+            # Until the last of them is there, the next night has to go on.
+            is_last = through >= len(many)
+            yield replace(part, is_complete=is_last and line.is_whole, due_at=line.due_at if is_last else None)
 
     def _left_behind(
         self, question: str, operation: Operation, params: Callable[[Any], Mapping[str, Any]], planned: set[Any], answered: Answered
@@ -220,13 +224,27 @@ class Ask:
         return Part(scope={name: [value] for name, value in scope.items()}, may_shrink=True)
 
     def _answer(self, question: Question) -> Answer:
-        if (answer := self._reuse(question)) is not None:
-            return answer
+        known = self._known(question)
+        if isinstance(known, Failure):
+            raise known.error
+        if known is not None:
+            return known
         try:
             return self._client.ask(question)
-        except NotAvailable:
-            self._confirm_key(question.operation)
+        except (Refused, NotAvailable) as problem:
+            self._note_refusal(Failure(question, problem))
             raise
+
+    def _known(self, question: Question) -> Answer | Failure | None:
+        """What need not be asked: what was refused in this run, or is in the archive and unused."""
+        return self._refused.get(question.key) or self._reuse(question)
+
+    def _note_refusal(self, failure: Failure) -> None:
+        """A second try of this run would be refused like the first."""
+        if isinstance(failure.error, NotAvailable):
+            self._confirm_key(failure.question.operation)
+        if isinstance(failure.error, Refused | NotAvailable):
+            self._refused[failure.question.key] = failure
 
     @staticmethod
     def _bind_all(operation: Operation, many: Iterable[Mapping[str, Any]]) -> tuple[list[Question], list[Failure]]:

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from assets.known import Known
 from assets.planning.planner import Planner
 from assets.unfinished import Unfinished
-from marketing_api.client import Budget, Client, Connection
+from marketing_api.client import Budget, Client, Connection, Failure
 from marketing_api.errors import MarketingApiError
 from marketing_api.exchange import Answer, Exchange, Outcome
 from marketing_api.operation import Operation, Question
@@ -78,6 +78,7 @@ class Session:
         self.problem: MarketingApiError | None = None
         self.known = Known(warehouse, self.account)
         self.planner = planner
+        self.refused: dict[str, Failure] = {}  # in this run, by question key
         self._archive = archive
         self._now = now
         self._not_before = now() - dt.timedelta(hours=resume_hours)

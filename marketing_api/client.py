@@ -73,15 +73,15 @@ class Client:
         return self._persist(question, self._stop, lambda: False)
 
     def ask_many(
-        self, questions: Iterable[Question], *, reuse: Callable[[Question], Answer | None] | None = None
+        self, questions: Iterable[Question], *, known: Callable[[Question], Answer | Failure | None] | None = None
     ) -> Iterator[Answer | Failure]:
         """Answers in order of arrival; a question without one becomes a Failure with its reason.
 
-        `questions` is pulled as needed, about two per worker ahead; `reuse` may supply an answer that is there already.
+        `questions` is pulled as needed, about two per worker ahead; `known` may supply an answer, or a refusal, that is there already.
         An operation that is not available, or fails five times in a row, is not asked further: the rest of its questions fail
         with that reason. Raises AuthenticationFailed, BudgetSpent or Stopped, after which nothing more is asked.
         """
-        return FanOut(self._persist, self._crew).answers(questions, reuse)
+        return FanOut(self._persist, self._crew).answers(questions, known)
 
     def write(self, question: Question, *, before: Callable[[], object] = lambda: None) -> Answer:
         """Send a write until it certainly arrived or cannot: what took no effect for certain is tried again, nothing else is.
@@ -160,7 +160,7 @@ class Client:
             except Transient:
                 tries, is_refused = tries + 1, False
                 before, failed_at = failed_at, time.monotonic()
-                is_enough = tries >= TRIES or (tries > 1 and failed_at - began > PATIENCE)
+                is_enough = tries >= TRIES or (tries > 1 and failed_at - began > PATIENCE) or self._outage.is_given_up
                 if is_hopeless() or (is_enough and not self._outage.lasts(before)):
                     raise
             self._pause(tries)

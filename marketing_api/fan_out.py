@@ -21,7 +21,8 @@ AHEAD = 2
 #: Asks one question until it has an answer or a reason, unless the second value says that its caller has gone, or the third
 #: that its operation has been given up meanwhile.
 Persist = Callable[[Question, threading.Event, Callable[[], bool]], Answer]
-Reuse = Callable[[Question], Answer | None]
+#: What is known of a question before it is asked.
+Known = Callable[[Question], "Answer | Failure | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,12 @@ class FanOut:
         self._under_way = 0
         self._results: queue.SimpleQueue[Answer | Failure | BaseException] = queue.SimpleQueue()
 
-    def answers(self, questions: Iterable[Question], reuse: Reuse | None) -> Iterator[Answer | Failure]:
+    def answers(self, questions: Iterable[Question], known: Known | None) -> Iterator[Answer | Failure]:
         """See `Client.ask_many`."""
         try:
             for question in questions:
-                if (known := self._known(question, reuse)) is not None:
-                    yield known
+                if (result := self._known(question, known)) is not None:
+                    yield result
                     continue
                 self._crew.put(self._lane, lambda question=question: self._results.put(self._result(question)))  # type: ignore[misc]
                 self._under_way += 1
@@ -92,10 +93,10 @@ class FanOut:
             except BudgetSpent:
                 continue
 
-    def _known(self, question: Question, reuse: Reuse | None) -> Answer | Failure | None:
+    def _known(self, question: Question, known: Known | None) -> Answer | Failure | None:
         """What can be said without asking."""
-        if (answer := reuse(question) if reuse is not None else None) is not None:
-            return answer
+        if (result := known(question) if known is not None else None) is not None:
+            return result
         error = self._operations.given_up(question)
         return None if error is None else Failure(question, error)
 

@@ -100,7 +100,7 @@ def test_who_leaves_early_has_nothing_more_asked(bench: MakeBench) -> None:
 def test_what_is_there_already_is_not_asked(bench: MakeBench) -> None:
     at = bench(ok(CONTACT))
     known = at.client.ask(contact(3))
-    results = list(at.client.ask_many(map(contact, range(1, 6)), reuse=lambda question: known if question.params["id"] == "3" else None))
+    results = list(at.client.ask_many(map(contact, range(1, 6)), known=lambda question: known if question.params["id"] == "3" else None))
     assert numbers(results) == [1, 2, 3, 4, 5]
     assert len(at.asked) == 5
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from assets import SOURCE_ASSETS
+from marketing_api.client import Connection, Secret
+from marketing_api.errors import Refused, Transient
+from pipelines.reading import open_reader
+from pipelines.settings import Settings
 from tests.pipelines.conftest import FAULTS, Command, Night, StartSandbox
-from tests.pipelines.sandboxes import Sandbox
+from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import differing, source
 
 #: Those after which the question has to be asked again; after a stall the answer comes all the same.
@@ -66,3 +71,30 @@ def test_what_fails_for_good_costs_its_own_tables_and_is_reported(
     mended = {name: rows for name, rows in source(home).items() if name in tables}
     assert differing(calm, mended) == set()
     assert service.count - asked < 130, "what was there was asked again"
+
+
+def test_a_second_try_asks_only_what_may_succeed_now(home: Path, service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some contacts are not there any more, which the service says for good; others it could not tell for the moment."""
+    monkeypatch.setattr("marketing_api.client.TRIES", 1)
+    with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
+        connection.execute(
+            "insert into source.contacts by name select * replace (contact_id + 1000000000 as contact_id) from source.contacts limit 3"
+        )
+    service.control("faults", **{"500-before": "0.1@emailmarketing/getcontacttimeline"})
+    timelines = SOURCE_ASSETS["timelines"]
+    with open_reader(Settings(home, (Connection("main", service.url, Secret(KEY)),)), [timelines]) as reader:
+        reader.begin()
+        (first,) = reader.result(timelines)
+        passing = {failure.question.params["id"] for failure in first.failures if isinstance(failure.error, Transient)}
+        refused = {failure.question.params["id"] for failure in first.failures if isinstance(failure.error, Refused)}
+        assert passing
+        assert refused
+
+        service.control("faults", off=1)
+        since = service.count
+        reader.again(timelines)
+        (second,) = reader.result(timelines)
+        assert {entry["params"]["id"] for entry in service.asked(since)} == passing
+        assert refused <= {failure.question.params["id"] for failure in second.failures if isinstance(failure.error, Refused)}
+        assert second.planned == second.asked == first.planned
+        assert not second.problems

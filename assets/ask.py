@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 from assets.days import DateRange
@@ -77,7 +78,7 @@ class Ask:
     def __init__(
         self,
         session: Session,
-        asked_days: DateRange,
+        asked_days: Callable[[], DateRange],
         *,
         settings: AskSettings,
         reuse: Reuse,
@@ -88,7 +89,7 @@ class Ask:
         self.known = session.known
         self.plan: Planner = session.planner
         self.settings = settings
-        self.asked_days = asked_days
+        self._asked_days = asked_days
         self.today = session.today()
         self._client = session.client
         self._confirm_key = session.confirm_key
@@ -99,6 +100,11 @@ class Ask:
         self._on_line = on_line
         self._answered = answered
         self.operations: set[Operation] = set()
+
+    @cached_property
+    def asked_days(self) -> DateRange:
+        """The days that this run reads again, or for the first time."""
+        return self._asked_days()
 
     def once(self, operation: Operation, **params: Any) -> Part:
         """One request whose answer is the whole of its scope. Raises what the client raises."""

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from assets.ask import Ask, AskSettings, Part
 from assets.days import DateRange, days_to_ask
@@ -226,7 +227,7 @@ class Reader:
 
         ask = Ask(
             session,
-            self._days(asset, session),
+            partial(self._days, asset, session),
             settings=self._settings,
             reuse=session.reuse(asset.name),
             on_progress=on_progress,

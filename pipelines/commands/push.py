@@ -49,6 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     }.items():
         after = actions.add_parser(name, help=doc, description=_sentence(doc))
         after.add_argument("push", nargs="?", type=int, metavar="N", help="number of the push (default: all)")
+        if name == "cancel":
+            after.add_argument("--unknown", action="store_true", help="what is unknown, too: you have looked whether it took effect")
         _add_account(after)
 
 

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.action == "status":
         return listing.print_status(settings, account, arguments.push)
     if arguments.action == "cancel":
-        return listing.cancel(settings, account, arguments.push)
+        return listing.cancel(settings, account, arguments.push, unknown=arguments.unknown)
     if arguments.action == "retry":
         return interruptible(settings, account, lambda stop: _retry(settings, account, arguments.push, stop))
     order = _order(arguments, account)

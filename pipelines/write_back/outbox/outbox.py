@@ -246,11 +246,20 @@ class Outbox:
                 (self._clock(), change.revision(), item_id),
             )
 
+    def note(self, messages: Mapping[int, str | None]) -> None:
+        """Say of planned items why they are not sent yet."""
+        if not messages:
+            return
+        with self._store.change() as change:
+            revision = change.revision()
+            told = [(message, revision, item_id) for item_id, message in messages.items()]
+            change.run_many("update item set message = ?, revision = ? where item_id = ? and state = 'planned'", told)
+
     # ---- people's wishes
 
-    def cancel(self, account: str, push_id: int | None = None) -> int:
-        """Drop what is planned, of one push or all; how many requests. What was sent is not touched."""
-        return wishes.cancel(self._store, account, push_id, self._clock())
+    def cancel(self, account: str, push_id: int | None = None, *, unknown: bool = False) -> int:
+        """Drop what is planned, and what is `unknown` if wanted, of one push or all; how many requests."""
+        return wishes.cancel(self._store, account, push_id, self._clock(), unknown=unknown)
 
     def retry(self, account: str, push_id: int | None = None) -> Retried:
         """Plan again what the service rejected, what drifted, and what is unknown and safe to repeat; not what a later item has changed.

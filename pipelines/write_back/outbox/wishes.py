@@ -32,12 +32,14 @@ class Retried:
     superseded: int
 
 
-def cancel(store: Store, account: str, push_id: int | None, now: float) -> int:
+def cancel(store: Store, account: str, push_id: int | None, now: float, *, unknown: bool) -> int:
+    """What is unknown and dropped counts as never sent: whoever drops it has looked."""
     with store.change() as change:
         return change.run(
-            "update item set state = 'skipped', message = 'cancelled', changed_at = ?, revision = ? where state = 'planned'"
+            "update item set state = 'skipped', message = 'cancelled', changed_at = ?, revision = ?"
+            " where (state = 'planned' or (? and state = 'unknown'))"
             " and push_id in (select push_id from push where account = ? and (? is null or push_id = ?))",
-            (now, change.revision(), account, push_id, push_id),
+            (now, change.revision(), unknown, account, push_id, push_id),
         ).rowcount
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import nullcontext
 
 from rich.console import Console
 from rich.table import Table as Grid
@@ -39,11 +40,12 @@ def print_status(settings: Settings, account: str, push_id: int | None) -> int:
     return exits.DONE
 
 
-def cancel(settings: Settings, account: str, push_id: int | None) -> int:
-    """Drop what is planned."""
+def cancel(settings: Settings, account: str, push_id: int | None, *, unknown: bool) -> int:
+    """Drop what is planned, and what is `unknown` if wanted."""
     with Outbox(outbox_path(settings.home)) as outbox:
         check(outbox, account, push_id)
-        count = outbox.cancel(account, push_id)
+        with outbox.sending(account) if unknown else nullcontext():  # whoever sends is still finding out about them
+            count = outbox.cancel(account, push_id, unknown=unknown)
         left = [entry for entry in outbox.open(account) if push_id in (None, entry.push_id)]
     print(f"{count:,} requests dropped")
     if left:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pipelines.write_back.item import Change, Earlier, Plan, State
 from pipelines.write_back.outbox.wishes import Retried
-from pipelines.write_back.reporting.result import Refusal, Result
+from pipelines.write_back.reporting.result import Refusal, Result, Waiting
 
 _SHOWN = 10  # changes, bad rows and the like; the rest is in rejected.csv
 _LONGEST = 60
@@ -76,6 +76,7 @@ def result_lines(result: Result) -> list[str]:
         lines += ["", f"requests of earlier pushes: {earlier}"]
     lines += _refusal_lines("not valid, not sent", [each for each in result.refusals if not each.by_service])
     lines += _refusal_lines("refused by the service", [each for each in result.refusals if each.by_service])
+    lines += _refusal_lines("not done yet", result.waiting)
     if result.drift:
         lines += ["", "read back, and not as sent"]
         lines += [f"  {name}: {_count(count, 'request')}" for name, count in result.drift.items()]
@@ -109,6 +110,11 @@ def _closing(result: Result) -> Iterator[str]:
         yield (
             f"{_count(result.open, 'request')} still open: the same command again goes on where this one ended, and sends nothing twice;"
             f" `marketing-sync push cancel{own}` drops what is not sent"
+        )
+    if result.counts.requests.get(State.UNKNOWN):
+        yield (
+            "`marketing-sync push retry` finds out what became of the unknown ones, and sends what waits for them; where it cannot be found"
+            f" out, look at the contact, then `marketing-sync push cancel {result.push.push_id} --unknown` lets go of them"
         )
     if result.drift or result.counts.requests.get(State.REJECTED):
         yield f"`marketing-sync push retry {result.push.push_id}` sends once more what the service refused or did otherwise"
@@ -150,7 +156,7 @@ def masked(address: str | None) -> str:
     return f"{name[:1]}•••@{domain}" if at else ""
 
 
-def _refusal_lines(title: str, refusals: Sequence[Refusal]) -> list[str]:
+def _refusal_lines(title: str, refusals: Sequence[Refusal | Waiting]) -> list[str]:
     """Equal reasons together, the most frequent first."""
     if not refusals:
         return []

@@ -53,6 +53,14 @@ class Ran:
     stopped: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Rows of a request that is open, and why it stays so."""
+
+    rows: tuple[int, ...]
+    reason: str
+
+
 @dataclass(frozen=True)
 class Result:
     """One push as the outbox has it now, and what this run did beside it.
@@ -65,6 +73,7 @@ class Result:
     counts: Counts
     refusals: tuple[Refusal, ...] = field(default=(), repr=False)  # a sample
     drift: Mapping[str, int] = field(default_factory=dict)  # field → requests
+    waiting: tuple[Waiting, ...] = field(default=(), repr=False)  # a sample
     earlier: Mapping[State, int] = field(default_factory=dict)
     spent: Spent | None = NOTHING  # None: it stands in another result of the same run
     stopped: str | None = None
@@ -99,13 +108,19 @@ def result_of(outbox: Outbox, push_id: int, **more: object) -> Result:
         raise LookupError(push_id)
     rejected = outbox.items(push_id, [State.REJECTED])
     done = outbox.items(push_id, [State.APPLIED, State.VERIFIED])
-    return Result(push, outbox.counts(push_id), refusals_of(rejected)[:_SHOWN], drift_of(done), **more)  # type: ignore[arg-type]
+    waiting = waiting_of(outbox.items(push_id, [State.PLANNED, State.UNKNOWN]))[:_SHOWN]
+    return Result(push, outbox.counts(push_id), refusals_of(rejected)[:_SHOWN], drift_of(done), waiting, **more)  # type: ignore[arg-type]
 
 
 def refusals_of(entries: Iterable[Entry]) -> tuple[Refusal, ...]:
     """Rejected entries in the order of their rows."""
     ordered = sorted(entries, key=lambda entry: entry.rows)
     return tuple(Refusal(entry.rows, entry.message or "no reason given", entry.rejected_by == "service") for entry in ordered)
+
+
+def waiting_of(entries: Iterable[Entry]) -> tuple[Waiting, ...]:
+    """Open entries of which something is known to stand in the way."""
+    return tuple(Waiting(entry.rows, entry.message) for entry in entries if entry.message)
 
 
 def drift_of(entries: Iterable[Entry]) -> Mapping[str, int]:

@@ -30,6 +30,7 @@ from pipelines.write_back.sending.reconcile import Presence
 from pipelines.write_back.sending.schedule import Schedule, keys_of
 from pipelines.write_back.sending.sent import Progress, Sent
 from pipelines.write_back.sending.twins import Twins
+from pipelines.write_back.sending.waiting import note_waiting
 from pipelines.write_back.sending.workers import Workers
 
 __all__ = ["Progress", "Sent", "send"]
@@ -93,7 +94,9 @@ class _Sending:
             raise
         finally:
             self._workers.close()
-        left = Counter(entry.state for entry in self._outbox.open(self._account))
+        still_open = self._outbox.open(self._account)
+        note_waiting(self._outbox, self._schedule, still_open)
+        left = Counter(entry.state for entry in still_open)
         return Sent(
             self._tally[State.APPLIED],
             self._tally[State.REJECTED],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pipelines.write_back.item import Kind, Source, State
 from pipelines.write_back.outbox.counts import Counts
 from pipelines.write_back.outbox.entry import Push
 from pipelines.write_back.reporting.report import result_lines
-from pipelines.write_back.reporting.result import Result
+from pipelines.write_back.reporting.result import Result, Waiting
 
 
 def result(rows: Mapping[State, int], requests: Mapping[State, int], earlier: Mapping[State, int] | None = None) -> Result:
@@ -20,6 +21,15 @@ def test_what_is_not_done_is_counted_in_rows_however_few_requests_they_make() ->
     halfway = result({State.APPLIED: 15, State.PLANNED: 87}, {State.APPLIED: 10, State.PLANNED: 64})
     assert "87 rows not done" in "\n".join(result_lines(halfway))
     assert "64 requests still open" in "\n".join(result_lines(halfway))
+
+
+def test_what_stands_in_the_way_of_open_requests_is_said_and_what_can_be_done_about_it() -> None:
+    stuck = result({State.UNKNOWN: 1, State.PLANNED: 2}, {State.UNKNOWN: 1, State.PLANNED: 2})
+    waiting = (Waiting((2,), "it cannot be told"), Waiting((3,), "waits for row 2"), Waiting((4,), "waits for row 2"))
+    text = "\n".join(result_lines(replace(stuck, waiting=waiting)))
+    assert "not done yet\n  rows 3, 4: waits for row 2\n  row 2: it cannot be told" in text
+    assert "`marketing-sync push retry` finds out" in text
+    assert "`marketing-sync push cancel 2 --unknown`" in text
 
 
 def test_the_push_to_cancel_is_named_only_where_it_holds_what_is_open() -> None:

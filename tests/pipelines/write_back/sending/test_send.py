@@ -204,6 +204,24 @@ def test_activities_that_the_service_hides_stay_unknown(make_desk: MakeDesk) -> 
     assert desk.asked("addactivity") == 1
 
 
+def test_what_waits_for_an_unknown_one_says_so_until_somebody_lets_go_of_that(make_desk: MakeDesk) -> None:
+    """Directly, or behind something that waits itself; what may go goes."""
+    desk = make_desk(faults={"lost-answer": "1@emailmarketing/addactivity"}, switches={"timeline-cut": "2"})
+    (person, other), name = [int(one["id"]) for one in desk.people()[:2]], desk.people()[0]["email"]
+    hidden = activity(2, person, "Long ago", "2001-01-05 12:00:00", unix=978696000)
+    waiting = [replace(tag(row, name, name=word), contact_id=person) for row, word in ((3, "vip"), (4, "new"))]
+    first, _ = desk.push(hidden)
+    push_id, sent = desk.push(*waiting, replace(tag(5, desk.people()[1]["email"]), contact_id=other))
+    assert (sent.unknown, sent.planned, sent.applied) == (1, 2, 1)
+    said = {entry.rows[0]: entry.message for entry in desk.outbox.items(push_id, [State.PLANNED])}
+    assert said == dict.fromkeys((3, 4), "waits for row 2 of push 1, about the same person, of which is unknown whether it took effect")
+    assert (desk.outbox.cancel("main", unknown=False), desk.outbox.retry("main").planned) == (2, 1)
+    assert desk.outbox.cancel("main", first, unknown=True) == 1
+    push_id, sent = desk.push(*waiting)
+    assert sent.applied == 2
+    assert {entry.message for entry in desk.outbox.items(push_id)} == {None}
+
+
 def test_what_is_lost_every_time_is_given_up_and_said(make_desk: MakeDesk) -> None:
     desk = make_desk(faults={"500-before": "1@emailmarketing/addtag,emailmarketing/addactivity"})
     push_id, sent = desk.push(tag(2, desk.people()[0]["email"]), *activities(desk, 2))

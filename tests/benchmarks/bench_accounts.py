@@ -2,9 +2,10 @@
 
     python -m tests.benchmarks.bench_accounts [--accounts 20] [--contacts 800]
 
-The service is another process on the same machine: both share its processors. Goals: at least 95 % of accounts × 15 requests a
-second once contacts are asked, which is most of a night (the start, with its small reads and loads, is told apart), memory flat (the
-last third of the run under 1.15 × the second), and one account with a wrong key fails alone. Exit code 1 on a miss.
+The service is another process on the same machine: both share its processors. The run has three parts: the start until contacts are
+asked of all, the middle until the first account is through, and the tail. Goals: contacts asked of all within 8 s, at least 95 % of
+accounts × 15 requests a second in the middle (with 3,000 contacts or more over the whole run, start and tail included), memory flat
+(the last third of the run under 1.15 × the second), and one account with a wrong key fails alone. Exit code 1 on a miss.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -25,7 +29,8 @@ from marketing_api.sandbox.cli import spawn
 from tests.benchmarks.bench_sync import asked
 
 LIMIT = 15
-EDGE_S = 5  # seconds at the end that are not judged: accounts that are through
+START_S = 8.0
+LARGE = 3000  # contacts of an account from which on start and tail have to be lost in the whole
 _SINGLE = ("emailmarketing/getcontacttimeline", "emailmarketing/getcoupon")
 
 
@@ -68,35 +73,72 @@ def sync(folder: Path, environment: dict[str, str]) -> tuple[int, float, float, 
     return os.waitstatus_to_exitcode(status), time.monotonic() - began, usage.ru_utime + usage.ru_stime, memory.samples
 
 
+@dataclass(frozen=True)
+class Parts:
+    """The answered requests of a run, and the moments, in seconds from the first, that part it."""
+
+    moments: list[float]
+    begun: float  # contacts are asked of every account
+    ending: float  # the first account has its last answer
+    largest: int  # requests of the account with most
+
+    @classmethod
+    def of(cls, log: Sequence[Mapping[str, Any]]) -> Parts:
+        answered = [entry for entry in log if entry["status"] == 200 and entry["account"]]
+        zero = min(entry["arrived"] for entry in answered)
+        first: dict[str, float] = {}
+        last: dict[str, float] = {}
+        for entry in sorted(answered, key=lambda entry: entry["arrived"]):
+            last[entry["account"]] = entry["arrived"] - zero
+            if entry["operation"] in _SINGLE:
+                first.setdefault(entry["account"], entry["arrived"] - zero)
+        sizes = Counter(entry["account"] for entry in answered)
+        return cls(sorted(entry["arrived"] - zero for entry in answered), max(first.values()), min(last.values()), max(sizes.values()))
+
+    @property
+    def end(self) -> float:
+        return self.moments[-1]
+
+    def rate(self, since: float, until: float) -> float:
+        """Requests a second."""
+        return sum(since <= moment < until for moment in self.moments) / max(until - since, 1e-9)
+
+
 def measure(count: int, contacts: int, folder: Path) -> bool:
     """Whether every goal was met."""
     accounts = [word for number in range(count) for word in ("--account", f"a{number}=key-{number}:{number}:{contacts}")]
     with spawn(*accounts, "--rate-limit", str(LIMIT)) as url:
         environment = configure(folder, url, count)
-        load = os.getloadavg()[0]
+        print(f"{count} accounts of {contacts} contacts, load {os.getloadavg()[0]:.1f} at the start")
         code, seconds, processor, memory = sync(folder, environment)
         log = asked(url)
-    counted = Counter(int(entry["arrived"]) for entry in log if entry["status"] == 200)
-    moments = sorted(counted)
-    single = Counter(int(entry["arrived"]) for entry in log if entry["status"] == 200 and entry["operation"] in _SINGLE)
-    begun = next(second for second in moments if single[second] >= 0.9 * counted[second] >= count)
-    full = [counted[second] for second in range(begun, moments[-1] - EDGE_S)]
-    full = full[: int(len(full) * 0.9)]  # some accounts are through before others
-    rate = sum(full) / len(full)
+    print(f"whole command              {seconds:.0f} s, {len(log):,} requests")
+    print(f"processor                  {processor:.0f} s = {1000 * processor / len(log):.1f} ms a request, loads and start included")
+    is_quick = judge_rate(Parts.of(log), count, is_large=contacts >= LARGE)
     third = len(memory) // 3
     growth = max(memory[2 * third :]) / max(memory[third : 2 * third])
+    print(f"resident memory            {max(memory):.0f} MB, last third {growth:.2f} x the second (goal 1.15)")
     with duckdb.connect(str(folder / "home" / "warehouse.duckdb"), read_only=True) as connection:
         read = dict(connection.execute("select account, count(timeline_asked_at) from sync.contact_coverage group by 1").fetchall())
     whole = sum(read.get(f"a{number}", 0) == contacts for number in range(count))
-    print(f"{count} accounts of {contacts} contacts, load {load:.1f} at the start, {seconds:.0f} s, {len(log):,} requests")
-    tens = [sum(counted[second] for second in range(first, first + 10)) // 10 for first in range(moments[0], moments[-1], 10)]
-    print(f"a second, by ten seconds   {' '.join(map(str, tens))}")
-    print(f"processor                  {processor:.0f} s = {1000 * processor / len(log):.1f} ms a request, loads and start included")
-    print(f"start                      {begun - moments[0]} s until contacts are asked of all")
-    print(f"requests per second        {rate:.0f} = {100 * rate / (count * LIMIT):.1f} % of {count * LIMIT} (goal 95 %)")
-    print(f"resident memory            {max(memory):.0f} MB, last third {growth:.2f} x the second (goal 1.15)")
     print(f"accounts read to the end   {whole} of {count}, exit code {code} (goal: all, 1 for the one that fails)")
-    return rate >= 0.95 * count * LIMIT and growth <= 1.15 and whole == count and code == 1
+    return is_quick and growth <= 1.15 and whole == count and code == 1
+
+
+def judge_rate(parts: Parts, count: int, *, is_large: bool) -> bool:
+    """Whether the limit was used as far as it has to be; prints the three parts and the whole."""
+    limit = count * LIMIT
+    tens = [round(parts.rate(first, first + 10)) for first in range(0, int(parts.end), 10)]
+    print(f"a second, by ten seconds   {' '.join(map(str, tens))}")
+    for name, since, until in (("start", 0.0, parts.begun), ("middle", parts.begun, parts.ending), ("tail", parts.ending, parts.end)):
+        rate = parts.rate(since, until)
+        print(f"{name:26} {until - since:.1f} s with {rate:.0f} requests a second = {100 * rate / limit:.1f} % of {limit}")
+    middle = parts.rate(parts.begun, parts.ending) / limit
+    whole = len(parts.moments) / parts.end / limit
+    possible = len(parts.moments) / (parts.largest * count)
+    print(f"goals                      start {START_S:g} s, middle 95 %{', whole run 95 %' if is_large else ''}")
+    print(f"whole run                  {100 * whole:.1f} % of {limit}, {100 * possible:.1f} % possible as accounts differ in size")
+    return parts.begun <= START_S and middle >= 0.95 and (whole >= 0.95 or not is_large)
 
 
 def main() -> int:

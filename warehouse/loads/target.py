@@ -40,7 +40,7 @@ class TableReport:
     new: int = 0
     changed: int = 0
     deleted: int = 0
-    unchanged: int = 0
+    unchanged: int = 0  # of those received: timelines that say what was loaded last are not read
     rejected: int = 0
     refused: list[str] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)  # scopes of which a newer answer was loaded before

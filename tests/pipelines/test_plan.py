@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import Sandbox
+from warehouse.archive import Archive
+from warehouse.load import Load
 
 CONTACTS = 100
 ONLY = ("sync", "--only", "lists", "contacts", "campaigns", "campaign_stats", "timelines", "coupons")
@@ -44,11 +47,23 @@ def age(home: Path, days: int) -> None:
             connection.execute(f"update source.{table} set _changed_at = _changed_at - to_days({days})")
 
 
-def test_the_first_night_asks_everybody_and_the_next_what_is_due(command: Command, service: Sandbox, home: Path) -> None:
+def loads(home: Path, asset: str) -> list[Any]:
+    """(is it complete, days until it is due) of each load of an asset, in their order."""
+    with Archive(home / "archive") as archive:
+        found = [Load.from_event(event) for event in archive.loads_backwards()]
+    now = dt.datetime.now(dt.UTC)
+    return [(load.is_complete, round((load.due_at - now).days + 0.5)) for load in reversed(found) if load.asset == asset and load.due_at]
+
+
+def test_the_first_night_asks_everybody_and_the_next_what_is_due(
+    command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assets.ask.PART_ANSWERS", 40)
     assert "nothing has been synced yet" in command("plan", sandbox=service).out
     assert command(*ONLY, sandbox=service).code == 0
     first = asked(service, 0)
     assert first["getcontacttimeline"] == CONTACTS
+    assert loads(home, "timelines") == [(False, 0), (False, 0), (True, 6)], "until all are there, the next night goes on"
 
     since = service.count
     ran = command(*ONLY, sandbox=service)
@@ -86,7 +101,8 @@ def test_a_budget_takes_the_newest_first_says_what_is_left_and_the_next_night_go
         "select max(registered_at) from source.contacts anti join sync.contact_coverage using (account, contact_id) where status = 'active'"
     )
     assert rows(home, known) >= rows(home, others)
-    assert rows(home, "select is_complete from sync.coverage where table_name = 'timeline_events'") == [(False,)]
+    coverage = "select table_name, is_complete from sync.coverage where table_name in ('coupons', 'timeline_events') order by all"
+    assert rows(home, coverage) == [("timeline_events", False)], "no coupons were asked yet"
 
     planned = command("plan", "--max-requests", "30", sandbox=service)
     assert "the guarantee cannot be kept with this budget" in planned.out
@@ -95,5 +111,5 @@ def test_a_budget_takes_the_newest_first_says_what_is_left_and_the_next_night_go
     assert command("sync", "--only", "timelines", "coupons", sandbox=service).code == 0
     assert asked(service, since)["getcontacttimeline"] < CONTACTS, "what was asked before is not asked again"
     assert rows(home, "select count(timeline_asked_at) from sync.contact_coverage") == [(CONTACTS,)]
-    assert rows(home, "select is_complete from sync.coverage where table_name = 'timeline_events'") == [(True,)]
+    assert rows(home, coverage) == [("coupons", True), ("timeline_events", True)]
     assert "due" in command("status", sandbox=service).out

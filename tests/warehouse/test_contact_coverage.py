@@ -26,9 +26,9 @@ def add_contacts(home: Home, *people: tuple[int, str], list_id: int = 12) -> Non
     home.load([home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, -60, listid=list_id)], tables.CONTACTS)
 
 
-def coupons(home: Home, email: str, *ids: int, minutes: float = 0) -> None:
+def coupons(home: Home, email: str, *ids: int, minutes: float = 0, **options: Any) -> None:
     data = {"coupons": [{"id": id_, "couponcode": "C"} for id_ in ids]}
-    home.load([home.answer(contacts.GETCOUPON, data, minutes, email=email)], tables.COUPONS)
+    home.load([home.answer(contacts.GETCOUPON, data, minutes, email=email)], tables.COUPONS, **options)
 
 
 def test_each_asking_is_counted_and_whether_it_brought_something(home: Home) -> None:
@@ -39,6 +39,16 @@ def test_each_asking_is_counted_and_whether_it_brought_something(home: Home) -> 
     row = coverage(home)
     assert row["timeline_asked_at"] == row["timeline_changed_at"] == START + dt.timedelta(hours=2)
     assert row["timeline_first_asked_at"] == START
+
+
+def test_coupons_of_some_people_do_not_make_the_table_complete_and_those_that_are_gone_are_marked_all_the_same(home: Home) -> None:
+    coupons(home, "ann@x.com", 7, 8, is_complete=False)
+    coupons(home, "ann@x.com", 8, minutes=60, is_complete=False)
+    (row,) = home.rows("sync.coverage", "is_complete, reason")
+    assert row == {"is_complete": False, "reason": "not everything could be had"}
+    assert home.values(tables.COUPONS, "coupon_id", "_deleted_at is null") == [8]
+    coupons(home, "bob@x.com", minutes=90)
+    assert home.values("sync.coverage", "is_complete") == [True]
 
 
 def test_an_empty_timeline_counts_as_asked(home: Home) -> None:

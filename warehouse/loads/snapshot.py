@@ -33,7 +33,7 @@ def load_snapshot(
     upsert(target)
     kept = [scope for scope in scopes if scope not in stale and scope not in refused]
     _mark_missing(target, load, [scope for scope in kept if scope.proves_absence])
-    return _results(target, load, kept, refused)
+    return _results(target, load, kept, refused, is_complete=is_complete)
 
 
 def _stale(target: Target, load: Snapshot, scopes: Sequence[Scope]) -> list[Scope]:
@@ -135,13 +135,14 @@ def _comparable(target: Target, alias: str, name: str) -> str:
     return f"lower(trim({column}))" if target.table.column(name).sql_type == "VARCHAR" else column
 
 
-def _results(target: Target, load: Snapshot, kept: Sequence[Scope], refused: Sequence[Scope]) -> list[ScopeResult]:
+def _results(target: Target, load: Snapshot, kept: Sequence[Scope], refused: Sequence[Scope], *, is_complete: bool) -> list[ScopeResult]:
     """One line per scope; tables whose scopes are single entries have one line in all (`contact_coverage` has the others)."""
     live = f"(from {target.table.qualified} where account = {target.account} and _deleted_at is null)"
     unread = f"{target.report.rejected} entries could not be read: nothing was marked as deleted"
     if load.is_whole:
         rows = target.value(f"select count(*) from {live}")
-        return [ScopeResult(ALL, True, rows, unread if target.report.rejected else None)]
+        reason = unread if target.report.rejected else None if is_complete else "not everything could be had"
+        return [ScopeResult(ALL, is_complete, rows, reason)]
     counts = _count_by_scope(target, load, [*kept, *refused], live)
     return [
         ScopeResult(

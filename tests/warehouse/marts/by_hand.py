@@ -132,6 +132,7 @@ SYNC = {
         _read("sentiment_mentions", "2026-03-18..2026-03-20", is_complete=False),
         _read("contacts", "list_id=1"),
         _read("contacts", "list_id=2", is_complete=False),
+        _read("timeline_events", "all") | {"due_at": NOW + dt.timedelta(days=6)},
     ],
     "sync.contact_coverage": [{"account": ACCOUNT, "contact_id": 1, "timeline_asked_at": NOW - dt.timedelta(hours=6)}],
 }

@@ -162,6 +162,9 @@ def _page(source: Source, account: str, days: Found) -> dict[str, Any]:
     return row
 
 
+_BY_CONTACT = (("contact timelines", "timeline_asked_at", "timeline_events"), ("contact coupons", "coupon_asked_at", "coupons"))
+
+
 def data_freshness(source: Source) -> Found:
     found = []
     read = days_read(source)
@@ -176,13 +179,14 @@ def data_freshness(source: Source) -> Found:
         row["due_at"] = newest["due_at"] if days else min((one["due_at"] for one in rows if one["due_at"]), default=None)
         row["reason"] = max(broken, key=lambda one: (one["as_of"], one["scope"]))["reason"] if broken else None
         found.append(_aged(source, row, [one["as_of"] for one in rows], is_days=bool(days)))
+    due = {(row["account"], row["subject"]): row["due_at"] for row in found}
     asked = {(row["account"], row["contact_id"]): row for row in source.rows("sync.contact_coverage")}
     for account in source.zones:
         ids = {row["contact_id"] for row in source.rows("contacts") if row["account"] == account}
-        for subject, name in (("contact timelines", "timeline_asked_at"), ("contact coupons", "coupon_asked_at")):
+        for subject, name, table in _BY_CONTACT:
             moments = [moment for one in ids if (moment := asked.get((account, one), {}).get(name))]
             row = {"account": account, "subject": subject, "part": "contact", "part_count": len(ids), "read_part_count": len(moments)}
-            found.append(_aged(source, row | {"due_at": None, "reason": None}, moments, is_days=False))
+            found.append(_aged(source, row | {"due_at": due.get((account, table)), "reason": None}, moments, is_days=False))
     return found
 
 

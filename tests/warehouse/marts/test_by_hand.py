@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from tests.warehouse.marts.by_hand import ACCOUNT
+from tests.warehouse.marts.by_hand import ACCOUNT, NOW
 from tests.warehouse.marts.comparing import is_same
 from tests.warehouse.marts.expected import plain
 from tests.warehouse.marts.rows import frame
@@ -38,7 +38,7 @@ _TOUCH = "outcome outcome_key touch_count touch campaign_id hours_since_touch"
 _LIST = "list_id day_on joined_count left_count size active_size"
 _HEADLINES = """day_on member_count joined_count left_count mail_days_covered sent_change opened_change click_change good_count bad_count
     view_count mention_count post_count social_click_change"""
-_FRESH = "subject part part_count read_part_count coverage_rate age_hours"
+_FRESH = "subject part part_count read_part_count coverage_rate age_hours due_at"
 
 #: From the click at 11:40 on the 16th to the end of the 18th.
 _TO_THE_END = (2 * 86_400 + 12 * 3600 + 19 * 60 + 59) / 3600
@@ -129,13 +129,14 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_NETWORK, "twitter", _on(20), None, 0, 3),
     ],
     "data_freshness": [
-        _row(_FRESH, "contact coupons", "contact", 3, 0, 0, None),
-        _row(_FRESH, "contact timelines", "contact", 3, 1, 1 / 3, 6),
-        _row(_FRESH, "contacts", "scope", 2, 1, 0.5, 0),
-        _row(_FRESH, "feedback_views", "day", 3, 3, 1, 0),
-        _row(_FRESH, "review_stats", "day", 3, 3, 1, 0),
-        _row(_FRESH, "sentiment_mentions", "day", 3, 0, 0, 0),
-        _row(_FRESH, "social_posts", "day", 3, 3, 1, 0),
+        _row(_FRESH, "contact coupons", "contact", 3, 0, 0, None, None),
+        _row(_FRESH, "contact timelines", "contact", 3, 1, 1 / 3, 6, NOW + dt.timedelta(days=6)),
+        _row(_FRESH, "contacts", "scope", 2, 1, 0.5, 0, None),
+        _row(_FRESH, "feedback_views", "day", 3, 3, 1, 0, None),
+        _row(_FRESH, "review_stats", "day", 3, 3, 1, 0, None),
+        _row(_FRESH, "sentiment_mentions", "day", 3, 0, 0, 0, None),
+        _row(_FRESH, "social_posts", "day", 3, 3, 1, 0, None),
+        _row(_FRESH, "timeline_events", "scope", 1, 1, 1, 0, NOW + dt.timedelta(days=6)),
     ],
 }
 

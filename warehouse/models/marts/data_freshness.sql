@@ -45,26 +45,28 @@ asked as (
         account,
         contact_id,
         unnest([
-            {'subject': 'contact timelines', 'asked_at': contact_coverage.timeline_asked_at},
-            {'subject': 'contact coupons', 'asked_at': contact_coverage.coupon_asked_at}
+            {'subject': 'contact timelines', 'table_name': 'timeline_events', 'asked_at': contact_coverage.timeline_asked_at},
+            {'subject': 'contact coupons', 'table_name': 'coupons', 'asked_at': contact_coverage.coupon_asked_at}
         ], recursive := true)
     from contacts
     left join {{ source('sync', 'contact_coverage') }} as contact_coverage using (account, contact_id)
 ),
 
+-- the plan that asked last says when the first contact is older than the guarantee allows: with the table that the answers went to
 of_contacts as (
     select
-        account,
-        subject,
+        asked.account,
+        asked.subject,
         'contact' as part,
-        max(asked_at) as as_of,
-        min(asked_at) as oldest_as_of,
-        median(asked_at) as median_as_of,
-        null::timestamptz as due_at,
+        max(asked.asked_at) as as_of,
+        min(asked.asked_at) as oldest_as_of,
+        median(asked.asked_at) as median_as_of,
+        any_value(tables.due_at) as due_at,
         count(*) as part_count,
-        count(asked_at) as read_part_count,
+        count(asked.asked_at) as read_part_count,
         null::varchar as reason
     from asked
+    left join tables on asked.account = tables.account and asked.table_name = tables.subject
     group by all
 ),
 

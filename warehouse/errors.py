@@ -13,6 +13,7 @@ WarehouseError
 └── ArchiveError      the archive cannot be used
     ├── ArchiveFull      no space left: nothing recorded is lost, make room and run again
     ├── ArchiveDamaged   a file that the archive's rows refer to is missing or damaged
+    ├── ArchiveGone      a rebuild would lose what the warehouse has: put the files back
     └── NotArchived      no such request in the archive
 """
 
@@ -93,6 +94,10 @@ class ArchiveFull(ArchiveError):
 
 class ArchiveDamaged(ArchiveError):
     """A file that the archive refers to is missing or cannot be read."""
+
+
+class ArchiveGone(ArchiveError):
+    """The archive no longer holds all that the warehouse was made of."""
 
 
 class NotArchived(ArchiveError):

@@ -16,6 +16,8 @@ import duckdb
 from warehouse import requests
 from warehouse.archive import Archive
 from warehouse.connection import DEADLINE_S, OnWait
+from warehouse.errors import ArchiveGone
+from warehouse.loads.bookkeeping import applied_ids
 from warehouse.schema import comments
 from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.sync_tables import KEPT, SYNC_TABLES
@@ -24,6 +26,10 @@ from warehouse.warehouse import Warehouse
 log = logging.getLogger(__name__)
 
 _NEW = "warehouse.rebuild.duckdb"
+_LOSS = (
+    "{lost:,} of the loads that {path} is made of cannot be made again, since files of the archive are damaged or gone. "
+    "It stays as it is: put the files back, or run `marketing-sync rebuild --accept-loss`"
+)
 _OWN = "database_name = current_database()"
 #: Made anew; everything else is taken over.
 _DERIVED = {table.name for table in SYNC_TABLES if table not in KEPT} | {"meta"}
@@ -45,15 +51,17 @@ def rebuild(
     deadline_s: float = DEADLINE_S,
     on_wait: OnWait | None = None,
     on_progress: Callable[[int], None] = lambda loads: None,
+    accept_loss: bool = False,
 ) -> RebuildReport:
     """Replay every logged load into a new file, which replaces the old one in one step when it is complete.
 
     The old file stays locked meanwhile, so that no load gets lost; one that cannot be opened has to be moved away first.
-    `on_progress` is told the number of loads replayed. Raises what `connection.connect` raises.
+    `on_progress` is told the number of loads replayed. Raises what `connection.connect` raises, and ArchiveGone when loads that
+    the old file is made of cannot be made again, unless `accept_loss`.
     """
     if archive is None:
         with Archive(home / "archive") as opened:
-            return rebuild(home, archive=opened, deadline_s=deadline_s, on_wait=on_wait, on_progress=on_progress)
+            return rebuild(home, archive=opened, deadline_s=deadline_s, on_wait=on_wait, on_progress=on_progress, accept_loss=accept_loss)
     _remove(home / _NEW)
     old = Warehouse(home, archive, deadline_s=deadline_s, on_wait=on_wait)
     new = Warehouse(home, archive, file_name=_NEW)
@@ -61,6 +69,10 @@ def rebuild(
         rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
         with new.writing() as empty:
             report = _replay(new, archive, empty, on_progress)
+            lost = len(applied_ids(connection) - applied_ids(empty))
+        if lost and not accept_loss:
+            _remove(new.path)
+            raise ArchiveGone(_LOSS.format(lost=lost, path=old.path))
         _take_over(connection, new.path)
         new.path.replace(old.path)
     return report

@@ -14,13 +14,13 @@ from warehouse.rebuild import rebuild
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """None."""
+    parser.add_argument("--accept-loss", action="store_true", help="replace the warehouse although the archive no longer holds all of it")
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Replay every load; the old file is replaced only when the new one is complete."""
     home = prepare_home(settings.home)
-    report = rebuild(home, deadline_s=settings.lock_seconds, on_wait=tell)
+    report = rebuild(home, deadline_s=settings.lock_seconds, on_wait=tell, accept_loss=arguments.accept_loss)
     refill(settings)
     print(f"{settings.warehouse_path} rebuilt from {report.loads:,} loads: {report.rows:,} rows, no request sent")
     if report.failed:

@@ -48,6 +48,10 @@ def test_nobody_waits_for_ever(bench: MakeBench, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(BrokenAnswer):
         at.client.ask(LIST)
     assert time.monotonic() - began < 3
+    before = len(at.asked)
+    with pytest.raises(BrokenAnswer):
+        at.client.ask(LIST)
+    assert len(at.asked) == before + 1  # it has been waited for enough
 
 
 def test_stopping_ends_the_waiting(bench: MakeBench) -> None:

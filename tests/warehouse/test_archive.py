@@ -235,6 +235,14 @@ def test_only_whole_answers_are_referred_to(root: Path) -> None:
         assert [rows(archive)[id_]["body_ref"] for id_ in ids] == [None] * 4
 
 
+def test_a_body_nested_too_deeply_to_be_read_is_kept_as_it_came(root: Path) -> None:
+    body = b'{"response": {"data": ' + b"[" * 10_000 + b"]" * 10_000 + b"}}"
+    with Archive(root) as archive:
+        (id_,) = record(archive, exchange(body, outcome=Outcome.BROKEN))
+    with Archive(root) as archive:
+        assert rows(archive)[id_]["bytes"] == len(body)
+
+
 def test_an_index_that_is_lost_or_damaged_is_built_again(root: Path, caplog: pytest.LogCaptureFixture) -> None:
     ids: list[int] = []
     for damage in (b"", b"no database at all" * 100, None):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,8 @@ from tests.warehouse.answering import Home
 from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
 from warehouse.connection import connect
+from warehouse.errors import ArchiveGone
+from warehouse.load import Load
 from warehouse.rebuild import rebuild
 from warehouse.sql import rows
 
@@ -121,6 +123,37 @@ def test_the_old_warehouse_stays_when_a_rebuild_fails(full_home: Home, monkeypat
     assert full_home.contents() == before
     rebuild(full_home.path, archive=full_home.archive)
     assert not list(Path(full_home.path).glob("*.rebuild*"))
+
+
+def lose_the_log(home: Home) -> None:
+    (home.path / "archive" / "loads.jsonl").unlink()
+
+
+def lose_a_file(home: Home) -> None:
+    sorted((home.path / "archive" / "requests").glob("*/*.parquet"))[0].unlink()
+
+
+def damage_a_file(home: Home) -> None:
+    path = sorted((home.path / "archive" / "requests").glob("*/*.parquet"))[0]
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+@pytest.mark.parametrize("harm", [lose_the_log, lose_a_file, damage_a_file])
+def test_a_rebuild_that_would_lose_what_the_warehouse_has_leaves_it_alone(full_home: Home, harm: Callable[[Home], None]) -> None:
+    full_home.archive.seal()
+    before = full_home.contents()
+    harm(full_home)
+    with pytest.raises(ArchiveGone, match="stays as it is"):
+        rebuild(full_home.path, archive=full_home.archive)
+    assert full_home.contents() == before
+    assert not list(full_home.path.glob("*.rebuild*"))
+    rebuild(full_home.path, archive=full_home.archive, accept_loss=True)
+    assert full_home.contents() != before
+
+
+def test_a_load_that_never_could_be_applied_keeps_no_rebuild_from_the_rest(full_home: Home) -> None:
+    full_home.archive.log_load(Load("main", "test", ("contacts",), (999,), "UTC").event())
+    assert rebuild(full_home.path, archive=full_home.archive).failed == 1
 
 
 def test_a_rebuild_takes_in_loads_that_were_never_applied(home: Home) -> None:

@@ -164,7 +164,7 @@ def payload_of(body: bytes | mmap.mmap) -> msgspec.Raw | None:
     """
     try:
         return _decoder.decode(body).response.data
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

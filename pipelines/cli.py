@@ -16,7 +16,7 @@ from pipelines import exits, interrupts
 COMMANDS = {
     "check": "one cheap call: who the key belongs to, and the limit",
     "sync": "the nightly sync, or parts of it",
-    "push": "rows of a file or query back to the service: contacts, tags, activities; only told without --apply",
+    "push": "rows of a file or query back to the service; only told without --apply",
     "plan": "what the next sync would ask, how long that takes, and whether the guarantee holds",
     "status": "how fresh and complete everything is, the last runs, rejected records",
     "publish": "write the copy that analysts open and its report, or go back to the one before",

@@ -62,7 +62,8 @@ def build_definitions(
 def _behind_the_reads(settings: Settings, models: Models, activations: Activations | None) -> list[dg.AssetsDefinition]:
     """The models, what is made of them for people, and, where that is switched on, what goes back to the service."""
     made = models.assets()
-    published = published_asset(partial(publish_home, settings), made.keys)
+    shown = [key for key in made.keys if key.path[0] != "staging"]
+    published = published_asset(partial(publish_home, settings), shown)
     assets = [made, published, report_asset(partial(write_report, settings.home))]
     return [*assets, (activations or Activations(settings)).asset(made.keys)] if settings.activations else assets
 

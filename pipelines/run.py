@@ -21,6 +21,8 @@ from pipelines.schedules import COMMAND_TAG, partition_tags
 from pipelines.settings import Settings
 from pipelines.write_back.activations.nightly import Activations
 
+#: Dagster's own tag for the runs that a code location started: with it the UI lists these under their job, too.
+_AS_OF_THE_UI = {".dagster/repository": "__repository__@pipelines.definitions"}
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -63,7 +65,11 @@ def _execute(
     definitions: dg.Definitions, instance: dg.DagsterInstance, job: str, tags: dict[str, str], selection: Sequence[dg.AssetKey] | None
 ) -> dg.ExecuteInProcessResult:
     return definitions.resolve_job_def(job).execute_in_process(
-        instance=instance, asset_selection=selection, tags=tags | {COMMAND_TAG: "sync"}, run_config=_QUIET, raise_on_error=False
+        instance=instance,
+        asset_selection=selection,
+        tags=tags | _AS_OF_THE_UI | {COMMAND_TAG: "sync"},
+        run_config=_QUIET,
+        raise_on_error=False,
     )
 
 

@@ -24,7 +24,7 @@ from pipelines.settings import Settings, SettingsError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The operation, its parameters, the account, `--yes`."""
     parser.add_argument("operation", help="e.g. emailmarketing/getcontact; all are in docs/operations.md")
-    parser.add_argument("parameters", nargs="*", metavar="name=value", help="parameters, e.g. id=12 or fields[3]=London")
+    parser.add_argument("parameters", nargs="*", default=[], metavar="name=value", help="parameters, e.g. id=12 or fields[3]=London")
     parser.add_argument("--account", help="which account, when several are configured")
     parser.add_argument("--yes", action="store_true", help="do not ask before a write")
 

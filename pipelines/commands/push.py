@@ -25,8 +25,9 @@ examples:
   marketing-sync push contacts --from people.xlsx --map email="E-mail" --apply
   some-program | marketing-sync push activities --from - --apply
 
-Without --apply nothing is sent, and the plan ends with the command that would send it. What was sent is never sent twice: after a
-kill, a lost line or a full disk the same command again goes on. docs/sending-back.md tells more.
+Without --apply nothing is sent, and the plan ends with the command that would
+send it. What was sent is never sent twice: after a kill, a lost line or a full
+disk the same command again goes on. docs/sending-back.md tells more.
 """
 
 

@@ -64,7 +64,7 @@ def test_a_bad_night_never_reaches_analysts(command: Command, warehouse: Path) -
 
 def test_publishing_going_back_and_parquet(command: Command, warehouse: Path, tmp_path: Path) -> None:
     say_of_models(warehouse, "")
-    assert "published 0 minutes ago, personal data as it is\n" in command("publish").out
+    assert "published just now, personal data as it is\n" in command("publish").out
     ran = command("publish", "--parquet", str(tmp_path / "out"), MARKETING_PERSONAL_DATA="hash")
     assert ran.code == 0, ran.text
     assert f"{tmp_path}/out: " in ran.out

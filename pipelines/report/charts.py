@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines.report.html import Child, Html, tag
 from pipelines.report.style import CHART_COLOURS
-from pipelines.report.words import cut, short_day
+from pipelines.report.words import short_day
 
 WIDTH = 374
 _PLOT_HEIGHT = 150
 _LINE_HEIGHT = 36  # of one labelled bar
 _TOP, _BOTTOM = 8, 22  # above the plot: half of the upper tick's label; below it: dates
-_LEFT = 44  # for the ticks' labels
+_LEFT = 44  # for the ticks' labels, at least
+_LETTER, _CAPITAL, _WIDEST = 6.8, 9.0, 13.0  # of the font on most machines, rather too much
 
 Shown = Callable[[float], str]
 
@@ -60,7 +62,7 @@ def _place(value: float, top: float) -> float:
 
 def _bar(item: Bar, y: float, top: float, mark: float | None) -> list[Html]:
     return [
-        _text(cut(item.label, 46), 0, y + 13, "ink"),
+        _text(_fitting(item.label, WIDTH - _width(item.shown) - 12), 0, y + 13, "ink"),
         _text(item.shown, WIDTH, y + 13, "ink", anchor="end"),
         _shape("rect", "second", x=0, y=y + 19, width=WIDTH, height=8, rx=2, opacity=0.28),
         *([_shape("rect", "accent", x=0, y=y + 19, width=_n(_place(item.value, top)), height=8, rx=2)] if item.value else []),
@@ -71,10 +73,11 @@ def _bar(item: Bar, y: float, top: float, mark: float | None) -> list[Html]:
 def line(title: str, points: Sequence[tuple[dt.date, float]], *, shown: Shown, note: str = "") -> Html:
     """One value over time. The axis need not begin at 0: it shows change."""
     ticks = _ticks(min(value for _, value in points), max(value for _, value in points))
+    left = _left(ticks, shown)
     first, last = points[0][0], points[-1][0]
     days = max((last - first).days, 1)
-    places = [(_LEFT + (on - first).days / days * (WIDTH - _LEFT - 5), _y(value, ticks)) for on, value in points]
-    shapes: list[Child] = [_grid(ticks, shown), _dates(first, last)]
+    places = [(left + (on - first).days / days * (WIDTH - left - 5), _y(value, ticks)) for on, value in points]
+    shapes: list[Child] = [_grid(ticks, shown), _dates(first, last, left)]
     shapes.append(
         tag(
             "path",
@@ -94,15 +97,16 @@ def line(title: str, points: Sequence[tuple[dt.date, float]], *, shown: Shown, n
 def columns(title: str, items: Sequence[Column], *, names: tuple[str, str], unit: str, note: str = "") -> Html:
     """What goes up above the axis, in the accent's colour; what goes down below it, in the second one."""
     ticks = _ticks(-max(item.down for item in items), max(item.up for item in items), zero=True)
-    step = (WIDTH - _LEFT) / len(items)
+    left = _left(ticks, _unsigned)
+    step = (WIDTH - left) / len(items)
     wide = max(step * 0.72, 1.5)
-    shapes: list[Child] = [_grid(ticks, lambda value: f"{abs(value):,.0f}")]
+    shapes: list[Child] = [_grid(ticks, _unsigned)]
     for place, item in enumerate(items):
-        x, zero = _LEFT + place * step + (step - wide) / 2, _y(0, ticks)
+        x, zero = left + place * step + (step - wide) / 2, _y(0, ticks)
         up, down = _y(item.up, ticks), _y(-item.down, ticks)
         shapes += [_shape("rect", "accent", x=_n(x), y=_n(up), width=_n(wide), height=_n(zero - up))] if item.up else []
         shapes += [_shape("rect", "second", x=_n(x), y=_n(zero), width=_n(wide), height=_n(down - zero))] if item.down else []
-    shapes += [_axis(_y(0, ticks)), _dates(items[0].on, items[-1].on)]
+    shapes += [_axis(_y(0, ticks), left), _dates(items[0].on, items[-1].on, left)]
     up, down = sum(item.up for item in items), sum(item.down for item in items)
     said = f"{names[0]} {up:,.0f}" + (f", {names[1]} {down:,.0f}" if names[1] else "") + f" {unit} from {short_day(items[0].on)} on"
     return figure(title, shapes, _TOP + _PLOT_HEIGHT + _BOTTOM, said, note or f"{said[0].upper()}{said[1:]}.")
@@ -151,20 +155,30 @@ def figure(title: str, shapes: Child, height: float, said: str, note: str, *, wi
     return tag("figure", caption, picture, below, look="chart" if wide == WIDTH else "wide-chart")
 
 
+def _unsigned(value: float) -> str:
+    return f"{abs(value):,.0f}"
+
+
+def _left(ticks: Sequence[float], shown: Shown) -> float:
+    """Where the plot begins: behind the longest label."""
+    return max(_LEFT, 8 + max(_width(shown(value)) for value in ticks))
+
+
 def _grid(ticks: Sequence[float], shown: Shown) -> Iterator[Html]:
+    left = _left(ticks, shown)
     for value in ticks:
         y = _y(value, ticks)
-        yield tag("line", x1=_LEFT, x2=WIDTH, y1=_n(y), y2=_n(y), stroke=CHART_COLOURS["rule"], class_="s-rule")
-        yield _text(shown(value), _LEFT - 8, y + 4, "axis", anchor="end")
+        yield tag("line", x1=_n(left), x2=WIDTH, y1=_n(y), y2=_n(y), stroke=CHART_COLOURS["rule"], class_="s-rule")
+        yield _text(shown(value), left - 8, y + 4, "axis", anchor="end")
 
 
-def _axis(y: float) -> Html:
-    return tag("line", x1=_LEFT, x2=WIDTH, y1=_n(y), y2=_n(y), stroke=CHART_COLOURS["axis"], class_="s-axis")
+def _axis(y: float, left: float) -> Html:
+    return tag("line", x1=_n(left), x2=WIDTH, y1=_n(y), y2=_n(y), stroke=CHART_COLOURS["axis"], class_="s-axis")
 
 
-def _dates(first: dt.date, last: dt.date) -> list[Html]:
+def _dates(first: dt.date, last: dt.date, left: float) -> list[Html]:
     y = _TOP + _PLOT_HEIGHT + 16
-    return [_text(short_day(first), _LEFT, y, "axis"), *([_text(short_day(last), WIDTH, y, "axis", anchor="end")] if last != first else [])]
+    return [_text(short_day(first), left, y, "axis"), *([_text(short_day(last), WIDTH, y, "axis", anchor="end")] if last != first else [])]
 
 
 def _text(words: str, x: float, y: float, colour: str, anchor: str | None = None) -> Html:
@@ -172,6 +186,24 @@ def _text(words: str, x: float, y: float, colour: str, anchor: str | None = None
         "text", words, x=_n(x), y=_n(y), fill=CHART_COLOURS[colour], class_=f"c-{colour}", font_size=12, text_anchor=anchor,
         style="font-variant-numeric:tabular-nums",
     )  # fmt: skip
+
+
+def _fitting(words: str, room: float) -> str:
+    """The text, or as much of its beginning as has room, with `…`."""
+    words = " ".join(words.split())
+    if _width(words) <= room:
+        return words
+    while words and _width(words) > room - _WIDEST:
+        words = words[:-1]
+    return words.rstrip() + "…"
+
+
+def _width(words: str) -> float:
+    """How wide a text is at most, estimated: pictures have no font to ask."""
+    return sum(
+        _WIDEST if unicodedata.east_asian_width(letter) in "WF" or letter in "MW@%" else _CAPITAL if letter.isupper() else _LETTER
+        for letter in words
+    )
 
 
 def _shape(name: str, colour: str, **attributes: str | int | float | None) -> Html:

@@ -27,7 +27,7 @@ STYLES: dict[str, str] = {
     "empty": f"margin:12px 0 0;padding:14px 16px;background:{_SOFT};color:{_MUTED};border-radius:6px",
     "warning": f"margin:20px 0 0;padding:12px 16px;background:{_SOFT};border-left:3px solid {ACCENT};border-radius:0 6px 6px 0",
     "jumps": "margin:16px 0 32px;padding:0;list-style:none",
-    "jump": "display:inline-block;margin:0 20px 4px 0",
+    "jump": "display:inline-block;max-width:100%;margin:0 20px 4px 0;overflow-wrap:anywhere",
     "link": f"color:{ACCENT};text-decoration:underline;text-underline-offset:2px",
     "figures": "margin:28px 0 0;padding:0;font-size:0",
     "figure": "display:inline-block;box-sizing:border-box;width:25%;min-width:148px;padding:0 16px 16px 0;vertical-align:top;"
@@ -40,7 +40,8 @@ STYLES: dict[str, str] = {
     "caption": "padding:12px 0 2px;text-align:left;font-size:14px;line-height:1.4;font-weight:600",
     "head": f"padding:6px 12px 6px 0;border-bottom:1px solid {_RULE};text-align:left;vertical-align:bottom;"
     f"color:{_MUTED};font-size:13px;font-weight:500",
-    "row-head": f"padding:9px 12px 9px 0;border-bottom:1px solid {_RULE};text-align:left;vertical-align:top;font-weight:400",
+    "row-head": f"padding:9px 12px 9px 0;border-bottom:1px solid {_RULE};text-align:left;vertical-align:top;font-weight:400;"
+    "min-width:6em;overflow-wrap:anywhere",
     "cell": f"padding:9px 12px 9px 0;border-bottom:1px solid {_RULE};text-align:left;vertical-align:top",
     "number": _NUMBER,
     "wraps": "white-space:normal",
@@ -103,9 +104,9 @@ a:focus-visible{{outline:2px solid {ACCENT};outline-offset:2px}}
 @media print{{
 .page{{background:#fff!important;color:#000!important;font-size:10.5pt!important}}
 .sheet{{max-width:none!important;padding:0!important}}
-.account{{break-after:page}}
-.heading,.subheading,.chart-title{{break-after:avoid}}
-.chart,tr,.figure,.warning{{break-inside:avoid}}
+.account+.account{{break-before:page}}
+.heading,.lead,.subheading,.caption,.head,.chart-title,.charts,.wide-chart{{break-after:avoid}}
+.chart,tr,.figure,.figures,.warning{{break-inside:avoid}}
 .chart{{width:48%!important;max-width:none!important}}
 .jumps{{display:none!important}}
 }}

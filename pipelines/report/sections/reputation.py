@@ -86,5 +86,5 @@ def _review(row: Row, has_texts: bool) -> Html:
         look="small",
         style="margin:0",
     )
-    said = words.cut(row["inquiry"] or "", _LONGEST) if has_texts else ""
+    said = words.cut("\n".join(filter(None, map(str.strip, (row["inquiry"] or "").splitlines()))), _LONGEST) if has_texts else ""
     return tag("li", about, tag("blockquote", said, look="words", dir="auto") if said else None, look="quote")

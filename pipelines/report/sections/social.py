@@ -35,4 +35,4 @@ def social(account: AccountData) -> Html:
 
 
 def _name(network: str) -> str:
-    return {"linkedin": "LinkedIn", "youtube": "YouTube", "tiktok": "TikTok"}.get(network, network.capitalize())
+    return {"linkedin": "LinkedIn", "youtube": "YouTube", "tiktok": "TikTok", "googleplus": "Google+"}.get(network, network.capitalize())

@@ -6,11 +6,12 @@ kept in the home, so that it is still there for the next command.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from marketing_api.connection import Connection
-from marketing_api.errors import BrokenAnswer, MarketingApiError, Unreachable
+from marketing_api.errors import AuthenticationFailed, BrokenAnswer, MarketingApiError, Unreachable
 from marketing_api.secret import Secret
 from pipelines.home import prepare_home
 from pipelines.settings import Settings, SettingsError
@@ -47,6 +48,8 @@ def explained(connection: Connection, problem: MarketingApiError) -> str:
     """Why an account could not be opened, with what to look at."""
     if isinstance(problem, Unreachable | BrokenAnswer):
         return f"{problem}; is {connection.url} the right address, and up?"
+    if isinstance(problem, AuthenticationFailed) and not re.search(r"/\d+$", connection.url):  # the same error code answers both
+        return f"{problem}; or the address is wrong: {connection.url} does not end in /1, as the service's does"
     return str(problem)
 
 

@@ -187,8 +187,17 @@ def load_settings(folder: Path, environment: Mapping[str, str] | None = None) ->
         if values.get(item.metadata.get("variable", ""), "") != ""
     }
     accounts = _accounts(folder / "accounts.toml", values, given.get("max_rate"))
-    home = Path(values.get("MARKETING_HOME") or ("data/live" if accounts else "data/sandbox"))
-    return Settings(home=(folder / home.expanduser()).resolve(), accounts=accounts, folder=folder, **given)
+    home = (folder / Path(values.get("MARKETING_HOME") or ("data/live" if accounts else "data/sandbox")).expanduser()).resolve()
+    return Settings(home=_in_utf8(home), accounts=accounts, folder=folder, **given)
+
+
+def _in_utf8(home: Path) -> Path:
+    """Names that are no text in UTF-8 (or read as none, under a locale without it) cannot be opened by every part of this."""
+    try:
+        str(home).encode()
+    except UnicodeEncodeError:
+        raise SettingsError("the home's name is no text in UTF-8: set LC_ALL=C.UTF-8, or MARKETING_HOME to another folder") from None
+    return home
 
 
 def _read(variable: str, read: Callable[[str], Any], text: str) -> Any:
@@ -210,8 +219,15 @@ def _dotenv(path: Path) -> dict[str, str]:
                 if binding.key:
                     values[binding.key] = binding.value or ""
     except (OSError, UnicodeDecodeError) as problem:
-        raise SettingsError(f"{path.name} cannot be read: {problem}") from None
+        raise _unreadable(path, problem) from None
     return values
+
+
+def _unreadable(path: Path, problem: Exception) -> SettingsError:
+    if isinstance(problem, UnicodeDecodeError):
+        return SettingsError(f"{path.name} is not text in UTF-8: save it as that")
+    why = problem.strerror if isinstance(problem, OSError) else problem
+    return SettingsError(f"{path.name} cannot be read: {why}; correct or remove it")
 
 
 def _accounts(path: Path, values: Mapping[str, str], max_rate: float | None) -> tuple[Connection, ...]:
@@ -232,7 +248,7 @@ def _accounts_from_file(path: Path, values: Mapping[str, str], max_rate: float |
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8")).get("accounts")
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise SettingsError(f"{path.name} cannot be read: {problem}") from None
+        raise _unreadable(path, problem) from None
     if not isinstance(tables, dict) or not tables:
         raise SettingsError(f"{path.name} names no account; write [accounts.NAME] with url and key_env")
     return tuple(_account(path.name, name, table, values, max_rate) for name, table in tables.items())

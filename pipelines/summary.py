@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -42,8 +45,12 @@ def print_summary(reader: Reader, settings: Settings, models: BuildReport | None
     file = (
         published_path(settings.home) if models is not None and is_published_since(settings, reader.began_at) else settings.warehouse_path
     )
-    console.print(f'status     marketing-sync status\nquery      duckdb -readonly {file} "', end="")
-    console.print(_FIRST_QUERY.replace("\n", "\n           ") + '"')
+    console.print(f"status     marketing-sync status\nquery      {first_query(file)}", markup=False)
+
+
+def first_query(file: Path) -> str:
+    """What to type into a shell to begin with; the lines after the first are indented as the summary is."""
+    return f'duckdb -readonly {shlex.quote(str(file))} "{_FIRST_QUERY}"'.replace("\n", "\n           ")
 
 
 def _published(reader: Reader, settings: Settings) -> str:
@@ -79,7 +86,7 @@ def _requests(reader: Reader) -> str:
         bad = {outcome: outcomes[outcome] for outcome in Outcome if outcome is not Outcome.OK and outcomes[outcome]}
         lines.append(
             f"\naccount {session.account}: {statistics.requests:,} requests in {dt.timedelta(seconds=round(seconds))} "
-            f"({statistics.requests / seconds:.1f}/s, limit {session.pace.limit:g}/s), "
+            f"({statistics.requests / seconds:.1f}/s, limit {session.pace.limit:,.15g}/s), "
             f"waited {statistics.waited_s / max(statistics.requests, 1):.2f} s each"
             + ("; " + ", ".join(f"{count} {outcome.value.replace('_', ' ')}" for outcome, count in bad.items()) if bad else "")
         )
@@ -113,6 +120,15 @@ def _print_problems(reader: Reader, console: Console) -> None:
         console.print("everything that was asked for was read")
         return
     console.print("\n[bold]not read[/bold]")
+    for line in problem_lines(problems):
+        console.print(f"  {line}", markup=False)
+
+
+def problem_lines(problems: Mapping[tuple[str, str], Iterable[str]]) -> Iterator[str]:
+    """Reasons by (asset, account) → a line per account and reason: an account that cannot be reached has one for all assets."""
+    by_reason: dict[tuple[str, str], list[str]] = {}
     for (asset, account), reasons in problems.items():
         for reason in reasons:
-            console.print(f"  {asset}, account {account}: {reason}", markup=False)
+            by_reason.setdefault((account, reason), []).append(asset)
+    for (account, reason), names in by_reason.items():
+        yield f"{', '.join(names)}, account {account}: {reason}"

@@ -29,9 +29,10 @@ _EXAMPLE = "0.02@emailmarketing/getcoupon,goal/show"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Every option of the sandbox."""
+    parser.usage = f"{parser.prog} [--port P] [--contacts N] [--now TIME] [options]"  # the generated one takes sixty lines
     _add_account(parser)
-    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: any free one)")
-    parser.add_argument("--rate-limit", type=int, default=15, help="requests a second and key; 0: no limit (default: %(default)s)")
+    parser.add_argument("--port", type=_whole(0, 65_535), default=0, help="port on 127.0.0.1 (default: any free one)")
+    parser.add_argument("--rate-limit", type=_whole(0), default=15, help="requests a second and key; 0: no limit (default: %(default)s)")
     parser.add_argument("--latency-ms", type=_pair, default=(0.0, 0.0), metavar="MEDIAN,P99", help="log-normal delay of answers")
     parser.add_argument("--jitter-ms", type=_pair, default=(0.0, 0.0), metavar="MEDIAN,P99", help="delay before a request is counted")
     parser.add_argument("--parent", type=int, help="end when the process with this id is no longer the parent")
@@ -45,7 +46,7 @@ def _add_account(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--key", default=DEFAULT_KEY, help="the key that is accepted (default: %(default)s)")
     add("--seed", type=int, default=1, help="which account (default: %(default)s)")
-    add("--contacts", type=int, default=600, help="how many contacts it shows at its start (default: %(default)s)")
+    add("--contacts", type=_whole(1), default=600, help="how many contacts it shows at its start (default: %(default)s)")
     add("--now", type=_moment, help="let the clock stand still at this UTC time, like 2026-11-01T03:00 (default: the present)")
     add("--timezone", type=_zone, default="UTC", help="the account's time zone (default: %(default)s)")
     add("--account", action="append", type=_account, default=[], metavar="NAME=KEY:SEED:CONTACTS", help="one of several accounts")
@@ -57,12 +58,12 @@ def _add_faults(group: argparse._ArgumentGroup) -> None:
         group.add_argument(f"--fault-{fault.name}", type=_chance, metavar="P[@OPERATIONS]", help=fault.doc, dest=f"fault_{fault.name}")
     group.add_argument("--fault-seed", type=int, default=1, help="which requests are hit (default: %(default)s)")
     group.add_argument("--stall-seconds", type=float, default=60.0, help="how long a stalled answer takes (default: %(default)s)")
-    group.add_argument("--revoke-after", type=int, default=0, metavar="N", help="the key stops working after so many requests")
+    group.add_argument("--revoke-after", type=_whole(0), default=0, metavar="N", help="the key stops working after so many requests")
 
 
 def _add_switches(group: argparse._ArgumentGroup) -> None:
     for switch in SWITCHES:
-        about = f"{switch.doc} (default: {switch.default}) [{switch.row}]"
+        about = f"{switch.doc} (default: {switch.default})" + (f" [{switch.row}]" if switch.row != "–" else "")
         metavar = "{" + ",".join(switch.choices) + "}" if switch.choices else "N"
         group.add_argument(f"--{switch.name}", type=switch.check, metavar=metavar, help=about, dest=f"switch_{switch.name}")
 
@@ -87,6 +88,16 @@ def options_from(arguments: argparse.Namespace) -> Options:
         state=arguments.state,
         accounts=tuple(arguments.account),
     )
+
+
+def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < least or (most is not None and int(text) > most):
+            allowed = f"from {least} to {most:,}" if most is not None else f"from {least} on"
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number {allowed}")
+        return int(text)
+
+    return read
 
 
 def _moment(text: str) -> int:
@@ -114,11 +125,12 @@ def _chance(text: str) -> str:
 def _account(text: str) -> AccountOptions:
     name, _, rest = text.partition("=")
     key, seed, contacts = rest.split(":")
-    return AccountOptions(name, key, int(seed), int(contacts))
+    return AccountOptions(name, key, int(seed), _whole(1)(contacts))
 
 
 def run(options: Options, parent: int | None = None) -> int:
     """Serve until Ctrl-C, a termination, or the end of the parent; returns the exit code."""
+    app = build(options)
     accounts = options.accounts or (AccountOptions("main", options.key, options.seed, options.contacts),)
 
     def started(url: str) -> None:
@@ -135,9 +147,14 @@ def run(options: Options, parent: int | None = None) -> int:
             _end_with(parent, lambda: loop.call_soon_threadsafe(stop.set))
         else:
             loop.add_signal_handler(signal.SIGINT, stop.set)
-        await run_until(Server(build(options), options), stop, started)
+        await run_until(Server(app, options), stop, started)
 
-    asyncio.run(main())
+    try:
+        asyncio.run(main())
+    except OSError as problem:
+        why = os.strerror(problem.errno or 0)
+        print(f"port {options.port} of this machine cannot be had ({why}); --port takes another", file=sys.stderr)
+        return 2
     return 0
 
 

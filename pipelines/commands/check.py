@@ -44,7 +44,7 @@ def _check(connection: Connection) -> int:
             return exits.WRONG_USE
     business = business_of(answer)
     name = business.business_name if business else "an account without a name"
-    print(f"{connection.account}: connected as {name}, limit {pace.limit:g}/s")
+    print(f"{connection.account}: connected as {name}, limit {pace.limit:,.15g}/s")
     return exits.DONE
 
 

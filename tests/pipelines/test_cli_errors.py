@@ -131,7 +131,9 @@ def test_no_server_is_said_with_its_address(command: Command, monkeypatch: pytes
 
 
 def test_an_address_that_is_no_such_service_is_said(command: Command, sandbox: Sandbox) -> None:
-    says(command("check", sandbox=sandbox, MARKETING_API_URL=sandbox.url.removesuffix("/1")), 2, "not connected")
+    """The service answers a wrong address and a wrong key alike; whoever left out the version is told of that."""
+    address = sandbox.url.removesuffix("/1")
+    says(command("check", sandbox=sandbox, MARKETING_API_URL=address), 2, "not connected", f"{address} does not end in /1")
 
 
 @pytest.mark.parametrize("switch", ["1002", "401"])

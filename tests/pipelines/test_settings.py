@@ -89,6 +89,24 @@ def test_a_malformed_dotenv_names_the_line(tmp_path: Path) -> None:
         load_settings(tmp_path, {})
 
 
+@pytest.mark.parametrize("name", [".env", "accounts.toml"])
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"NAME=\xff", "is not text in UTF-8: save it as that"), (None, "cannot be read: Is a directory")]
+)
+def test_a_file_that_is_no_text_is_explained(tmp_path: Path, name: str, content: bytes | None, said: str) -> None:
+    if content is None:
+        (tmp_path / name).mkdir()
+    else:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(SettingsError, match=f"{name} {said}"):
+        load_settings(tmp_path, {})
+
+
+def test_a_home_whose_name_is_no_text_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"LC_ALL=C\.UTF-8, or MARKETING_HOME"):
+        load_settings(tmp_path, {"MARKETING_HOME": "n\udcc3\udcbc"})
+
+
 def test_history_starts_in_2015_by_default(tmp_path: Path) -> None:
     assert load_settings(tmp_path, {}).history_start == Settings(tmp_path).history_start == dt.date(2015, 1, 1)
 

@@ -204,6 +204,12 @@ def test_port_in_use_is_told_at_once(url: str) -> None:
         pass
 
 
+def test_port_in_use_is_wrong_usage_with_the_way_out(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    port = url.split(":")[2].split("/")[0]
+    assert main(["--port", port]) == 2
+    assert f"port {port} of this machine cannot be had (Address already in use); --port takes another" in capsys.readouterr().err
+
+
 def test_server_ends_with_the_with_and_can_start_again() -> None:
     with serve(options()) as first:
         fetch(first, "app/me")
@@ -265,7 +271,20 @@ def test_options_reach_the_sandbox(tmp_path: Path) -> None:
     assert chosen.accounts == (AccountOptions("a", "k", 2, 100),)
 
 
-@pytest.mark.parametrize("text", ["--ids maybe", "--fault-reset 7", "--account nonsense", "--now soon", "--contacts x", "--timezone Mars"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--ids maybe",
+        "--fault-reset 7",
+        "--account nonsense",
+        "--account a=k:1:0",
+        "--now soon",
+        "--contacts x",
+        "--contacts -5",
+        "--timezone Mars",
+        "--port 70000",
+    ],
+)
 def test_senseless_options_are_wrong_usage(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(text.split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pipelines import stage
 from pipelines.settings import Settings
 from pipelines.waiting import tell
 from warehouse.model_report import BuildReport
@@ -28,9 +29,15 @@ class Models:
     def build(self, select: Sequence[str] = ()) -> BuildReport:
         """Build and test them, see `warehouse.models.build`."""
         settings = self._settings
-        self.report = build(
-            settings.warehouse_path, model_settings(settings), select=select, deadline_s=settings.lock_seconds, on_wait=tell
-        )
+        with stage.stage("building and testing the models"):
+            self.report = build(
+                settings.warehouse_path,
+                model_settings(settings),
+                select=select,
+                deadline_s=settings.lock_seconds,
+                on_wait=tell,
+                on_node=stage.tell,
+            )
         return self.report
 
     @property

@@ -12,7 +12,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from pipelines import stage
+
 _LINE_SECONDS = 10.0
+_LOOK_SECONDS = 0.2
 
 
 class HowFar(Protocol):
@@ -37,7 +40,10 @@ class Work(Protocol):
 
 
 class Progress:
-    """Shows how far `work` is, until the context ends; `did` is what was done with each of its parts."""
+    """Shows how far `work` is, until the context ends, and the stages (`pipelines.stage`) that come meanwhile.
+
+    `did` is what was done with each of its parts.
+    """
 
     def __init__(self, work: Work, console: Console | None = None, *, did: str = "asked") -> None:
         self._work = work
@@ -72,21 +78,32 @@ class Progress:
         )
         with Bar(*columns, console=self._console, transient=True) as bar:
             task = bar.add_task("", total=None, rate="")
-            while not self._stop.wait(0.2):
+            while not self._stop.wait(_LOOK_SECONDS):
                 self._update(bar, task)
 
     def _update(self, bar: Bar, task: TaskID) -> None:
+        if at := stage.now():
+            words = ": ".join(filter(None, (at.what, at.current)))
+            bar.update(task, completed=at.done, total=at.total or None, description=words, rate="")
+            return
         state = self._work.progress()
         bar.update(task, completed=state.asked, total=state.planned or None, description=state.current, rate=f"{self._rate():.1f}/s")
 
     def _show_lines(self) -> None:
-        while not self._stop.wait(_LINE_SECONDS):
-            state = self._work.progress()
-            self._console.print(
-                f"{time.monotonic() - self._began:6.0f} s  {state.asked:,} of {state.planned:,} {self._did}, "
-                f"{self._rate():.1f} requests/s, {state.current}",
-                highlight=False,
-            )
+        """A line every ten seconds, and one at the beginning of each stage, however short it is."""
+        shown, shown_at = "", self._began
+        while not self._stop.wait(_LOOK_SECONDS):
+            at = stage.now()
+            if (at and at.what != shown) or time.monotonic() - shown_at >= _LINE_SECONDS:
+                self._console.print(
+                    f"{time.monotonic() - self._began:6.0f} s  {at or self._reading()}", highlight=False, markup=False, soft_wrap=True
+                )
+                shown_at = time.monotonic()
+            shown = at.what if at else ""
+
+    def _reading(self) -> str:
+        state = self._work.progress()
+        return f"{state.asked:,} of {state.planned:,} {self._did}, {self._rate():.1f} requests/s, {state.current}"
 
     def _rate(self) -> float:
         return self._work.requests_sent() / max(time.monotonic() - self._began, 0.001)

@@ -12,7 +12,7 @@ import json
 import os
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -34,6 +34,9 @@ _NOT_BUILT = "the models were never built: run `marketing-sync sync`"
 
 #: dbt's command. The unit tests are for whoever changes the models: the test suite runs them.
 _BUILD = ("build", "--exclude-resource-type", "unit_test")
+
+#: Told when a model or test begins: its number, how many there are, and the name of the model ("tests" for tests).
+OnNode = Callable[[int, int, str], None]
 
 #: dbt keeps what it does in module-wide state, the environment included.
 _one_at_a_time = threading.Lock()
@@ -67,6 +70,7 @@ def build(
     full: bool = False,
     deadline_s: float = DEADLINE_S,
     on_wait: OnWait | None = None,
+    on_node: OnNode | None = None,
 ) -> BuildReport:
     """Build the models of the warehouse at `path` and test them; `select` (names, or dbt's selectors) leaves out others.
 
@@ -85,7 +89,7 @@ def build(
         words = [*(["--select", *select] if select else []), *(["--full-refresh"] if full else [])]
         doubted = _doubt(connection)
         _note(connection, _DOUBT, "the last building of the models did not come to its end")
-        report = BuildReport(tuple(_run(manifest, path, settings, words)), full)
+        report = BuildReport(tuple(_run(manifest, path, settings, words, on_node)), full)
         _note(connection, _DOUBT, report.problem or (doubted if select else ""))
         if not select and not report.problem:
             _note(connection, _MARK, mark)
@@ -129,7 +133,7 @@ def _manifest() -> Any:
         return Manifest.from_msgpack(model_project.parsed_path().read_bytes())
 
 
-def _run(manifest: Any, path: Path, settings: ModelSettings, words: Sequence[str]) -> Iterator[Outcome]:
+def _run(manifest: Any, path: Path, settings: ModelSettings, words: Sequence[str], on_node: OnNode | None) -> Iterator[Outcome]:
     folder = path.parent / "dbt"
     folders = ("--target-path", str(folder), "--log-path", str(folder), "--no-write-json")
     with _quiet(), _environment(settings.environment(path)):
@@ -137,7 +141,7 @@ def _run(manifest: Any, path: Path, settings: ModelSettings, words: Sequence[str
         from dbt.cli.main import dbtRunner
 
         try:
-            result = dbtRunner(manifest).invoke([*_BUILD, *model_project.QUIET, *folders, *words])
+            result = dbtRunner(manifest, [_teller(on_node)] if on_node else []).invoke([*_BUILD, *model_project.QUIET, *folders, *words])
         finally:
             DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
     if isinstance(result.exception, KeyboardInterrupt):
@@ -146,6 +150,15 @@ def _run(manifest: Any, path: Path, settings: ModelSettings, words: Sequence[str
         raise WarehouseError(f"the models cannot be built: {discreet(str(result.exception))}")
     for one in getattr(result.result, "results", ()):
         yield _outcome(one)
+
+
+def _teller(on_node: OnNode) -> Callable[[Any], None]:
+    def tell(event: Any) -> None:
+        if event.info.name == "LogStartLine":
+            node = event.data.node_info
+            on_node(event.data.index, event.data.total, "tests" if node.resource_type == "test" else node.node_name)
+
+    return tell
 
 
 def _outcome(result: Any) -> Outcome:

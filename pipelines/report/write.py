@@ -8,6 +8,7 @@ from pathlib import Path
 from pipelines.report.data import read_report
 from pipelines.report.page import render
 from pipelines.report.preview import preview
+from pipelines.stage import stage
 from warehouse.archive.disk import create, make_folder, new_name, publish
 from warehouse.published import published_path
 
@@ -19,8 +20,9 @@ def report_path(home: Path) -> Path:
 
 def write_report(home: Path) -> tuple[Path, str]:
     """Make the report of what is published: where it stands, and a preview in Markdown. Raises NothingPublished."""
-    report = read_report(published_path(home))
-    html, path = render(report), report_path(home)
+    with stage("writing the report"):
+        report = read_report(published_path(home))
+        html, path = render(report), report_path(home)
     temporary = make_folder(path.parent) / f".{new_name()}.html"
     try:
         os.close(create(temporary))  # for the owner only from the first moment on

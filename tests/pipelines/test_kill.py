@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import random
+import signal
 import time
 from collections.abc import Iterator
+from itertools import takewhile
 
 import pytest
 
 from marketing_api.sandbox.cli import spawn
-from tests.pipelines.conftest import NOW, Night
+from pipelines import exits
+from tests.pipelines.conftest import NOW, Command, Night
 from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import Sandbox
-from tests.pipelines.tables import Tables, differing, rows, source
+from tests.pipelines.tables import differing, rows, source
+from warehouse.published import published_path
 
 KILLS = 6
 IN_FLIGHT = 32  # the client's workers
@@ -27,12 +31,12 @@ def killed_night(tmp_path_factory: pytest.TempPathFactory, nights: tuple[Night, 
     with spawn("--contacts", "100", "--now", NOW, "--rate-limit", str(RATE)) as url:
         service = Sandbox(url)
         for _ in range(KILLS):
-            process = start(home, service, "sync")
+            process = start(home, service, "sync", "--reads-only")
             _wait(service, service.count + moments.randrange(1, 2 * nights[0].requests // KILLS))
             time.sleep(moments.uniform(0, 0.5))
             process.kill()
             process.communicate()
-        ended = finish(start(home, service, "sync"))
+        ended = finish(start(home, service, "sync", "--reads-only"))
         yield Night(home, service, service.count, ended)
 
 
@@ -62,15 +66,27 @@ def test_little_is_asked_again(calm_night: Night, killed_night: Night) -> None:
 
 def test_the_archive_alone_makes_the_warehouse_anew(killed_night: Night) -> None:
     schemas = {"source": (), "sync": ("applied_at",)}
-    before = {schema: _of_the_archive(rows(killed_night.home, schema, *left_out)) for schema, left_out in schemas.items()}
+    before = {schema: rows(killed_night.home, schema, *left_out) for schema, left_out in schemas.items()}
     assert finish(start(killed_night.home, None, "rebuild")).code == 0
     for schema, left_out in schemas.items():
-        after = _of_the_archive(rows(killed_night.home, schema, *left_out))
+        after = rows(killed_night.home, schema, *left_out)
         differences = {table: set(map(str, before[schema][table])) ^ set(map(str, after[table])) for table in before[schema]}
         assert {table: some for table, some in differences.items() if some} == {}
         assert differing(before[schema], after) == set()
 
 
-def _of_the_archive(tables: Tables) -> Tables:
-    """Without the marks of the models in sync.meta: a file that was made anew has to have them built anew."""
-    return {name: [row for row in found if not (name == "meta" and str(row[0]).startswith("models"))] for name, found in tables.items()}
+def test_an_interrupt_while_models_are_built_publishes_nothing(killed_night: Night, command: Command) -> None:
+    """That the next building is right then: `tests/warehouse/test_models.py`."""
+    home = killed_night.home
+    process = start(home, killed_night.sandbox, "sync")
+    assert process.stderr
+    said = list(takewhile(lambda line: "building and testing the models" not in line, process.stderr))
+    process.send_signal(signal.SIGINT)
+    ran = finish(process, 30)
+    assert (ran.code, ran.out) == (exits.INTERRUPTED, ""), ran.text
+    assert "Traceback" not in "".join(said) + ran.err
+    assert "stopped; what has come is kept" in ran.err
+    published = command("publish", MARKETING_HOME=str(home))
+    assert published.code == exits.INCOMPLETE
+    assert "nothing was published" in published.err
+    assert not published_path(home).exists()

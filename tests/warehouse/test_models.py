@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -50,13 +51,28 @@ def tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 # -- what is kept
 
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from warehouse.models import build
+def on_node(number, total, name):
+    if name == "int_visit_touches":
+        os.kill(os.getpid(), signal.SIGKILL)
+build(Path(sys.argv[1]), select=sys.argv[2:], on_node=on_node)
+"""
+
 
 def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_all_anew(path: Path) -> None:
+    """Also when its first building was killed, which nobody is shown anything of."""
     a_night_later(path)
     other = path.with_name("other") / path.name
     other.parent.mkdir()
     shutil.copy(path, other)
     incremental = ["+path:models/history", "+attribution_first_touch"]
+    words = [sys.executable, "-W", "ignore", "-c", _KILLED, str(path), "+int_visit_touches"]
+    assert subprocess.run(words, check=False, timeout=120).returncode == -signal.SIGKILL
+    with duckdb.connect(str(path)) as connection:
+        assert "did not come to its end" in models.doubts(connection)[0]
     kept, anew = build(path, select=incremental), build(other, select=incremental, full=True)
     assert not kept.problem + anew.problem
     assert (kept.is_full, anew.is_full) == (False, True)

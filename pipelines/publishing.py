@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pipelines.ages import ago
 from pipelines.settings import Settings
+from pipelines.stage import stage
 from pipelines.waiting import tell
 from warehouse.errors import PublishedLocked
 from warehouse.masking import Masking, personal_key
@@ -22,7 +23,8 @@ from warehouse.published import Published, facts, published_path, roll_back
 
 def publish_home(settings: Settings) -> Published:
     """Write the published file anew. Raises NotPublished when the models failed, and what `connect` raises."""
-    return publish(settings.home, _masking(settings), doubts=doubts, deadline_s=settings.lock_seconds, on_wait=tell)
+    with stage("writing the copy for analysts"):
+        return publish(settings.home, _masking(settings), doubts=doubts, deadline_s=settings.lock_seconds, on_wait=tell)
 
 
 def export_home(settings: Settings, folder: Path) -> Export:

@@ -53,3 +53,14 @@ def rows(archive: Archive) -> dict[int, dict[str, Any]]:
 def files(root: Path) -> list[str]:
     """Every file below `root`, without the index."""
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and not path.name.startswith("index."))
+
+
+def record(archive: Archive, *exchanges: Exchange) -> list[int]:
+    """Record them; their ids."""
+    for one in exchanges:
+        archive.record(one)
+    return [one.request_id for one in exchanges]
+
+
+def bodies(archive: Archive, request_ids: list[int]) -> list[Body]:
+    return [answer.body for answer in archive.answers(request_ids)]

@@ -1,0 +1,155 @@
+"""Nothing that was recorded is lost to a full disk, nor to one that does not keep what it was given."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.warehouse.exchanges import exchange, files, question, rows
+from warehouse.archive import Archive
+from warehouse.archive.bodies import digests_of
+from warehouse.archive.journal import Journal
+from warehouse.errors import ArchiveError, ArchiveFull
+
+PROJECT = Path(__file__).parents[3]
+
+
+def test_what_was_recorded_is_synced_within_a_second(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: dict[int, float] = {}
+    real = os.fdatasync
+
+    def note(descriptor: int) -> None:
+        real(descriptor)
+        synced[os.fstat(descriptor).st_size] = time.monotonic()
+
+    monkeypatch.setattr(os, "fdatasync", note)
+    with Archive(root) as archive:
+        for _ in range(3):
+            archive.record(exchange(b"x"))
+            size = next((root / "journals").iterdir()).stat().st_size
+            recorded = time.monotonic()
+            while size not in synced and time.monotonic() < recorded + 10:
+                time.sleep(0.05)
+            assert synced[size] - recorded < 2  # half a second is aimed at; a loaded machine is given some more
+            time.sleep(0.2)
+
+
+def test_recording_stops_when_it_cannot_be_made_durable(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Journal) -> None:
+        raise OSError(5, "Input/output error")
+
+    archive = Archive(root)
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "sync", fail)
+        archive.record(exchange(b"x"))
+        time.sleep(0.2)
+        with pytest.raises(ArchiveError, match="durable"):
+            archive.record(exchange(b"y"))
+    archive.close()
+
+
+@contextlib.contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """The system refuses to let files grow beyond `size` bytes, in the midst of a write, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def noise(seed: int, size: int = 60_000) -> bytes:
+    return random.Random(seed).randbytes(size)
+
+
+def test_a_full_disk_is_said_and_nothing_recorded_before_is_lost(root: Path) -> None:
+    with Archive(root) as archive:
+        archive.record(one := exchange(noise(1)))
+        (journal,) = (root / "journals").iterdir()
+        size = journal.stat().st_size
+        with largest_file(size + 1_000), pytest.raises(ArchiveFull, match="make room and run again"):
+            archive.record(lost := exchange(noise(2)))
+        assert journal.stat().st_size == size
+        archive.record(two := exchange(noise(3)))
+        assert [answer.body for answer in archive.answers([one.request_id, two.request_id])] == [one.body, two.body]
+    with Archive(root) as archive:
+        assert set(rows(archive)) == {one.request_id, two.request_id}
+        assert lost.request_id not in rows(archive)
+
+
+def test_sealing_on_a_full_disk_leaves_the_journal_readable(root: Path) -> None:
+    archive = Archive(root)
+    made = [exchange(noise(n), question(n)) for n in range(1, 4)]
+    for one in made:
+        archive.record(one)
+    with largest_file(150_000):
+        with pytest.raises(ArchiveFull):
+            archive.seal()
+        with Archive(root) as other:
+            assert [answer.body for answer in other.answers([one.request_id for one in made])] == [one.body for one in made]
+        with pytest.raises(ArchiveFull):
+            archive.close()
+        with Archive(root) as other:
+            assert [answer.body for answer in other.answers([one.request_id for one in made])] == [one.body for one in made]
+    with Archive(root) as other:
+        assert set(rows(other)) == {one.request_id for one in made}
+    assert len(files(root)) == 1
+
+
+def test_a_large_body_without_room_leaves_nothing_behind(root: Path, tmp_path: Path) -> None:
+    spool = tmp_path / "spool.json"
+    spool.write_bytes(noise(1, 200_000))
+    with Archive(root) as archive:
+        with largest_file(100_000), pytest.raises(ArchiveFull):
+            archive.record(exchange(spool))
+        assert files(root) == []
+        archive.record(one := exchange(spool))
+        archive.seal()
+        assert next(archive.answers([one.request_id])).body.read_bytes() == spool.read_bytes()  # type: ignore[union-attr]
+
+
+def test_a_load_that_could_not_be_logged_leaves_the_log_as_it_was(root: Path) -> None:
+    with Archive(root) as archive:
+        archive.log_load({"n": 1})
+        with largest_file(50_000), pytest.raises(ArchiveFull):
+            archive.log_load({"long": "x" * 100_000})
+        archive.log_load({"n": 2})
+        assert list(archive.loads()) == [{"n": 1}, {"n": 2}]
+
+
+def test_memory_stays_flat_with_a_large_body(root: Path, tmp_path: Path) -> None:
+    """In a process of its own; anonymous memory only, since the pages of mapped files are the system's to drop."""
+    spool = tmp_path / "spool.json"
+    with spool.open("wb") as file:
+        file.write(b'{"response":{"data":{"items":[0')
+        for _ in range(30):
+            file.write(b',{"id":123,"email":"someone@example.com"}' * 25_000)
+        file.write(b"]}}}")
+    assert digests_of(spool).content != digests_of(spool).body
+    code = f"""
+import resource
+from pathlib import Path
+from tests.warehouse.exchanges import *
+archive = Archive(Path({str(root)!r}))
+archive.record(exchange(b"x"))
+archive.seal()
+held = lambda: int(next(line for line in open("/proc/self/status") if line.startswith("RssAnon")).split()[1])
+before = held()
+archive.record(one := exchange(Path({str(spool)!r})))
+for answer in archive.answers([one.request_id]):
+    assert answer.body.stat().st_size == {spool.stat().st_size}
+archive.close()
+print(held() - before)
+"""
+    grown = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+    assert int(grown) < 12_000, f"{grown} kB for a body of {spool.stat().st_size} bytes"

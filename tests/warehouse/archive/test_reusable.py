@@ -1,0 +1,58 @@
+"""What was answered can be used in place of asking."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+from marketing_api.exchange import Exchange, Outcome
+from marketing_api.operation import Effect, Operation, Question
+from marketing_api.operations import ALL
+from tests.warehouse.exchanges import NOON, envelope, exchange, question, record
+from warehouse.archive import Archive
+
+
+def test_the_latest_whole_answer_can_be_used_again(root: Path) -> None:
+    def at(minutes: int, n: int, **more: Any) -> Exchange:
+        return exchange(envelope({"n": n}), at=NOON + dt.timedelta(minutes=minutes), **more)
+
+    with Archive(root) as archive:
+        record(archive, at(0, 0), at(3, 3), at(2, 2), at(4, 4, outcome=Outcome.BROKEN), at(5, 5, account="other"))
+        for _ in range(2):
+            reusable = archive.reusable("main", NOON + dt.timedelta(minutes=1))
+            assert len(reusable) == 1
+            answer = reusable.get(question().key)
+            assert answer is not None
+            assert answer.body == envelope({"n": 3})
+            assert archive.reusable("main", NOON + dt.timedelta(minutes=4)).get(question().key) is None
+            assert reusable.get(question(2).key) is None
+            archive.seal()
+
+
+def test_answers_recorded_later_can_be_used_too(root: Path) -> None:
+    with Archive(root) as archive:
+        reusable = archive.reusable("main", NOON)
+        record(archive, exchange(b"{}"), exchange(b"{}", question(2), outcome=Outcome.REFUSED))
+        assert question().key in reusable
+        assert question(2).key not in reusable
+        assert reusable.get(question().key).body == b"{}"  # type: ignore[union-attr]
+
+
+def test_the_answer_to_a_write_is_never_used_again(root: Path) -> None:
+    write = next(operation for operation in ALL.values() if operation.effect is Effect.DELETE)
+    asked = Question(write, {"id": "1"})
+    with Archive(root) as archive:
+        record(archive, exchange(envelope({"item": "done"}), asked))
+        assert archive.reusable("main", NOON).get(asked.key) is None
+
+
+def test_an_operation_this_version_does_not_know_keeps_nobody_from_reading(root: Path) -> None:
+    unknown = Question(Operation("future/thing", "GET", Effect.READ, "Not yet."), {"x": "1"})
+    with Archive(root) as archive:
+        ids = record(archive, exchange(b"{}", unknown), exchange(b"[]"))
+        for _ in range(2):
+            future, known = archive.answers(ids)
+            assert (future.question.operation.name, future.question.params, future.body) == ("future/thing", {"x": "1"}, b"{}")
+            assert known.body == b"[]"
+            archive.seal()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -56,6 +57,7 @@ def warehouse(home: Path) -> Path:
         (["sync", "--to", "2026-02-01"], "--to needs --from"),
         (["sync", "--max-requests", "0"], "a whole number above 0"),
         (["sync", "--max-requests", "many"], "a whole number above 0"),
+        (["ui", "--port", "99999"], "a number from 1 to 65535"),
         (["snyc"], "invalid choice: 'snyc'"),
         ([], "COMMAND"),
         (["call", "emailmarketing/getcontcat"], "did you mean emailmarketing/getcontact"),
@@ -112,6 +114,12 @@ def test_a_key_in_accounts_toml_is_not_shown(command: Command, folder: Path) -> 
 
 def test_an_unknown_log_level_is_named(command: Command) -> None:
     says(command("status", MARKETING_LOG="loud"), 2, "MARKETING_LOG='loud'")
+
+
+def test_a_port_that_is_taken_is_said(command: Command) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        says(command("ui", "--port", port), 2, f"port {port} cannot be had (Address already in use)", "--port")
 
 
 # -- the service

@@ -50,7 +50,7 @@ def _stale(target: Target, load: Snapshot, scopes: Sequence[Scope]) -> list[Scop
 
 def _shrunk(target: Target, load: Snapshot, scopes: Sequence[Scope], limit: float | None) -> list[Scope]:
     """Scopes whose complete listing lost more than `limit` of the rows that are there now."""
-    if limit is None or not load.is_guarded:
+    if limit is None or not load.is_guarded or target.is_first:
         return []
     refused = []
     checked = [scope for scope in scopes if scope.proves_absence]
@@ -78,7 +78,7 @@ def _set_aside(target: Target, load: Snapshot, scopes: Sequence[Scope]) -> None:
 def _mark_missing(target: Target, load: Snapshot, scopes: Sequence[Scope]) -> None:
     """What a scope had and its listing has no longer is deleted as of the listing; the keys stand in `missing` afterwards."""
     columns = ", ".join(["rowid as rid", *target.key])
-    if not scopes:
+    if not scopes or target.is_first:
         target.make("missing", f"select {columns} from {target.table.qualified} limit 0")
         return
     missing = target.make(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,13 @@ class Target:
     def has_listing(self) -> bool:
         """Whether the load holds a listing of this table, besides details of single rows."""
         return any(self.is_listing(asked) for asked in self.asked)
+
+    @cached_property
+    def is_first(self) -> bool:
+        """Whether the table held nothing of the account before this load (ask before writing): nothing to compare with, which costs
+        more than all else about a small load.
+        """
+        return self.value(f"select 1 from {self.table.qualified} where account = {self.account} limit 1") is None
 
     # -- SQL terms
 

@@ -24,7 +24,7 @@ def load_window(target: Target, load: Window, scope: Mapping[str, Any], *, is_co
     target.merge_parts()
     upsert(target)
     has_unread = bool(target.rejects)
-    if load.column and days and is_complete and not has_unread:
+    if load.column and days and is_complete and not has_unread and not target.is_first:
         _remove_missing(target, load.column, days, zone)
     else:
         target.make("missing", f"select {', '.join(target.key)} from {target.table.qualified} limit 0")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
 #: Of a night's seconds times its rate, so much arrives as answers (measured: 98.9-99.4 % of the limit, and a repeat now and then).
@@ -22,6 +22,10 @@ class Allowance:
     def seconds(self, requests: int) -> float:
         """How long so many take at the limit."""
         return requests / max(self.rate, 1e-9)
+
+    def after(self, requests: int) -> Allowance:
+        """What is left when so many have gone before."""
+        return self if self.requests is None else replace(self, requests=max(self.requests - requests, 0))
 
 
 def allowance(left: int | None, until: dt.datetime | None, now: dt.datetime, rate: float, *, accounts: int = 1) -> Allowance:

@@ -27,22 +27,35 @@ GUARANTEE_SHARE, PATIENCE = 0.1, 3
 
 
 class Reason(StrEnum):
-    """Why a question is asked."""
+    """Why a question is asked; `MEANINGS` has them in words."""
 
-    DUE = "due"  # it would be older than the guarantee allows tomorrow
-    NEW = "new"  # never asked
-    CLICKED = "clicked"  # named by a campaign's statistics since
-    PUSHED = "pushed"  # written to by us since
-    REDEEMED = "redeemed"  # a coupon since
-    ROW = "row"  # its row in the listing changed since
-    CAMPAIGN = "campaign"  # a campaign probably reached it since
-    PROBABLE = "probable"  # it changes often
-    TURN = "turn"  # not due yet, but asked now so that every night has about as many
-    EXPLORE = "explore"  # drawn at random
-    ALL = "all"  # a person asked for everybody
+    DUE = "due"
+    NEW = "new"
+    CLICKED = "clicked"
+    PUSHED = "pushed"
+    REDEEMED = "redeemed"
+    ROW = "row"
+    CAMPAIGN = "campaign"
+    PROBABLE = "probable"
+    TURN = "turn"
+    EXPLORE = "explore"
+    ALL = "all"
 
 
 REASONS = tuple(Reason)
+MEANINGS = {
+    Reason.DUE: "older than allowed by tomorrow",
+    Reason.NEW: "never asked",
+    Reason.CLICKED: "named by a campaign's statistics since",
+    Reason.PUSHED: "written to by us since",
+    Reason.REDEEMED: "redeemed a coupon since",
+    Reason.ROW: "its row in the listing changed since",
+    Reason.CAMPAIGN: "a campaign probably reached it since",
+    Reason.PROBABLE: "changes often",
+    Reason.TURN: "not due yet, but every night has about as many",
+    Reason.EXPLORE: "little speaks for it, to find out what is missed",
+    Reason.ALL: "everybody was asked for",
+}
 
 
 @dataclass(frozen=True)

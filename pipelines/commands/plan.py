@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from assets import SOURCE_ASSETS
+from assets.planning.order import MEANINGS, Reason
 from assets.planning.plan import ContactPlan
 from assets.planning.planner import CAMPAIGN_STATS, Planner, PlanSettings
 from marketing_api.pace import Pace, pace_path
@@ -50,7 +51,9 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     with Archive(settings.home / "archive") as archive:
         warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=tell)
         warehouse.read("select 1")  # makes sure that the tables are as this version declares them
-        for planner, rate in _planners(arguments, settings, warehouse):
+        for number, (planner, rate) in enumerate(_planners(arguments, settings, warehouse)):
+            if number:
+                console.print()
             _print(console, settings, warehouse, planner, rate)
     return exits.DONE
 
@@ -66,16 +69,23 @@ def _planners(arguments: argparse.Namespace, settings: Settings, warehouse: Ware
 
 
 def _print(console: Console, settings: Settings, warehouse: Warehouse, planner: Planner, rate: float) -> None:
-    plan, campaigns = planner.contacts(), planner.campaigns()
+    campaigns = planner.campaigns()
     others = int(warehouse.read(_OTHERS, {"account": planner.account}).column(0)[0].as_py())
+    whole = planner.allowance()
+    planner.allowance = lambda: whole.after(others + len(campaigns.campaigns))  # a sync asks for them first
+    plan = planner.contacts()
     grid = Grid(title=f"account {planner.account}", title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
     for column in ("question", "requests", "of", "why"):
         grid.add_column(column, justify="right" if column in ("requests", "of") else "left", overflow="fold")
     grid.add_row("listings and details", f"{others:,}", "", "as in the last run")
     grid.add_row(CAMPAIGN_STATS, f"{len(campaigns.campaigns):,}", f"{campaigns.total:,}", _why(campaigns.counts))
     for name, line in plan.lines.items():
-        grid.add_row(name, f"{len(line.keys):,}", f"{line.total:,}", _why({str(reason): count for reason, count in line.counts.items()}))
+        why = _why({str(reason): count for reason, count in line.counts.items()})
+        grid.add_row(name, f"{len(line.keys):,}", f"{line.total:,}", why if line.is_whole or line.counts else "no budget is left")
     console.print(grid)
+    named = {*campaigns.counts, *(reason for line in plan.lines.values() for reason in line.counts)}
+    for reason in (reason for reason in Reason if reason in named):
+        console.print(f"  {reason}: {MEANINGS[reason]}", style="dim")
     total = others + len(campaigns.campaigns) + plan.requests
     console.print(f"{total:,} requests, {dt.timedelta(seconds=round(total / rate))} at {rate:.1f} a second{_limited(plan)}")
     for sentence in guarantee(plan, settings.max_age_days):
@@ -87,7 +97,11 @@ def _why(counts: dict[str, int]) -> str:
 
 
 def _limited(plan: ContactPlan) -> str:
-    return "" if plan.limit is None else f"; the budget leaves {plan.limit:,} for timelines and coupons"
+    if plan.limit is None:
+        return ""
+    if not plan.limit:
+        return "; the budget is used up before timelines and coupons come"
+    return f"; the budget leaves {plan.limit:,} for timelines and coupons"
 
 
 def guarantee(plan: ContactPlan, max_age_days: int) -> Iterator[str]:
@@ -101,7 +115,12 @@ def guarantee(plan: ContactPlan, max_age_days: int) -> Iterator[str]:
         yield f"the guarantee cannot be kept with this budget: {' and '.join(filter(None, parts))}"
         yield f"it would take {plan.needed:,} requests tonight"
     if plan.limit is not None and plan.limit < plan.steady:
-        days = -(-plan.steady * max_age_days // max(plan.limit, 1))
-        yield f"every night it takes {plan.steady:,}; with {plan.limit:,} a night, MARKETING_MAX_AGE_DAYS={days} can be kept"
+        days = f"; with {plan.limit:,} a night, MARKETING_MAX_AGE_DAYS={_days(plan, max_age_days)} can be kept" if plan.limit else ""
+        yield f"to keep it every night takes {plan.steady:,} requests for timelines and coupons{days}"
     if dropped > 0:
         yield f"{dropped:,} that have probably changed wait for another night"
+
+
+def _days(plan: ContactPlan, max_age_days: int) -> int:
+    """In so many nights the limit asks everybody."""
+    return -(-plan.steady * max_age_days // max(plan.limit or 0, 1))

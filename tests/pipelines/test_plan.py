@@ -74,6 +74,8 @@ def test_the_first_night_asks_everybody_and_the_next_what_is_due(
     age(home, 1)
     planned, since = command("plan", sandbox=service), service.count
     assert "the guarantee holds" in planned.out
+    assert "turn: not due yet" in planned.out, "reasons are explained"
+    assert "used up before timelines" in command("plan", "--max-requests", "4", sandbox=service).out, "listings come first"
     assert service.count == since, "planning asks nothing"
     assert command(*ONLY, sandbox=service).code == 0
     night = asked(service, since)

@@ -77,6 +77,9 @@ def test_the_time_that_is_left_limits_the_requests() -> None:
     assert allowance(1000, at_six, NOW, 15.0).requests == 980
     assert allowance(1000, None, NOW, 15.0, accounts=4).requests == 245
     assert allowance(0, None, NOW, 15.0).requests == 0
+    assert allowance(1000, None, NOW, 15.0).after(300).requests == 680
+    assert allowance(100, None, NOW, 15.0).after(300).requests == 0
+    assert allowance(None, None, NOW, 15.0).after(300).requests is None
     assert allowance(None, NOW - dt.timedelta(hours=1), NOW, 15.0).requests == 0
 
 

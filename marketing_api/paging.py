@@ -42,6 +42,8 @@ class Listing:
         self.pages_read = 0
         self.rows = 0  # entries served, without those that a page repeated
         self.service_count: int | None = None  # as last named: of one page or of everything
+        self.has_moved = False  # entries went away while it was read, so others moved up to a page that had been read
+        self._total = 0  # as last named
         self._keys: set[str] = set()
 
     @property
@@ -51,8 +53,8 @@ class Listing:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the end was reached, with no less than the service announced."""
-        return self.end is not None and not self.missing
+        """Whether the end was reached, with no less than the service announced, and nothing can have slipped past."""
+        return self.end is not None and not self.missing and not self.has_moved
 
     def pages(self, ask: Ask) -> Iterator[Answer]:
         """Every page that held something new, and the first in any case. Raises what `ask` raises."""
@@ -81,7 +83,14 @@ class Listing:
         self.rows += new
         if keys or self.service_count is None:  # an empty page past the end counts 0
             self.service_count = wire.service_count(answer)
+            self._compare(self.service_count or 0, len(keys))
         return len(keys), new
+
+    def _compare(self, count: int, served: int) -> None:
+        """Notice a total that fell: a count above what its page served is one of everything."""
+        if count > served:
+            self.has_moved |= count < self._total
+            self._total = count
 
     def _end(self, served: int, new: int, before: int | None, limit: int) -> End | None:
         """Why this page is the last one, or None. Only a page without anything new ends what is announced to go on."""

@@ -217,3 +217,29 @@ def test_what_is_not_paged_is_asked_once() -> None:
     assert len(list(listing.pages(ask))) == 1
     assert listing.is_complete
     assert (listing.end, asked[0].params) == (End.SINGLE, {})
+
+
+@pytest.mark.parametrize(("gone_after", "is_complete"), [(None, True), (1, False), (2, False)])
+def test_what_slipped_past_while_entries_went_away_is_not_taken_for_deleted(gone_after: int | None, is_complete: bool) -> None:
+    """An entry of a page that was read is deleted: all others move up by one, the first of the next page onto it."""
+    service = Service(20, cap=4, count="total")
+    there = [str(number) for number in range(20)]
+
+    def ask(question: Question) -> Answer:
+        if len(service.asked) == gone_after:
+            del there[0]
+        service.asked.append(question.params)
+        start = (int(question.params["page"]) - 1) * 4
+        return answer_to(question, {"contacts": {"count": len(there), "items": [{"id": each} for each in there[start : start + 4]]}})
+
+    listing, keys = read(ask)
+    assert len(set(keys)) == len(there) + (gone_after is not None) - (not is_complete)
+    assert listing.is_complete == is_complete
+
+
+@pytest.mark.parametrize("count", ["page", "total", "none"])
+@pytest.mark.parametrize("total", [3, 8, 10])
+def test_a_short_last_page_is_no_sign_of_it(total: int, count: str) -> None:
+    listing, _ = read(Service(total, cap=4, count=count).ask)
+    assert not listing.has_moved
+    assert listing.is_complete

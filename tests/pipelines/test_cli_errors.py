@@ -57,7 +57,6 @@ def warehouse(home: Path) -> Path:
         (["sync", "--to", "2026-02-01"], "--to needs --from"),
         (["sync", "--max-requests", "0"], "a whole number above 0"),
         (["sync", "--max-requests", "many"], "a whole number above 0"),
-        (["ui", "--port", "99999"], "a number from 1 to 65535"),
         (["snyc"], "invalid choice: 'snyc'"),
         ([], "COMMAND"),
         (["call", "emailmarketing/getcontcat"], "did you mean emailmarketing/getcontact"),
@@ -67,7 +66,8 @@ def warehouse(home: Path) -> Path:
         (["call", "reputation/direct", "filter=yesterday"], "allowed: today"),
         (["call", "reputation/direct", "filter=date", "from=soon"], "a date is needed"),
         (["call", "app/me", "--account", "other"], "say which account with --account: main"),
-        (["ui", "--port", "many"], "invalid int value: 'many'"),
+        (["ui", "--port", "many"], "'many' is not a port; it takes a number from 1 to 65535"),
+        (["ui", "--port", "99999"], "'99999' is not a port; it takes a number from 1 to 65535"),
     ],
 )
 def test_a_wrong_call_names_the_mistake_and_costs_no_request(command: Command, sandbox: Sandbox, words: list[str], said: str) -> None:

@@ -87,7 +87,7 @@ def _print(console: Console, settings: Settings, warehouse: Warehouse, planner: 
     for reason in (reason for reason in Reason if reason in named):
         console.print(f"  {reason}: {MEANINGS[reason]}", style="dim")
     total = others + len(campaigns.campaigns) + plan.requests
-    console.print(f"{total:,} requests, {dt.timedelta(seconds=round(total / rate))} at {rate:.1f} a second{_limited(plan)}")
+    console.print(f"{total:,} requests, {dt.timedelta(seconds=round(total / rate))} at {rate:,.1f} a second{_limited(plan)}")
     for sentence in guarantee(plan, settings.max_age_days):
         console.print(sentence)
 

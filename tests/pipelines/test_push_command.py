@@ -307,7 +307,7 @@ def test_deletions_have_to_be_agreed_to(command: Command, service: Sandbox, monk
     assert "nothing was sent" in command(*words, sandbox=service).out
     monkeypatch.setattr("builtins.input", lambda _: "3")
     assert command(*words, sandbox=service).code == 0
-    assert sent(service) == ["deletecontact"] * 3
+    assert [name for name in sent(service) if name != "getcontacts"] == ["deletecontact"] * 3
 
 
 def test_what_a_push_took_away_is_no_listing_that_shrinks(command: Command, service: Sandbox, home: Path) -> None:

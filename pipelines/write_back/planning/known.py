@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -129,12 +128,10 @@ class Known:
             connection.register("keys", keys)
             return connection.sql(sql, params={"account": self.account}).to_arrow_table()
 
-    @cached_property
-    def read_on(self) -> str:
-        """The day of the oldest reading of contacts, for reasons that depend on it."""
-        if not self.as_of:
-            return "never"
-        return dt.datetime.fromtimestamp(min(self.as_of.values()), self.zone).date().isoformat()
+    def read_on(self, list_id: int | None = None) -> str:
+        """When the list's contacts were last read (of all lists: the oldest reading), in the account's time, for what depends on it."""
+        found = [at for each, at in self.as_of.items() if list_id in (None, each)]
+        return dt.datetime.fromtimestamp(min(found), self.zone).strftime("%Y-%m-%d %H:%M") if found else "never"
 
 
 def _numbered(keys: Sequence[Any], kind: pa.DataType) -> pa.Table:

@@ -129,10 +129,11 @@ class Delivery:
             raise OutcomeUnknown(f"{problem}; it may have been done in part") from problem
 
     def _refused(self, entry: Entry, problem: Refused) -> Delivered:
-        """A move or deletion that was lost and is repeated finds nobody there: that was the first one's doing."""
-        is_ours = entry.kind in (Kind.MOVES, Kind.DELETIONS) and self._outbox.entry(entry.item_id).attempts > 1
+        """A move or deletion that was lost, or did not show, and is repeated finds nobody there: that was the first one's doing."""
+        is_again = entry.drift or self._outbox.entry(entry.item_id).attempts > 1
+        is_ours = entry.kind in (Kind.MOVES, Kind.DELETIONS) and is_again
         if is_ours and says_absent(str(problem)):
-            self._outbox.settle(entry.item_id, State.APPLIED, message="done by the first try, whose answer was lost")
+            self._outbox.settle(entry.item_id, State.APPLIED, message="done by an earlier try")
             return Delivered(End.APPLIED)
         if says_absent(str(problem)) and is_early(self._outbox, entry, self._patience):
             self._outbox.unclaim(entry.item_id)

@@ -60,7 +60,10 @@ def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> S
     seen = Seen()
     single: list[Question] = []
     for list_id, emails in addresses.items():
-        if len(emails) < _LIST_FROM or not _read_list(client, list_id, len(emails), seen):
+        whole, _ = read_list(client, list_id, len(emails)) if len(emails) >= _LIST_FROM else (None, 0)
+        if whole is not None:
+            seen.put_whole(list_id, whole)
+        else:
             single += [contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id) for email in sorted(emails)]
     for told in client.ask_many(single):
         params = told.question.params
@@ -77,8 +80,8 @@ def _found(told: Answer | Failure) -> list[Found] | Unread:
     return [one for one in found if one.list_id in (None, list_id) and (one.email or email).lower() == email]
 
 
-def _read_list(client: Client, list_id: int, worth: int, seen: Seen) -> bool:
-    """Whether the whole list was read, for fewer than `worth` requests."""
+def read_list(client: Client, list_id: int, worth: float) -> tuple[list[Found] | None, int]:
+    """All contacts of the list, if that takes no more than `worth` requests; and the requests that were sent."""
     listing = Listing(contacts.GETCONTACTS, {"listid": list_id})
     found: list[Found] = []
     try:
@@ -86,13 +89,10 @@ def _read_list(client: Client, list_id: int, worth: int, seen: Seen) -> bool:
             found += _members(answer)
             per_page = listing.rows / listing.pages_read
             if listing.end is None and listing.pages_read + listing.missing / max(per_page, 1) + 1 > worth:
-                return False
+                return None, listing.pages_read
     except Refused:
-        return False
-    if not listing.is_complete:
-        return False
-    seen.put_whole(list_id, found)
-    return True
+        return None, listing.pages_read + 1
+    return (found if listing.is_complete else None), listing.pages_read
 
 
 def _members(answer: Answer) -> list[Found]:

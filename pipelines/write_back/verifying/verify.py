@@ -1,7 +1,8 @@
 """Reading back what was sent, until it is as intended or time is up: the proof that the service's `ok` was true.
 
 Belongs here: whom to read back, in which way it costs least, how long the queue may lag. Not here: what is alike (`comparing`,
-`reconcile`). Tags, moves and deletions are not read: no operation shows them; activities only with `all`.
+`reconcile`). Tags are not read, since no operation shows them; activities only with `all`; moves and deletions where the lists that
+they touch are short enough (`places`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.sending.patience import PATIENCE, Patience
 from pipelines.write_back.verifying.comparing import Compared, compare, merged
+from pipelines.write_back.verifying.places import Places, still_valid
 from pipelines.write_back.verifying.readback import Unread, read_contacts, seek_activities
 
 SAMPLE = 0.05
@@ -80,6 +82,7 @@ class _Verifying:
                 chosen = [entry for entry in contacts if _form(entry) in self._drifting] if how == "sample" else []
             if activities:
                 self._poll(activities, self._see_activities)
+            self._check_places([entry for entry in sent if entry.kind in (Kind.MOVES, Kind.DELETIONS)], how)
         except (Stopped, BudgetSpent, AuthenticationFailed) as problem:
             stopped = "stopped" if isinstance(problem, Stopped) else str(problem)
         requests = self._client.statistics.requests - asked
@@ -99,7 +102,13 @@ class _Verifying:
             and all((past := last.get(subject)) is None or past.item_id <= entry.item_id for subject in subjects.get(entry.item_id, ()))
         ]
 
-    def _poll(self, entries: list[Entry], see: Callable[[list[Entry]], dict[int, Compared | Unread]]) -> None:
+    def _check_places(self, entries: list[Entry], how: str) -> None:
+        left = still_valid(self._outbox, [entry for entry in entries if entry.state is State.APPLIED])
+        if left and (how != "none" or any(entry.drift for entry in left)):
+            places = Places(self._client, left, 1.0 if how == "all" else SAMPLE)
+            self._poll(places.provable, places.see)
+
+    def _poll(self, entries: list[Entry], see: Callable[[list[Entry]], Mapping[int, Compared | Unread]]) -> None:
         """Look until all are as intended or the queue has had its time; what is not so by then has drifted."""
         left = {entry.item_id: entry for entry in entries}
         pause = self._patience.verify_every_s

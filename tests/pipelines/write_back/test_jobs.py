@@ -125,7 +125,7 @@ def test_deletions_need_the_number_that_the_dry_run_tells(push: RunJob, service:
     assert "set `confirmed_rows` to 3" in failures(refused)["plan_deletions"]
     assert service.count == 0
     assert push(Kind.DELETIONS, sql=sql, dry_run=False, confirmed_rows=3).success
-    assert service.count == 3
+    assert sum(entry["operation"].endswith("deletecontact") for entry in service.asked()) == 3
 
 
 def test_a_partly_failed_push_fails_its_last_step_and_says_how_many(push: RunJob, home: Path) -> None:

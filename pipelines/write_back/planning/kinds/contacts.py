@@ -59,6 +59,7 @@ class _Planning:
         self._field_ids = {list_id: known.lists.columns_of(list_id, titles) for list_id in lists}
         shown_keys = known.shown_fields(lists) if titles else {}
         self._readers = {list_id: Reader(known.lists.fields.get(list_id, {}), shown_keys.get(list_id, set())) for list_id in lists}
+        self._is_compared = False  # whether a row is left since the warehouse shows the person so
         self._past = last([f"{row.key}|{list_id}" for row in rows for list_id in row.lists])
         self._removed = self._removals(last)
         for list_id in sorted(lists - known.as_of.keys()):
@@ -95,6 +96,8 @@ class _Planning:
                 self._plan_row(row)
             except BadValue as problem:
                 self._draft.reject(row.number, str(problem))
+        if self._is_compared:
+            self._draft.warn(f"unchanged: as of {self._known.read_on()}, when the contacts were last read")
 
     def _plan_row(self, row: Row) -> None:
         members = self._members.get(row.key, [])
@@ -120,7 +123,9 @@ class _Planning:
         differing = [field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)]
         is_same = now.exists and not differing and row.status in (None, now.status)
         if is_same and (now.is_queued or not self._options.send_all):
-            self._draft.leave(row.number, QUEUED if now.is_queued else SENT_BEFORE if now.is_ours else UNCHANGED, row.email)
+            reason = QUEUED if now.is_queued else SENT_BEFORE if now.is_ours else UNCHANGED
+            self._is_compared |= reason == UNCHANGED
+            self._draft.leave(row.number, reason, row.email)
             return None
         status = values.ACTIVE if row.status is None and not now.exists else row.status
         content = Content(status, fields, row.ip).text

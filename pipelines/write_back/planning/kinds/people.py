@@ -77,7 +77,7 @@ class People:
             return Person(who, members, list(dict.fromkeys(member.contact_id for member in members)), who.email)
         members = self._by_id.get(who.contact_id, [])
         if not members and must_exist and self._known.is_all_known:
-            raise BadValue(f"there is no contact {who.contact_id} (contacts were read on {self._known.read_on})")
+            raise BadValue(f"there is no contact {who.contact_id} (contacts were read on {self._known.read_on()})")
         addresses = {member.email.strip().lower(): member.email for member in members if member.email}
         if who.key is not None and addresses and who.key not in addresses:
             raise BadValue(f"contact {who.contact_id} has another e-mail address than the row says")

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from marketing_api.operations.contacts import DELETECONTACT, MOVECONTACT
 from pipelines.write_back.input.grid import shown
 from pipelines.write_back.input.values import BadValue
-from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.planning.draft import QUEUED, SENT_BEFORE, Draft, Last, bound, is_open
+from pipelines.write_back.item import Effect, Item, Past
+from pipelines.write_back.planning.draft import QUEUED, SENT_BEFORE, Draft, Last, bound, is_newer, is_open, is_refused
 from pipelines.write_back.planning.kinds.people import People, Person, Who
 from pipelines.write_back.planning.kinds.whereabouts import Whereabouts
 from pipelines.write_back.planning.known import Known
@@ -107,21 +107,24 @@ class Places:
     def _verdict(self, row: PlaceRow, person: Person, contact_id: int | None, source: int) -> _Verdict:
         past = self._past.get(f"{contact_id or person.address}|{source}")
         same = past if past is not None and past.content == row.content else None
-        is_refused = same is not None and same.state is State.REJECTED
+        refused = same if is_refused(same) else None
         is_known = contact_id is not None and any(member.contact_id == contact_id for member in person.members)
         lists = self._whereabouts.lists_of(person, contact_id) if contact_id is not None and is_known else set()
         if source in lists:
-            return _Verdict(contact_id, refused=same if is_refused else None)
-        if same is not None and not is_refused:
+            is_read_since = refused is not None and refused.is_drifted and not is_newer(refused, self._known.as_of.get(source))
+            return _Verdict(contact_id, refused=None if is_read_since else refused)
+        if same is not None and refused is None:
             return _Verdict(contact_id, QUEUED if is_open(same) else SENT_BEFORE)
         if not is_known:
             return self._of_nobody_known(contact_id, same)
-        return _Verdict(contact_id, ON_TARGET) if row.target in lists else _Verdict(contact_id, is_absent=True)
+        if row.target in lists:
+            return _Verdict(contact_id, f"{ON_TARGET} as of {self._known.read_on(row.target)}")
+        return _Verdict(contact_id, is_absent=True)
 
     def _of_nobody_known(self, contact_id: int | None, refused: Past | None) -> _Verdict:
         """An address that the warehouse does not know is looked up; an id is nobody's when all contacts were read."""
         if contact_id is not None and self._known.is_all_known:
-            raise BadValue(f"there is no contact {contact_id} (contacts were read on {self._known.read_on})")
+            raise BadValue(f"there is no contact {contact_id} (contacts were read on {self._known.read_on()})")
         return _Verdict(contact_id, refused=refused)
 
     def _not_said_before(self, row: PlaceRow, person: Person, verdicts: Mapping[int, list[_Verdict]]) -> list[int]:
@@ -149,10 +152,10 @@ class Places:
         if refused := next((verdict.refused for verdict in verdicts if verdict.refused is not None), None):
             self._draft.reject_as_before(row.number, refused)
         elif not first.is_absent or row.target is None:
-            self._draft.leave(row.number, first.idle or OFF_LIST, person.email, first.contact_id)
+            self._draft.leave(row.number, first.idle or f"{OFF_LIST} as of {self._known.read_on(source)}", person.email, first.contact_id)
         else:
             name = shown(self._known.lists.names[source])
-            raise BadValue(f"the contact is not on list {name} (contacts were read on {self._known.read_on})")
+            raise BadValue(f"the contact is not on list {name} (its contacts were read on {self._known.read_on(source)})")
 
     def _send(self, row: PlaceRow, person: Person, source: int, contact_id: int | None) -> None:
         must_look_up = contact_id is None

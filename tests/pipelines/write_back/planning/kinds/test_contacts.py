@@ -38,6 +38,7 @@ def test_what_is_known_to_be_so_is_not_sent(plan: Planner) -> None:
     check_every_row_has_one_fate(planned)
     assert fates(planned) == {2: "idle: unchanged", 3: "idle: unchanged", 4: "sent", 5: "idle: unchanged", 6: "sent", 7: "idle: unchanged"}
     assert (planned.new_count, planned.changed_count) == (2, 0)
+    assert "unchanged: as of 2026-03-02 09:00, when the contacts were last read" in planned.warnings
 
 
 def test_whoever_is_known_keeps_the_status_that_the_service_has_by_now(plan: Planner) -> None:

@@ -55,13 +55,13 @@ def test_who_is_on_the_source_is_moved_by_contact_id(moves: Planner) -> None:
 def test_who_is_there_already_stays_and_who_is_on_neither_is_said(moves: Planner) -> None:
     planned = moves(move("ed@example.com", "News", 2), move("ed@example.com", "News", "Shop"), move(None, 1, 2, 202), move(None, 1, 3, 202))
     assert fates(planned) == {
-        2: "idle: already on the list",
+        2: "idle: already on the list as of 2026-03-02 09:00",
         3: "bad: row 2 moves the same contact to another list: keep one of them",
         4: "bad: it says the same as row 2",
         5: "bad: row 2 moves the same contact to another list: keep one of them",
     }
     assert fates(moves(move("ed@example.com", "News", "Shop"))) == {
-        2: "bad: the contact is not on list “News” (contacts were read on 2026-03-02)"
+        2: "bad: the contact is not on list “News” (its contacts were read on 2026-03-02 09:00)"
     }
 
 
@@ -101,7 +101,7 @@ def test_who_is_on_the_list_is_deleted_from_it(deletions: Planner) -> None:
         {"id": "202", "listid": "2"},
         {"listid": "1"},
     ]
-    assert fates(planned)[4] == "idle: not on the list"
+    assert fates(planned)[4] == "idle: not on the list as of 2026-03-02 09:00"
     assert planned.items[3].must_look_up
 
 
@@ -167,7 +167,7 @@ def test_who_was_taken_off_a_list_by_us_is_not_on_it_any_more(known: Known, move
 def test_who_was_moved_or_synced_to_a_list_by_us_can_be_taken_off_it(known: Known, moves: Planner) -> None:
     deletions, contacts = Planner(known, Kind.DELETIONS, moves.memory), Planner(known, Kind.CONTACTS, moves.memory)
     moves.sent(move("di@example.com", "News", "Shop"))
-    assert fates(deletions(delete("di@example.com", "News"))) == {2: "idle: not on the list"}
+    assert fates(deletions(delete("di@example.com", "News"))) == {2: "idle: not on the list as of 2026-03-02 09:00"}
     assert list(requests(deletions(delete("di@example.com", "Shop")))) == [{"id": "104", "listid": "3"}]
     assert list(requests(moves(move(None, "Shop", "News", 104)))) == [{"id": "104", "listid": "1", "sourceid": "3"}]
     deletions.sent(delete("di@example.com", "Shop"))

@@ -116,7 +116,7 @@ def test_what_the_service_refused_is_refused_and_the_rest_of_the_row_goes_on(pla
         (row("a@example.com", "a", "drop"), "“drop” is no action"),
         (row(None, "a"), "neither an e-mail address nor a contact id"),
         (row(None, "a", contact_id="x1"), "the contact id has to be a whole number"),
-        (row(None, "a", contact_id=77), "there is no contact 77 (contacts were read on 2026-03-02)"),
+        (row(None, "a", contact_id=77), "there is no contact 77 (contacts were read on 2026-03-02 09:00)"),
         (row(None, "a", contact_id=999), "there is no contact 999"),
         (row("bo@example.com", "a", contact_id=101), "contact 101 has another e-mail address"),
         (row("nobody", "a"), "not an e-mail address"),

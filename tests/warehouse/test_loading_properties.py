@@ -1,82 +1,25 @@
-"""What holds for any sequence of loads: twice equals once, pages may come in any order, nothing received is lost.
-
-The loads run in memory, in a transaction that each example rolls back, so that many examples are affordable.
-"""
+"""What holds for any sequence of loads: twice equals once, pages may come in any order, nothing received is lost."""
 
 from __future__ import annotations
 
-import datetime as dt
-import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
-from zoneinfo import ZoneInfo
+from collections.abc import Sequence
 
-import duckdb
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from marketing_api.exchange import Answer
-from marketing_api.operation import Operation
 from marketing_api.operations import contacts, goals, reputation
-from marketing_api.wire import read_rows
-from tests.warehouse.answering import START, contents
+from tests.warehouse.answering import START
+from tests.warehouse.in_memory import Tables, answer
 from tests.warehouse.timelines import TABLES as TIMELINES
 from tests.warehouse.timelines import event
 from warehouse import tables
-from warehouse.load import Load
-from warehouse.loads.apply import apply_tables
-from warehouse.schema import ensure_schema
-from warehouse.sql import rows
-from warehouse.staging import stage
 from warehouse.table import Table
-from warehouse.tables import TABLES
 
 EXAMPLES = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 FEW = settings(EXAMPLES, max_examples=8)
-_ids = itertools.count(1)
-
-
-class Tables:
-    """Tables in memory; `fresh` empties them again."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self.connection = connection
-
-    def fresh(self) -> Tables:
-        self.connection.rollback()
-        self.connection.begin()
-        return self
-
-    def load(self, answers: Sequence[Answer], *filled: Table, **options: Any) -> None:
-        load = Load("main", "test", tuple(table.name for table in filled), tuple(answer.request_id for answer in answers), "UTC", **options)
-        staged = stage(answers, filled, ZoneInfo("UTC"), read_rows, Path)
-        apply_tables(self.connection, load, staged, TABLES)
-
-    def contents(self) -> dict[str, list[tuple[Any, ...]]]:
-        return contents(self.connection)
-
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        return rows(self.connection, sql)
-
-
-@pytest.fixture(scope="module")
-def memory() -> Iterator[Tables]:
-    """Empty tables."""
-    connection = duckdb.connect()
-    rows(connection, "set timezone = 'UTC'")
-    ensure_schema(connection, TABLES.values())
-    connection.begin()
-    yield Tables(connection)
-    connection.close()
-
-
-def answer(operation: Operation, data: Any, minutes: float, **params: Any) -> Answer:
-    body = json.dumps({"response": {"header": {"status": "ok"}, "data": data}}).encode()
-    return Answer(next(_ids), "main", operation.bind(**params), START + dt.timedelta(minutes=minutes), body)
 
 
 def page(entries: dict[int, int] | list[tuple[int, int]], minutes: float) -> Answer:

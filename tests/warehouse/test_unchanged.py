@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,19 +15,17 @@ from hypothesis import strategies as st
 from marketing_api.exchange import Answer
 from marketing_api.operations import contacts
 from marketing_api.wire import read_rows
-from tests.warehouse.answering import START, Home, contents
+from tests.warehouse.answering import START, Home
+from tests.warehouse.in_memory import Tables, answer
 from tests.warehouse.test_accumulate import opened
 from tests.warehouse.test_contact_coverage import coverage, timeline_state
 from tests.warehouse.timelines import TABLES, event, timeline
 from warehouse import tables, unchanged
-from warehouse.load import Load, LoadReport
-from warehouse.loads.apply import apply_tables
+from warehouse.load import LoadReport
 from warehouse.rebuild import rebuild
-from warehouse.schema import ensure_schema
-from warehouse.sql import rows
-from warehouse.staging import RowsOf, stage
+from warehouse.staging import RowsOf
 from warehouse.table import Table
-from warehouse.unchanged import Said, holds, last_said
+from warehouse.unchanged import Said, last_said
 from warehouse.warehouse import Warehouse
 
 LOCAL = {"key": "note", "snippet": "Called", "datetime": "03/01/2026 10:00 AM", "details": []}
@@ -136,42 +131,6 @@ def test_nights_that_were_passed_over_are_the_same_when_rebuilt(home: Home, read
     assert home.contents() == before
 
 
-_ids = itertools.count(1)
-
-
-class InMemory:
-    """Tables in memory, filled as `Warehouse.apply` does it."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self.connection = connection
-
-    def fresh(self) -> InMemory:
-        self.connection.rollback()
-        self.connection.begin()
-        return self
-
-    def said(self) -> dict[int, Said]:
-        return last_said(self.connection, "main", [1, 2])
-
-    def load(self, answers: Sequence[Answer], zone: str, said: Mapping[int, Said]) -> None:
-        load = Load("main", "test", tuple(table.name for table in TABLES), tuple(answer.request_id for answer in answers), zone)
-        staged = stage(answers, TABLES, ZoneInfo(zone), read_rows, Path, said)
-        if not holds(self.connection, "main", staged.assumed):
-            staged = stage(answers, TABLES, ZoneInfo(zone), read_rows, Path)
-        apply_tables(self.connection, load, staged, tables.TABLES)
-
-
-@pytest.fixture(scope="module")
-def memory() -> Iterator[InMemory]:
-    """Empty tables."""
-    connection = duckdb.connect()
-    rows(connection, "set timezone = 'UTC'")
-    ensure_schema(connection, tables.TABLES.values())
-    connection.begin()
-    yield InMemory(connection)
-    connection.close()
-
-
 entries = st.one_of(
     st.builds(event, st.integers(1, 2), st.sampled_from(["0", "1"])),
     st.sampled_from([LOCAL, "no event", {**event(3), "odd": "field"}]),
@@ -189,25 +148,24 @@ nights = st.lists(
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(payloads=payloads, nights=nights)
 def test_passing_over_what_was_said_before_changes_nothing_but_the_work(
-    memory: InMemory, payloads: list[tuple[list[Any], bool]], nights: list[tuple[list[tuple[int, int, int]], str, int]]
+    memory: Tables, payloads: list[tuple[list[Any], bool]], nights: list[tuple[list[tuple[int, int, int]], str, int]]
 ) -> None:
     """Whatever is asked, loaded early or late, several times in a load, or loaded by another since it was compared."""
 
-    def answer(contact: int, payload: int, minutes: int) -> Answer:
+    def said_of(contact: int, payload: int, minutes: int) -> Answer:
         events, cut = payloads[payload % len(payloads)]
         data = {"id": 1, "timeline": {"data": events, "count": len(events), "total": len(events) + cut}}
-        body = json.dumps({"response": {"header": {"status": "ok"}, "data": data}}).encode()
-        return Answer(next(_ids), "main", contacts.TIMELINE.bind(id=contact), START + dt.timedelta(minutes=minutes), body)
+        return answer(contacts.TIMELINE, data, minutes, id=contact)
 
-    loads = [([answer(*one) for one in asked], zone, lag) for asked, zone, lag in nights]
+    loads = [([said_of(*one) for one in asked], zone, lag) for asked, zone, lag in nights]
     plain = memory.fresh()
     for answers, zone, _ in loads:
-        plain.load(answers, zone, {})
-    expected = contents(plain.connection)
+        plain.load(answers, *TABLES, zone=zone)
+    expected = plain.contents()
 
     quick = memory.fresh()
-    said = [quick.said()]
+    said: list[dict[int, Said]] = [{}]
     for answers, zone, lag in loads:
-        quick.load(answers, zone, said[-1 - min(lag, len(said) - 1)])
-        said.append(quick.said())
-    assert contents(quick.connection) == expected
+        quick.load(answers, *TABLES, zone=zone, said=said[-1 - min(lag, len(said) - 1)])
+        said.append(last_said(quick.connection, "main", [1, 2]))
+    assert quick.contents() == expected

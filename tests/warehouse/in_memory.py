@@ -1,0 +1,63 @@
+"""Tables in memory, for properties of any sequence of loads: each example is a transaction that the next one rolls back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import duckdb
+
+from marketing_api.exchange import Answer
+from marketing_api.operation import Operation
+from marketing_api.wire import read_rows
+from tests.warehouse.answering import START, contents
+from warehouse.load import Load
+from warehouse.loads.apply import apply_tables
+from warehouse.sql import rows
+from warehouse.staging import stage
+from warehouse.table import Table
+from warehouse.tables import TABLES
+from warehouse.unchanged import Said, holds
+
+_ids = itertools.count(1)
+NOTHING: Mapping[int, Said] = MappingProxyType({})
+
+
+def answer(operation: Operation, data: Any, minutes: float, **params: Any) -> Answer:
+    """An answer whose payload is `data`, asked so long after START."""
+    body = json.dumps({"response": {"header": {"status": "ok"}, "data": data}}).encode()
+    return Answer(next(_ids), "main", operation.bind(**params), START + dt.timedelta(minutes=minutes), body)
+
+
+class Tables:
+    """`fresh` empties them again."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+
+    def fresh(self) -> Tables:
+        self.connection.rollback()
+        self.connection.begin()
+        return self
+
+    def load(
+        self, answers: Sequence[Answer], *filled: Table, zone: str = "UTC", said: Mapping[int, Said] = NOTHING, **options: Any
+    ) -> None:
+        """What `Warehouse.apply` does; `said` was compared with before."""
+        load = Load("main", "test", tuple(table.name for table in filled), tuple(answer.request_id for answer in answers), zone, **options)
+        staged = stage(answers, filled, ZoneInfo(zone), read_rows, Path, said)
+        if not holds(self.connection, "main", staged.assumed):
+            staged = stage(answers, filled, ZoneInfo(zone), read_rows, Path)
+        apply_tables(self.connection, load, staged, TABLES)
+
+    def contents(self) -> dict[str, list[tuple[Any, ...]]]:
+        return contents(self.connection)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return rows(self.connection, sql)

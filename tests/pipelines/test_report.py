@@ -192,8 +192,15 @@ def test_an_account_without_data_gets_a_page_that_says_so(accounts: tuple[Accoun
     html = page(*accounts)
     assert Elements(html).open == []
     assert "None" not in html
-    assert ("No campaign has been sent yet." in html) is bool(accounts)
+    assert ("Not known yet: this was not read completely." in html) is bool(accounts)
     assert ("Nothing has been read yet." in html) is not bool(accounts)
+
+
+@pytest.mark.parametrize(("coverage", "is_said"), [(1.0, True), (0.5, False), (None, False)])
+def test_that_there_is_none_is_only_said_of_what_was_read(coverage: float | None, is_said: bool) -> None:
+    html = page(account(freshness=[FULL["freshness"][0] | {"subject": "campaigns", "coverage_rate": coverage}]))
+    assert ("No campaign has been sent yet." in html) is is_said
+    assert "There are no reviews yet." not in html
 
 
 @pytest.mark.parametrize("left_out", sorted(FULL))

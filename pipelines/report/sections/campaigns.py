@@ -10,7 +10,8 @@ from pipelines.report.changes import Row
 from pipelines.report.charts import Bar, bars
 from pipelines.report.data import AccountData
 from pipelines.report.html import Child, Html
-from pipelines.report.parts import Heading, charts, empty, named, note, section, table
+from pipelines.report.parts import Heading, charts, named, note, section, table
+from pipelines.report.sections.freshness import nothing
 
 _SHOWN, _DRAWN = 10, 8
 _HEADINGS = [
@@ -28,7 +29,7 @@ def campaigns(account: AccountData) -> Html:
     anchor, title = f"{account.name}-campaigns", "Campaigns"
     newest = account.rows["campaigns"][:_SHOWN]
     if not newest:
-        return section(anchor, title, "", empty("No campaign has been sent yet."))
+        return section(anchor, title, "", nothing(account, "No campaign has been sent yet.", "campaigns", "campaign_stats"))
     drawn = [row for row in newest if row["type"] == "standard"][:_DRAWN] or newest[:_DRAWN]
     return section(
         anchor,

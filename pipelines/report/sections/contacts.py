@@ -10,7 +10,8 @@ from pipelines.report.changes import Row
 from pipelines.report.charts import Column, columns, line, stack, swatch
 from pipelines.report.data import AccountData
 from pipelines.report.html import Child, Html, tag
-from pipelines.report.parts import Heading, charts, empty, note, section, table
+from pipelines.report.parts import Heading, charts, note, section, table
+from pipelines.report.sections.freshness import nothing
 
 _DAYS = 90
 #: Tiers in the order of worth, with their rule in words; `marts.contact_engagement` defines them.
@@ -30,7 +31,7 @@ def growth(account: AccountData) -> Html:
     first = account.today - dt.timedelta(days=_DAYS)
     days = [row for row in account.rows["days"] if row["day_on"] > first and row["member_count"] is not None]
     if not days:
-        return section(anchor, title, "", empty("There are no lists, or no contacts in them."))
+        return section(anchor, title, "", nothing(account, "There are no lists, or no contacts in them.", "lists", "contacts"))
     pictures = charts(_size(days), _movement(days, account.today))
     return section(anchor, title, f"Contacts of all lists over the last {_DAYS} days.", pictures, _lists(account))
 
@@ -79,7 +80,7 @@ def engagement(account: AccountData) -> Html:
     anchor, title = f"{account.name}-engagement", "Engagement"
     counts = {row["engagement_tier"]: row["addresses"] for row in account.rows["tiers"]}
     if not counts:
-        return section(anchor, title, "", empty("There are no contacts yet."))
+        return section(anchor, title, "", nothing(account, "There are no contacts yet.", "lists", "contacts"))
     tiers = [(tier, counts.get(tier, 0)) for tier in TIERS] + [(tier, number) for tier, number in counts.items() if tier not in TIERS]
     people = sum(counts.values())
     rows: list[list[Child]] = [

@@ -7,7 +7,8 @@ from pipelines.report.changes import Row
 from pipelines.report.charts import Bar, bars
 from pipelines.report.data import AccountData
 from pipelines.report.html import Child, Html
-from pipelines.report.parts import Heading, charts, empty, section, table
+from pipelines.report.parts import Heading, charts, section, table
+from pipelines.report.sections.freshness import nothing
 
 _MONTHS = 6
 _HEADINGS = [
@@ -25,7 +26,7 @@ def coupons(account: AccountData) -> Html:
     rows = account.rows["coupons"]
     issued, redeemed = (sum(row[name] or 0 for row in rows) for name in ("issued_count", "redeemed_count"))
     if not issued:
-        return section(anchor, title, "", empty("No coupon has been given yet."))
+        return section(anchor, title, "", nothing(account, "No coupon has been given yet.", "lists", "contacts", "contact coupons"))
     shown = [
         Bar("Issued", issued, words.count(issued)),
         Bar("Redeemed", redeemed, f"{words.count(redeemed)}, {words.share(redeemed / issued)}"),

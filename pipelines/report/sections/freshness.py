@@ -41,6 +41,13 @@ def warning(account: AccountData) -> Html | None:
     return tag("p", tag("strong", "Not all data is there. "), f"Less than half was read of {some}. ", link, ".", look="warning")
 
 
+def nothing(account: AccountData, words: str, subject: str, *parts: str) -> Html:
+    """In place of a section without rows: `words` where `subject`, and what there is of its `parts`, was read; else that nobody knows."""
+    read = {row["subject"]: row["coverage_rate"] for row in account.rows["freshness"]}
+    is_known = read.get(subject) == 1 and all(read.get(part) in (1, None) for part in parts)
+    return empty(words if is_known else "Not known yet: this was not read completely.")
+
+
 def is_lacking(row: Row) -> bool:
     """Whether something of it was not read, cannot be read, or is late."""
     return (row["coverage_rate"] or 0) < 1 or bool(row["rejected_count"]) or bool(row["is_overdue"])

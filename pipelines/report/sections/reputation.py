@@ -9,7 +9,8 @@ from pipelines.report.changes import Row
 from pipelines.report.charts import Bar, Column, bars, columns
 from pipelines.report.data import AccountData
 from pipelines.report.html import Child, Html, tag
-from pipelines.report.parts import Heading, charts, empty, note, section, subheading, table
+from pipelines.report.parts import Heading, charts, note, section, subheading, table
+from pipelines.report.sections.freshness import nothing
 
 _WEEKS = 13
 _LONGEST = 420
@@ -27,7 +28,7 @@ def reputation(account: AccountData) -> Html:
     """Good and bad reviews by week, how each channel stands, and the newest reviews."""
     anchor, title = f"{account.name}-reputation", "Reputation"
     if not account.rows["channels"] and not account.rows["reviews"]:
-        return section(anchor, title, "", empty("There are no reviews yet."))
+        return section(anchor, title, "", nothing(account, "There are no reviews yet.", "direct_reviews", "online_reviews"))
     channels = [_channel(row) for row in account.rows["channels"]]
     return section(
         anchor,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pipelines.report import words
 from pipelines.report.data import AccountData
 from pipelines.report.html import Html
-from pipelines.report.parts import Heading, empty, named, section, table
+from pipelines.report.parts import Heading, named, section, table
+from pipelines.report.sections.freshness import nothing
 
 _NETWORKS = [Heading("Network", is_number=False), Heading("Mentions, 28 days"), Heading("Posts, 28 days")]
 _POSTS = [Heading("Post", is_number=False), Heading("Clicks")]
@@ -16,7 +17,7 @@ def social(account: AccountData) -> Html:
     anchor, title = f"{account.name}-social", "Social networks"
     networks, posts = account.rows["networks"], account.rows["posts"]
     if not networks and not posts:
-        return section(anchor, title, "", empty("No social network is connected."))
+        return section(anchor, title, "", nothing(account, "No social network is connected.", "social_profiles", "social_media_stats"))
     by_network = [[_name(row["network"]), words.count(row["mention_count"]), words.count(row["post_count"])] for row in networks]
     by_post = [
         [

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import shlex
+import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,12 +48,22 @@ def print_summary(reader: Reader, settings: Settings, models: BuildReport | None
     file = (
         published_path(settings.home) if models is not None and is_published_since(settings, reader.began_at) else settings.warehouse_path
     )
-    console.print(f"status     marketing-sync status\nquery      {first_query(file)}", markup=False)
+    console.print(f"status     {_this_program()} status\nquery      {first_query(file)}", markup=False)
+
+
+def _this_program() -> str:
+    """As it has to be typed: `make sync` leaves it in `.venv/bin`, where no shell looks for it."""
+    return "marketing-sync" if shutil.which("marketing-sync") else shlex.quote(sys.argv[0])
 
 
 def first_query(file: Path) -> str:
-    """What to type into a shell to begin with; the lines after the first are indented as the summary is."""
-    return f'duckdb -readonly {shlex.quote(str(file))} "{_FIRST_QUERY}"'.replace("\n", "\n           ")
+    """What to type into a shell to begin with, with DuckDB's own command line or without; later lines are indented as the summary is."""
+    if shutil.which("duckdb"):
+        typed = f'duckdb -readonly {shlex.quote(str(file))} "{_FIRST_QUERY}"'
+    else:
+        ask = f'import duckdb; duckdb.connect({json.dumps(str(file))}, read_only=True).sql("""{_FIRST_QUERY}""").show()'
+        typed = f"{shlex.quote(sys.executable)} -c {shlex.quote(ask)}"
+    return typed.replace("\n", "\n           ")
 
 
 def _published(reader: Reader, settings: Settings) -> str:

@@ -1,7 +1,7 @@
-"""Opens a DuckDB file for as long as it is needed, waits while another process has it, and says who that is.
+"""Opens a DuckDB file for as long as it is needed, and waits while another process has it.
 
-Belongs here: opening, locking, refusing files that are not ours or too new. Not here: which tables the file holds (`tables`),
-what is done to them (`load`).
+Belongs here: opening, sharing within the process, waiting. Not here: what a refusal means (`refusals`), which tables the file
+holds (`tables`), what is done to them (`load`).
 
 DuckDB's lock is a POSIX record lock: a process loses it as soon as it opens and closes the same file by any other means, so
 nothing here or elsewhere may `open()` a warehouse file to look into it.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +22,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from warehouse.errors import Holder, NotAWarehouse, NoWarehouse, WarehouseError, WarehouseFull, WarehouseLocked, WarehouseTooNew
+from warehouse import refusals
+from warehouse.errors import Holder, NoWarehouse
+from warehouse.refusals import Held
 from warehouse.version import check_version
 
 #: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something that hangs.
@@ -42,19 +43,7 @@ _SEAL = (
     "set lock_configuration = true",
 )
 
-_HELD = re.compile(r"lock is held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
-_NO_ROOM = ("No space left", "File too large", "quota exceeded")
-_DAMAGED = ("not a valid DuckDB database", "Corrupt database", "Could not read enough bytes", "sqlite_scanner", "older development version")
-
-
 OnWait = Callable[[Holder], None]
-
-
-class _Held(Exception):
-    """Not open yet: somebody has it."""
-
-    def __init__(self, holder: Holder) -> None:
-        self.holder = holder
 
 
 @contextmanager
@@ -89,8 +78,8 @@ def connect(
         check_version(connection, path)
         yield connection
     except duckdb.Error as problem:
-        if any(sign in str(problem) for sign in _NO_ROOM):
-            raise WarehouseFull(_full(path, problem)) from problem
+        if (no_room := refusals.full(path, problem)) is not None:
+            raise no_room from problem
         raise
     finally:
         place.leave(connection)
@@ -140,12 +129,12 @@ class _Place:
     waiting_writers: int = 0
 
     def enter(self, ask: _Ask) -> duckdb.DuckDBPyConnection:
-        """A connection, or _Held. Call it while holding `changed`."""
+        """A connection, or Held. Call it while holding `changed`."""
         me = threading.current_thread()
         if (blocking := self._blocking(me, ask.read_only)) is not None:
-            raise _Held(Holder(os.getpid(), f"this program, {blocking.thread.name}"))
+            raise Held(Holder(os.getpid(), f"this program, {blocking.thread.name}"))
         if self.root is not None and (ask.is_sealed or self.is_sealed):
-            raise _Held(Holder(os.getpid(), "this program"))  # nobody shares an instance that is sealed
+            raise Held(Holder(os.getpid(), "this program"))  # nobody shares an instance that is sealed
         if self.root is None:
             self.root, self.is_read_only = _open(self.path, ask), ask.read_only
             self.is_sealed = ask.is_sealed
@@ -197,26 +186,15 @@ def _wait_for(place: _Place, ask: _Ask, deadline_s: float, on_wait: OnWait | Non
         with place.changed:
             try:
                 return place.enter(ask)
-            except _Held as held:
+            except Held as held:
                 holder = held.holder
             waited = time.monotonic() - began
             if waited >= deadline_s:
-                raise WarehouseLocked(_locked(place.path, holder, deadline_s), holder=holder)
+                raise refusals.locked(place.path, holder, deadline_s)
             place.wait(min(deadline_s - waited, random.uniform(*_POLL)), ask.read_only)  # noqa: S311 - not a secret
         if on_wait and holder != told and waited >= _WORTH_TELLING_S:
             on_wait(holder)
             told = holder
-
-
-def _locked(path: Path, holder: Holder, deadline_s: float) -> str:
-    return (
-        f"{path} is in use by {holder}; waited {deadline_s:g} s for it. Let that finish or end it, then run again. "
-        "To look at the data meanwhile, use the published copy, which is never locked"
-    )
-
-
-def _full(path: Path, problem: duckdb.Error) -> str:
-    return f"there is no room for {path.name} in {path.parent}: make room and run again, nothing that came is lost. DuckDB says: {problem}"
 
 
 def _config(path: Path, memory_limit: str | None, threads: int | None) -> dict[str, Any]:
@@ -241,48 +219,7 @@ def _open(path: Path, ask: _Ask) -> duckdb.DuckDBPyConnection:
         for setting in _SEAL if ask.is_sealed else ():
             connection.execute(setting)
     except duckdb.Error as problem:
-        raise _explained(path, problem) from problem
+        raise refusals.unopened(path, problem) from problem
     if is_new:
         path.chmod(0o600)
     return connection
-
-
-def _explained(path: Path, problem: duckdb.Error) -> Exception:
-    """What DuckDB's message means for us."""
-    text = str(problem)
-    if "Could not set lock" in text:
-        return _Held(_holder(text))
-    if "different configuration than existing connections" in text:
-        return _Held(Holder(os.getpid(), "this program, with other settings"))
-    if "newer version of DuckDB" in text:
-        return WarehouseTooNew(
-            f"{path} was written by a newer DuckDB than the {duckdb.__version__} installed here: upgrade this installation "
-            f"(or move the file away and run `marketing-sync rebuild`). DuckDB says: {text.splitlines()[0]}"
-        )
-    if any(sign in text for sign in _NO_ROOM):
-        return WarehouseFull(_full(path, problem))
-    if any(sign in text for sign in _DAMAGED):
-        return NotAWarehouse(
-            f"{path} is not a whole DuckDB file: move it away and run `marketing-sync rebuild`, which needs no request. "
-            f"DuckDB says: {text.splitlines()[0]}"
-        )
-    return WarehouseError(f"{path} cannot be opened: {text}")
-
-
-def _holder(text: str) -> Holder:
-    if (found := _HELD.search(text)) is None:
-        return Holder(None, "another program")
-    pid = int(found["pid"])
-    return Holder(pid, _program(pid) or Path(found["program"]).name)
-
-
-def _program(pid: int) -> str | None:
-    """The program's name with its sub-command: never more of the command line, which may hold anything."""
-    try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
-    except OSError:
-        return None
-    names = [Path(words[0]).name, *words[1:]]
-    if names[0].startswith("python") and len(names) > 1:
-        names = names[2:] if names[1] == "-m" else [Path(names[1]).name, *names[2:]] if not names[1].startswith("-") else names[:1]
-    return " ".join([*names[:1], *(word for word in names[1:2] if re.fullmatch(r"[a-z][a-z-]*", word))]) or None

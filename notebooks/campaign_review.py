@@ -74,6 +74,7 @@ def _(account, choice, con):
                 ],
                 justify="start",
                 gap=2,
+                wrap=True,
             ),
         ]
     )

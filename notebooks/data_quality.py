@@ -47,6 +47,7 @@ def _(account, con):
                 ],
                 justify="start",
                 gap=2,
+                wrap=True,
             ),
             published.table(fresh, {"coverage_rate": published.percent, "age_hours": published.decimal}, page_size=12),
         ]
@@ -128,7 +129,8 @@ def _(con):
             date_diff('second', started_at, ended_at) as seconds, message
         from sync.runs order by started_at desc limit 30
     """).df()
-    mo.vstack([mo.md("## The last runs"), published.table(runs, wrapped_columns=["message"])])
+    none = mo.md("*None had ended when this copy was written: it is written before its own run ends.*")
+    mo.vstack([mo.md("## The last runs"), published.table(runs, wrapped_columns=["message"]) if len(runs) else none])
     return
 
 

@@ -36,6 +36,7 @@ def _(con):
         ],
         justify="start",
         gap=2,
+        wrap=True,
     )
     return
 
@@ -108,7 +109,8 @@ def _():
 @app.cell
 def _():
     question = mo.ui.code_editor(
-        "select subject, sent_at::date::text as sent_on, sent_count, round(open_rate, 3) as open_rate, round(click_rate, 3) as click_rate\n"
+        "select subject, sent_at::date::text as sent_on, sent_count,\n"
+        "    round(open_rate, 3) as open_rate, round(click_rate, 3) as click_rate\n"
         "from marts.campaign_performance\nwhere sent_count > 0\norder by sent_at desc\nlimit 10",
         language="sql",
         min_height=110,

@@ -32,7 +32,12 @@ def path() -> Path:
 
 def connect() -> duckdb.DuckDBPyConnection:
     """The published file, read-only. It is never locked: the next sync puts a new file in its place, run again to see it."""
-    return duckdb.connect(str(path()), read_only=True)
+    try:
+        found = path()
+    except FileNotFoundError as problem:  # shown in the page: as an app it would be blank
+        mo.stop(mo.running_in_notebook(), mo.callout(mo.md(f"There is no data yet: {problem}. Then load this page again."), kind="warn"))
+        raise
+    return duckdb.connect(str(found), read_only=True)
 
 
 def accounts(con: duckdb.DuckDBPyConnection) -> list[str]:
@@ -59,10 +64,16 @@ def decimal(value: float) -> str:
     return "–" if pd.isna(value) else f"{value:.1f}"
 
 
+def shown(value: object) -> str:
+    """A text, a date or an id; a dash for what is not known."""
+    return "–" if value is None or value is pd.NaT or value != value else str(value)
+
+
 def table(frame: pd.DataFrame, forms: Mapping[str, Callable[[float], str]] | None = None, **more: Any) -> mo.ui.table:
     """A table to look at (and to choose from with `selection`); `forms`: column → how a value is written."""
     options: dict[str, Any] = {"selection": None, "page_size": 10, "show_column_summaries": False, "show_data_types": False}
-    known = {name: form for name, form in (forms or {}).items() if name in frame.columns}
+    plain = {name: shown for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name]) or str(name).endswith("_id")}
+    known = {name: form for name, form in (plain | dict(forms or {})).items() if name in frame.columns}
     return mo.ui.table(frame, format_mapping=known, **(options | more))
 
 
@@ -87,7 +98,7 @@ def bars(frame: pd.DataFrame, label: str, value: str, title: str, *, form: str =
         return mo.md(f"*{title}: nothing yet.*")
     chart = alt.Chart(frame, title=title).mark_bar(color=ACCENT, cornerRadiusEnd=2)
     return chart.encode(
-        x=alt.X(value, type="quantitative", title=None, axis=alt.Axis(format=form)),
+        x=alt.X(value, type="quantitative", title=None, axis=alt.Axis(format=form, tickCount=6)),
         y=alt.Y(label, type="nominal", title=None, sort="-x", axis=alt.Axis(labelLimit=260)),
         tooltip=list(frame.columns),
     ).properties(width="container", height=alt.Step(22))

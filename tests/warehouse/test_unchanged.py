@@ -105,6 +105,15 @@ def test_an_answer_that_is_loaded_late_is_not_taken_for_the_newest(home: Home, r
     assert opened(home) == ["new"]
 
 
+def test_a_contact_that_is_twice_in_a_load_is_read_twice_and_once_more(home: Home, reading: Counting) -> None:
+    load(home, timeline(home, 1, event(1, "a")))
+    load(home, timeline(home, 1, event(1, "b"), minutes=60), timeline(home, 1, event(1, "a"), minutes=61))
+    assert opened(home) == ["a"], "of two the last one counts"
+    reading.taken()
+    load(home, timeline(home, 1, event(1, "a"), minutes=120))
+    assert reading.taken() == ["1"]
+
+
 def test_what_another_process_loads_in_between_is_not_overlooked(home: Home, reading: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
     load(home, timeline(home, 1, event(1, "first")))
     other = Warehouse(home.path, home.archive)

@@ -54,7 +54,7 @@ def what_is_published(settings: Settings, now: dt.datetime) -> str:
 
 def in_words(published: Published, now: dt.datetime) -> str:
     """What is published, in a line."""
-    data = f", data of {ago(published.data_as_of, now)}" if published.data_as_of else ""
+    data = f", newest data {ago(published.data_as_of, now)}" if published.data_as_of else ""
     personal = {"keep": "personal data as it is", "hash": "personal data hashed", "drop": "without personal data"}[published.personal_data]
     size = f"{published.table_count} tables, {published.row_count:,} rows"
     return f"{size}, published {ago(published.published_at, now)}{data}, {personal}"

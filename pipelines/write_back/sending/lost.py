@@ -33,9 +33,9 @@ class Lost:
     def __len__(self) -> int:
         return len(self._since)
 
-    def add(self, item_id: int, since: float) -> None:
+    def add(self, item_id: int, since: float, wait_s: float) -> None:
         self._since[item_id] = since
-        self._due[item_id] = since + self._patience.first_look_s
+        self._due[item_id] = since + wait_s
 
     def remove(self, item_id: int) -> None:
         self._since.pop(item_id, None)

@@ -18,6 +18,8 @@ class Patience:
     #: what is not there after the last one is taken never to have arrived.
     first_look_s: float = 6.0
     last_look_s: float = 30.0
+    #: What is safe to repeat is not looked for: it is sent again after so long, three times as long each time (40 s in all).
+    repeat_s: float = 1.0
     #: An item that is lost again and again is left unknown, and said.
     attempts: int = 5
     #: Errors in a row, with nothing applied between them, after which the service is not asked further.

@@ -117,7 +117,7 @@ class _Sending:
             self._schedule.add(entry.item_id, keys_of(entry, subjects.get(entry.item_id, ())), is_ready=not is_unknown)
             if is_unknown:
                 self._twins.hold(entry, entry.contact_id)
-                self._lost.add(entry.item_id, min(entry.changed_at, time.time()))
+                self._lose(entry, min(entry.changed_at, time.time()))
 
     # ---- giving out
 
@@ -175,7 +175,7 @@ class _Sending:
             self._over(item_id, _OVER[end])
         elif end is End.UNKNOWN:
             self._attempts[item_id] += 1
-            self._lost.add(item_id, time.time())
+            self._lose(self._entries[item_id], time.time())
             if self._in_row[end] >= self._patience.unknown_in_row:
                 self._halt(f"{self._in_row[end]} requests in a row had no whole answer; the last: {delivered.reason}")
         elif end is End.UNAVAILABLE:
@@ -219,6 +219,10 @@ class _Sending:
         self._early[item_id] = time.time() + self._patience.verify_every_s
 
     # ---- what was lost
+
+    def _lose(self, entry: Entry, since: float) -> None:
+        is_looked_for, tries = entry.kind is Kind.ACTIVITIES, max(self._attempts[entry.item_id], 1)
+        self._lost.add(entry.item_id, since, self._patience.first_look_s if is_looked_for else self._patience.repeat_s * 3 ** (tries - 1))
 
     def _take_up(self, entry: Entry) -> None:
         """Its time has come: activities are looked for, all of the contact's at once; others are simply sent again."""

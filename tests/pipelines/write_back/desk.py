@@ -22,7 +22,15 @@ from tests.pipelines.write_back.plans import a_plan
 
 #: As in earnest, a hundred times faster.
 QUICK = Patience(
-    workers=8, attempts=10, timeout_s=0.5, first_look_s=0.05, last_look_s=0.15, verify_wait_s=2.0, verify_every_s=0.1, unknown_in_row=1000
+    workers=8,
+    attempts=10,
+    timeout_s=0.5,
+    first_look_s=0.05,
+    last_look_s=0.15,
+    repeat_s=0.0001,
+    verify_wait_s=2.0,
+    verify_every_s=0.1,
+    unknown_in_row=1000,
 )
 
 

@@ -54,7 +54,7 @@ def test_activities_arrive_once_whatever_gets_lost(make_desk: MakeDesk, form: st
 def test_activities_arrive_once_though_the_queue_lags(make_desk: MakeDesk) -> None:
     desk = make_desk(**faulty(switches={"activity-delay": "1"}))
     items = activities(desk, 20)
-    patience = Patience(workers=8, timeout_s=0.5, first_look_s=0.3, last_look_s=1.5)
+    patience = Patience(workers=8, timeout_s=0.5, first_look_s=0.3, last_look_s=1.5, repeat_s=0.05)
     desk.push(*items, patience=patience)
     assert set(desk.activities().values()) == {1}
     assert len(desk.activities()) == 20
@@ -257,7 +257,7 @@ def test_1002_now_and_then_is_only_tried_again(make_desk: MakeDesk) -> None:
 
 def test_a_service_that_answers_nothing_whole_is_not_asked_for_ever(make_desk: MakeDesk) -> None:
     desk = make_desk(faults={"502-html": "1@emailmarketing/addactivity"})
-    patience = Patience(workers=4, first_look_s=5, unknown_in_row=8)
+    patience = Patience(workers=4, first_look_s=5, repeat_s=5, unknown_in_row=8)
     _, sent = desk.push(*activities(desk, 60), patience=patience)
     assert 8 <= sent.unknown < 14
     assert sent.planned == 60 - sent.unknown

@@ -142,7 +142,7 @@ def test_how_much_is_read_is_as_told(make_desk: MakeDesk, how: str, count: int) 
 
 def test_what_is_still_unknown_is_verified_when_it_is_there(make_desk: MakeDesk) -> None:
     desk = make_desk(faults={"lost-answer": "1@emailmarketing/synccontact"})
-    push_id, sent = desk.push(*new_contacts(2), patience=Patience(attempts=2, first_look_s=0.02, unknown_in_row=99))
+    push_id, sent = desk.push(*new_contacts(2), patience=Patience(attempts=2, repeat_s=0.02, unknown_in_row=99))
     assert sent.unknown == 2
     assert checked(desk, push_id, "none").verified == 2
     assert not desk.outbox.open("main")

@@ -92,7 +92,7 @@ class Lookups(ABC):
         return list(zip(*rows.to_pydict().values(), strict=True))
 
     def finished_at(self, account: str) -> dict[str, dt.datetime]:
-        """When all of each asset was last read (`Warehouse.finish_asset`)."""
+        """When all of each asset was last read (`Warehouse.finish_assets`)."""
         finished = "select asset, max(logged_at) as at from sync.loads where account = $account and len(tables) = 0 group by asset"
         rows = self._read(finished, account)
         return dict(zip(*rows.to_pydict().values(), strict=True))

@@ -10,7 +10,7 @@ import itertools
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -30,7 +30,7 @@ from warehouse.errors import ArchiveFull, WarehouseLocked
 from warehouse.load import Load, LoadReport
 from warehouse.load_queue import LoadQueue
 from warehouse.loads.apply import apply_tables
-from warehouse.loads.bookkeeping import APPLIED, done_ids, outcome_of, write_load
+from warehouse.loads.bookkeeping import APPLIED, done_ids, logged_last, outcome_of, write_load
 from warehouse.lookups import Lookups
 from warehouse.schema import ensure_schema
 from warehouse.sql import Params, rows, transaction
@@ -63,8 +63,8 @@ class _Session:
     """The open file, the last loads of the log as they were first logged, and what applying those did that nobody had applied."""
 
     connection: duckdb.DuckDBPyConnection
-    logged: dict[str, Load] = field(default_factory=dict)
-    recovered: dict[str, LoadReport] = field(default_factory=dict)
+    logged: Mapping[str, Load]
+    recovered: dict[str, LoadReport]
 
 
 class Warehouse(Checks, Lookups, Candidates):
@@ -123,12 +123,8 @@ class Warehouse(Checks, Lookups, Candidates):
             staged = self.stage(load)
         return self.commit(session.connection, logged or load, staged)
 
-    def finish_asset(self, account: str, asset: str) -> None:
-        """Note that all of an asset was read: answers from before need not be used again (`lookups.finished_at`)."""
-        self.finish_assets([(account, asset)])
-
     def finish_assets(self, finished: Iterable[tuple[str, str]]) -> None:
-        """The same of many (account, asset) together: one by one they would cost as much as loads."""
+        """Note that all of these (account, asset) was read: answers from before need not be used again (`lookups.finished_at`)."""
         loads = [Load(account, asset, (), (), "UTC") for account, asset in finished]
         self.archive.flush()
         self._queue.do(lambda session: self._note_finished(session.connection, loads))
@@ -199,30 +195,19 @@ class Warehouse(Checks, Lookups, Candidates):
         """
         with self.writing() as connection:
             rows(connection, _ONE_THREAD)
-            try:
-                yield self._recover(connection)
-            finally:
-                rows(connection, _ALL_THREADS)  # readers of this process may stay at the file
+            logged = logged_last(connection, self.archive.loads_backwards())
+            yield _Session(connection, logged, self._recover(connection, logged))
+            rows(connection, _ALL_THREADS)  # readers of this process may stay at the file
 
-    def _recover(self, connection: duckdb.DuckDBPyConnection) -> _Session:
-        waiting: list[Mapping[str, Any]] = []
-        session = _Session(connection)
-        for event in self.archive.loads_backwards():
-            logged = Load.from_event(event)
-            session.logged[logged.load_id] = logged
-            if outcome_of(connection, logged.load_id):
-                break
-            waiting.append(event)
-        for report in self.replay(connection, reversed(waiting)) if waiting else ():
-            log.warning("a load that an earlier run had logged was applied from the archive")
-            if report is not None:
-                session.recovered[report.load_id] = report
-        return session
+    def _recover(self, connection: duckdb.DuckDBPyConnection, logged: Mapping[str, Load]) -> dict[str, LoadReport]:
+        waiting = [load.event() for load_id, load in logged.items() if outcome_of(connection, load_id) is None]
+        if not waiting:
+            return {}
+        log.warning("%d loads that were logged and not applied are applied from the archive", len(waiting))
+        return {report.load_id: report for report in self.replay(connection, waiting) if report is not None}
 
     def commit(self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> LoadReport:
-        """The load's one transaction, on a connection of its own, with which all that it makes for itself goes. Its log entry is the
-        caller's business.
-        """
+        """The load's one transaction, on a connection whose temporary tables go with it. Its log entry is the caller's business."""
         try:
             with closing(connection.cursor()) as own:
                 rows(own, _UTC)

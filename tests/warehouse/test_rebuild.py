@@ -53,7 +53,7 @@ def fill(home: Home) -> None:
         home.load([calendar], tables.SOCIAL_POSTS, scope=scope)
         post = home.answer(social.GETPOST, {"item": {"id": night, "title": "T"}}, minutes, id=night, channel="facebook")
         home.load([post], tables.SOCIAL_POST_DETAILS)
-    home.warehouse.finish_asset("main", "contacts")
+    home.warehouse.finish_assets([("main", "contacts")])
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,7 @@ def test_a_process_that_is_killed_in_the_middle_of_a_load_leaves_it_to_the_next(
     assert process.exitcode == -signal.SIGKILL
     home = Home(tmp_path)
     assert home.rows(tables.CONTACTS) == []
-    home.warehouse.finish_asset("main", "contacts")
+    home.warehouse.finish_assets([("main", "contacts")])
     assert home.values(tables.CONTACTS, "contact_id") == [1]
     assert home.values("sync.coverage", "scope") == ["list_id=12"]
     home.close()
@@ -74,7 +74,7 @@ def test_pending_loads_are_applied_in_the_order_they_were_logged(home: Home) -> 
     for opened in "abc":
         answer = timeline(home, 1, event(1, opened))
         home.archive.log_load(home.event([answer], *TABLES).event())
-    home.warehouse.finish_asset("main", "timelines")
+    home.warehouse.finish_assets([("main", "timelines")])
     assert home.values(tables.TIMELINE_EVENTS, "details") == ['[{"key":"open-date","label":"Opened","value":"c"}]']
 
 
@@ -178,9 +178,9 @@ def test_what_tells_loads_apart_is_what_they_change() -> None:
 
 def test_an_asset_is_finished_when_that_was_noted(home: Home) -> None:
     assert home.warehouse.finished_at("main").get("contacts") is None
-    home.warehouse.finish_asset("main", "contacts")
+    home.warehouse.finish_assets([("main", "contacts")])
     first = home.warehouse.finished_at("main").get("contacts")
-    home.warehouse.finish_asset("main", "contacts")
+    home.warehouse.finish_assets([("main", "contacts")])
     second = home.warehouse.finished_at("main").get("contacts")
     assert first is not None
     assert second is not None

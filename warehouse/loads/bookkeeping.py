@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import duckdb
 
@@ -19,6 +20,16 @@ def outcome_of(connection: duckdb.DuckDBPyConnection, load_id: str) -> str | Non
     """`applied`, or `failed` for a load that was found impossible to apply; None when neither is known."""
     found: str | None = value(connection, "select outcome from sync.loads where load_id = ?", [load_id])
     return found
+
+
+def logged_last(connection: duckdb.DuckDBPyConnection, backwards: Iterable[Mapping[str, Any]]) -> dict[str, Load]:
+    """The last loads of the log in their order, by id: from the last one that has an outcome on, so that all without one are there."""
+    loads: list[Load] = []
+    for event in backwards:
+        loads.append(Load.from_event(event))
+        if outcome_of(connection, loads[-1].load_id):
+            break
+    return {load.load_id: load for load in reversed(loads)}
 
 
 def done_ids(connection: duckdb.DuckDBPyConnection) -> set[str]:

@@ -161,18 +161,21 @@ class Reader:
     def _is_cut_short(self) -> bool:
         """Whether the run was stopped before it had tried everything."""
         errors = [result.error for result in self.results.values()]
-        is_through = len(self._finished) == len(self._chosen) * len(self.sessions)
-        return self._is_stopping or not is_through or any(isinstance(error, BudgetSpent | Stopped) for error in errors)
+        return self._is_stopping or not self._is_through() or any(isinstance(error, BudgetSpent | Stopped) for error in errors)
+
+    def _is_through(self) -> bool:
+        return len(self._finished) == len(self._chosen) * len(self.sessions)
 
     def progress(self) -> ReadingState:
         """How far the reading is now."""
         with self._changed:
             at_work = [asset for asset, account in self._started if (asset, account) not in self._finished]
+            waiting = "read; Dagster notes it" if self._is_through() else "loading"
         results = list(self.results.values())
         return ReadingState(
             sum(result.asked for result in results),
             sum(result.planned for result in results),
-            ", ".join(sorted(set(at_work))) or "loading",
+            ", ".join(sorted(set(at_work))) or waiting,
         )
 
     def requests_sent(self) -> int:

@@ -56,8 +56,8 @@ def unreached(candidates: Candidates, waves: Waves) -> Floats:
     by_segment = received(waves, members) * active[None, :]
     known = np.searchsorted(waves.seen, np.nan_to_num(candidates.asked, nan=-np.inf), side="right")
     written, found = written_to(candidates), np.zeros(len(candidates))
-    for place, factor in enumerate(_FACTORS):
-        mine = written == place
+    for place in np.unique(written):
+        mine, factor = written == place, _FACTORS[place]
         steps = np.log1p(-np.minimum(factor * by_segment[waves.campaign] * waves.share[:, None], 0.999))
         passed = np.vstack([np.zeros(steps.shape[1]), np.cumsum(steps, axis=0)])
         segment = candidates.segment[mine]

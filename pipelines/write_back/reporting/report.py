@@ -9,12 +9,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pipelines.write_back.item import Change, Earlier, Plan, State
+from pipelines.write_back.item import Change, Earlier, Kind, Plan, State
 from pipelines.write_back.outbox.wishes import Retried
 from pipelines.write_back.reporting.result import Refusal, Result, Waiting
 
 _SHOWN = 10  # changes, bad rows and the like; the rest is in rejected.csv
 _LONGEST = 60
+_NO_ROWS = "the input has no rows"
 
 
 def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: bool = False) -> list[str]:
@@ -22,7 +23,7 @@ def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: boo
     lines = [f"{_count(plan.row_count, 'row')} of {plan.source.name} → {plan.kind} of account {plan.account}", ""]
     lines += _columns(_plan_counts(plan, reject_limit))
     if plan.changes and not is_discreet:
-        lines += ["", f"changes{_sample(len(plan.changes), plan.changed_count)}", *map(_change_line, plan.changes[:_SHOWN])]
+        lines += ["", f"changes{_sample(len(plan.changes), _changing(plan))}", *map(_change_line, plan.changes[:_SHOWN])]
     ours = [Refusal((bad.row,), bad.reason, bad.by_service) for bad in plan.bad]
     lines += _refusal_lines("not valid, not sent", [bad for bad in ours if not bad.by_service])
     lines += _refusal_lines("refused before, or read back otherwise: not sent again", [bad for bad in ours if bad.by_service])
@@ -31,6 +32,11 @@ def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: boo
     if plan.earlier:
         lines += ["", "still open from earlier pushes, and sent first", *map(_earlier_line, plan.earlier)]
     return [*lines, "", _cost_line(plan, rate)]
+
+
+def _changing(plan: Plan) -> int:
+    """Rows that the sample of changes is taken from: of contacts, what is new is not listed value by value."""
+    return plan.changed_count + (0 if plan.kind is Kind.CONTACTS else plan.new_count)
 
 
 def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, str]]:
@@ -61,7 +67,7 @@ def _earlier_line(each: Earlier) -> str:
 def _cost_line(plan: Plan, rate: float) -> str:
     requests, earlier = plan.request_count, plan.earlier_count
     if not requests:
-        return "nothing to send: 0 requests"
+        return f"nothing to send: {'0 requests' if plan.row_count else _NO_ROWS}"
     ours = f" ({earlier:,} of them of earlier pushes)" if earlier else ""
     return f"{_count(requests, 'request')}{ours}, {_duration(requests / rate)} at {rate:g} a second (reading back comes on top)"
 
@@ -98,7 +104,8 @@ _STATES: Mapping[State, str] = {
 def _closing(result: Result) -> Iterator[str]:
     requests = f"; {_count(result.spent.requests, 'request')} sent" if result.spent else ""
     if result.is_idle and not result.rejected:
-        yield f"nothing to send: everything is as it says, or was sent before{requests}"
+        why = "everything is as it says, or was sent before" if result.push.row_count else _NO_ROWS
+        yield f"nothing to send: {why}{requests}"
     elif result.shortfall:
         yield f"{_count(result.shortfall, 'row')} not done{requests}"
     else:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pipelines.write_back.item import Kind, Source, State
+from pipelines.write_back.item import Change, Kind, Plan, Source, State
 from pipelines.write_back.outbox.counts import Counts
 from pipelines.write_back.outbox.entry import Push
-from pipelines.write_back.reporting.report import result_lines
+from pipelines.write_back.reporting.report import plan_lines, result_lines
 from pipelines.write_back.reporting.result import Result, Waiting
 
 
@@ -38,3 +38,16 @@ def test_the_push_to_cancel_is_named_only_where_it_holds_what_is_open() -> None:
     assert "`marketing-sync push cancel 2` drops" in "\n".join(result_lines(own))
     assert "`marketing-sync push cancel` drops" in "\n".join(result_lines(others))
     assert "5 rows not done" in "\n".join(result_lines(others))
+
+
+def test_an_input_without_rows_is_not_told_as_sent_before() -> None:
+    assert result_lines(result({}, {}))[-1] == "nothing to send: the input has no rows; 0 requests sent"
+    assert (
+        result_lines(result({State.SKIPPED: 1}, {}))[-1] == "nothing to send: everything is as it says, or was sent before; 0 requests sent"
+    )
+
+
+def test_a_sample_of_changes_says_so_when_all_rows_are_new() -> None:
+    changes = tuple(Change(row, "a@example.com", "tag", None, "vip") for row in range(2, 8))
+    plan = Plan("main", Kind.TAGS, Source("vip.csv", "hash"), 60, (), new_count=60, changes=changes)
+    assert "changes (a sample of 60 rows)" in plan_lines(plan, rate=15.0, reject_limit=0.05)

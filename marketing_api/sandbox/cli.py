@@ -15,14 +15,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from marketing_api.sandbox.faults import FAULTS, read_chance
 from marketing_api.sandbox.options import DEFAULT_KEY, AccountOptions, Options, build
 from marketing_api.sandbox.server import Server, run_until
-from marketing_api.sandbox.switches import SWITCHES
+from marketing_api.sandbox.switches import AS_OBSERVED, SWITCHES
 
 _EXAMPLE = "0.02@emailmarketing/getcoupon,goal/show"
 
@@ -37,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jitter-ms", type=_pair, default=(0.0, 0.0), metavar="MEDIAN,P99", help="delay before a request is counted")
     parser.add_argument("--parent", type=int, help="end when the process with this id is no longer the parent")
     _add_faults(parser.add_argument_group("faults", f"each takes a probability, for some operations if wanted: {_EXAMPLE}"))
+    parser.add_argument(
+        "--as-observed", action="store_true", help=f"set switches to what clients of the live service have met: {_said(AS_OBSERVED)}"
+    )
     _add_switches(
         parser.add_argument_group("switches", "behave as observed instead of as specified (rows of the observations in brackets)")
     )
@@ -78,7 +81,8 @@ def options_from(arguments: argparse.Namespace) -> Options:
         now=arguments.now,
         timezone=arguments.timezone,
         rate_limit=arguments.rate_limit,
-        switches={switch.name: given[f"switch_{switch.name}"] for switch in SWITCHES if given.get(f"switch_{switch.name}") is not None},
+        switches=(dict(AS_OBSERVED) if arguments.as_observed else {})
+        | {switch.name: given[f"switch_{switch.name}"] for switch in SWITCHES if given.get(f"switch_{switch.name}") is not None},
         faults={fault.name: given[f"fault_{fault.name}"] for fault in FAULTS if given.get(f"fault_{fault.name}") is not None},
         fault_seed=arguments.fault_seed,
         stall_seconds=arguments.stall_seconds,
@@ -88,6 +92,10 @@ def options_from(arguments: argparse.Namespace) -> Options:
         state=arguments.state,
         accounts=tuple(arguments.account),
     )
+
+
+def _said(switches: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in switches.items())
 
 
 def _whole(least: int, most: int | None = None) -> Callable[[str], int]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 from marketing_api.sandbox.control import PATHS
 from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.options import DEFAULT_KEY
-from marketing_api.sandbox.switches import NUMBER, SWITCHES, Switch
+from marketing_api.sandbox.switches import AS_OBSERVED, NUMBER, SWITCHES, Switch
 
 PAGE = Path(__file__).parents[2] / "docs" / "sandbox.md"
 
@@ -87,6 +88,9 @@ def _switches() -> Iterator[str]:
     yield "## Switches\n"
     yield "Options of the command, or `/sandbox/switches?name=value` while it runs. The first value is the default, and as specified where"
     yield "the specification says anything. Rows are those of the observations. Ground *variant*: the specification itself says both.\n"
+    observed = ", ".join(f"`{name} {value}`" for name, value in AS_OBSERVED.items())
+    yield "To try out a program that was written for the live service, start with `--as-observed`. It stands for what clients agree on:"
+    yield textwrap.fill(f"{observed}; options given beside it win.", 130, break_on_hyphens=False) + "\n"
     yield "| switch | values | row | ground | what it does |"
     yield "|---|---|---|---|---|"
     for switch in SWITCHES:

@@ -133,6 +133,21 @@ SWITCHES: tuple[Switch, ...] = (
 )
 BY_NAME = {switch.name: switch for switch in SWITCHES}
 
+#: Positions in which clients of the live service have met it, where they agree: what such a client is tried out against.
+AS_OBSERVED: Mapping[str, str] = {
+    "bad-key": "401",
+    "email-missing": "nested",
+    "email-found": "array",
+    "addtag-missing": "soft",
+    "sync-delay": "3",
+    "validation-fields": "on",
+    "contact-paging": "honoured",
+    "listed-fields": "on",
+    "show-timezone": "on",
+    "channels": "observed",
+    "header-extras": "on",
+}
+
 
 class Switches:
     """The positions of all switches."""

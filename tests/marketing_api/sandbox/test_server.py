@@ -22,6 +22,7 @@ import pytest
 from marketing_api.sandbox.cli import main, options_from, parser, spawn
 from marketing_api.sandbox.options import AccountOptions, Options
 from marketing_api.sandbox.server import Delay, serve
+from marketing_api.sandbox.switches import AS_OBSERVED
 from tests.marketing_api.sandbox.asking import NOW, fetch, read
 
 
@@ -269,6 +270,11 @@ def test_options_reach_the_sandbox(tmp_path: Path) -> None:
     assert (chosen.latency_ms, chosen.jitter_ms, chosen.revoke_after) == ((120.0, 600.0), (5.0, 5.0), 9)
     assert (chosen.switches, chosen.faults) == ({"ids": "number"}, {"500-before": "0.02@goal/lists"})
     assert chosen.accounts == (AccountOptions("a", "k", 2, 100),)
+
+
+def test_switches_as_observed_yield_to_those_given_beside_them() -> None:
+    chosen = options_from(parser().parse_args(["--email-found", "object", "--as-observed"]))
+    assert chosen.switches == {**AS_OBSERVED, "email-found": "object"}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from marketing_api.sandbox.replies import Request
+from marketing_api.sandbox.switches import AS_OBSERVED
 from tests.marketing_api.sandbox.asking import Asking, asking, content, read
 
 KEY = "key=sandbox-key"
@@ -85,10 +86,10 @@ ADDING: dict[str, tuple[str, str, str, str, bytes]] = {
 
 @pytest.fixture
 def ask() -> Asking:
-    """Behaves as the clients have met the live service: arrays by address, tags shown so that a test can see them."""
+    """Behaves as the clients have met the live service, and shows tags, so that a test can see them."""
     found = asking(contacts=100)
-    found.switch("email-found", "array")
-    found.switch("email-missing", "nested")
+    for name, position in AS_OBSERVED.items():
+        found.switch(name, position)
     found.switch("tags", "contact")
     return found
 

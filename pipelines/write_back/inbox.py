@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
+from dagster._core.execution.plan.objects import UserFailureData
 
 from marketing_api.discretion import without_addresses
 from pipelines.settings import Settings
@@ -175,7 +176,7 @@ class _Told:
         run_id = self._run_ids[0]
         first = [f"run {run_id} of the Dagster UI", *(f"failed: {reason}" for reason in self._reasons(run_id))]
         if self._push_id is None:
-            return [*first, "nothing was sent"]
+            return [*first, "nothing was sent", *self._rejected_rows(run_id)]
         with Outbox(outbox_path(self._home)) as outbox:
             result = result_of(outbox, self._push_id, spent=None, rejected_csv=self.rejected())
         return [*first, *map(without_addresses, result_lines(result))]
@@ -186,9 +187,17 @@ class _Told:
         return path if self._push_id is not None and path.exists() else None
 
     def _reasons(self, run_id: str) -> list[str]:
+        return [each.description for each in self._failures(run_id) if each.description]
+
+    def _rejected_rows(self, run_id: str) -> list[str]:
+        """Which rows a push was refused for, as its plan told the UI."""
+        tables = [each.metadata.get("rejected rows") for each in self._failures(run_id)]
+        return ["", *(str(table.value) for table in tables if table)] if any(tables) else []
+
+    def _failures(self, run_id: str) -> list[UserFailureData]:
         events = [log.dagster_event for log in self._instance.all_logs(run_id, of_type=dg.DagsterEventType.STEP_FAILURE)]
         told = [event.step_failure_data.user_failure_data for event in events if event]
-        return [each.description for each in told if each and each.description]
+        return [each for each in told if each]
 
 
 def _free(path: Path) -> Path:

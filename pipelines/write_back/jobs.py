@@ -112,13 +112,15 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
                 planned.plan, rate=rate_of(settings, planned.order.account), reject_limit=config.reject_limit, is_discreet=True
             )
             context.log.info("\n".join(lines))
-            _check(planned, config)
+            _check(planned, config, lines)
         yield dg.Output(counts_of(planned), "plan", metadata=plan_metadata(planned, lines))
         if not config.dry_run:
             with _explained():
                 push_id = begin(settings, planned, run=context.run_id)
             ran = Ran(context.run_id, context.job_name, dt.datetime.now(dt.UTC))
             yield dg.Output(Begun(push_id, planned.order.account, planned.order.verify, ran), "push", metadata={"push": push_id})
+        else:
+            context.log.info("nothing was sent: this is a dry run; turn `dry_run` off to send it")
 
     return plan
 
@@ -139,9 +141,9 @@ def _order(settings: Settings, kind: Kind, config: PushConfig) -> Order:
     )
 
 
-def _check(planned: Planned, config: PushConfig) -> None:
+def _check(planned: Planned, config: PushConfig, lines: list[str]) -> None:
     if planned.is_refused:
-        raise dg.Failure(f"nothing was sent: {planned.refusal}", metadata=counts_of(planned), allow_retries=False)
+        raise dg.Failure(f"nothing was sent: {planned.refusal}", metadata=plan_metadata(planned, lines), allow_retries=False)
     count = len({row for item in planned.plan.items for row in item.rows})
     if planned.order.kind is Kind.DELETIONS and not config.dry_run and count and config.confirmed_rows != count:
         text = f"nothing was deleted: set `confirmed_rows` to {count}, the number of rows that would be deleted"

@@ -65,7 +65,7 @@ class Planned:
         order, share = self.order, self.plan.bad_share
         return (
             f"{100 * share:.1f} % of the rows are not valid, more than the {100 * order.reject_limit:g} % of the limit:"
-            " correct them, or allow more with --reject-limit"
+            " correct them, or allow more with --reject-limit (in the launchpad: reject_limit)"
         )
 
 

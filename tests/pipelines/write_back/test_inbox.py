@@ -142,6 +142,7 @@ def test_what_failed_lies_in_failed_with_its_rejected_rows_and_may_be_dropped_ag
     failed = path.parent / "failed"
     said = (failed / "vip.csv.result.txt").read_text()
     assert "failed: nothing was sent: 7.7 % of the rows are not valid" in said
+    assert "| row | why |" in said, "whoever dropped it can see which rows to correct"
     path = drop(tags)
     assert not daemon.run(daemon.pick_up())
     daemon.look()

@@ -28,9 +28,12 @@ from warehouse.warehouse import Warehouse
 
 #: What is not planned question by question, as the account's last run that read contacts asked it.
 _OTHERS = """
-    with last as (select max(started_at) as began_at from sync.runs where exists (from sync.plans p where p.run_id = runs.run_id))
-    select count(*) from sync.requests
-    where account = $account and requested_at >= (select began_at from last) and operation not in
+    with last as (
+        select started_at, coalesce(ended_at, now()) as ended_at from sync.runs
+        where exists (from sync.plans p where p.run_id = runs.run_id) order by started_at desc limit 1
+    )
+    select count(*) from sync.requests, last
+    where account = $account and requested_at between last.started_at and last.ended_at and operation not in
         ('emailmarketing/getcontacttimeline', 'emailmarketing/getcoupon', 'emailmarketing/stats')
 """
 
@@ -77,7 +80,7 @@ def _print(console: Console, settings: Settings, warehouse: Warehouse, planner: 
     grid = Grid(title=f"account {planner.account}", title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
     for column in ("question", "requests", "of", "why"):
         grid.add_column(column, justify="right" if column in ("requests", "of") else "left", overflow="fold")
-    grid.add_row("listings and details", f"{others:,}", "", "as in the last run")
+    grid.add_row("listings and details", *((f"{others:,}", "", "as in the last run") if others else ("–", "", "no earlier run tells")))
     grid.add_row(CAMPAIGN_STATS, f"{len(campaigns.campaigns):,}", f"{campaigns.total:,}", _why(campaigns.counts))
     for name, line in plan.lines.items():
         why = _why({str(reason): count for reason, count in line.counts.items()})

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     now = dt.datetime.now(dt.UTC)
     console.print(_table_grid(tables, now))
     for row in contacts:
-        console.print(_contact_line(row, now))
+        console.print(_contact_line(row, now), soft_wrap=True)
     for row in plans:
         console.print(last_plan(row), soft_wrap=True)
     console.print(_run_grid(runs))

@@ -75,6 +75,9 @@ def test_the_first_night_asks_everybody_and_the_next_what_is_due(
     planned, since = command("plan", sandbox=service), service.count
     assert "the guarantee holds" in planned.out
     assert "turn: not due yet" in planned.out, "reasons are explained"
+    others = sum(first.values()) - sum(first[name] for name in ("getcontacttimeline", "getcoupon", "stats"))
+    told = int(planned.out.split("listings and details", 1)[1].split()[0])
+    assert others - 1 <= told <= others, "of one run, whatever came after it; the look whose account it is comes before"
     assert "used up before timelines" in command("plan", "--max-requests", "4", sandbox=service).out, "listings come first"
     assert service.count == since, "planning asks nothing"
     assert command(*ONLY, sandbox=service).code == 0

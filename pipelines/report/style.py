@@ -82,7 +82,7 @@ SHEET = f"""
 a:focus-visible{{outline:2px solid {ACCENT};outline-offset:2px}}
 @media screen and (prefers-color-scheme:dark){{
 .page{{background:{_DARK["paper"]}!important;color:{_DARK["ink"]}!important}}
-.lead,.muted,.note,.figure-name,.figure-change,.caption,.head,.under,.chart-note,.foot{{color:{_DARK["muted"]}!important}}
+.lead,.muted,.note,.figure-name,.figure-change,.head,.under,.chart-note,.foot{{color:{_DARK["muted"]}!important}}
 .heading,.head,.row-head,.cell,.quote,.foot{{border-color:{_DARK["rule"]}!important}}
 .empty{{background:{_DARK["soft"]}!important;color:{_DARK["muted"]}!important}}
 .warning{{background:{_DARK["soft"]}!important;border-color:{_DARK["accent"]}!important}}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -35,6 +36,9 @@ log = logging.getLogger(__name__)
 
 #: Parts that wait for their load while the next is asked for; they are in the archive, so none is lost.
 _LOADS_AHEAD = 2
+#: Seconds of a run for which loads that nobody waits for give way to those that decide what is asked next: the start of a run is short of
+#: the processor, and later there is enough. What waits is in the archive.
+_GIVE_WAY_S = 30.0
 #: How long stopping waits for each thread; a load takes seconds.
 _STOP_SECONDS = 30.0
 
@@ -81,6 +85,9 @@ class Reader:
         self._through: list[tuple[str, str]] = []  # (account, asset) whose answers are all loaded
         self._urgency = {name: self._waiting_for(asset) for name, asset in self._chosen.items()}
         self._in_order = sorted(self._chosen.values(), key=lambda asset: -self._urgency[asset.name])
+        self._urgent = {(name, session.account) for name, urgency in self._urgency.items() if urgency for session in self.sessions}
+        self._is_way_clear = threading.Event()
+        self._gives_way_until = time.monotonic() + _GIVE_WAY_S
         self._threads: list[threading.Thread] = []
         self._is_stopping = False
         self.began_at = self.ended_at = dt.datetime.now(dt.UTC)
@@ -119,6 +126,7 @@ class Reader:
     def stop_asking(self) -> None:
         """Ask nothing more, and let nobody wait. What has come is in the archive, and the next run begins with it."""
         self._is_stopping = True
+        self._is_way_clear.set()
         for session in self.sessions:
             session.client.stop()
         with self._changed:
@@ -188,6 +196,8 @@ class Reader:
 
     def _start_ready(self, *sessions: Session) -> None:
         """Start what waits for nothing, what others wait for first. Called with `_changed` held."""
+        if self._finished.issuperset(self._urgent):
+            self._is_way_clear.set()
         for session in sessions:
             for asset in self._in_order:
                 key = (asset.name, session.account)
@@ -272,6 +282,9 @@ class Reader:
         )
 
     def _load(self, asset: SourceAsset, session: Session, part: Part) -> LoadReport:
+        urgency = self._urgency[asset.name]
+        if not urgency:
+            self._is_way_clear.wait(max(0.0, self._gives_way_until - time.monotonic()))
         load = Load(
             account=session.account,
             asset=asset.name,
@@ -284,7 +297,7 @@ class Reader:
             zone=str(session.zone),
             shrink_limit=self._limit_of(part),
         )
-        return self.warehouse.apply(load, part.answers, urgency=self._urgency[asset.name])
+        return self.warehouse.apply(load, part.answers, urgency=urgency)
 
     def _limit_of(self, part: Part) -> float | None:
         """The share of its rows that the part's listing may lose: what we took away ourselves is not suspicious."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ import pytest
 from marketing_api.exchange import Exchange
 from tests.warehouse.exchanges import envelope, exchange, files, question, rows
 from warehouse.archive import Archive, disk
-from warehouse.archive.journal import HEADER, JournalView, frame_of
+from warehouse.archive.journal import HEADER, Journal, JournalView, frame_of
 from warehouse.archive.row import Digests, row_of
 
 
@@ -116,3 +119,28 @@ def test_sealing_that_was_interrupted_is_finished_by_the_next(root: Path, spool:
         assert next(answers).body.read_bytes() == spool.read_bytes()  # type: ignore[union-attr]
         answers.close()  # type: ignore[attr-defined]
     assert [path for path in files(root) if not path.startswith("requests")] == [f"bodies/date=2026-11-20/{large.request_id}.json.zst"]
+
+
+def test_who_waits_for_durability_shares_a_sync_that_began_after_its_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_end, syncs = threading.Event(), threading.Event(), []
+
+    def slow(descriptor: int) -> None:
+        syncs.append(os.fstat(descriptor).st_size)
+        begun.set()
+        may_end.wait(5)
+
+    monkeypatch.setattr(os, "fdatasync", slow)
+    journal = Journal(tmp_path)
+    threads = [threading.Thread(target=journal.sync)]
+    threads[0].start()
+    begun.wait(5)
+    for number in range(5):
+        journal.append(frame(exchange(envelope({"n": number}))))
+        threads.append(threading.Thread(target=journal.sync))
+        threads[-1].start()
+    time.sleep(0.05)
+    may_end.set()
+    for thread in threads:
+        thread.join(5)
+    journal.close()
+    assert syncs == [len(HEADER), journal.size]

@@ -125,10 +125,12 @@ def begin(settings: Settings, planned: Planned, *, run: str) -> int:
     same moment send it once.
     """
     order = planned.order
-    options = {"verify": order.verify, "send_all": order.options.send_all}
+    options: dict[str, str | bool] = {"verify": order.verify, "send_all": order.options.send_all}
     with Outbox(outbox_path(settings.home)) as outbox, sender_lock(settings.home, f"{order.account} begins", wait_s=_PATIENCE_S):
         if outbox.revision != planned.revision:
             planned = _plan(settings, order, planned.rows, outbox)
+        if planned.plan.items:
+            options["is_read_back"] = False
         push_id = outbox.begin(planned.plan, run=run, options=options)
     wanted = {row for item in planned.plan.items for row in item.rows} | {bad.row for bad in planned.plan.bad}
     keep_rows(folder_of(settings.home, push_id) / "rows.parquet", planned.rows, wanted)

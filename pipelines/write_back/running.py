@@ -66,9 +66,10 @@ class Watch:
 def finish_push(settings: Settings, outbox: Outbox, push_id: int, ran: Ran, verification: str, watch: Watch) -> Result:
     """Send the push and whatever else is open of its account, read back, conclude. Nothing open: no request at all."""
     account = account_of_push(outbox, push_id)
-    ran = replace(ran, earlier=earlier_items(outbox, account, push_id))
-    if outbox.open(account):
-        ran = deliver(settings, outbox, account, {push_id, *ran.earlier.values()}, ran, verification, watch)
+    unread = outbox.not_read_back(account) - {push_id}
+    ran = replace(ran, earlier=earlier_items(outbox, account, push_id), read_late=frozenset(unread))
+    if outbox.open(account) or unread:
+        ran = deliver(settings, outbox, account, {push_id, *ran.earlier.values(), *unread}, ran, verification, watch)
     return conclude(settings, outbox, push_id, ran)
 
 
@@ -118,6 +119,8 @@ def read_back(
     stopped = look(verification)
     if stopped is None and outbox.again(_in_part(outbox, pushes)):
         stopped = send_open(outbox, channel, account, watch) or look("none")
+    if stopped is None:
+        outbox.note_read_back(pushes)
     return stopped
 
 

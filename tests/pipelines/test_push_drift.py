@@ -76,3 +76,29 @@ def test_drift_is_not_done_until_it_is_retried(command: Command, service: Sandbo
     assert retried.code == 0, retried.text
     assert members(service) == 3
     assert command(*words, sandbox=service).code == 0
+
+
+@pytest.mark.parametrize(("switch", "code", "arrived"), [({"sync-lists": "first"}, 0, 24), ({"sync-delay": "100000"}, 1, 0)])
+def test_a_push_that_ended_before_it_was_read_back_is_read_by_the_next(
+    command: Command,
+    service: Sandbox,
+    home: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    switch: dict[str, str],
+    code: int,
+    arrived: int,
+) -> None:
+    """Everything was sent, and then the program was killed."""
+    service.control("switches", **switch)
+    words = people(folder, home, 12, 2)
+    with monkeypatch.context() as killed:
+        killed.setattr(running, "read_back", lambda *_: "killed")
+        command(*words, sandbox=service)
+    ran = command(*words, sandbox=service)
+    assert ran.code == code, ran.text
+    assert ("earlier pushes, read back only now, and not as sent: " in ran.out) == bool(code)
+    assert members(service) == arrived
+    before = service.count
+    assert command(*words, sandbox=service).code == code
+    assert service.count == before

@@ -255,6 +255,20 @@ class Outbox:
             told = [(message, revision, item_id) for item_id, message in messages.items()]
             change.run_many("update item set message = ?, revision = ? where item_id = ? and state = 'planned'", told)
 
+    def not_read_back(self, account: str) -> set[int]:
+        """Pushes that ended, or were killed, before what they sent was looked at."""
+        rows = self._store.rows(
+            "select push_id from push where account = ? and json_extract(options, '$.is_read_back') = 0"
+            " and exists (select 1 from item where item.push_id = push.push_id and state in ('applied', 'verified'))",
+            (account,),
+        )
+        return {row[0] for row in rows}
+
+    def note_read_back(self, push_ids: Collection[int]) -> None:
+        with self._store.change() as change:
+            done = "update push set options = json_set(options, '$.is_read_back', json('true'))"
+            change.run_many(f"{done} where push_id = ? and json_extract(options, '$.is_read_back') = 0", [(each,) for each in push_ids])
+
     # ---- people's wishes
 
     def cancel(self, account: str, push_id: int | None = None, *, unknown: bool = False) -> int:

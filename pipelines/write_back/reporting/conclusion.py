@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from pipelines.settings import Settings
 from pipelines.waiting import tell
+from pipelines.write_back.item import DONE
 from pipelines.write_back.mirror import show_writebacks
 from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.outbox.outbox import Outbox
@@ -33,6 +34,7 @@ def conclude(settings: Settings, outbox: Outbox, push_id: int, ran: Ran) -> Resu
         outbox,
         push_id,
         earlier=Counter(entry.state for entry in _entries(outbox, ran.earlier)),
+        drifted_earlier=sum(bool(entry.drift) for each in ran.read_late for entry in outbox.items(each, DONE)),
         spent=ran.spent,
         stopped=ran.stopped,
         rejected_csv=write_rejections(settings.home, outbox, push_id),

@@ -80,6 +80,8 @@ def result_lines(result: Result) -> list[str]:
     earlier = ", ".join(f"{count:,} {state}" for state, count in sorted(result.earlier.items()) if count)
     if earlier:
         lines += ["", f"requests of earlier pushes: {earlier}"]
+    if result.drifted_earlier:
+        lines += ["", f"earlier pushes, read back only now, and not as sent: {_count(result.drifted_earlier, 'request')}"]
     lines += _refusal_lines("not valid, not sent", [each for each in result.refusals if not each.by_service])
     lines += _refusal_lines("refused by the service", [each for each in result.refusals if each.by_service])
     lines += _refusal_lines("not done yet", result.waiting)
@@ -103,7 +105,7 @@ _STATES: Mapping[State, str] = {
 
 def _closing(result: Result) -> Iterator[str]:
     requests = f"; {_count(result.spent.requests, 'request')} sent" if result.spent else ""
-    if result.is_idle and not result.rejected:
+    if result.is_idle and not result.shortfall:
         why = "everything is as it says, or was sent before" if result.push.row_count else _NO_ROWS
         yield f"nothing to send: {why}{requests}"
     elif result.shortfall:
@@ -123,6 +125,8 @@ def _closing(result: Result) -> Iterator[str]:
             "`marketing-sync push retry` finds out what became of the unknown ones, and sends what waits for them; where it cannot be found"
             f" out, look at the contact, then `marketing-sync push cancel {result.push.push_id} --unknown` lets go of them"
         )
+    if result.drifted_earlier:
+        yield "`marketing-sync push retry` sends once more what an earlier push sent without effect"
     if result.drift or result.counts.requests.get(State.REJECTED):
         yield f"`marketing-sync push retry {result.push.push_id}` sends once more what the service refused or did otherwise"
     elif any(each.by_service for each in result.refusals):

@@ -50,6 +50,7 @@ class Ran:
     began_at: dt.datetime
     spent: Spent | None = NOTHING  # None: another result of the run has it
     earlier: Mapping[int, int] = field(default_factory=dict)  # item → push
+    read_late: frozenset[int] = frozenset()  # earlier pushes that ended before they were read back
     stopped: str | None = None
 
 
@@ -75,6 +76,7 @@ class Result:
     drift: Mapping[str, int] = field(default_factory=dict)  # field → requests
     waiting: tuple[Waiting, ...] = field(default=(), repr=False)  # a sample
     earlier: Mapping[State, int] = field(default_factory=dict)
+    drifted_earlier: int = 0  # requests of pushes that ended before they were read back, which this run has done
     spent: Spent | None = NOTHING  # None: it stands in another result of the same run
     stopped: str | None = None
     rejected_csv: Path | None = None
@@ -94,7 +96,7 @@ class Result:
     def shortfall(self) -> int:
         """Rows of this push, and requests of earlier ones, that are not as they were meant to be; 0: everything is done."""
         rows = self.rejected + sum(self.counts.rows.get(state, 0) for state in OPEN)
-        return rows + self.counts.drifted + sum(self.earlier.get(state, 0) for state in (State.REJECTED, *OPEN))
+        return rows + self.counts.drifted + self.drifted_earlier + sum(self.earlier.get(state, 0) for state in (State.REJECTED, *OPEN))
 
     @property
     def is_idle(self) -> bool:

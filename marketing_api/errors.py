@@ -9,6 +9,7 @@ MarketingApiError
 │   ├── RateLimited        wait for the window to reset, then retry
 │   ├── Unreachable        no connection, a reset, a time-out
 │   └── BrokenAnswer       5xx, HTML, cut JSON: an answer came, but not a whole one
+│       └── OtherSubject   a whole answer that names another contact than was asked for
 ├── Stopped                nothing: the client was told to stop, and this was not sent
 ├── BudgetSpent            stop asking: the run's `max_requests` are used up
 └── OutcomeUnknown         a write was sent and no answer came: reconcile, never resend blindly
@@ -79,6 +80,14 @@ class BrokenAnswer(Transient):
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
+
+
+class OtherSubject(BrokenAnswer):
+    """A whole answer that names another id than the question: `named`."""
+
+    def __init__(self, message: str, *, named: int, status: int | None = None) -> None:
+        super().__init__(message, status=status)
+        self.named = named
 
 
 class Stopped(MarketingApiError):

@@ -14,8 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from marketing_api import wire
+from marketing_api.aliases import Aliases
 from marketing_api.budget import Budget
-from marketing_api.errors import AuthenticationFailed, BrokenAnswer, MarketingApiError, RateLimited, Stopped, Unreachable
+from marketing_api.errors import AuthenticationFailed, BrokenAnswer, MarketingApiError, OtherSubject, RateLimited, Stopped, Unreachable
 from marketing_api.exchange import Answer, Exchange, Outcome, new_request_id
 from marketing_api.operation import Question
 from marketing_api.pace import Pace
@@ -56,6 +57,7 @@ class Sender:
         self._budget = budget
         self._is_stopped = False
         self._lockout: AuthenticationFailed | None = None
+        self._aliases = Aliases()
         self._statistics = Statistics()
         self._lock = threading.Lock()
 
@@ -80,7 +82,7 @@ class Sender:
         except BaseException:
             self._keep(question, sending, Received(), Unreachable(f"{question.operation.name}: interrupted", was_sent=True))
             raise
-        problem = received.problem or _verdict(question, received)
+        problem = received.problem or self._verdict(question, received)
         if received.status is not None:
             self._pace.learn(slot, _rate_report(received), refused=isinstance(problem, RateLimited))
         self._keep(question, sending, received, problem)
@@ -135,6 +137,15 @@ class Sender:
             wire.prepare(question, self._url), what=operation.name, spool_name=f"{sending.request_id}.json", timeout=operation.timeout
         )
 
+    def _verdict(self, question: Question, received: Received) -> MarketingApiError | None:
+        try:
+            wire.check(question, received.status or 0, received.headers, received.body)
+        except OtherSubject as problem:
+            return None if self._aliases.confirm(question, problem.named) else problem
+        except MarketingApiError as problem:
+            return problem
+        return None
+
     def _keep(self, question: Question, sending: _Sending, received: Received, problem: MarketingApiError | None) -> None:
         outcome = _outcome(problem)
         with self._lock:
@@ -164,14 +175,6 @@ class Sender:
             raise copy.copy(self._lockout).with_traceback(None)
         if self._is_stopped:
             raise Stopped("the client was stopped")
-
-
-def _verdict(question: Question, received: Received) -> MarketingApiError | None:
-    try:
-        wire.check(question, received.status or 0, received.headers, received.body)
-    except MarketingApiError as problem:
-        return problem
-    return None
 
 
 def _rate_report(received: Received) -> wire.RateReport | None:

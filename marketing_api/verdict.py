@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from marketing_api.envelope import Envelope, Parts, decode, is_object, part, parts, parts_or_none, read_envelope, view
-from marketing_api.errors import AuthenticationFailed, BrokenAnswer, NotAvailable, RateLimited, Refused
+from marketing_api.errors import AuthenticationFailed, BrokenAnswer, NotAvailable, OtherSubject, RateLimited, Refused
 from marketing_api.exchange import Body
 from marketing_api.operation import Operation, Question
 from marketing_api.rate import RateReport, rate_report
@@ -30,7 +30,7 @@ _TRANSIENT_STATUS = (408, 425)
 def check(question: Question, status: int, headers: Mapping[str, str], body: Body | memoryview | None) -> None:
     """Return when the answer is whole: an `ok` envelope (or a bare payload) with the declared payload in its place.
 
-    Raises RateLimited, AuthenticationFailed, NotAvailable, Refused or BrokenAnswer. No message holds a value that was sent.
+    Raises RateLimited, AuthenticationFailed, NotAvailable, Refused or BrokenAnswer (OtherSubject). No message holds a value that was sent.
     """
     operation = question.operation
     if status == 429:
@@ -155,16 +155,15 @@ def _check_payload(operation: Operation, status: int, envelope: Envelope) -> Non
 
 
 def _check_echo(question: Question, status: int, envelope: Envelope) -> None:
-    """An answer that names another id than it was asked for would put one person's story under another's name."""
+    """An answer that names another id than it was asked for may put one person's story under another's name."""
     name = question.operation.echo
-    told = part(envelope.members, name) if name else None
     try:
-        is_another = told is not None and read_int(decode(told)) != read_int(question.params[name])
+        named = read_int(decode(raw)) if name and (raw := part(envelope.members, name)) is not None else None
     except ValueError:
         return  # it does not say which it is
-    if is_another:
+    if named is not None and named != read_int(question.params[name]):
         text = f"the answer is to another question (its `{name}` is not the one asked for)"
-        raise BrokenAnswer(f"{question.operation.name}: {text}", status=status)
+        raise OtherSubject(f"{question.operation.name}: {text}", named=named, status=status)
 
 
 def _check_member(operation: Operation, status: int, name: str, raw: msgspec.Raw) -> None:

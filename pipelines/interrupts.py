@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
@@ -20,10 +21,13 @@ from typing import Any, Generic, TypeVar
 from pipelines import exits
 
 MESSAGE = "stopped; what has come is kept, and the next run goes on from there"
+STOPPING = "stopping: what is under way is finished first; a second Ctrl-C ends at once"
 
 #: How long stopped work may take to end: a load under way is finished. What is not done then is done by the next run.
 _GRACE_S = 10.0
 _LOOK_S = 0.1
+#: After so long a person wants to know what goes on.
+_SAY_AFTER_S = 1.0
 
 T = TypeVar("T")
 
@@ -108,10 +112,12 @@ class _Running(Generic[T]):
 def _wait_for_end(thread: threading.Thread, stop: Stop, signals: list[int]) -> None:
     if not stop.set():
         _leave()
-    left = _GRACE_S
-    while thread.is_alive() and left > 0 and len(signals) == 1:
+    began, is_said = time.monotonic(), False
+    while thread.is_alive() and len(signals) == 1 and (waited := time.monotonic() - began) < _GRACE_S:
         thread.join(_LOOK_S)
-        left -= _LOOK_S
+        if waited > _SAY_AFTER_S and not is_said:
+            os.write(2, f"\n{STOPPING}\n".encode())
+            is_said = True
     if thread.is_alive():
         _leave()
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from marketing_api.errors import Stopped
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
@@ -26,16 +28,24 @@ class _Now:
     """One for the process, as there is one terminal."""
 
     stage: Stage | None = None
+    is_stopped: bool = False
 
 
 @contextmanager
 def stage(what: str) -> Iterator[None]:
-    """This is being done until the context ends."""
+    """This is being done until the context ends. Raises Stopped, once the process was told to stop."""
+    if _Now.is_stopped:
+        raise Stopped(f"{what} was left out: the run was stopped")
     _Now.stage = Stage(what)
     try:
         yield
     finally:
         _Now.stage = None
+
+
+def stop() -> None:
+    """Let no further stage begin: Dagster would go on with its next step."""
+    _Now.is_stopped = True
 
 
 def tell(done: int, total: int, current: str) -> None:

@@ -12,7 +12,7 @@ import datetime as dt
 from assets import SOURCE_ASSETS
 from assets.days import DateRange
 from assets.extract import SourceAsset
-from pipelines import exits, interrupts
+from pipelines import exits, interrupts, stage
 from pipelines.home import prepare_home
 from pipelines.modelling import Models
 from pipelines.progress import Progress
@@ -63,6 +63,7 @@ def _sync(arguments: argparse.Namespace, settings: Settings, stop: interrupts.St
         shrink_limit=shrink_limit,
     ) as reader:
         stop.then(reader.stop_asking)
+        stop.then(stage.stop)
         with Progress(reader):
             reader.begin()
             from pipelines.run import run_in_dagster  # takes seconds to import: reading has begun

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from assets.reader import ReadingState
+from marketing_api.errors import Stopped
 from pipelines import progress, stage
 
 
@@ -44,3 +45,11 @@ def test_every_stage_is_said_when_it_begins_and_how_far_it_is(monkeypatch: pytes
     assert lines.index("asked") < lines.index("models\n") < lines.index("7 of 142") < lines.index("writing the report")
     assert "models" not in lines[told:]
     assert stage.now() is None
+
+
+def test_no_stage_begins_once_the_process_was_told_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage._Now, "is_stopped", False)
+    with stage.stage("building the models"):
+        stage.stop()
+    with pytest.raises(Stopped, match="writing the report was left out"), stage.stage("writing the report"):
+        pytest.fail("it began")

@@ -13,6 +13,7 @@ import dagster as dg
 from marketing_api.discretion import without_addresses
 from pipelines.failures import explain
 from pipelines.settings import Settings
+from pipelines.stage import stage
 from pipelines.write_back.activations.activating import Turnover, activate, turnover
 from pipelines.write_back.activations.activations import Activation, chosen, read_activations
 from pipelines.write_back.item import State
@@ -59,7 +60,8 @@ class Activations:
     def run(self, sandbox_url: str | None = None) -> list[Outcome]:
         """Each for itself: what is wrong with one does not hold up the others. `sandbox_url`: the sandbox that the night reads from."""
         settings = replace(self._settings, sandbox_url=sandbox_url) if sandbox_url else self._settings
-        self.outcomes = [_outcome(settings, activation) for activation in chosen(read_activations(settings.folder), [])]
+        with stage("sending segments back"):
+            self.outcomes = [_outcome(settings, activation) for activation in chosen(read_activations(settings.folder), [])]
         return self.outcomes
 
     def asset(self, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:

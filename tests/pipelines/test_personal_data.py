@@ -22,12 +22,12 @@ WAYS = ("keep", "hash", "drop")
 
 
 @pytest.fixture(scope="module")
-def homes(rough_night: Night, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def homes(nights: tuple[Night, Night], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The warehouse of a whole night, published, exported and reported in each way."""
     made = {}
     for way in WAYS:
         made[way] = home = tmp_path_factory.mktemp(way)
-        shutil.copy(rough_night.home / "warehouse.duckdb", home)
+        shutil.copy(nights[1].home / "warehouse.duckdb", home)
         publish(home, Masking(PersonalData(way), personal_key(home)))
         export_parquet(published_path(home), home / "parquet")
         write_report(home)

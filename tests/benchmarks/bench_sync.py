@@ -35,12 +35,13 @@ def command(url: str, home: Path, *arguments: str) -> float:
     return time.monotonic() - began
 
 
-def asked(url: str) -> list[dict[str, Any]]:
-    """The sandbox's log of requests."""
+def asked(url: str, since: int = 0) -> list[dict[str, Any]]:
+    """The sandbox's log of requests, behind the one with the number `since`."""
     entries: list[dict[str, Any]] = []
     address = url.removesuffix("/1") + "/sandbox/log"
-    while page := requests.get(address, params={"since": len(entries), "limit": 5000}, timeout=30).json()["items"]:
+    while page := requests.get(address, params={"since": since, "limit": 5000}, timeout=30).json()["items"]:
         entries += page
+        since = page[-1]["number"]
     return entries
 
 

@@ -43,6 +43,7 @@ docs: .venv/installed ## write the generated pages anew
 	$(BIN)/python -m marketing_api.operations.page
 	$(BIN)/python -m marketing_api.sandbox.page
 	$(BIN)/python -m warehouse.page
+	$(BIN)/python -m warehouse.lineage
 	$(BIN)/python -m warehouse.marts_page
 	$(BIN)/python -m warehouse.model_sources
 	$(BIN)/python -m pipelines.page

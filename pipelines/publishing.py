@@ -34,7 +34,7 @@ def export_home(settings: Settings, folder: Path) -> Export:
 
 def roll_back_home(settings: Settings) -> Published:
     """Back to the copy before. Raises NothingPublished."""
-    return roll_back(settings.home, settings.personal_data)
+    return roll_back(settings.home, settings.personal_data, settings.personal_group_min)
 
 
 def is_published_since(settings: Settings, moment: dt.datetime) -> bool:
@@ -62,4 +62,5 @@ def in_words(published: Published, now: dt.datetime) -> str:
 
 def _masking(settings: Settings) -> Masking:
     is_hashed = settings.personal_data is PersonalData.HASH
-    return Masking(settings.personal_data, personal_key(settings.home, settings.personal_key) if is_hashed else None)
+    key = personal_key(settings.home, settings.personal_key) if is_hashed else None
+    return Masking(settings.personal_data, key, settings.personal_group_min)

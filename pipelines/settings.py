@@ -19,7 +19,7 @@ from dotenv.parser import parse_stream
 
 from marketing_api.connection import Connection
 from marketing_api.secret import Secret
-from warehouse.personal_data import LEAST_KEY, PersonalData
+from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
 
 
 class SettingsError(Exception):
@@ -146,6 +146,9 @@ class Settings:
     )
     personal_key: Secret | None = setting(
         "MARKETING_PERSONAL_KEY", _personal_key, None, "key of the hashes; without one, `personal.key` of the home is made and used"
+    )
+    personal_group_min: int = setting(
+        "MARKETING_PERSONAL_GROUP_MIN", _count, GROUP_MIN, "unless it is kept: groups of fewer people, such as mail domains, are one row"
     )
     alert_url: str = setting("MARKETING_ALERT_URL", _text, "", "webhook address that is told of failed runs")
     activations: bool = setting("MARKETING_ACTIVATIONS", _switch, False, "on: every nightly sync pushes the segments of activations.toml")

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from warehouse.personal import model_says, read_descriptions
+from warehouse.personal import is_personal
 from warehouse.tables import TABLES
 
 PAGE = Path(__file__).parents[1] / "docs" / "marts.md"
@@ -89,7 +89,6 @@ def _contents(schema: str) -> Iterator[dict[str, Any]]:
 def _mart(model: dict[str, Any], schema: str, content: dict[str, Any]) -> Mart:
     meta, name = model["config"]["meta"], model["config"].get("alias", model["name"])
     columns = tuple((column["name"], " ".join(column["description"].split())) for column in model["columns"])
-    said = read_descriptions([content])
     tests = [test["key"] for test in model.get("data_tests") or () if "key" in test]
     return Mart(
         name=name,
@@ -99,7 +98,7 @@ def _mart(model: dict[str, Any], schema: str, content: dict[str, Any]) -> Mart:
         columns=columns,
         key=tuple(tests[0]["arguments"]["columns"]) if tests else (),
         questions=tuple(Question(one["ask"], one["sql"].strip()) for one in meta.get("questions") or ()),
-        personal=frozenset(column for column, _ in columns if model_says(said, name, column)),
+        personal=frozenset(column for column, _ in columns if is_personal(schema, name, column)),
     )
 
 

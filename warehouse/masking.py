@@ -1,6 +1,7 @@
-"""What becomes of personal data in a copy that others read: kept, hashed with a key, or dropped.
+"""What becomes of personal data in a copy that others read: kept, hashed with a key, or dropped; and of links in other texts.
 
-Belongs here: the three ways, their SQL, and the key. Not here: which columns are personal (`personal`), who copies (`publish`).
+Belongs here: the three ways, their SQL, and the key. Not here: which columns are personal, which groups tell of people
+(`personal`), who copies (`publish`).
 """
 
 from __future__ import annotations
@@ -8,8 +9,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 import secrets
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -17,41 +21,134 @@ from marketing_api.discretion import MASK
 from marketing_api.secret import Secret
 from warehouse.archive.disk import create, make_folder, sync_folder
 from warehouse.errors import WarehouseError
-from warehouse.personal_data import LEAST_KEY, PersonalData
+from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
 from warehouse.sql import literal, quoted, rows
 
-#: Hexadecimal digits of a hash that are kept: 128 bits, so that two people never share one.
-_DIGITS = 32
+#: Hexadecimal digits of a hash that are kept: 128 bits, so that two people never share one; 64 for links.
+_DIGITS, _LINK_DIGITS = 32, 16
 #: An e-mail address within another text, also as it stands in a link; nothing around it is taken with it.
-_ADDRESS = r"[^\s\"'<>()\[\]{}=&?,;:|/\\]+(@|%40)[^\s\"'<>()\[\]{}=&?,;:|/\\]+"
+_ADDRESS = r"[^\s\"'<>()\[\]{}=&?,;:|/\\]+(@|%40|%2540)[^\s\"'<>()\[\]{}=&?,;:|/\\]+"
+
+#: Parameters of links that say something about a campaign or a page and never about a person; `utm_` with anything behind it.
+HARMLESS = ("utm_[a-z_]+", "lang", "locale", "hl", "currency", "category", "page", "sort", "view", "tab", "format")
+#: Letters, digits and blanks: not what another address could stand in, escaped or not.
+_HARMLESS = rf"(?i)({'|'.join(HARMLESS)})=(?:[\p{{L}}\p{{N}}_.,~+-]|%20|%[89a-f][0-9a-f])*"
+_SCHEME, _REST = r"(?:[a-z][a-z0-9+.-]*:)?//", r"(?:[^\s\"'<>\\]|\\+[/u])*"
+#: A text that begins with a link is one, to its end: some have blanks in their queries.
+_IS_LINK = rf"(?i)^\s*({_SCHEME}|www\.|/|[^\s?#]*/[^\s?#]*[?#])"
+#: Links within texts: up to the quote that they begin with, else up to a blank; without a scheme, words with a query.
+_LINK = "(?i)" + "|".join(
+    (
+        rf"\"{_SCHEME}(?:[^\"\\]|\\.)*",
+        rf"'{_SCHEME}(?:[^'\"\\]|\\.)*",
+        rf"{_SCHEME}{_REST}",
+        rf"www\.{_REST}",
+        rf"[^\s\"'<>\\?#]*/[^\s\"'<>\\?#]*[?#][^\s\"'<>\\]{_REST}",
+        rf"[^\s\"'<>\\=?]*\?[^\s\"'<>\\=]*={_REST}",
+    )
+)
+_USER = rf"(?i)^(\s*[\"']?{_SCHEME})[^/]*@"
+#: Types that hold no text. What others hold, such as structs, is not looked into and counts as personal.
+_PLAIN_TYPE = re.compile(r"(BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(.*\)|DATE|TIME.*|INTERVAL|UUID)(\[\d*\])*")
 
 
 class Masking:
-    """The SQL that turns a column into what may be shown. `key` is needed to hash, and for nothing else."""
+    """The SQL that turns a column into what may be shown. `key` is needed to hash, and for nothing else.
 
-    def __init__(self, personal_data: PersonalData, key: Secret | None = None) -> None:
+    `group_min`: a group with a name that tells of its people is not shown by itself when it has fewer of them.
+    """
+
+    def __init__(self, personal_data: PersonalData, key: Secret | None = None, group_min: int = GROUP_MIN) -> None:
         if personal_data is PersonalData.HASH and not key:
             raise ValueError("hashing needs a key")
         self.personal_data = personal_data
+        self.group_min = group_min
         self._key = key
 
     def prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Give the connection what the expressions need. The key is a variable: it must not stand in the text of a statement."""
-        if self._key:
-            inner, outer = _pads(self._key)
-            rows(connection, "set variable mask_inner = $1::blob", [inner])
-            rows(connection, "set variable mask_outer = $1::blob", [outer])
+        """Give the connection what the expressions need. The key is a variable: it must not stand in the text of a statement.
+
+        Without one, links are told apart by a key that nobody ever has: it goes with the connection.
+        """
+        inner, outer = _pads(self._key or Secret(secrets.token_hex(32)))
+        rows(connection, "set variable mask_inner = $1::blob", [inner])
+        rows(connection, "set variable mask_outer = $1::blob", [outer])
+        for macro in _MACROS:
+            rows(connection, f"create or replace temp macro {macro}")
 
     def expression(self, name: str, sql_type: str, *, is_personal: bool) -> str:
-        """The column as it is shown. Under `hash` and `drop`, addresses within other texts become `•••`."""
+        """The column as it is shown. Under `hash` and `drop`, other texts lose addresses, and links what may tell of a person."""
         column = quoted(name)
-        if self.personal_data is PersonalData.KEEP:
+        if self.personal_data is PersonalData.KEEP or (not is_personal and _PLAIN_TYPE.fullmatch(sql_type)):
             return column
-        if not is_personal:
-            return _without_addresses(column, sql_type)
+        if not is_personal and sql_type in _SHOWN:
+            return f"{_SHOWN[sql_type].format(column)} as {column}"
         if self.personal_data is PersonalData.HASH and sql_type == "VARCHAR":
-            return f"{_hashed(column)} as {column}"
+            return f"case when {column} = '' then '' when {column} is not null then {_hashed(column)} end as {column}"
         return f"null::{sql_type} as {column}"
+
+    def relation(self, source: str, columns: Sequence[tuple[str, str]], groups: Mapping[str, Any] | None) -> str:
+        """SQL of the rows that are shown of a table whose `groups` tell of people (`{by, people, shares}`); others as they are.
+
+        Groups of fewer than `group_min` people are one row, `(other)` or NULL; when that has fewer itself, the next smallest joins it.
+        Counts are added up, shares follow from them, and of what does not follow from the rows (a median) nothing is said.
+        """
+        if groups is None or self.personal_data is PersonalData.KEEP:
+            return source
+        by, people, shares = quoted(groups["by"]), quoted(groups["people"]), groups.get("shares", {})
+        other = "'(other)'" if dict(columns)[groups["by"]] == "VARCHAR" else "null"
+        shown = [_of_groups(name, sql_type, by, other, shares.get(name)) for name, sql_type in columns]
+        return (
+            f"(with sized as (select *, coalesce(sum({people}) over (partition by account order by {people}, {by} "
+            f"rows between unbounded preceding and 1 preceding), 0) as smaller from {source}), "
+            f"marked as (select *, {people} < {self.group_min} or smaller between 1 and {self.group_min - 1} as is_small from sized) "
+            f"select {', '.join(shown)} from marked group by account, is_small, case when not is_small then {by} end)"
+        )
+
+
+def _of_groups(name: str, sql_type: str, by: str, other: str, share: Sequence[str] | None) -> str:
+    column = quoted(name)
+    if column == by:
+        return f"case when is_small then {other} else any_value({by}) end as {by}"
+    if name == "account" or name.endswith("_count"):
+        return f"{'account' if name == 'account' else f'sum({column})::{sql_type} as {column}'}"
+    if name.startswith(("first_", "last_")):
+        return f"{'min' if name.startswith('first_') else 'max'}({column}) as {column}"
+    follows = "null"
+    if share:
+        part, whole = (f"sum({quoted(one)})" for one in share)
+        follows = f"case when {part} between 0 and {whole} then {part}::double / nullif({whole}, 0) end"
+    return f"case when is_small then {follows} else any_value({column}) end as {column}"
+
+
+def _hashed(column: str) -> str:
+    """One hash for all spellings of an address. An empty text tells nothing and stays."""
+    return f"left(mask_hmac(lower(trim({column}))), {_DIGITS})"
+
+
+_SHOWN = {
+    "VARCHAR": "mask_text({})",
+    "VARCHAR[]": "list_transform({}, lambda item: mask_text(item))",
+    "JSON": "try_cast(mask_text({}::varchar) as json)",
+}
+_MACROS = (
+    # RFC 2104
+    "mask_hmac(plain) as sha256(getvariable('mask_outer') || unhex(sha256(getvariable('mask_inner') || encode(plain))))",
+    f"mask_addresses(plain) as regexp_replace(plain, {literal(_ADDRESS)}, {literal(MASK)}, 'g')",
+    rf"mask_place(link) as mask_addresses(regexp_replace(regexp_extract(link, '^[^?#]*'), {literal(_USER)}, '\1'))",
+    r"mask_query(link) as list_filter(string_split_regex(regexp_extract(link, '\?([^#]*)', 1), '[&;]'), "
+    f"lambda part: regexp_full_match(part, {literal(_HARMLESS)}))",
+    "mask_whole(link) as mask_place(link) || coalesce('?' || nullif(array_to_string(mask_query(link), '&'), ''), '')",
+    # what lost something ends with a hash of the whole link, so that two links stay two and one stays one wherever it stands
+    f"mask_mark(link) as {literal(MASK)} || left(mask_hmac(link), {_LINK_DIGITS})",
+    "mask_link(link) as case when mask_whole(link) = link then link "
+    "else mask_place(link) || '?' || array_to_string(list_append(mask_query(link), mask_mark(link)), '&') end",
+    f"mask_links(plain) as array_to_string(list_transform(list_zip(string_split_regex(plain, {literal(_LINK)}), "
+    f"list_transform(regexp_extract_all(plain, {literal(_LINK)}), lambda link: mask_link(link))), "
+    "lambda pair: pair[1] || coalesce(pair[2], '')), '')",
+    "mask_text(plain) as case when coalesce(not regexp_matches(plain, '[@?#%]'), true) then plain "
+    f"when regexp_matches(plain, {literal(_IS_LINK)}) then mask_link(plain) else mask_addresses(mask_links(plain)) end",
+)
 
 
 def hashed(text: str, key: Secret) -> str:
@@ -102,20 +199,3 @@ def _pads(key: Secret) -> tuple[bytes, bytes]:
     raw = key.reveal().encode()
     block = (hashlib.sha256(raw).digest() if len(raw) > 64 else raw).ljust(64, b"\0")
     return bytes(byte ^ 0x36 for byte in block), bytes(byte ^ 0x5C for byte in block)
-
-
-def _hashed(column: str) -> str:
-    """An empty text tells nothing and stays."""
-    inner = f"sha256(getvariable('mask_inner') || encode(lower(trim({column}))))"
-    outer = f"left(sha256(getvariable('mask_outer') || unhex({inner})), {_DIGITS})"
-    return f"case when {column} = '' then '' when {column} is not null then {outer} end"
-
-
-def _without_addresses(column: str, sql_type: str) -> str:
-    if sql_type not in ("VARCHAR", "JSON", "VARCHAR[]"):
-        return column
-    text = f"{column}::varchar"
-    masked = f"regexp_replace({text}, {literal(_ADDRESS)}, {literal(MASK)}, 'g')"
-    if sql_type == "VARCHAR[]":
-        masked = f"list_transform({column}, lambda item: regexp_replace(item, {literal(_ADDRESS)}, {literal(MASK)}, 'g'))"
-    return f"case when contains({text}, '@') or contains({text}, '%40') then ({masked})::{sql_type} else {column} end as {column}"

@@ -133,7 +133,37 @@ def _manifest() -> Any:
         return Manifest.from_msgpack(model_project.parsed_path().read_bytes())
 
 
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A model's SQL as it runs, with what its yml declares: `personal` of columns, and its small groups (`Masking.relation`)."""
+
+    relation: tuple[str, str]  # schema, table
+    sql: str
+    declared: Mapping[str, bool]
+    small_groups: Mapping[str, Any]
+
+
+def compiled(path: Path) -> list[Compiled]:
+    """Every model of a warehouse without rows: as it runs the first time and, after that was done, as it runs ever after."""
+    settings = ModelSettings()
+    with _one_at_a_time, connect(path, memory_limit=settings.memory) as connection:
+        ensure_schema(connection, TABLES.values())
+        first, _, later = (_invoke(_manifest(), path, settings, (word,)) for word in ("compile", "run", "compile"))
+    nodes = [result.node for result in (*first, *later) if str(result.node.resource_type) == "model"]
+    return [_compiled(node) for node in nodes]
+
+
+def _compiled(node: Any) -> Compiled:
+    declared = {name: column.meta["personal"] for name, column in node.columns.items() if "personal" in column.meta}
+    return Compiled((node.schema, node.alias), node.compiled_code, declared, node.config.meta.get("small_groups", {}))
+
+
 def _run(manifest: Any, path: Path, settings: ModelSettings, words: Sequence[str], on_node: OnNode | None) -> Iterator[Outcome]:
+    return map(_outcome, _invoke(manifest, path, settings, (*_BUILD, *words), on_node))
+
+
+def _invoke(manifest: Any, path: Path, settings: ModelSettings, words: Sequence[str], on_node: OnNode | None = None) -> Sequence[Any]:
+    """dbt's results of a command."""
     folder = path.parent / "dbt"
     folders = ("--target-path", str(folder), "--log-path", str(folder), "--no-write-json")
     with _quiet(), _environment(settings.environment(path)):
@@ -141,15 +171,14 @@ def _run(manifest: Any, path: Path, settings: ModelSettings, words: Sequence[str
         from dbt.cli.main import dbtRunner
 
         try:
-            result = dbtRunner(manifest, [_teller(on_node)] if on_node else []).invoke([*_BUILD, *model_project.QUIET, *folders, *words])
+            result = dbtRunner(manifest, [_teller(on_node)] if on_node else []).invoke([*words, *model_project.QUIET, *folders])
         finally:
             DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
     if isinstance(result.exception, KeyboardInterrupt):
         raise result.exception
     if result.exception is not None:
         raise WarehouseError(f"the models cannot be built: {discreet(str(result.exception))}")
-    for one in getattr(result.result, "results", ()):
-        yield _outcome(one)
+    return getattr(result.result, "results", ())
 
 
 def _teller(on_node: OnNode) -> Callable[[Any], None]:

@@ -17,6 +17,7 @@ import duckdb
 
 from warehouse.archive.disk import make_folder, new_name, sync_folder
 from warehouse.errors import ForeignFolder, NothingPublished
+from warehouse.published import read_facts
 from warehouse.sql import literal, quoted, rows
 from warehouse.table import Accumulate
 from warehouse.tables import TABLES
@@ -117,7 +118,7 @@ def _copy(schema: str, name: str, columns: Sequence[str], target: Path) -> str:
 
 
 def _show(target: Path, folder: Path) -> None:
-    """Point the link at the new export; of the others only the one before stays."""
+    """Point the link at the new export; of the others only the one before stays, unless it shows more of people."""
     link = folder.with_name(f"{target.name}.link")
     link.symlink_to(target.name)
     before = folder.readlink().name if folder.is_symlink() else None
@@ -126,5 +127,15 @@ def _show(target: Path, folder: Path) -> None:
     link.replace(folder)
     sync_folder(folder.parent)
     for other in folder.parent.iterdir():
-        if _is_ours(folder, other.name) and other.name not in (target.name, before):
+        stays = other.name == target.name or (other.name == before and not _shows_more(other, target))
+        if _is_ours(folder, other.name) and not stays:
             shutil.rmtree(other, ignore_errors=True)
+
+
+def _shows_more(export: Path, newer: Path) -> bool:
+    with duckdb.connect() as connection:
+        try:
+            old, new = (read_facts(connection, literal(str(folder / "sync/published/data.parquet"))) for folder in (export, newer))
+        except duckdb.Error:  # nobody can tell
+            return True
+    return old.shows_more_than(new.personal_data, new.group_min)

@@ -23,7 +23,7 @@ from warehouse.archive.disk import Workspace, new_name
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import Masking
-from warehouse.personal import is_personal
+from warehouse.personal import is_personal, small_groups
 from warehouse.personal_data import PersonalData
 from warehouse.published import FACTS, Published, facts, published_path, put_in_place, turn, write_facts
 from warehouse.schema import SCHEMAS, comments, statements
@@ -81,7 +81,7 @@ def publish(
                 raise NotPublished(_not_published(home, found))
             counts = _write(connection, temporary, masking)
         published = _checked(temporary, counts)
-        put_in_place(temporary, home, masking.personal_data)
+        put_in_place(temporary, home, masking.personal_data, masking.group_min)
     return published
 
 
@@ -145,7 +145,7 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
         for statement in (*said, *statements(FACTS)):
             rows(connection, statement)
         now = dt.datetime.now(dt.UTC)
-        write_facts(connection, Published(now, as_of, masking.personal_data, len(counts), sum(counts.values())))
+        write_facts(connection, Published(now, as_of, masking.personal_data, masking.group_min, len(counts), sum(counts.values())))
     rows(connection, "use warehouse")
     rows(connection, "detach published")
     return counts
@@ -156,7 +156,8 @@ def _copy_table(connection: duckdb.DuckDBPyConnection, relation: _Relation, mask
         masking.expression(name, sql_type, is_personal=is_personal(relation.schema, relation.name, name))
         for name, sql_type in relation.columns
     )
-    found = value(connection, f"create table published.{relation.qualified} as select {shown} from warehouse.{relation.qualified}")
+    source = masking.relation(f"warehouse.{relation.qualified}", relation.columns, small_groups(relation.schema, relation.name))
+    found = value(connection, f"create table published.{relation.qualified} as select {shown} from {source}")
     return int(found)
 
 

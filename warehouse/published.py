@@ -19,8 +19,8 @@ import duckdb
 
 from warehouse.archive.disk import make_folder, publish, sync_folder
 from warehouse.errors import NothingPublished, PublishedLocked
-from warehouse.personal_data import PersonalData
-from warehouse.sql import quoted, rows
+from warehouse.personal_data import GROUP_MIN, PersonalData
+from warehouse.sql import rows
 from warehouse.sync_tables import SyncTable
 from warehouse.table import Column
 
@@ -35,6 +35,7 @@ FACTS = SyncTable(
         Column("published_at", "TIMESTAMPTZ", "When it was written."),
         Column("data_as_of", "TIMESTAMPTZ", "When the newest answer in it was asked; NULL when nothing was ever read."),
         Column("personal_data", "VARCHAR", "What became of personal data: keep, hash or drop."),
+        Column("group_min", "BIGINT", "Unless it is kept: people that a group has at least which is shown by a name that tells of them."),
         Column("table_count", "BIGINT", "Tables it holds beside this one."),
         Column("row_count", "BIGINT", "Their rows."),
     ),
@@ -48,8 +49,15 @@ class Published:
     published_at: dt.datetime
     data_as_of: dt.datetime | None
     personal_data: PersonalData
+    group_min: int
     table_count: int
     row_count: int
+
+    def shows_more_than(self, personal_data: PersonalData, group_min: int) -> bool:
+        """Of people, than a copy of that kind."""
+        if self.personal_data is personal_data is not PersonalData.KEEP and self.group_min < group_min:
+            return True
+        return not personal_data.allows(self.personal_data)
 
 
 def published_path(home: Path) -> Path:
@@ -64,8 +72,7 @@ def facts(path: Path) -> Published | None:
     try:
         with duckdb.connect(str(path), read_only=True, config={"autoinstall_known_extensions": False}) as connection:
             rows(connection, "set timezone = 'UTC'")
-            columns = ", ".join(quoted(column.name) for column in FACTS.columns)
-            found = rows(connection, f"select {columns} from {FACTS.qualified}")
+            return read_facts(connection, FACTS.qualified)
     except duckdb.Error as problem:
         if "Could not set lock" in str(problem):
             raise PublishedLocked(
@@ -73,8 +80,17 @@ def facts(path: Path) -> Published | None:
                 "(`duckdb -readonly`)"
             ) from None
         return None
-    at, as_of, personal_data, tables, count = found[0]
-    return Published(at, as_of, PersonalData(personal_data), tables, count)
+
+
+def read_facts(connection: duckdb.DuckDBPyConnection, source: str) -> Published:
+    """What stands in `source`: a copy's table, or its export. One of before there was `group_min` hashed and dropped less than its
+    word says now: it counts as one that keeps all.
+    """
+    result = connection.execute(f"select * from {source}")
+    found = dict(zip([column[0] for column in result.description], result.fetchall()[0], strict=True))
+    if "group_min" not in found:
+        found |= {"group_min": 0, "personal_data": PersonalData.KEEP}
+    return Published(**found | {"personal_data": PersonalData(found["personal_data"])})
 
 
 def write_facts(connection: duckdb.DuckDBPyConnection, published: Published) -> None:
@@ -87,10 +103,10 @@ def earlier(home: Path) -> list[Path]:
     return sorted(_earlier_folder(home).glob("marketing-*.duckdb"), reverse=True)
 
 
-def put_in_place(temporary: Path, home: Path, personal_data: PersonalData) -> None:
+def put_in_place(temporary: Path, home: Path, personal_data: PersonalData, group_min: int) -> None:
     """Swap the finished copy in; the one before becomes the newest of the earlier ones, and the oldest goes.
 
-    Earlier copies that show more of people than `personal_data` allows go as well. Call it within `turn`.
+    Earlier copies that show more of people than these allow go as well. Call it within `turn`.
     """
     path = published_path(home)
     if path.exists():
@@ -98,18 +114,18 @@ def put_in_place(temporary: Path, home: Path, personal_data: PersonalData) -> No
     temporary.chmod(0o600)
     publish(temporary, path)
     for rank, copy in enumerate(earlier(home)):
-        if rank >= KEPT or not _is_allowed(copy, personal_data):
+        if rank >= KEPT or not _is_allowed(copy, personal_data, group_min):
             copy.unlink()
 
 
-def roll_back(home: Path, personal_data: PersonalData = PersonalData.KEEP) -> Published:
+def roll_back(home: Path, personal_data: PersonalData = PersonalData.KEEP, group_min: int = GROUP_MIN) -> Published:
     """Put the newest earlier copy in the place of the current one, which goes.
 
-    NothingPublished when there is none, or none that shows no more of people than `personal_data` allows; PublishedLocked.
+    NothingPublished when there is none, or none that shows no more of people than these allow; PublishedLocked.
     """
     with turn(home):
         for copy in earlier(home):
-            if _is_allowed(copy, personal_data) and (found := facts(copy)) is not None:
+            if _is_allowed(copy, personal_data, group_min) and (found := facts(copy)) is not None:
                 copy.replace(published_path(home))
                 sync_folder(published_path(home).parent)
                 return found
@@ -139,13 +155,13 @@ def _sweep(folder: Path) -> None:
         leftover.unlink()
 
 
-def _is_allowed(copy: Path, personal_data: PersonalData) -> bool:
+def _is_allowed(copy: Path, personal_data: PersonalData, group_min: int) -> bool:
     """Whether the copy shows no more of people than that. One that cannot be read now may show anything."""
     try:
         found = facts(copy)
     except PublishedLocked:
         return personal_data is PersonalData.KEEP
-    return found is not None and personal_data.allows(found.personal_data)
+    return found is not None and not found.shows_more_than(personal_data, group_min)
 
 
 def _keep(path: Path, home: Path) -> None:

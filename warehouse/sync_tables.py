@@ -48,6 +48,8 @@ _TABLE_NAME = _text("table_name", "The `source` table.")
 _SCOPE = _text("scope", "What was asked for: `all`, `column=value`, or `first day..last day`.")
 
 _ARCHIVED = {pa.int64(): "BIGINT", pa.string(): "VARCHAR", pa.timestamp("us", "UTC"): "TIMESTAMPTZ"}
+#: Parameters name people, and the service's words about an error may.
+_PERSONAL = {"params", "error"}
 #: Where and how bodies are archived. Their hashes have no key: whoever knows an address could find out that it was asked for.
 _INTERNAL = {"question_key", "body_sha256", "content_sha256", "body_file", "body_ref"}
 
@@ -55,7 +57,9 @@ REQUESTS = SyncTable(
     "requests",
     ("request_id",),
     "Every request that was sent, with what came back: the archive without its bodies.",
-    tuple(Column(column.name, _ARCHIVED[column.type], column.doc, column.name == "params", column.name in _INTERNAL) for column in COLUMNS),
+    tuple(
+        Column(column.name, _ARCHIVED[column.type], column.doc, column.name in _PERSONAL, column.name in _INTERNAL) for column in COLUMNS
+    ),
 )
 
 ARCHIVE_FILES = SyncTable(
@@ -78,7 +82,7 @@ RUNS = SyncTable(
         _text("outcome", "done, partial or failed; NULL while it runs."),
         _count("request_count", "Requests it sent."),
         Column("waited_s", "DOUBLE", "Seconds its requests waited under the rate limit."),
-        _text("message", "What could not be had, in words."),
+        Column("message", "VARCHAR", "What could not be had, in words.", is_personal=True),  # may quote the service
     ),
 )
 
@@ -207,7 +211,7 @@ WRITEBACKS = SyncTable(
         _text("operation", "area/operation, as in its path; NULL for an input row that made no request."),
         Column("params", "JSON", "The wire parameters, without the key.", is_personal=True),
         _text("state", "planned, sending, applied, verified, rejected, unknown or skipped."),
-        _text("message", "Why, in words: ours or the service's, without addresses."),
+        Column("message", "VARCHAR", "Why, in words: ours or the service's, without addresses.", is_personal=True),
         _text("rejected_by", "check (before anything was sent) or service; NULL unless it is rejected."),
         _count("attempts", "How often it was sent."),
         _at("planned_at", "When it was taken into the outbox."),

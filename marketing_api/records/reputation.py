@@ -46,7 +46,7 @@ class OnlineReview(Record):
     inquiry: MaybeText = field("What the reviewer wrote.", personal=True)
     rating: MaybeFloat = field("The number inside the serialized rating when there is exactly one.")
     rating_raw: MaybeText = field("The rating as it came, a serialized structure.")
-    source_url: MaybeText = field("Where the review stands.", "sourceUrl")
+    source_url: MaybeText = field("Where the review stands: often at its reviewer's page.", "sourceUrl", personal=True)
 
 
 class OnlineReviewChannel(Record):

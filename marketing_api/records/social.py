@@ -17,7 +17,7 @@ class SocialProfile(Record):
     network: ApiText = key("Network in lower case, e.g. facebook.")
     kind: ApiText = key("What it is on the network: page, profile, company, board or another word.")
     profile_id: ApiText = key("The network's id of it.", "id")
-    name: MaybeText = field("Name of a page, company or board.")
+    name: MaybeText = field("Name of a page, company or board; some networks give a profile's here.", personal=True)
     screen_name: MaybeText = field("Screen name of a profile.", "screenname", personal=True)
     full_name: MaybeText = field("Full name of a profile.", "fullname", personal=True)
 

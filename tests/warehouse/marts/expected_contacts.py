@@ -15,12 +15,13 @@ _NOTHING = {"", "-", "n/a", "na", "null", "none", "0"}
 @once
 def contact_campaign(source: Source) -> Found:
     campaigns = _by_subject(source)
+    titles = {(row["account"], row["campaign_id"]): (row["subject"] or "").strip() for row in source.rows("campaigns", deleted=True)}
     links = {key: {row["url"] for row in rows} for key, rows in grouped(source.rows("campaign_links"), "account", "campaign_id").items()}
     visits = grouped(source.rows("timeline_visits"), "account", "contact_id")
     found = []
     for message in _messages(source):
         account = message["account"]
-        subject = (message["subject"] or "").strip().lower()
+        subject = (message["message_text"] or "").strip().lower()
         campaign_id, is_ambiguous = _campaign(campaigns.get((account, message["kind"], subject), []), message["sent_at"])
         clicked_at = message["clicked_at"]
         if clicked_at is None and message["click_count"] and campaign_id is not None and message["sent_at"]:
@@ -28,7 +29,8 @@ def contact_campaign(source: Source) -> Found:
             mine = visits.get((account, message["contact_id"]), [])
             later = [visit["visited_at"] for visit in mine if visit["link"] in urls and visit["visited_at"] >= message["sent_at"]]
             clicked_at = min(later, default=None)
-        found.append({**message, "campaign_id": campaign_id, "is_ambiguous": is_ambiguous, "clicked_at": clicked_at})
+        title = titles[account, campaign_id] if campaign_id is not None else None
+        found.append({**message, "subject": title, "campaign_id": campaign_id, "is_ambiguous": is_ambiguous, "clicked_at": clicked_at})
     return found
 
 
@@ -66,7 +68,7 @@ def _told(source: Source, row: dict[str, Any], message: dict[str, Any], snippet:
         "account": row["account"],
         "contact_id": row["contact_id"],
         **message,
-        "subject": details.get("subject", snippet),
+        "message_text": details.get("subject", snippet),
         "sent_at": at or moment("send-date"),
         "is_opened": _says(details.get("open-date")) or clicks > 0,
         "opened_at": moment("open-date"),

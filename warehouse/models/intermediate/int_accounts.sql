@@ -21,7 +21,7 @@ zoned as (
         as_of,
         coalesce(
             settings.timezone,
-            (select max(name) from pg_timezone_names() where name = businesses.timezone),
+            (select max(zones.name) from pg_timezone_names() as zones where zones.name = businesses.timezone),
             '{{ env_var("MARKETING_MODELS_TIMEZONE", "UTC") }}'
         ) as timezone
     from read_accounts

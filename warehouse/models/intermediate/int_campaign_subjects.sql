@@ -6,6 +6,7 @@ with subjects as (
         campaign_id,
         case when type = 'automated' then 'automated' else 'standard' end as kind,
         lower(trim(subject)) as subject,
+        max(trim(subject)) as title,
         min(coalesce(created_at, valid_from)) as created_at
     from {{ ref('history_campaigns') }}
     where subject is not null and status not in ('draft', 'scheduled')
@@ -29,6 +30,7 @@ select
     case when place = 1 then timestamptz '1970-01-01 00:00+00' else created_at end as from_at,
     coalesce(next_created_at, timestamptz '9999-01-01 00:00+00') as until_at,
     campaign_id,
+    title,
     place > 1 as is_ambiguous
 from ordered
 -- two created in the same moment: the later id stands for both

@@ -53,7 +53,7 @@ changed as materialized (
         select before.account, before.contact_id
         from {{ this }} as before
         left join subjects
-            on subjects.account = before.account and subjects.kind = before.kind and subjects.subject = lower(trim(before.subject))
+            on subjects.account = before.account and subjects.kind = before.kind and subjects.subject = lower(trim(before.message_text))
             and before.sent_at >= subjects.from_at and before.sent_at < subjects.until_at
         where before.campaign_id is distinct from subjects.campaign_id
     ) as moved using (account, contact_id)
@@ -81,7 +81,7 @@ entries as (
 messages as (
     select
         account, contact_id, kind, message_key, channel, automation,
-        coalesce({{ detail('entry', 'subject') }}, snippet, {{ detail('entry', 'message') }}) as subject,
+        coalesce({{ detail('entry', 'subject') }}, snippet, {{ detail('entry', 'message') }}) as message_text,
         coalesce(occurred_at, {{ moment(detail('entry', 'send-date'), 'zone') }}) as sent_at,
         {{ is_told(detail('entry', 'open-date')) }} as has_open_date,
         {{ moment(detail('entry', 'open-date'), 'zone') }} as opened_at,
@@ -100,10 +100,10 @@ messages as (
 ),
 
 matched as (
-    select messages.*, subjects.campaign_id, subjects.is_ambiguous
+    select messages.*, subjects.campaign_id, subjects.title as subject, subjects.is_ambiguous
     from messages
     left join subjects
-        on subjects.account = messages.account and subjects.kind = messages.kind and subjects.subject = lower(trim(messages.subject))
+        on subjects.account = messages.account and subjects.kind = messages.kind and subjects.subject = lower(trim(messages.message_text))
         and messages.sent_at >= subjects.from_at and messages.sent_at < subjects.until_at
 ),
 
@@ -127,6 +127,7 @@ select
     coalesce(is_ambiguous, false) as is_ambiguous,
     automation,
     subject,
+    message_text,
     sent_at,
     has_open_date or click_count > 0 as is_opened,
     opened_at,

@@ -44,11 +44,11 @@ asked as (
     select
         account,
         contact_id,
-        unnest([
-            {'subject': 'contact timelines', 'table_name': 'timeline_events', 'asked_at': contact_coverage.timeline_asked_at},
-            {'subject': 'contact coupons', 'table_name': 'coupons', 'asked_at': contact_coverage.coupon_asked_at}
-        ], recursive := true)
+        kinds.subject,
+        kinds.table_name,
+        case kinds.table_name when 'coupons' then contact_coverage.coupon_asked_at else contact_coverage.timeline_asked_at end as asked_at
     from contacts
+    cross join (values ('contact timelines', 'timeline_events'), ('contact coupons', 'coupons')) as kinds(subject, table_name)
     left join {{ source('sync', 'contact_coverage') }} as contact_coverage using (account, contact_id)
 ),
 

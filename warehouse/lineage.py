@@ -1,0 +1,217 @@
+"""Which columns of the models are derived from personal ones: `python -m warehouse.lineage` works it out from the models' SQL and
+writes it to `lineage.json`. A test fails when that is stale.
+
+A column is personal when any column that its value is made of is personal. Conditions, counts and the order of rows carry no value.
+What cannot be resolved counts as personal. Not here: what is personal in `source` and `sync` (declared there), who uses it (`personal`).
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import Scope, build_scope
+
+from warehouse.models import Compiled, compiled
+from warehouse.personal import LINEAGE
+from warehouse.schema import SCHEMAS
+from warehouse.sql import rows
+from warehouse.sync_tables import SYNC_TABLES, SyncTable
+from warehouse.table import Column, Table
+from warehouse.tables import TABLES
+
+#: Personal columns, as `table.column`, that a value is made of.
+Sources = frozenset[str]
+NOTHING: Sources = frozenset()
+UNKNOWN, DECLARED = frozenset({"not known"}), frozenset({"declared"})
+
+#: (schema, table) → its columns.
+Relation = tuple[str, str]
+Derived = dict[Relation, dict[str, Sources]]
+
+#: Whatever they look at, their value is true, false or a number of rows.
+_TELLS_NOTHING = (exp.Predicate, exp.Connector, exp.Not, exp.LogicalAnd, exp.LogicalOr, exp.Count, exp.CountIf)
+#: Parts of an expression that choose or order values and are none.
+_CHOOSES: Mapping[type[exp.Expr], tuple[str, ...]] = {
+    exp.Window: ("partition_by", "order"),
+    exp.Filter: ("expression",),
+    exp.Case: ("this",),
+    exp.If: ("this",),
+    exp.Comprehension: ("condition",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """One form of a model's SQL, with names resolved; `scope` is None where they cannot be."""
+
+    model: Compiled
+    scope: Scope | None
+
+
+def derive(path: Path) -> dict[str, Any]:
+    """What `lineage.json` holds. `path`: where a warehouse without rows may be made."""
+    models = compiled(path)
+    schema: dict[str, dict[str, dict[str, str]]] = {}
+    with duckdb.connect(str(path), read_only=True) as connection:
+        for name, table, column, sql_type in rows(connection, _COLUMNS):
+            schema.setdefault(name, {}).setdefault(table, {})[column] = sql_type
+    derived, released = follow(models, schema)
+    return {
+        "columns": {".".join(key): {name: sorted(found) for name, found in derived[key].items()} for key in sorted(derived)},
+        "released": {name: sorted(found) for name, found in sorted(released.items())},
+        "small_groups": {".".join(model.relation): model.small_groups for model in models if model.small_groups},
+    }
+
+
+_COLUMNS = "select schema_name, table_name, column_name, data_type from duckdb_columns() where not internal order by column_index"
+
+
+def follow(models: Iterable[Compiled], schema: Mapping[str, Mapping[str, Mapping[str, str]]]) -> tuple[Derived, dict[str, Sources]]:
+    """The columns of the models that are published, and those that are declared not to be personal although they are made of such.
+
+    Models read one another, and incremental ones themselves: all are read again until nothing is added. `schema`: types by name.
+    """
+    queries = [_query(model, schema) for model in models]
+    known: Derived = {
+        relation: dict.fromkeys(schema[relation[0]][relation[1]], NOTHING) for relation in (q.model.relation for q in queries)
+    }
+    made = [relation for relation in known if relation[0] in SCHEMAS]
+    declared: tuple[Table | SyncTable, ...] = (*TABLES.values(), *SYNC_TABLES)
+    known |= {_relation(table.qualified): {column.name: _of(table.name, column) for column in table.columns} for table in declared}
+    released: dict[str, Sources] = {}
+    before: Any = None
+    while before != (known, released):
+        before = ({relation: dict(columns) for relation, columns in known.items()}, dict(released))
+        for query in queries:
+            _add(query, known, released)
+    return {relation: known[relation] for relation in made}, released
+
+
+def _query(model: Compiled, schema: Mapping[str, Mapping[str, Mapping[str, str]]]) -> _Query:
+    try:
+        tree = sqlglot.parse_one(model.sql, dialect="duckdb")
+        scope = build_scope(qualify(tree, schema=dict(schema), dialect="duckdb", validate_qualify_columns=False, quote_identifiers=False))
+    except SqlglotError:
+        scope = None
+    return _Query(model, scope)
+
+
+def _add(query: _Query, known: Derived, released: dict[str, Sources]) -> None:
+    """What is declared goes no further."""
+    found = dict(_Reading(known).outputs(query.scope)) if query.scope else {}
+    columns, declared = known[query.model.relation], query.model.declared
+    for name in columns:
+        sources, place = found.get(name, UNKNOWN), f"{'.'.join(query.model.relation)}.{name}"
+        if declared.get(name):
+            columns[name] |= sources or DECLARED
+        elif name not in declared:
+            columns[name] |= sources
+        elif sources:
+            released[place] = released.get(place, NOTHING) | sources
+
+
+def _relation(qualified: str) -> Relation:
+    schema, name = qualified.split(".")
+    return schema, name
+
+
+def _of(table: str, column: Column) -> Sources:
+    return frozenset({f"{table}.{column.name}"}) if column.is_personal else NOTHING
+
+
+class _Reading:
+    """What the columns of one query are made of."""
+
+    def __init__(self, known: Derived) -> None:
+        self._known = known
+        self._done: dict[int, list[tuple[str, Sources]]] = {}
+
+    def outputs(self, scope: Scope) -> list[tuple[str, Sources]]:
+        """(name, made of) of each column."""
+        if id(scope) not in self._done:
+            self._done[id(scope)] = list(self._read(scope))
+        return self._done[id(scope)]
+
+    def _read(self, scope: Scope) -> Iterator[tuple[str, Sources]]:
+        expression = scope.expression
+        if not isinstance(expression, exp.SetOperation):
+            selected = expression.selects if isinstance(expression, exp.Query) else ()
+            yield from ((part.alias_or_name, self._made_of(part, scope)) for part in selected)
+            return
+        left, right = (self.outputs(side) for side in scope.set_operation_scopes)
+        if expression.args.get("by_name"):
+            both = dict(left), dict(right)
+            yield from ((name, both[0].get(name, NOTHING) | both[1].get(name, NOTHING)) for name in both[0] | both[1])
+        else:
+            yield from ((name, one | other) for (name, one), (_, other) in zip(left, right, strict=True))
+
+    def _made_of(self, node: exp.Expr, scope: Scope) -> Sources:
+        if isinstance(node, _TELLS_NOTHING):
+            return NOTHING
+        if isinstance(node, exp.Column):
+            return self._column(node, scope)
+        if isinstance(node, exp.Query):
+            inner = next((one for one in scope.subquery_scopes if one.expression is node.unnest()), None)
+            return UNKNOWN if inner is None else _union(found for _, found in self.outputs(inner))
+        chooses = _CHOOSES.get(type(node), ())
+        parts = [
+            part for name, value in node.args.items() if name not in chooses for part in (value if isinstance(value, list) else [value])
+        ]
+        return _union(self._made_of(part, scope) for part in parts if isinstance(part, exp.Expr))
+
+    def _column(self, column: exp.Column, scope: Scope) -> Sources:
+        source = scope.sources.get(column.table)
+        if isinstance(source, exp.Table):
+            if isinstance(source.this, exp.Func):  # a function in place of a table
+                return self._made_of(source.this, scope)
+            return self._known.get((source.db, source.name), {}).get(column.name, UNKNOWN)
+        if isinstance(source, Scope):
+            if not isinstance(source.expression, exp.Query):  # values, unnest
+                return self._made_of(source.expression, source)
+            return dict(self.outputs(source)).get(column.name, UNKNOWN)
+        return NOTHING if _is_variable(column) else UNKNOWN
+
+
+def _is_variable(column: exp.Column) -> bool:
+    """Of a lambda or comprehension; what it goes through stands beside it."""
+    node, name = column.parent, column.table or column.name
+    while node is not None:
+        if isinstance(node, exp.Lambda) and name in {variable.name for variable in node.expressions}:
+            return True
+        if isinstance(node, exp.Comprehension) and name == node.expression.name:
+            return True
+        node = node.parent
+    return False
+
+
+def _union(found: Iterable[Sources]) -> Sources:
+    return NOTHING.union(*found)
+
+
+def render(path: Path) -> str:
+    """The text of `lineage.json`: a line per table, so that a change is seen."""
+    parts = []
+    for part, entries in derive(path).items():
+        lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
+        parts.append(f" {json.dumps(part)}: {{\n{lines}\n }}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def write() -> None:
+    """Bring `lineage.json` up to date."""
+    with tempfile.TemporaryDirectory() as folder:
+        LINEAGE.write_text(render(Path(folder) / "warehouse.duckdb"), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

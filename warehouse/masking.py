@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,32 +23,25 @@ from marketing_api.secret import Secret
 from warehouse.archive.disk import create, make_folder, sync_folder
 from warehouse.errors import WarehouseError
 from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
-from warehouse.sql import literal, quoted, rows
+from warehouse.sql import quoted, rows
 
 #: Hexadecimal digits of a hash that are kept: 128 bits, so that two people never share one; 64 for links.
 _DIGITS, _LINK_DIGITS = 32, 16
-#: An e-mail address within another text, also as it stands in a link; nothing around it is taken with it.
-_ADDRESS = r"[^\s\"'<>()\[\]{}=&?,;:|/\\]+(@|%40|%2540)[^\s\"'<>()\[\]{}=&?,;:|/\\]+"
+#: Texts that are kept as they are shown: links repeat.
+_CACHED = 10_000
+#: What an e-mail address may be a whole one of, also as it stands in a link; nothing around it is taken with it.
+_WORD = re.compile(r"[^\s\"'<>()\[\]{}=&?,;:|/\\]+")
+_ADDRESS = re.compile(r".(@|%40|%2540).", re.DOTALL)
 
 #: Parameters of links that say something about a campaign or a page and never about a person; `utm_` with anything behind it.
 HARMLESS = ("utm_[a-z_]+", "lang", "locale", "hl", "currency", "category", "page", "sort", "view", "tab", "format")
 #: Letters, digits and blanks: not what another address could stand in, escaped or not.
-_HARMLESS = rf"(?i)({'|'.join(HARMLESS)})=(?:[\p{{L}}\p{{N}}_.,~+-]|%20|%[89a-f][0-9a-f])*"
-_SCHEME, _REST = r"(?:[a-z][a-z0-9+.-]*:)?//", r"(?:[^\s\"'<>\\]|\\+[/u])*"
-#: A text that begins with a link is one, to its end: some have blanks in their queries.
-_IS_LINK = rf"(?i)^\s*({_SCHEME}|www\.|/|[^\s?#]*/[^\s?#]*[?#])"
-#: Links within texts: up to the quote that they begin with, else up to a blank; without a scheme, words with a query.
-_LINK = "(?i)" + "|".join(
-    (
-        rf"\"{_SCHEME}(?:[^\"\\]|\\.)*",
-        rf"'{_SCHEME}(?:[^'\"\\]|\\.)*",
-        rf"{_SCHEME}{_REST}",
-        rf"www\.{_REST}",
-        rf"[^\s\"'<>\\?#]*/[^\s\"'<>\\?#]*[?#][^\s\"'<>\\]{_REST}",
-        rf"[^\s\"'<>\\=?]*\?[^\s\"'<>\\=]*={_REST}",
-    )
-)
-_USER = rf"(?i)^(\s*[\"']?{_SCHEME})[^/]*@"
+_HARMLESS = re.compile(rf"({'|'.join(HARMLESS)})=(?:[\w.,~+-]|%20|%[89a-f][0-9a-f])*", re.IGNORECASE)
+_SCHEME = r"(?:[a-z][a-z0-9+.-]*:)?//"
+#: Where a link may stand in a text: from a quote before it to the next one, as it may have blanks in it; else up to a blank.
+_PART = re.compile(rf"\"{_SCHEME}(?:[^\"\\]|\\.)*|'{_SCHEME}(?:[^'\"\\]|\\.)*|(?:[^\s\"'<>\\]|\\+[/u])+", re.IGNORECASE | re.DOTALL)
+_BEGINS_LINK = re.compile(rf"{_SCHEME}|www\.|/", re.IGNORECASE)
+_USER = re.compile(r"//[^/]*@")
 #: Types that hold no text. What others hold, such as structs, is not looked into and counts as personal.
 _PLAIN_TYPE = re.compile(r"(BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(.*\)|DATE|TIME.*|INTERVAL|UUID)(\[\d*\])*")
 
@@ -70,11 +64,11 @@ class Masking:
 
         Without one, links are told apart by a key that nobody ever has: it goes with the connection.
         """
-        inner, outer = _pads(self._key or Secret(secrets.token_hex(32)))
+        key = self._key or Secret(secrets.token_hex(32))
+        inner, outer = _pads(key)
         rows(connection, "set variable mask_inner = $1::blob", [inner])
         rows(connection, "set variable mask_outer = $1::blob", [outer])
-        for macro in _MACROS:
-            rows(connection, f"create or replace temp macro {macro}")
+        connection.create_function("mask_text", lru_cache(_CACHED)(lambda text: shown_text(text, key)), ["VARCHAR"], "VARCHAR")
 
     def expression(self, name: str, sql_type: str, *, is_personal: bool) -> str:
         """The column as it is shown. Under `hash` and `drop`, other texts lose addresses, and links what may tell of a person."""
@@ -84,7 +78,7 @@ class Masking:
         if not is_personal and sql_type in _SHOWN:
             return f"{_SHOWN[sql_type].format(column)} as {column}"
         if self.personal_data is PersonalData.HASH and sql_type == "VARCHAR":
-            return f"case when {column} = '' then '' when {column} is not null then {_hashed(column)} end as {column}"
+            return f"{_hashed(column)} as {column}"
         return f"null::{sql_type} as {column}"
 
     def relation(self, source: str, columns: Sequence[tuple[str, str]], groups: Mapping[str, Any] | None) -> str:
@@ -122,33 +116,57 @@ def _of_groups(name: str, sql_type: str, by: str, other: str, share: Sequence[st
 
 
 def _hashed(column: str) -> str:
-    """One hash for all spellings of an address. An empty text tells nothing and stays."""
-    return f"left(mask_hmac(lower(trim({column}))), {_DIGITS})"
+    """One hash for all spellings of an address (RFC 2104). An empty text tells nothing and stays."""
+    inner = f"sha256(getvariable('mask_inner') || encode(lower(trim({column}))))"
+    outer = f"left(sha256(getvariable('mask_outer') || unhex({inner})), {_DIGITS})"
+    return f"case when {column} = '' then '' when {column} is not null then {outer} end"
 
 
+_MAY_TELL = "regexp_matches({}, '[@?#%]')"
+#: `mask_text` is `shown_text`; most texts have nothing that it could find.
 _SHOWN = {
-    "VARCHAR": "mask_text({})",
-    "VARCHAR[]": "list_transform({}, lambda item: mask_text(item))",
-    "JSON": "try_cast(mask_text({}::varchar) as json)",
+    "VARCHAR": f"case when {_MAY_TELL.format('{0}')} then mask_text({{0}}) else {{0}} end",
+    "VARCHAR[]": f"list_transform({{0}}, lambda item: case when {_MAY_TELL.format('item')} then mask_text(item) else item end)",
+    "JSON": f"case when {_MAY_TELL.format('{0}::varchar')} then try_cast(mask_text({{0}}::varchar) as json) else {{0}} end",
 }
-_MACROS = (
-    # RFC 2104
-    "mask_hmac(plain) as sha256(getvariable('mask_outer') || unhex(sha256(getvariable('mask_inner') || encode(plain))))",
-    f"mask_addresses(plain) as regexp_replace(plain, {literal(_ADDRESS)}, {literal(MASK)}, 'g')",
-    rf"mask_place(link) as mask_addresses(regexp_replace(regexp_extract(link, '^[^?#]*'), {literal(_USER)}, '\1'))",
-    r"mask_query(link) as list_filter(string_split_regex(regexp_extract(link, '\?([^#]*)', 1), '[&;]'), "
-    f"lambda part: regexp_full_match(part, {literal(_HARMLESS)}))",
-    "mask_whole(link) as mask_place(link) || coalesce('?' || nullif(array_to_string(mask_query(link), '&'), ''), '')",
-    # what lost something ends with a hash of the whole link, so that two links stay two and one stays one wherever it stands
-    f"mask_mark(link) as {literal(MASK)} || left(mask_hmac(link), {_LINK_DIGITS})",
-    "mask_link(link) as case when mask_whole(link) = link then link "
-    "else mask_place(link) || '?' || array_to_string(list_append(mask_query(link), mask_mark(link)), '&') end",
-    f"mask_links(plain) as array_to_string(list_transform(list_zip(string_split_regex(plain, {literal(_LINK)}), "
-    f"list_transform(regexp_extract_all(plain, {literal(_LINK)}), lambda link: mask_link(link))), "
-    "lambda pair: pair[1] || coalesce(pair[2], '')), '')",
-    "mask_text(plain) as case when coalesce(not regexp_matches(plain, '[@?#%]'), true) then plain "
-    f"when regexp_matches(plain, {literal(_IS_LINK)}) then mask_link(plain) else mask_addresses(mask_links(plain)) end",
-)
+
+
+def shown_text(text: str, key: Secret) -> str:
+    """A text that is not personal, without addresses, and its links without what may tell of a person.
+
+    A text that begins with a link is one, to its end: some have blanks in their queries.
+    """
+    first = next(iter(text.split(None, 1)), "")
+    if _BEGINS_LINK.match(first) or _has_query(first):
+        return _link(text, key)
+    return _without_addresses(_PART.sub(lambda part: _link(part[0], key) if _is_link(part[0]) else part[0], text))
+
+
+def _is_link(word: str) -> bool:
+    return "//" in word or "www." in word.lower() or _has_query(word) or "=" in word.partition("?")[2]
+
+
+def _has_query(word: str) -> bool:
+    place, *rest = re.split("[?#]", word, maxsplit=1)
+    return "/" in place and any(rest)
+
+
+def _link(text: str, key: Secret) -> str:
+    """It keeps its page and harmless parameters. One that lost something ends with a hash of the whole, so that two links stay two,
+    and one stays one wherever it stands. Names of parameters go with their values: a value may stand without one.
+    """
+    before, _, _ = text.partition("#")
+    place, _, query = before.partition("?")
+    place = _without_addresses(_USER.sub("//", place))
+    kept = [part for part in re.split("[&;]", query) if _HARMLESS.fullmatch(part)]
+    if place + ("?" + "&".join(kept) if kept else "") == text:
+        return text
+    mark = hmac.new(key.reveal().encode(), text.encode(), hashlib.sha256).hexdigest()[:_LINK_DIGITS]
+    return place + "?" + "&".join([*kept, MASK + mark])
+
+
+def _without_addresses(text: str) -> str:
+    return _WORD.sub(lambda word: MASK if _ADDRESS.search(word[0]) else word[0], text)
 
 
 def hashed(text: str, key: Secret) -> str:

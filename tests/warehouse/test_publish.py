@@ -260,6 +260,27 @@ def test_earlier_copies_that_show_more_than_is_allowed_now_are_removed(filled: P
     assert len(earlier(filled)) == 1, "dropping shows less than keeping does"
 
 
+def test_copies_with_smaller_groups_than_are_allowed_now_are_removed(filled: Path) -> None:
+    for group_min in (5, 5, 10):
+        publish(filled, Masking(PersonalData.DROP, group_min=group_min))
+    assert earlier(filled) == []
+    publish(filled, Masking(PersonalData.DROP, group_min=5))
+    with pytest.raises(NothingPublished, match="with personal data as `drop` asks for"):
+        roll_back(filled, PersonalData.DROP, 20)
+    assert roll_back(filled, PersonalData.DROP, 5).group_min == 10
+
+
+def test_a_copy_of_before_links_and_groups_were_masked_counts_as_showing_all(filled: Path) -> None:
+    publish(filled, Masking(PersonalData.DROP))
+    with duckdb.connect(str(published_path(filled))) as connection:
+        connection.execute("alter table sync.published drop column group_min")
+    said = facts(published_path(filled))
+    assert said is not None
+    assert said.personal_data is PersonalData.KEEP
+    publish(filled, Masking(PersonalData.DROP))
+    assert earlier(filled) == []
+
+
 def test_what_a_killed_attempt_left_is_removed_by_the_next_one(filled: Path) -> None:
     folder = published_path(filled).parent
     folder.mkdir(mode=0o700)

@@ -1,0 +1,130 @@
+"""Tokens in every place that may hold personal data: under `hash` and `drop` none is in anything that others read."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+import duckdb
+import pytest
+
+from pipelines.report.write import write_report
+from tests.pipelines.planted import TOKEN, Planter, fill
+from warehouse.masking import Masking, personal_key
+from warehouse.parquet_export import export_parquet
+from warehouse.personal import lineage
+from warehouse.personal_data import PersonalData
+from warehouse.publish import publish
+from warehouse.published import earlier, published_path
+from warehouse.tables import TABLES
+
+WAYS = ("keep", "hash", "drop")
+Homes = dict[str, Path]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Planter]:
+    folder = tmp_path_factory.mktemp("planted")
+    return folder, fill(folder)
+
+
+@pytest.fixture(scope="module")
+def homes(filled: tuple[Path, Planter], tmp_path_factory: pytest.TempPathFactory) -> Homes:
+    """Each way after an age of keeping everything, published twice: with predecessors."""
+    made = {}
+    for way in WAYS:
+        made[way] = home = tmp_path_factory.mktemp(way)
+        shutil.copy(filled[0] / "warehouse.duckdb", home)
+        for masking in (Masking(PersonalData.KEEP), *[Masking(PersonalData(way), personal_key(home))] * 2):
+            publish(home, masking)
+            export_parquet(published_path(home), home / "parquet")
+            write_report(home)
+    return made
+
+
+@pytest.fixture(scope="module")
+def plant(filled: tuple[Path, Planter]) -> Planter:
+    return filled[1]
+
+
+def shown(home: Path) -> Iterator[tuple[str, str]]:
+    """(where, what) of every column of every table, here, in predecessors, in every Parquet export, and the report."""
+    for path in (published_path(home), *earlier(home)):
+        with duckdb.connect(str(path), read_only=True) as connection:
+            tables = connection.execute("select schema_name, table_name, column_name from duckdb_columns() where not internal").fetchall()
+            for schema, table, column in tables:
+                rows = connection.execute(f'select "{column}"::varchar from "{schema}"."{table}" where "{column}" is not null').fetchall()
+                yield f"{schema}.{table}.{column}", "\n".join(row for (row,) in rows)
+    with duckdb.connect() as connection:
+        for path in parquet(home):
+            yield (
+                f"parquet/{path.name}",
+                "\n".join(row for (row,) in connection.execute(f"select t::varchar from '{path}' as t").fetchall()),
+            )
+    yield "report", (home / "report" / "index.html").read_text(encoding="utf-8")
+
+
+def parquet(home: Path) -> list[Path]:
+    """Of the export that is shown and of the one before."""
+    return sorted(path for folder in home.glob(".parquet-*") for path in folder.rglob("*.parquet"))
+
+
+def hits(plant: Planter, where: str, text: str) -> list[tuple[str, str]]:
+    """(place, where) of each token of which any part is in the text, in any case, encoded or not."""
+    once = unquote(text)
+    found = {match for one in (text, once, unquote(once)) for match in TOKEN.findall(one.lower())}
+    return [(plant.place(token), where) for token in sorted(found)]
+
+
+def test_every_token_is_found_where_all_is_kept(homes: Homes, plant: Planter) -> None:
+    found = {place for where, text in shown(homes["keep"]) for place, _ in hits(plant, where, text)}
+    assert sorted(set(plant.places.values()) - found) == []
+    assert len(plant.places) > 250
+    print(f"planted {len(plant.places)} tokens in {len(set(plant.places.values()))} places")  # `pytest -s` shows it
+
+
+@pytest.mark.parametrize("way", ["hash", "drop"])
+def test_none_is_found_otherwise_in_any_column_predecessor_export_or_report(homes: Homes, plant: Planter, way: str) -> None:
+    columns = list(shown(homes[way]))
+    assert len(columns) > 500
+    assert [hit for where, text in columns for hit in hits(plant, where, text)] == []
+
+
+@pytest.mark.parametrize("way", ["hash", "drop"])
+def test_none_is_found_in_the_bytes_of_any_file(homes: Homes, plant: Planter, way: str) -> None:
+    home = homes[way]
+    assert len(earlier(home)) == 1, "the one that kept everything is gone"
+    files = [published_path(home), *earlier(home), *parquet(home), home / "report" / "index.html"]
+    found = [(place, str(path)) for path in files for place, _ in hits(plant, "", path.read_bytes().decode("latin-1"))]
+    assert found == []
+
+
+@pytest.mark.parametrize("way", ["hash", "drop"])
+def test_what_is_released_against_its_lineage_has_values_and_no_token(homes: Homes, plant: Planter, way: str) -> None:
+    released = list(lineage()["released"])
+    assert released
+    with duckdb.connect(str(published_path(homes[way])), read_only=True) as connection:
+        for column in released:
+            table, _, name = column.rpartition(".")
+            texts = [text for (text,) in connection.execute(f"select {name}::varchar from {table} where {name} is not null").fetchall()]
+            assert texts, f"{column} is declared not to be personal: plant something that fills it"
+            assert hits(plant, column, "\n".join(texts)) == []
+
+
+@pytest.mark.parametrize("way", ["hash", "drop"])
+def test_keys_stay_unique_and_links_join_as_they_did(homes: Homes, way: str) -> None:
+    def ask(which: str, sql: str) -> list[tuple[int, ...]]:
+        with duckdb.connect(str(published_path(homes[which])), read_only=True) as connection:
+            return connection.execute(sql).fetchall()
+
+    for table in TABLES.values():
+        if way == "hash" or not any(column.is_personal for column in table.columns if column.name in table.key):
+            key = ", ".join(["account", *(f'"{name}"' for name in table.key)])
+            assert ask(way, f"select count(*) - count(distinct ({key})) from {table.qualified}") == [(0,)], table.name
+    joined = "select count(*) from source.campaign_links join source.campaign_clickers using (account, campaign_id, url)"
+    assert ask(way, joined) == ask("keep", joined) != [(0,)]
+    total = "select sum(address_count), sum(sent_count), sum(opened_count) from marts.deliverability_by_domain"
+    assert ask(way, total) == ask("keep", total) != [(0,)]
+    assert ask(way, "select count(*) from marts.deliverability_by_domain where address_count < 5 and domain <> '(other)'") == [(0,)]

@@ -29,7 +29,7 @@ from warehouse.errors import WarehouseError
 from warehouse.load import Load, LoadReport
 from warehouse.plans import write_plan
 from warehouse.requests import load_requests
-from warehouse.runs import Run, write_run
+from warehouse.runs import PUBLISHING, Run, write_run
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
@@ -138,8 +138,8 @@ class Reader:
         for thread in self._threads:
             thread.join(_STOP_SECONDS)  # a load under way is finished: ending it half-way would only repeat it
 
-    def note_run(self, run_id: str, job: str) -> None:
-        """Write the run and its requests into the `sync` tables."""
+    def note_run(self, run_id: str, job: str, *, is_publishing: bool = False) -> None:
+        """Write the run, its plans and requests into the `sync` tables: ahead of publishing, so that the copy has them, and in the end."""
         problems = [f"{asset}, account {account}: {reason}" for (asset, account), lines in self.problems().items() for reason in lines]
         failed = all(result.error is not None for result in self.results.values())
         if is_cut_short := self._is_cut_short():
@@ -149,21 +149,22 @@ class Reader:
             run_id=run_id,
             job=job,
             started_at=self.began_at,
-            ended_at=self.ended_at,
-            outcome=("failed" if failed else "partial") if problems else "done",
+            ended_at=None if is_publishing else self.ended_at,
+            outcome=PUBLISHING if is_publishing else ("failed" if failed else "partial") if problems else "done",
             request_count=sum(part.requests for part in statistics),
             waited_s=sum(part.waited_s for part in statistics),
             message="\n".join(problems),
         )
         self.warehouse.archive.seal()
-        self.warehouse.finish_assets(self._through)
+        if not is_publishing:
+            self.warehouse.finish_assets(self._through)
         with self.warehouse.writing() as connection:
             write_run(connection, run)
             for session in self.sessions:
                 if (planned := session.planner.planned()) is not None:
                     write_plan(connection, run_id, planned)
             load_requests(connection, self.warehouse.archive)
-        if not is_cut_short:
+        if not (is_publishing or is_cut_short):
             self._unfinished.end(self._chosen)
 
     def _is_cut_short(self) -> bool:

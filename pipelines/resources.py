@@ -19,6 +19,7 @@ from assets.materialize import asset_key
 from assets.reader import Reader
 from pipelines.failures import explain
 from pipelines.home import prepare_home
+from pipelines.publishing import noted
 from pipelines.reading import open_reader
 from pipelines.settings import Settings
 from pipelines.write_back.mirror import try_to_show
@@ -36,9 +37,15 @@ class GivenReader:
     def __init__(self, reader: Reader, *, is_sandbox: bool) -> None:
         self._reader = reader
         self._is_sandbox = is_sandbox
+        self._run: tuple[str, str] | None = None
 
     def of(self, context: dg.AssetExecutionContext) -> Reader:
+        self._run = self._run or (context.run.run_id, context.run.job_name)
         return self._reader
+
+    def note(self, context: dg.AssetExecutionContext) -> None:
+        """As of `RunReader`; models that are made up for in a run of their own belong to the run that has read."""
+        self._reader.note_run(*(self._run or (context.run.run_id, context.run.job_name)), is_publishing=True)
 
     @property
     def sandbox_url(self) -> str | None:
@@ -71,6 +78,13 @@ class RunReader:
                 raise dg.Failure(self._failure) from problem
         return self._reader
 
+    def note(self, context: dg.AssetExecutionContext) -> None:
+        """Write what is known of the run into the `sync` tables, for the copy that it is about to publish. Its end completes the row."""
+        if self._reader is not None:
+            self._reader.note_run(context.run.run_id, context.run.job_name, is_publishing=True)
+        else:
+            self._stack.enter_context(noted(self._settings, context.run.run_id, context.run.job_name))
+
     @property
     def sandbox_url(self) -> str | None:
         """Where the sandbox answers that it reads from; None for a real account, and while nothing is read."""
@@ -89,7 +103,7 @@ class RunReader:
             )
         )
         self._stack.callback(try_to_show, reader.warehouse, self._settings.home)
-        self._stack.callback(reader.note_run, context.run_id, context.job_name)
+        self._stack.callback(reader.note_run, context.run.run_id, context.run.job_name)
         reader.begin()
         return reader
 

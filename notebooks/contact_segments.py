@@ -44,12 +44,12 @@ def _(account, con):
 def _(account, con):
     domains = con.execute(
         """
-        select domain, address_count, bounce_rate, open_90d_rate, relative_open_90d, is_suspicious
+        select domain, address_count, bounced_address_rate, open_of_sent_90d_rate, relative_open_90d, is_suspicious
         from marts.deliverability_by_domain where account = ? order by address_count desc limit 12
         """,
         [account.value],
     ).df()
-    forms = dict.fromkeys(("bounce_rate", "open_90d_rate"), published.percent) | {"relative_open_90d": published.decimal}
+    forms = dict.fromkeys(("bounced_address_rate", "open_of_sent_90d_rate"), published.percent) | {"relative_open_90d": published.decimal}
     published.table(domains, forms, label="By domain of the address")
     return
 

@@ -126,7 +126,7 @@ def performance(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> 
 
 
 def _is_near(day: dict[int, Any], other: dict[str, Any], row: dict[str, Any]) -> bool:
-    return bool(0 <= (day[row["campaign_id"]] - day[other["campaign_id"]]).days <= 90)
+    return bool(0 <= (day[row["campaign_id"]] - day[other["campaign_id"]]).days < 90)
 
 
 def _compare(row: dict[str, Any], near: Found) -> None:

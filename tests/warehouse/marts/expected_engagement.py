@@ -47,26 +47,34 @@ def contact_engagement(source: Source) -> Found:
             "redeemed_count": sum(bool(one["is_redeemed"]) for one in given),
             "timeline_as_of": min((moment for one in ids if (moment := asked.get(one))), default=None),
         }
-        row |= _reactions([one for key in ids for one in messages.get(key, [])], source.as_of(account))
+        row |= _reactions(source, account, [one for key in ids for one in messages.get(key, [])])
         moments = [visit["visited_at"] for key in ids for visit in visits.get(key, [])]
         row |= {"visit_count": len(moments), "last_visited_at": max(moments, default=None)}
-        found.append(row | _tiers(row, source.as_of(account)))
+        found.append(row | _tiers(source, row))
     for row in found:
         del row["sent_180d_count"]
     return found
 
 
-def _reactions(messages: Found, now: dt.datetime) -> dict[str, Any]:
+def _days_ago(source: Source, account: str, moment: dt.datetime) -> int:
+    """Of the account's calendar: 0 is the day of its newest answer."""
+    today, day = source.local_date(account, source.as_of(account)), source.local_date(account, moment)
+    assert today is not None
+    assert day is not None
+    return (today - day).days
+
+
+def _reactions(source: Source, account: str, messages: Found) -> dict[str, Any]:
     def since(days: int) -> Found:
-        return [one for one in messages if one["sent_at"] and one["sent_at"] > now - dt.timedelta(days=days)]
+        return [one for one in messages if one["sent_at"] and 0 <= _days_ago(source, account, one["sent_at"]) < days]
 
     row: dict[str, Any] = {"sent_180d_count": len(since(180))}
     for suffix, some in (("", messages), ("_90d", since(90))):
         counts = (len(some), sum(one["is_opened"] for one in some), sum(one["is_clicked"] for one in some))
         row |= dict(zip((f"sent{suffix}_count", f"opened{suffix}_count", f"clicked{suffix}_count"), counts, strict=True))
-    row["open_rate"] = share(row["opened_count"], row["sent_count"])
-    row["click_rate"] = share(row["clicked_count"], row["sent_count"])
-    row["open_90d_rate"] = share(row["opened_90d_count"], row["sent_90d_count"])
+    row["open_of_sent_rate"] = share(row["opened_count"], row["sent_count"])
+    row["click_of_sent_rate"] = share(row["clicked_count"], row["sent_count"])
+    row["open_of_sent_90d_rate"] = share(row["opened_90d_count"], row["sent_90d_count"])
     opened = [one["opened_at"] or one["sent_at"] for one in messages if one["is_opened"]]
     clicked = [one["clicked_at"] or one["opened_at"] or one["sent_at"] for one in messages if one["is_clicked"]]
     for name, moments in (("sent", [one["sent_at"] for one in messages]), ("opened", opened), ("clicked", clicked)):
@@ -74,14 +82,14 @@ def _reactions(messages: Found, now: dt.datetime) -> dict[str, Any]:
     return row
 
 
-def _tiers(row: dict[str, Any], now: dt.datetime) -> dict[str, Any]:
+def _tiers(source: Source, row: dict[str, Any]) -> dict[str, Any]:
     last = max((moment for name in ("opened", "clicked", "visited") if (moment := row[f"last_{name}_at"])), default=None)
-    days = max(0, (now.date() - last.astimezone(dt.UTC).date()).days) if last else None
+    days = max(0, _days_ago(source, row["account"], last)) if last else None
     tier = "never" if days is None else "30 days" if days <= 30 else "90 days" if days <= 90 else "1 year" if days <= 365 else "older"
-    rate = row["open_90d_rate"]
+    rate = row["open_of_sent_90d_rate"]
     frequency = "not mailed" if rate is None else "none" if rate == 0 else "rare" if rate < 0.25 else "regular" if rate < 0.6 else "keen"
     is_dormant = row["status"] == "active" and row["sent_180d_count"] >= 3 and (days is None or days > 180)
-    is_new = row["registered_at"] is not None and (now.date() - row["registered_at"].astimezone(dt.UTC).date()).days <= 30
+    is_new = row["registered_at"] is not None and _days_ago(source, row["account"], row["registered_at"]) <= 30
     rules = (
         ("unreachable", row["status"] != "active"),
         ("engaged", days is not None and days <= 90),
@@ -113,13 +121,13 @@ def deliverability_by_domain(source: Source) -> Found:
         row["other_count"] = len(rows) - sum(row[f"{status}_count"] for status in _STATUSES)
         for name in ("sent_count", "opened_count", "clicked_count", "sent_90d_count", "opened_90d_count"):
             row[name] = sum(one[name] for one in rows)
-        row["bounce_rate"] = share(row["bounced_count"], len(rows))
-        row["unsubscribe_rate"] = share(row["unsubscribed_count"], len(rows))
-        row["open_rate"] = share(row["opened_count"], row["sent_count"])
-        row["click_rate"] = share(row["clicked_count"], row["sent_count"])
-        row["open_90d_rate"] = share(row["opened_90d_count"], row["sent_90d_count"])
+        row["bounced_address_rate"] = share(row["bounced_count"], len(rows))
+        row["unsubscribed_address_rate"] = share(row["unsubscribed_count"], len(rows))
+        row["open_of_sent_rate"] = share(row["opened_count"], row["sent_count"])
+        row["click_of_sent_rate"] = share(row["clicked_count"], row["sent_count"])
+        row["open_of_sent_90d_rate"] = share(row["opened_90d_count"], row["sent_90d_count"])
         usual = average[account]
-        row["relative_open_90d"] = row["open_90d_rate"] / usual if row["open_90d_rate"] is not None and usual else None
+        row["relative_open_90d"] = row["open_of_sent_90d_rate"] / usual if row["open_of_sent_90d_rate"] is not None and usual else None
         row["last_opened_at"] = max((one["last_opened_at"] for one in rows if one["last_opened_at"]), default=None)
         row["is_suspicious"] = row["sent_90d_count"] >= 50 and row["opened_90d_count"] < 0.2 * (usual or 0) * row["sent_90d_count"]
         found.append(row)
@@ -159,8 +167,8 @@ def automation_activity(source: Source) -> Found:
                 "contact_count": len({row["contact_id"] for row in rows}),
                 "opened_count": opened,
                 "clicked_count": clicked,
-                "open_rate": share(opened, len(rows)) if channel != "sms" else None,
-                "click_rate": share(clicked, len(rows)) if channel != "sms" else None,
+                "open_of_sent_rate": share(opened, len(rows)) if channel != "sms" else None,
+                "click_of_sent_rate": share(clicked, len(rows)) if channel != "sms" else None,
                 "median_hours_to_open": statistics.median(minutes) / 60 if minutes else None,
             }
         )
@@ -197,7 +205,7 @@ def coupon_funnel(source: Source) -> Found:
                 **{"account": account, "issued_month": month, "issued_count": len(rows), "redeemed_count": count},
                 "address_count": len({address(row["email"]) for row in rows}),
                 "redemption_rate": share(count, len(rows)),
-                **{f"redeemed_{length}d_count": sum(one <= length for one in days) for length in (7, 30)},
+                **{f"redeemed_within_{length}_days_count": sum(one <= length for one in days) for length in (7, 30)},
                 "median_days_to_redeem": statistics.median(days) if days else None,
                 "first_redeemed_on": min(redeemed, default=None),
                 "last_redeemed_on": max(redeemed, default=None),

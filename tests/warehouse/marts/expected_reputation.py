@@ -127,7 +127,8 @@ def _sites(source: Source, account: str, today: dt.date) -> Found:
             recent = [one for one in mine if (day := source.local_date(account, one["reviewed_at"])) and start < day <= today]
             row |= {f"review_count_{length}d": len(recent), f"average_rating_{length}d": mean([one["rating"] for one in recent])}
             mood = [one["polarity"] for one in mentions.get(channel, []) if one["reviewed_on"] and start < one["reviewed_on"] <= today]
-            row |= _good_and_bad(mood.count("positive"), mood.count("negative"), length)
+            row |= _shares("positive", mood.count("positive"), "negative", mood.count("negative"), length)
+            row |= dict.fromkeys((f"good_count_{length}d", f"bad_count_{length}d", f"good_rate_{length}d"))
         found.append(row)
     return found
 
@@ -143,8 +144,8 @@ def _rating(observations: Found) -> dict[str, Any]:
     }
 
 
-def _good_and_bad(good: int, bad: int, length: int) -> dict[str, Any]:
-    return {f"good_count_{length}d": good, f"bad_count_{length}d": bad, f"good_rate_{length}d": share(good, good + bad)}
+def _shares(name: str, count: int, other: str, rest: int, length: int) -> dict[str, Any]:
+    return {f"{name}_count_{length}d": count, f"{other}_count_{length}d": rest, f"{name}_rate_{length}d": share(count, count + rest)}
 
 
 def _page(source: Source, account: str, days: Found) -> dict[str, Any]:
@@ -156,8 +157,10 @@ def _page(source: Source, account: str, days: Found) -> dict[str, Any]:
     for length in (7, 28):
         recent = days[-length:]
         good, bad = (sum(day[name] or 0 for day in recent) for name in ("good_count", "bad_count"))
-        row |= _good_and_bad(good, bad, length)
-        row[f"review_count_{length}d"] = sum(added(day["good_count"], day["bad_count"]) or 0 for day in recent)
+        row |= _shares("good", good, "bad", bad, length)
+        row |= dict.fromkeys((f"positive_count_{length}d", f"negative_count_{length}d", f"positive_rate_{length}d"))
+        dates = [source.local_date(account, moment) for moment in direct]
+        row[f"review_count_{length}d"] = sum(0 <= (last["day_on"] - date).days < length for date in dates if date)
         row[f"view_count_mean_{length}d"] = last[f"view_count_mean_{length}d"]
     return row
 

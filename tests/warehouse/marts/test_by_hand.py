@@ -27,13 +27,15 @@ _RATES = "campaign_id sent_count open_rate click_rate bounce_rate unsubscribe_ra
 _LINK = "campaign_id clicker_count click_count click_count_7d click_rate click_share_rate click_rank is_current"
 _MESSAGE = "contact_id kind campaign_id is_opened opened_at click_count clicked_at"
 _DAY = "day_on good_count bad_count online_review_count average_rating positive_count view_count good_rate_7d view_count_mean_7d"
-_CHANNEL = "channel review_count average_rating average_rating_28d good_count_7d bad_count_7d good_rate_7d view_count_mean_7d"
+_CHANNEL = (
+    "channel review_count average_rating average_rating_28d good_count_7d bad_count_7d good_rate_7d positive_rate_7d view_count_mean_7d"
+)
 _PUBLISHED = "post_id is_published weekday hour link_count click_count"
 _LINKED = "link_id click_count click_count_7d clicks_per_day network_count top_network post_count"
 _NETWORK = "network day_on mention_count post_count click_change"
-_ADDRESS = """email contact_count status sent_count opened_count open_90d_rate days_since_active recency_tier frequency_tier engagement_tier
-    redeemed_count"""
-_DOMAIN = "domain address_count active_count sent_90d_count open_90d_rate relative_open_90d is_suspicious"
+_ADDRESS = """email contact_count status sent_count opened_count open_of_sent_90d_rate days_since_active recency_tier
+    frequency_tier engagement_tier redeemed_count"""
+_DOMAIN = "domain address_count active_count sent_90d_count open_of_sent_90d_rate relative_open_90d is_suspicious"
 _TOUCH = "outcome outcome_key touch_count touch campaign_id hours_since_touch"
 _LIST = "list_id day_on joined_count left_count size active_size"
 _HEADLINES = """day_on member_count joined_count left_count mail_days_covered sent_change opened_change click_change good_count bad_count
@@ -58,7 +60,7 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
     "attribution_first_touch": _TOUCHES,
     "attribution_last_touch": _TOUCHES,
     "automation_activity": [
-        _row("automation channel triggered_on triggered_count opened_count open_rate", "Welcome", "email", _on(1), 1, 0, 0)
+        _row("automation channel triggered_on triggered_count opened_count open_of_sent_rate", "Welcome", "email", _on(1), 1, 0, 0)
     ],
     "campaign_daily": [
         _row(_CHANGES, 1, _on(17), None, None, None, None, None, 0),
@@ -115,8 +117,8 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_DAY, _on(20), 0, 0, 0, None, None, 4, 0.75, 4),
     ],
     "reputation_overview": [
-        _row(_CHANNEL, "Feedback page", 1, None, None, 3, 1, 0.75, 4),
-        _row(_CHANNEL, "Yelp", 2, 3.9, 2.5, 1, 0, 1, None),
+        _row(_CHANNEL, "Feedback page", 1, None, None, 3, 1, 0.75, None, 4),
+        _row(_CHANNEL, "Yelp", 2, 3.9, 2.5, None, None, None, 1, None),
     ],
     "social_post_performance": [
         _row(_PUBLISHED, 1, True, "Wednesday", 18, 1, 6),

@@ -13,8 +13,8 @@ select
     count(distinct contact_id) as contact_count,
     count(*) filter (where is_opened) as opened_count,
     count(*) filter (where is_clicked) as clicked_count,
-    {{ safe_rate('count(*) filter (where is_opened)', "count(*) filter (where channel <> 'sms')") }} as open_rate,
-    {{ safe_rate('count(*) filter (where is_clicked)', "count(*) filter (where channel <> 'sms')") }} as click_rate,
+    {{ safe_rate('count(*) filter (where is_opened)', "count(*) filter (where channel <> 'sms')") }} as open_of_sent_rate,
+    {{ safe_rate('count(*) filter (where is_clicked)', "count(*) filter (where channel <> 'sms')") }} as click_of_sent_rate,
     median(date_diff('minute', sent_at, opened_at) / 60.0) as median_hours_to_open
 from {{ ref('contact_campaign') }}
 join accounts using (account)

@@ -86,7 +86,7 @@ compared as (
     from rated
     where is_comparable
     window others as (
-        partition by account order by compared_on range between interval 90 days preceding and current row exclude current row
+        partition by account order by compared_on {{ days_frame(90) }} exclude current row
     )
 ),
 
@@ -99,7 +99,7 @@ ranked as (
     from rated as this
     join rated as other on
         other.account = this.account and other.is_comparable
-        and other.compared_on between this.compared_on - 90 and this.compared_on
+        and {{ in_last_days('other.compared_on', 'this.compared_on', 90) }}
     where this.is_comparable
     group by all
 )

@@ -1,7 +1,14 @@
 -- How each address reacts to what it is sent; one row per address.
 -- Built anew every night: recency moves with the day, so that every row may change.
 with accounts as (
-    select account, as_of, as_of - interval 90 day as since_90d, as_of - interval 180 day as since_180d from {{ ref('int_accounts') }}
+    select
+        account,
+        timezone,
+        today,
+        {{ days_begin('today', 90, 'timezone') }} as since_90d,
+        {{ days_begin('today', 180, 'timezone') }} as since_180d,
+        {{ days_end('today', 'timezone') }} as until_at
+    from {{ ref('int_accounts') }}
 ),
 
 present as (
@@ -39,10 +46,10 @@ per_contact as (
         count(*) as sent_count,
         count(*) filter (where is_opened) as opened_count,
         count(*) filter (where is_clicked) as clicked_count,
-        count(*) filter (where sent_at > since_90d) as sent_90d_count,
-        count(*) filter (where is_opened and sent_at > since_90d) as opened_90d_count,
-        count(*) filter (where is_clicked and sent_at > since_90d) as clicked_90d_count,
-        count(*) filter (where sent_at > since_180d) as sent_180d_count,
+        count(*) filter (where sent_at >= since_90d and sent_at < until_at) as sent_90d_count,
+        count(*) filter (where is_opened and sent_at >= since_90d and sent_at < until_at) as opened_90d_count,
+        count(*) filter (where is_clicked and sent_at >= since_90d and sent_at < until_at) as clicked_90d_count,
+        count(*) filter (where sent_at >= since_180d and sent_at < until_at) as sent_180d_count,
         max(sent_at) as last_sent_at,
         max(coalesce(opened_at, sent_at)) filter (where is_opened) as last_opened_at,
         max(coalesce(clicked_at, opened_at, sent_at)) filter (where is_clicked) as last_clicked_at
@@ -106,13 +113,12 @@ recency as (
     select
         addresses.*,
         greatest(last_opened_at, last_clicked_at, last_visited_at) as last_active_at,
-        -- greatest() passes over NULL: whoever never was active must not become active today. Dates are subtracted, which costs a fifth
-        -- of date_diff of moments
+        -- greatest() passes over NULL: whoever never was active must not become active today
         case
             when coalesce(last_opened_at, last_clicked_at, last_visited_at) is not null
-                then greatest(0, as_of::date - greatest(last_opened_at, last_clicked_at, last_visited_at)::date)
+                then greatest(0, today - {{ local_date('greatest(last_opened_at, last_clicked_at, last_visited_at)', 'timezone') }})
         end as days_since_active,
-        as_of::date - registered_at::date as days_since_registered,
+        today - {{ local_date('registered_at', 'timezone') }} as days_since_registered,
         coalesce(coupon_count, 0) as coupon_count,
         coalesce(redeemed_count, 0) as redeemed_count
     from addresses
@@ -131,12 +137,12 @@ select
     sent_count,
     opened_count,
     clicked_count,
-    {{ safe_rate('opened_count', 'sent_count') }} as open_rate,
-    {{ safe_rate('clicked_count', 'sent_count') }} as click_rate,
+    {{ safe_rate('opened_count', 'sent_count') }} as open_of_sent_rate,
+    {{ safe_rate('clicked_count', 'sent_count') }} as click_of_sent_rate,
     sent_90d_count,
     opened_90d_count,
     clicked_90d_count,
-    {{ safe_rate('opened_90d_count', 'sent_90d_count') }} as open_90d_rate,
+    {{ safe_rate('opened_90d_count', 'sent_90d_count') }} as open_of_sent_90d_rate,
     visit_count,
     last_sent_at,
     last_opened_at,

@@ -48,5 +48,5 @@ left join mentions using (account, network, day_on)
 left join posts using (account, network, day_on)
 left join clicks using (account, network, day_on)
 window
-    last_7 as (partition by account, network order by day_on range between interval 6 days preceding and current row),
-    last_28 as (partition by account, network order by day_on range between interval 27 days preceding and current row)
+    last_7 as (partition by account, network order by day_on {{ days_frame(7) }}),
+    last_28 as (partition by account, network order by day_on {{ days_frame(28) }})

@@ -21,8 +21,8 @@ networks as (
         network,
         max(last_asked_on) as last_asked_on,
         max_by(click_count, observed_on) as click_count,
-        max_by(click_count, observed_on) filter (where observed_on <= last_asked_on - 7) as click_count_before_7d,
-        max_by(click_count, observed_on) filter (where observed_on <= last_asked_on - 28) as click_count_before_28d
+        max_by(click_count, observed_on) filter (where {{ observed_before('observed_on', 'last_asked_on', 7) }}) as click_count_before_7d,
+        max_by(click_count, observed_on) filter (where {{ observed_before('observed_on', 'last_asked_on', 28) }}) as click_count_before_28d
     from clicks
     group by account, link_id, network
 ),

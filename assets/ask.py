@@ -56,6 +56,7 @@ class Part:
     scope: Scope = field(default_factory=dict)
     is_complete: bool = True
     may_shrink: bool = False
+    is_nothing_due: bool = False  # there was nothing to ask: what is loaded is current
     taken_away: float = 0.0  # share of its rows that we know to be gone, since we took them away: no sign of a broken listing
     due_at: dt.datetime | None = None  # when the scope should be read again; None: the next night
     service_count: int | None = None
@@ -161,7 +162,7 @@ class Ask:
             yield from pool.map(one, many)
 
     def each(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Iterator[Part]:
-        """One request for each of `many`, in about that order, in parts of some hundred answers."""
+        """One request for each of `many`, in about that order, in parts of some hundred answers; of nothing, a part that says so."""
         self.operations.add(operation)
         questions, failures = self._bind_all(operation, many)
         self._on_progress(0, len(questions))
@@ -183,6 +184,8 @@ class Ask:
             raise
         if answered or failures:
             yield _part(answered, failures)
+        elif not questions:
+            yield Part(is_nothing_due=True)
 
     def planned(self, question: str, operation: Operation, params: Callable[[Any], Mapping[str, Any]]) -> Iterator[Part]:
         """What the night's plan wants asked of contacts, and what a run that died has answers to; `params` makes a key a question."""

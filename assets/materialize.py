@@ -19,10 +19,8 @@ from assets.reader import Reader
 from assets.result import AccountResult
 from assets.table_checks import check_results, check_specs
 from marketing_api.errors import Stopped
+from warehouse.coverage import FRESH_FOR
 from warehouse.tables import Table
-
-#: The nightly sync is due daily; six hours of grace before a table counts as late.
-FRESH_FOR = dt.timedelta(hours=30)
 
 #: One more try, after so many seconds, for what a person would simply run again. Asked for by the step itself: a retry policy
 #: would repeat permanent errors, too, and a step that somebody has stopped.

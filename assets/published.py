@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import dagster as dg
 
-from assets.materialize import FRESH_FOR
+from warehouse.coverage import FRESH_FOR
 from warehouse.errors import WarehouseError
 from warehouse.published import Published
 

@@ -264,7 +264,7 @@ class Reader:
             try:
                 for part in parts:
                     result.failures += part.failures
-                    if part.request_ids or part.scope:
+                    if part.request_ids or part.scope or part.is_nothing_due:
                         loads.append(loader.submit(self._load, asset, session, part))
                     while len(loads) > _LOADS_AHEAD:
                         result.reports.append(loads.popleft().result())

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from assets.reader import Reader
+from warehouse.coverage import GRACE
 
 #: The last plan of each account, by question.
 LAST_PLANS = """
@@ -16,8 +17,6 @@ LAST_PLANS = """
         sum(changed_count)::bigint as changed, string_agg(reason || ' ' || planned_count, ', ' order by planned_count desc) as why
     from lines group by account, question order by account, question
 """
-#: What is a night late counts as late: a night is the unit of every guarantee.
-_GRACE = dt.timedelta(hours=12)
 
 
 def planned_by(reader: Reader) -> Iterator[str]:
@@ -39,7 +38,7 @@ def due(moment: dt.datetime | None, now: dt.datetime) -> str:
     """When a table is to be read again."""
     if moment is None:
         return ""
-    if moment + _GRACE < now:
+    if moment + GRACE < now:
         return "late"
     hours = max((moment - now).total_seconds() / 3600, 0)
     return f"in {hours:.0f} hours" if hours < 48 else f"in {hours / 24:.0f} days"

@@ -17,6 +17,11 @@ from warehouse.loads.target import Target
 from warehouse.sql import literal, quoted
 from warehouse.table import Snapshot, Table
 
+#: How late a night's reading may be before what it should have read is overdue: who comes to work after it sees that it failed.
+GRACE = dt.timedelta(hours=6)
+#: How old the newest answer may be: reading is due every night.
+FRESH_FOR = dt.timedelta(days=1) + GRACE
+
 
 def write_coverage(results: Sequence[tuple[Target, ScopeResult]], *, due_at: dt.datetime | None, service_count: int | None) -> None:
     """Replace the coverage of the scopes that were loaded. A row count that is not told grows by the rows that are new."""

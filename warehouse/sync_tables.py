@@ -90,7 +90,7 @@ COVERAGE = SyncTable(
         ACCOUNT,
         _TABLE_NAME,
         _SCOPE,
-        _at("as_of", "When the newest loaded answer was asked."),
+        _at("as_of", "When the newest loaded answer was asked, or found that nothing was due to be asked."),
         _at("due_at", "When it should be read again; NULL when nobody said."),
         _flag("is_complete", "Whether the whole scope was read and applied."),
         _count("rows", "Rows that the scope has after the load (of a range: that the answers had)."),

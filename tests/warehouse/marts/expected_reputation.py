@@ -169,6 +169,18 @@ _BY_CONTACT = (("contact timelines", "timeline_asked_at", "timeline_events"), ("
 
 
 def data_freshness(source: Source) -> Found:
+    """`data_coverage` as the clock of the query says."""
+    found = data_coverage(source)
+    for row in found:
+        for name in ("", "median_", "oldest_"):
+            moment = row[f"{name}as_of"]
+            row[f"{name}age_hours"] = (source.now - moment).total_seconds() / 3600 if moment else None
+        row["is_overdue"] = bool(row["due_at"] and row["due_at"] + dt.timedelta(hours=6) < source.now)
+        del row["median_as_of"], row["oldest_as_of"]
+    return found
+
+
+def data_coverage(source: Source) -> Found:
     found = []
     read = days_read(source)
     for (account, table), rows in grouped(source.rows("sync.coverage"), "account", "table_name").items():
@@ -181,7 +193,7 @@ def data_freshness(source: Source) -> Found:
         )
         row["due_at"] = newest["due_at"] if days else min((one["due_at"] for one in rows if one["due_at"]), default=None)
         row["reason"] = max(broken, key=lambda one: (one["as_of"], one["scope"]))["reason"] if broken else None
-        found.append(_aged(source, row, [one["as_of"] for one in rows], is_days=bool(days)))
+        found.append(_counted(source, row, [one["as_of"] for one in rows], is_days=bool(days)))
     due = {(row["account"], row["subject"]): row["due_at"] for row in found}
     asked = {(row["account"], row["contact_id"]): row for row in source.rows("sync.contact_coverage")}
     for account in source.zones:
@@ -189,17 +201,15 @@ def data_freshness(source: Source) -> Found:
         for subject, name, table in _BY_CONTACT:
             moments = [moment for one in ids if (moment := asked.get((account, one), {}).get(name))]
             row = {"account": account, "subject": subject, "part": "contact", "part_count": len(ids), "read_part_count": len(moments)}
-            found.append(_aged(source, row | {"due_at": due.get((account, table)), "reason": None}, moments, is_days=False))
+            found.append(_counted(source, row | {"due_at": due.get((account, table)), "reason": None}, moments, is_days=False))
     return found
 
 
-def _aged(source: Source, row: dict[str, Any], moments: list[dt.datetime], *, is_days: bool) -> dict[str, Any]:
-    now = source.as_of(row["account"])
-    ages = sorted((now - moment).total_seconds() / 3600 for moment in moments)
-    row |= {"as_of": max(moments, default=None), "age_hours": ages[0] if ages else None}
-    row["median_age_hours"] = statistics.median(ages) if ages and not is_days else None
-    row["oldest_age_hours"] = ages[-1] if ages and not is_days else None
-    row["is_overdue"] = bool(row["due_at"] and row["due_at"] < now)
+def _counted(source: Source, row: dict[str, Any], moments: list[dt.datetime], *, is_days: bool) -> dict[str, Any]:
+    seconds = [moment.timestamp() for moment in moments]
+    row["as_of"] = max(moments, default=None)
+    row["median_as_of"] = dt.datetime.fromtimestamp(statistics.median(seconds), dt.UTC) if seconds and not is_days else None
+    row["oldest_as_of"] = min(moments) if moments and not is_days else None
     row["coverage_rate"] = share(row["read_part_count"], row["part_count"])
     rejected = source.rows("sync.rejected_records")
     row["rejected_count"] = sum((one["account"], one["table_name"]) == (row["account"], row["subject"]) for one in rejected)

@@ -40,7 +40,8 @@ _TOUCH = "outcome outcome_key touch_count touch campaign_id hours_since_touch"
 _LIST = "list_id day_on joined_count left_count size active_size"
 _HEADLINES = """day_on member_count joined_count left_count mail_days_covered sent_change opened_change click_change good_count bad_count
     view_count mention_count post_count social_click_change"""
-_FRESH = "subject part part_count read_part_count coverage_rate age_hours due_at"
+_COVERED = "subject part part_count read_part_count coverage_rate as_of due_at"
+_FRESH = "subject is_overdue"
 
 #: From the click at 11:40 on the 16th to the end of the 18th.
 _TO_THE_END = (2 * 86_400 + 12 * 3600 + 19 * 60 + 59) / 3600
@@ -130,15 +131,25 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_NETWORK, "facebook", _on(20), 7, 0, 4),
         _row(_NETWORK, "twitter", _on(20), None, 0, 3),
     ],
+    "data_coverage": [
+        _row(_COVERED, "contact coupons", "contact", 3, 0, 0, None, None),
+        _row(_COVERED, "contact timelines", "contact", 3, 1, 1 / 3, NOW - dt.timedelta(hours=6), NOW + dt.timedelta(days=6)),
+        _row(_COVERED, "contacts", "scope", 2, 1, 0.5, NOW, None),
+        _row(_COVERED, "feedback_views", "day", 3, 3, 1, NOW, None),
+        _row(_COVERED, "review_stats", "day", 3, 3, 1, NOW, None),
+        _row(_COVERED, "sentiment_mentions", "day", 3, 0, 0, NOW, None),
+        _row(_COVERED, "social_posts", "day", 3, 3, 1, NOW, None),
+        _row(_COVERED, "timeline_events", "scope", 1, 1, 1, NOW, NOW + dt.timedelta(days=6)),
+    ],
     "data_freshness": [
-        _row(_FRESH, "contact coupons", "contact", 3, 0, 0, None, None),
-        _row(_FRESH, "contact timelines", "contact", 3, 1, 1 / 3, 6, NOW + dt.timedelta(days=6)),
-        _row(_FRESH, "contacts", "scope", 2, 1, 0.5, 0, None),
-        _row(_FRESH, "feedback_views", "day", 3, 3, 1, 0, None),
-        _row(_FRESH, "review_stats", "day", 3, 3, 1, 0, None),
-        _row(_FRESH, "sentiment_mentions", "day", 3, 0, 0, 0, None),
-        _row(_FRESH, "social_posts", "day", 3, 3, 1, 0, None),
-        _row(_FRESH, "timeline_events", "scope", 1, 1, 1, 0, NOW + dt.timedelta(days=6)),
+        _row(_FRESH, "contact coupons", False),
+        _row(_FRESH, "contact timelines", True),
+        _row(_FRESH, "contacts", False),
+        _row(_FRESH, "feedback_views", False),
+        _row(_FRESH, "review_stats", False),
+        _row(_FRESH, "sentiment_mentions", False),
+        _row(_FRESH, "social_posts", False),
+        _row(_FRESH, "timeline_events", True),
     ],
 }
 

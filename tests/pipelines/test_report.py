@@ -26,7 +26,7 @@ HOSTILE = "</p><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp; \u2
 
 
 def account(name: str = "main", *, has_texts: bool = True, **rows: list[dict[str, Any]]) -> AccountData:
-    return AccountData(name, NOW, TODAY, "Europe/Berlin", {key: [] for key in QUERIES} | rows, has_texts)
+    return AccountData(name, NOW, TODAY, "Europe/Berlin", {key: [] for key in QUERIES} | rows, NOW, has_texts)
 
 
 def page(*accounts: AccountData) -> str:
@@ -93,9 +93,8 @@ FULL = {
             "average_rating_change_28d": -0.1,
             "review_count": 9,
             "review_count_28d": 2,
-            "good_rate_28d": 0.5,
-            "good_count_28d": 1,
-            "bad_count_28d": 1,
+            "good_rate_28d": None,
+            "positive_rate_28d": 0.5,
             "last_review_at": NOW,
         }
     ],
@@ -270,7 +269,7 @@ def test_every_query_fits_what_a_night_published(rough_night: Any) -> None:
     with duckdb.connect(str(path), read_only=True) as connection:
         for sql in QUERIES.values():
             connection.execute(sql, {"account": "main"}).fetchall()
-    report = read_report(path)
+    report = read_report(path, dt.datetime.now(dt.UTC))
     assert [one.name for one in report.accounts] == ["main"]
     assert [name for name, rows in report.accounts[0].rows.items() if not rows] == []
     assert (rough_night.home / "report" / "index.html").stat().st_mode & 0o777 == 0o600

@@ -6,8 +6,8 @@ import datetime as dt
 from collections.abc import Sequence
 
 from pipelines.report import words
-from pipelines.report.changes import Row
-from pipelines.report.charts import Column, columns, line, stack, swatch
+from pipelines.report.changes import Row, by_week
+from pipelines.report.charts import columns, line, stack, swatch
 from pipelines.report.data import AccountData
 from pipelines.report.html import Child, Html, tag
 from pipelines.report.parts import Heading, charts, note, section, table
@@ -41,14 +41,7 @@ def _size(days: Sequence[Row]) -> Html | None:
 
 
 def _movement(days: Sequence[Row], today: dt.date) -> Html | None:
-    """By week, the last one ending today: single days are too few to see anything."""
-    weeks: dict[dt.date, list[float]] = {}
-    for row in days:
-        begins = today - dt.timedelta(days=(today - row["day_on"]).days // 7 * 7 + 6)
-        totals = weeks.setdefault(begins, [0, 0])
-        totals[0] += row["joined_count"] or 0
-        totals[1] += row["left_count"] or 0
-    items = [Column(begins, up, down) for begins, (up, down) in sorted(weeks.items())]
+    items = by_week(days, "joined_count", "left_count", today, (today - min(row["day_on"] for row in days)).days // 7 + 1)
     if not any(item.up or item.down for item in items):
         return None
     return columns("Contacts that joined and left, by week", items, names=("joined", "left"), unit="contacts")

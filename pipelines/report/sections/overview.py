@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from zoneinfo import ZoneInfo
 
 from pipelines.report import words
 from pipelines.report.changes import Change, Row, change
@@ -76,7 +77,7 @@ def _contacts(account: AccountData) -> Figure:
 
 
 def _openings(account: AccountData) -> Figure:
-    recent = recent_campaigns(account)
+    recent = [row for row in recent_campaigns(account) if row["opened_count"] is not None and row["delivered_count"] is not None]
     opened, delivered = _total(recent, "opened_count"), _total(recent, "delivered_count")
     rate = opened / delivered if delivered else None
     return Figure("Messages opened", words.share(rate), f"{words.plural(len(recent), 'campaign') if recent else 'no campaign'} in 90 days")
@@ -84,12 +85,9 @@ def _openings(account: AccountData) -> Figure:
 
 def recent_campaigns(account: AccountData) -> list[Row]:
     """Those of the last 90 days, newest first; of an account that sends more rarely none."""
-    first = account.today - _CAMPAIGN_DAYS
-    return [
-        row
-        for row in account.rows["campaigns"]
-        if (row["sent_at"] or row["created_at"]) and (row["sent_at"] or row["created_at"]).date() >= first
-    ]
+    first, zone = account.today - _CAMPAIGN_DAYS, ZoneInfo(account.zone)
+    dated = ((row, row["sent_at"] or row["created_at"]) for row in account.rows["campaigns"])
+    return [row for row, moment in dated if moment and moment.astimezone(zone).date() > first]
 
 
 def _total(rows: Sequence[Row], column: str) -> float:

@@ -14,8 +14,8 @@ def _():
     mo.md("""
     # Campaign review
 
-    How each campaign did against the account's own last 90 days, how it grew from day to day, what was clicked, and when mails
-    are opened most. Rates refer to delivered mails.
+    How each campaign did against the account's campaigns of the 90 days up to it, how it grew from day to day, what was clicked,
+    and when mails are opened most. Rates are of delivered mails; mail programs that load pictures by themselves count as opened.
     """)
     return
 
@@ -104,7 +104,7 @@ def _(account, campaign_id, con):
         """,
         [account.value, campaign_id],
     ).df()
-    published.bars(links, "link", "clicker_count", "People who clicked, by link")
+    published.bars(links, "link", "clicker_count", "Addresses that clicked, by link")
     return
 
 
@@ -116,7 +116,10 @@ def _(account, con):
         [account.value],
     ).df()
     mo.vstack(
-        [mo.md("## When to send"), published.bars(hours, "sent", "open_rate", "Open rate by time of sending (all campaigns)", form=".0%")]
+        [
+            mo.md("## When to send"),
+            published.bars(hours, "sent", "open_rate", f"Open rate by time of sending (the best {len(hours)})", form=".0%"),
+        ]
     )
     return
 

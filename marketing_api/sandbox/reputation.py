@@ -146,6 +146,8 @@ def stats(world: World, call: Call) -> Payload:
     social: list[dict[str, Any]] = []
     views: list[dict[str, Any]] = []
     for day, noon in world.reviews.days(first, end, call.now):
+        if call.moments.date(noon) > call.moments.date(call.now):
+            break
         mentions, seen = world.reviews.counters(day)
         social.append({"periode": _iso(call, noon), **mentions})
         views.append({"periode": _iso(call, noon), "views": str(seen)})

@@ -16,17 +16,19 @@ from marketing_api.errors import InvalidCall, OutcomeUnknown
 from marketing_api.exchange import Exchange
 from marketing_api.operation import Question
 from marketing_api.pace import Pace, pace_path
+from marketing_api.transport import Received
 from pipelines import exits
 from pipelines.service import connections
 from pipelines.settings import Settings, SettingsError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The operation, its parameters, the account, `--yes`."""
+    """The operation, its parameters, the account, `--yes`, `--xml`."""
     parser.add_argument("operation", help="e.g. emailmarketing/getcontact; all are in docs/operations.md")
     parser.add_argument("parameters", nargs="*", default=[], metavar="name=value", help="parameters, e.g. id=12 or fields[3]=London")
     parser.add_argument("--account", help="which account, when several are configured")
     parser.add_argument("--yes", action="store_true", help="do not ask before a write")
+    parser.add_argument("--xml", action="store_true", help="show the answer to a read as the service writes it in XML")
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -37,12 +39,14 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         if not question.operation.is_read and not (arguments.yes or _agreed(question, connection)):
             print("nothing was sent", file=sys.stderr)
             return exits.DONE
-        return _call(question, connection)
+        return _call(question, connection, is_xml=arguments.xml)
 
 
-def _call(question: Question, connection: Connection) -> int:
+def _call(question: Question, connection: Connection, *, is_xml: bool) -> int:
     pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
     with tempfile.TemporaryDirectory() as spool, Client(connection, pace, record=_forget, spool=Path(spool)) as client:
+        if is_xml:
+            return _print_xml(client.fetch_xml(question))
         try:
             answer = client.ask(question) if question.operation.is_read else client.write(question)
         except OutcomeUnknown as problem:
@@ -53,6 +57,13 @@ def _call(question: Question, connection: Connection) -> int:
     payload = document.get("response", document).get("data", document) if isinstance(document, dict) else document
     print(json.dumps(payload, indent=2, ensure_ascii=False))
     return exits.DONE
+
+
+def _print_xml(received: Received) -> int:
+    """As it came. Whether the service refused is told by the HTTP status and by the envelope's own word."""
+    body = received.body.read_bytes() if isinstance(received.body, Path) else received.body
+    print(body.decode("utf-8", "replace"))
+    return exits.INCOMPLETE if received.status != 200 or b"<status>error</status>" in body else exits.DONE
 
 
 def _parameters(words: list[str]) -> dict[str, object]:

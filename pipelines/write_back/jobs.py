@@ -1,14 +1,14 @@
 """Pushes as Dagster runs them: one job per kind, of the steps plan → send → verify → report.
 
-Belongs here: steps, their config and what the UI shows of them. Not here: the work (`push`, `running`, `conclusion`), files that are
-dropped into the inbox (`inbox`).
+Belongs here: steps, their config and what the UI shows of them. Not here: the work (`push`, `push_service`, `conclusion`), files that
+are dropped into the inbox (`inbox`).
 
 Between steps go numbers only: a push is in the outbox, so whatever step is run again goes on where it ended.
 """
 
 import datetime as dt
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -27,10 +27,10 @@ from pipelines.write_back.item import Kind
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.planning.options import Options
 from pipelines.write_back.push import REJECT_LIMIT, Order, Planned, begin, plan_push
+from pipelines.write_back.push_service import PushRun, Watch
 from pipelines.write_back.reporting.conclusion import conclude
 from pipelines.write_back.reporting.report import plan_lines, result_lines
 from pipelines.write_back.reporting.result import Ran
-from pipelines.write_back.running import Watch, delivering, earlier_items, read_back, send_open
 from pipelines.write_back.sending.send import Progress
 from pipelines.write_back.shown import counts_of, headline, plan_metadata, result_metadata
 
@@ -70,7 +70,6 @@ class Begun:
 
     push_id: int
     account: str
-    verify: str
     ran: Ran
 
 
@@ -118,7 +117,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
             with _explained():
                 push_id = begin(settings, planned, run=context.run_id)
             ran = Ran(context.run_id, context.job_name, dt.datetime.now(dt.UTC))
-            yield dg.Output(Begun(push_id, planned.order.account, planned.order.verify, ran), "push", metadata={"push": push_id})
+            yield dg.Output(Begun(push_id, planned.order.account, ran), "push", metadata={"push": push_id})
         else:
             context.log.info("nothing was sent: this is a dry run; turn `dry_run` off to send it")
 
@@ -155,34 +154,32 @@ def _check(planned: Planned, config: PushConfig, lines: list[str]) -> None:
     description="Send what is open, this push's and earlier ones'. Goes on where it ended when run again.",
 )
 def send_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
-    settings: Settings = context.resources.settings
-    with _explained(), Outbox(outbox_path(settings.home)) as outbox:
-        ran = replace(begun.ran, run=context.run_id, earlier=earlier_items(outbox, begun.account, begun.push_id))
-        if outbox.open(begun.account):
-            watch = LoggedWatch(context)
-            with delivering(settings, outbox, begun.account, watch) as channel:
-                stopped = send_open(outbox, channel, begun.account, watch)
-                ran = replace(ran, spent=channel.spent, stopped=stopped)
+    with _explained(), _step(context, begun, PushRun.send_open) as (outbox, ran):
         if ran.stopped:
-            result = conclude(settings, outbox, begun.push_id, ran)
+            result = conclude(context.resources.settings, outbox, begun.push_id, ran)
             raise dg.Failure(headline(result), metadata=result_metadata(result, outbox), allow_retries=False)
-    context.add_output_metadata({"requests": ran.spent.requests if ran.spent else 0})
     return replace(begun, ran=ran)
 
 
-@dg.op(required_resource_keys={"settings"}, description="Read back what was sent, and note what is not as intended.")
+@dg.op(
+    required_resource_keys={"settings"},
+    description="Read back what was sent and not looked at yet, this push's and earlier ones', and note what is not as intended.",
+)
 def verify_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
+    with _explained(), _step(context, begun, PushRun.read_back) as (_, ran):
+        return replace(begun, ran=ran)
+
+
+@contextmanager
+def _step(context: dg.OpExecutionContext, begun: Begun, do: Callable[[PushRun], None]) -> Iterator[tuple[Outbox, Ran]]:
+    """One step of the push, and what the run has come to then."""
     settings: Settings = context.resources.settings
-    ran = begun.ran
-    if ran.spent is not None and ran.spent.requests:
-        with _explained(), Outbox(outbox_path(settings.home)) as outbox:
-            watch = LoggedWatch(context)
-            with delivering(settings, outbox, begun.account, watch) as channel:
-                pushes = {begun.push_id, *ran.earlier.values()}
-                stopped = read_back(settings, outbox, channel, begun.account, pushes, begun.verify, watch)
-                context.add_output_metadata({"requests": channel.spent.requests})
-                ran = replace(ran, spent=ran.spent.plus(channel.spent), stopped=stopped)
-    return replace(begun, ran=ran)
+    ran = replace(begun.ran, run=context.run_id)
+    with Outbox(outbox_path(settings.home)) as outbox:
+        with PushRun(settings, outbox, begun.account, ran, LoggedWatch(context), begun.push_id) as run:
+            do(run)
+        context.add_output_metadata({"requests": run.spent.requests})
+        yield outbox, run.ran
 
 
 @dg.op(required_resource_keys={"settings"}, description="Write down what came of it; fails when a row is not as it was meant to be.")

@@ -1,10 +1,5 @@
-"""How a push begins, for the command line, Dagster's ops and activations alike: an order, its rows, its plan, the outbox.
-
-    planned = plan_push(settings, order)          # no request
-    push_id = begin(settings, planned, run=…)     # durable from here on
-    result = finish_push(…)                       # `running`: sends, reads back, concludes
-
-Each step can be repeated after a kill: the outbox knows what is left. Not here: planning itself (`plan`), wording (`report`).
+"""How a push begins: an order, its rows, its plan, the outbox. Not here: how it goes on (`push_service`, which needs the client and
+takes longer to import), planning itself (`plan`), wording (`report`).
 """
 
 from __future__ import annotations
@@ -17,6 +12,7 @@ from pathlib import Path
 
 from pipelines.settings import Settings
 from pipelines.waiting import tell
+from pipelines.write_back.input.grid import InputError
 from pipelines.write_back.input.rows import Rows, read_file, read_query
 from pipelines.write_back.item import Kind, Plan
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
@@ -122,15 +118,15 @@ def begin(settings: Settings, planned: Planned, *, run: str) -> int:
     """Take the plan into the outbox; the push's number. From here on it survives anything.
 
     One at a time for each account, and planned anew when the outbox changed meanwhile: two people who push the same file at the
-    same moment send it once.
+    same moment send it once. Raises InputError when too many rows are bad for anything to be sent.
     """
     order = planned.order
     options: dict[str, str | bool] = {"verify": order.verify, "send_all": order.options.send_all}
     with Outbox(outbox_path(settings.home)) as outbox, sender_lock(settings.home, f"{order.account} begins", wait_s=_PATIENCE_S):
         if outbox.revision != planned.revision:
             planned = _plan(settings, order, planned.rows, outbox)
-        if planned.plan.items:
-            options["is_read_back"] = False
+        if planned.is_refused:
+            raise InputError(f"nothing was sent: {planned.refusal}")
         push_id = outbox.begin(planned.plan, run=run, options=options)
     wanted = {row for item in planned.plan.items for row in item.rows} | {bad.row for bad in planned.plan.bad}
     keep_rows(folder_of(settings.home, push_id) / "rows.parquet", planned.rows, wanted)

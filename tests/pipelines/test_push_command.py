@@ -242,19 +242,19 @@ def test_a_refused_key_leaves_everything_open(command: Command, service: Sandbox
 def test_a_warehouse_that_somebody_else_has_does_not_fail_a_push(
     command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pipelines.write_back import running
+    from pipelines.write_back.push_service import PushRun
 
     kept = []
-    sending = running.send_open
+    sending = PushRun.send_open
 
-    def held(*arguments: Any) -> str | None:
+    def held(run: PushRun) -> None:
         """From the moment of sending on, somebody reads."""
         reader = connect(home / "warehouse.duckdb", read_only=True)
         reader.__enter__()
         kept.append(reader)
-        return sending(*arguments)
+        sending(run)
 
-    monkeypatch.setattr(running, "send_open", held)
+    monkeypatch.setattr(PushRun, "send_open", held)
     ran = command(*TAGS, "--apply", sandbox=service, MARKETING_LOCK_SECONDS="0")
     for reader in kept:
         reader.__exit__(None, None, None)

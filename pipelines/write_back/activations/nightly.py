@@ -3,8 +3,6 @@
 Not here: what an activation is, and running one (`activations`, `activating`).
 """
 
-import datetime as dt
-import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -17,9 +15,9 @@ from pipelines.stage import stage
 from pipelines.write_back.activations.activating import Turnover, activate, turnover
 from pipelines.write_back.activations.activations import Activation, chosen, read_activations
 from pipelines.write_back.item import State
+from pipelines.write_back.push_service import Watch
 from pipelines.write_back.reporting.report import as_markdown
-from pipelines.write_back.reporting.result import Ran, Result
-from pipelines.write_back.running import Watch
+from pipelines.write_back.reporting.result import Result, new_run
 
 ACTIVATIONS = dg.AssetKey("activations")
 
@@ -89,7 +87,7 @@ def _outcome(settings: Settings, activation: Activation) -> Outcome:
     found = None
     try:
         found = turnover(settings, activation)
-        result = activate(settings, found, Ran(uuid.uuid4().hex, "push_activations", dt.datetime.now(dt.UTC)), Watch())
+        result = activate(settings, found, new_run("push_activations"), Watch())
     except Exception as problem:
         return Outcome(activation.name, found, problem=without_addresses(explain(problem)[0]))
     return Outcome(activation.name, found, result, _problem(result) if result else "")
@@ -98,7 +96,8 @@ def _outcome(settings: Settings, activation: Activation) -> Outcome:
 def _problem(result: Result) -> str:
     """Empty when everything is done. Rows that the service refused on an earlier night do not fail this one; the push tells them."""
     rejected = result.counts.requests.get(State.REJECTED, 0) + result.counts.rejected_by_check
-    parts = {"rejected": rejected, "still open": result.open, "read back otherwise than sent": result.counts.drifted}
+    drifted = result.counts.drifted + result.drifted_earlier
+    parts = {"rejected": rejected, "still open": result.open, "read back otherwise than sent": drifted}
     said = [f"{count:,} {what}" for what, count in parts.items() if count]
     return ", ".join([*said, *([f"stopped: {without_addresses(result.stopped)}"] if result.stopped else [])])
 

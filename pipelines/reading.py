@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from assets.ask import AskSettings
 from assets.days import DateRange
@@ -66,6 +67,16 @@ def open_reader(
             yield reader
         finally:
             reader.stop()
+
+
+def limits_of(settings: Settings, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """What a person chose of `options.SYNC`, as `open_reader` takes it."""
+    return {
+        "max_requests": chosen["max_requests"],
+        "until": chosen["until"],
+        "asks_everybody": chosen["all"],
+        "shrink_limit": None if chosen["accept_shrink"] else settings.shrink_limit,
+    }
 
 
 def budget_of(settings: Settings, max_requests: int | None = None, until: dt.time | None = None) -> Budget | None:

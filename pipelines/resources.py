@@ -19,15 +19,11 @@ from assets.materialize import asset_key
 from assets.reader import Reader
 from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.reading import open_reader
+from pipelines.options import SYNC, values
+from pipelines.reading import limits_of, open_reader
+from pipelines.run_config import config_fields
 from pipelines.settings import Settings
 from pipelines.write_back.mirror import try_to_show
-
-#: What a person may set in the launchpad, under resources: reader: config.
-_LIMITS = {
-    "all": dg.Field(bool, default_value=False, description="Ask about every contact and campaign, due or not."),
-    "max_requests": dg.Field(dg.Noneable(int), default_value=None, description="At most so many requests; else MARKETING_MAX_REQUESTS."),
-}
 
 
 class GivenReader:
@@ -49,10 +45,10 @@ class GivenReader:
 class RunReader:
     """Opens a reader at a run's first step, for all assets that the run will ask, and closes it with the run."""
 
-    def __init__(self, settings: Settings, stack: ExitStack, limits: Mapping[str, Any]) -> None:
+    def __init__(self, settings: Settings, stack: ExitStack, config: Mapping[str, Any]) -> None:
         self._settings = settings
         self._stack = stack
-        self._limits = limits
+        self._config = config
         self._reader: Reader | None = None
         self._failure: str | None = None
 
@@ -77,16 +73,10 @@ class RunReader:
         return self._reader.sessions[0].client.connection.url if self._reader and self._settings.is_sandbox else None
 
     def _open(self, context: dg.AssetExecutionContext) -> Reader:
+        options = values(SYNC, self._config)
         prepare_home(self._settings.home)
         reader = self._stack.enter_context(
-            open_reader(
-                self._settings,
-                _chosen(context),
-                chosen_days=_days(context),
-                max_requests=self._limits["max_requests"],
-                asks_everybody=self._limits["all"],
-                shrink_limit=self._settings.shrink_limit,
-            )
+            open_reader(self._settings, _chosen(context), chosen_days=_days(context), **limits_of(self._settings, options))
         )
         self._stack.callback(try_to_show, reader.warehouse, self._settings.home)
         self._stack.callback(reader.note_run, context.run_id, context.job_name)
@@ -102,7 +92,7 @@ def settings_resource(settings: Settings) -> dg.ResourceDefinition:
 def reader_resource(settings: Settings) -> dg.ResourceDefinition:
     """The resource `reader`."""
 
-    @dg.resource(config_schema=_LIMITS, description="Reads the accounts ahead of the steps, under each account's limit.")
+    @dg.resource(config_schema=config_fields(SYNC), description="Reads the accounts ahead of the steps, under each account's limit.")
     def reader(context: dg.InitResourceContext) -> Iterator[RunReader]:
         with ExitStack() as stack:
             yield RunReader(settings, stack, context.resource_config)

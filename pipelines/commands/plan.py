@@ -18,7 +18,8 @@ from assets.planning.plan import ContactPlan
 from assets.planning.planner import CAMPAIGN_STATS, Planner, PlanSettings
 from marketing_api.pace import Pace, pace_path
 from pipelines import exits
-from pipelines.commands.sync import add_limits
+from pipelines.commands.arguments import add_options
+from pipelines.options import LIMITS
 from pipelines.reading import budget_of, planner_of
 from pipelines.service import known_accounts
 from pipelines.settings import Settings
@@ -40,7 +41,7 @@ _OTHERS = """
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The limits of `sync`, to try them out."""
-    add_limits(parser)
+    add_options(parser, LIMITS)
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -5,13 +5,15 @@ takes longer to import), planning itself (`plan`), wording (`report`).
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from pipelines.settings import Settings
+from pipelines.settings import Settings, SettingsError
 from pipelines.waiting import tell
+from pipelines.write_back.accounts import account_of
 from pipelines.write_back.input.grid import InputError
 from pipelines.write_back.input.rows import Rows, read_file, read_query
 from pipelines.write_back.item import Kind, Plan
@@ -23,7 +25,6 @@ from pipelines.write_back.planning.options import Options
 from pipelines.write_back.planning.plan import make_plan
 from pipelines.write_back.reporting.rejected import REASON, ROW, folder_of, keep_rows
 
-REJECT_LIMIT = 0.05
 #: Whoever begins a push at the same moment takes seconds.
 _PATIENCE_S = 600.0
 
@@ -37,7 +38,7 @@ class Order:
     file: Path | None = None
     query: str | None = None
     options: Options = field(default_factory=Options)
-    reject_limit: float = REJECT_LIMIT
+    reject_limit: float = 0.05
     verify: str = "sample"
 
 
@@ -63,6 +64,19 @@ class Planned:
             f"{100 * share:.1f} % of the rows are not valid, more than the {100 * order.reject_limit:g} % of the limit:"
             " correct them, or allow more with --reject-limit (in the launchpad: reject_limit)"
         )
+
+
+def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order:
+    """What a person chose of `options.push_options`, wherever. Raises SettingsError."""
+    if (chosen["from"] is None) == (chosen["sql"] is None):
+        raise SettingsError("say what to push: either --from or --sql (in the launchpad: from or sql)")
+    mapping = dict(chosen["map"])
+    if len(mapping) < len(chosen["map"]):
+        raise SettingsError("--map names one of our columns twice (in the launchpad: map)")
+    clear_empty = chosen.get("clear_empty", False)
+    options = Options(mapping, tuple(chosen["ignore"]), chosen["all"], clear_empty, chosen["max_rows"])
+    account = account_of(settings, chosen["account"])
+    return Order(kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"])
 
 
 def read_rows(settings: Settings, order: Order) -> Rows:

@@ -125,7 +125,8 @@ def _check_size(activation: Activation, now: int, before: int, shrink_limit: flo
         return
     raise Shrunken(
         f"activation {activation.name}: its result has {now:,} people, and had {before:,}; nothing was pushed. Look at the query and the "
-        f"data; if it is right, run `marketing-sync push activations {activation.name} --accept-shrink --apply`"
+        f"data; if it is right, run `marketing-sync push activations {activation.name} --accept-shrink --apply` (in the launchpad:"
+        " accept_shrink)"
     )
 
 

@@ -10,6 +10,7 @@ from marketing_api.errors import MarketingApiError
 from pipelines import exits
 from pipelines.failures import explain
 from pipelines.interrupts import Stop
+from pipelines.options import ACTIVATIONS, words
 from pipelines.settings import Settings
 from pipelines.write_back.accounts import rate_of
 from pipelines.write_back.activations.activating import activate, turnover, turnover_lines
@@ -34,8 +35,8 @@ def run(arguments: argparse.Namespace, settings: Settings, stop: Stop) -> int:
     if len(codes) == 1:
         say([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])
     elif not arguments.apply:
-        words = ["marketing-sync", "push", "activations", *arguments.names, *(["--accept-shrink"] if arguments.accept_shrink else [])]
-        say(["", "nothing was sent; to send it:", f"  {shlex.join([*words, '--apply'])}"])
+        typed = ["marketing-sync", "push", "activations", *words(ACTIVATIONS, vars(arguments)), "--apply"]
+        say(["", "nothing was sent; to send it:", f"  {shlex.join(typed)}"])
     return max(codes)
 
 

@@ -63,7 +63,7 @@ def share(value: str) -> float:
     except ValueError:
         found = -1.0
     if not 0 <= found <= 1:
-        raise ValueError("not a share; write it like 5% or 0.05")
+        raise ValueError("not a share from 0 to 1; write it like 5% or 0.05")
     return found
 
 

@@ -41,7 +41,8 @@ QUERIES = {
             from marts.list_growth_daily where account = $account
         )
         select any_value(list_name) as name, sum(size) filter (is_last) as size, sum(joined_count) filter (is_recent) as joined_7d,
-            sum(left_count) filter (is_recent) as left_7d, sum(net_change) filter (is_recent) as net_7d
+            sum(left_count) filter (is_recent) as left_7d, sum(moved_in_count - moved_out_count) filter (is_recent) as moved_7d,
+            sum(net_change) filter (is_recent) as net_7d
         from recent group by list_id having sum(size) filter (is_last) > 0 order by size desc, name limit 12
     """,
     "tiers": """

@@ -80,7 +80,7 @@ FULL = {
         for back in range(20)
     ],
     "coupon_days": [{"day_on": TODAY, "redeemed": 1}],
-    "lists": [{"name": "News", "size": 500, "joined_7d": 1, "left_7d": None, "net_7d": 1}],
+    "lists": [{"name": "News", "size": 500, "joined_7d": 1, "left_7d": None, "moved_7d": None, "net_7d": 1}],
     "tiers": [
         {"engagement_tier": "engaged", "addresses": 3, "without_timeline": 1},
         {"engagement_tier": "odd", "addresses": 1, "without_timeline": 1},

@@ -134,6 +134,14 @@ SYNC = {
         _read("contacts", "list_id=2", is_complete=False),
         _read("timeline_events", "all") | {"due_at": NOW + dt.timedelta(days=6)},
     ],
+    "sync.readings": [
+        {
+            **{"account": ACCOUNT, "table_name": "contacts", "scope": f"list_id={list_id}", "timezone": str(ZONE)},
+            **{"as_of": _at(f"{day} 02:30"), "is_complete": True},
+        }
+        for day in (17, 18, 20)
+        for list_id in (1, 2)
+    ],
     "sync.contact_coverage": [{"account": ACCOUNT, "contact_id": 1, "timeline_asked_at": NOW - dt.timedelta(hours=6)}],
 }
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import json
 
-from tests.warehouse.marts.made import Made
+from tests.warehouse.marts.made import NIGHTS, Made
 from tests.warehouse.marts.rows import Row
 
 _DOMAINS = ("example.com", "example.org", "mail.example.net", "old.example.net")
 _STATUS = {0: "unconfirmed", 1: "active", 2: "unsubscribed", 3: "bounced"}
 _LISTS = (1, 2, 3, 4)
+_LATER_LIST = 5
 
 
 def contact_rows(made: Made) -> dict[str, list[Row]]:
@@ -20,9 +21,42 @@ def contact_rows(made: Made) -> dict[str, list[Row]]:
     rows["lists"] = [
         made.row(list_id=number, name=f"List {number}", _deleted_at=made.moment(9) if number == 4 else None) for number in _LISTS
     ]
+    rows["lists"].append(made.row(list_id=_LATER_LIST, name="Came later", _first_seen_at=made.moment(12)))
     for number in range(made.contacts):
         _person(made, number, rows)
+    for number in range(made.contacts // 10):
+        _comer(made, 30_000 + 4 * number, rows["contacts"])
     return rows
+
+
+def _comer(made: Made, contact_id: int, rows: list[Row]) -> None:
+    """Somebody whom a night after the first showed, and what another night showed of it: gone, moved, or there under another id."""
+    list_id, day = made.draw.choice((*_LISTS, _LATER_LIST)), made.draw.randint(1, 11)
+    target = made.draw.choice([one for one in _LISTS if one != list_id])
+    email = f"comer{contact_id}@example.com" if made.chance(0.95) else None
+    status = made.draw.choice(["active", "active", "unsubscribed"])
+    registered_at = made.moment(made.draw.choice([11.2, 30, 300]))
+
+    def seen(where: int, number: int, came: float | None, went: float | None = None) -> None:
+        came_at = made.moment(came) if came else made.moment(NIGHTS)
+        went_at = made.moment(went) if went else None
+        address = email.upper() if email and made.chance(0.3) else email
+        times = {"_first_seen_at": came_at, "_changed_at": went_at or came_at, "_deleted_at": went_at}
+        rows.append(made.row(list_id=where, contact_id=number, email=address, status=status, registered_at=registered_at, **times))
+
+    begun = 12 if list_id == _LATER_LIST else made.draw.choice([None, 12, 20])
+    fate = made.draw.choice(["comes", "goes", "moves", "moves as another", "turns into another", "returns as another", "on two, then one"])
+    seen(list_id, contact_id, begun, None if fate == "comes" else day)
+    if fate == "moves":
+        seen(target, contact_id, day - made.draw.choice([-0.001, 0, 0.001]))  # lists are read one after the other
+    if fate in ("moves as another", "on two, then one"):
+        seen(target, contact_id + 1, day)
+    if fate == "on two, then one":
+        seen(target % 4 + 1 if target % 4 + 1 != list_id else target, contact_id + 2, begun or NIGHTS, day)
+    if fate == "turns into another":
+        seen(list_id, contact_id + 1, day)
+    if fate == "returns as another" and day > 1:
+        seen(list_id, contact_id + 1, day - 1)
 
 
 def _person(made: Made, number: int, rows: dict[str, list[Row]]) -> None:

@@ -35,8 +35,9 @@ _ADDRESS = """email contact_count status sent_count opened_count open_90d_rate d
     redeemed_count"""
 _DOMAIN = "domain address_count active_count sent_90d_count open_90d_rate relative_open_90d is_suspicious"
 _TOUCH = "outcome outcome_key touch_count touch campaign_id hours_since_touch"
-_LIST = "list_id day_on joined_count left_count size active_size"
-_HEADLINES = """day_on member_count joined_count left_count mail_days_covered sent_change opened_change click_change good_count bad_count
+_LIST = "list_id day_on joined_count left_count size active_size days_covered"
+_HEADLINES = """day_on member_count joined_count left_count list_days_covered mail_days_covered sent_change opened_change click_change
+    good_count bad_count
     view_count mention_count post_count social_click_change"""
 _FRESH = "subject part part_count read_part_count coverage_rate age_hours due_at"
 
@@ -50,10 +51,10 @@ _TOUCHES = [
 #: Mart → its rows of the account, each with the columns that matter.
 BY_HAND: dict[str, list[dict[str, Any]]] = {
     "account_daily": [
-        _row(_HEADLINES, _on(17), 3, 1, 0, None, None, None, None, None, None, None, None, None, None),
-        _row(_HEADLINES, _on(18), 2, 0, 1, 1, 0, 1, 1, 3, 1, 8, None, 1, None),
-        _row(_HEADLINES, _on(19), 3, 1, 0, None, None, None, None, 0, 0, 0, None, None, None),
-        _row(_HEADLINES, _on(20), 3, 0, 0, 2, 2, 3, 2, 0, 0, 4, 7, 0, 7),
+        _row(_HEADLINES, _on(17), 3, 1, 0, None, None, None, None, None, None, None, None, None, None, None),
+        _row(_HEADLINES, _on(18), 2, 0, 1, 1, 1, 0, 1, 1, 3, 1, 8, None, 1, None),
+        _row(_HEADLINES, _on(19), 2, 0, 0, None, None, None, None, None, 0, 0, 0, None, None, None),
+        _row(_HEADLINES, _on(20), 3, 1, 0, 2, 2, 2, 3, 2, 0, 0, 4, 7, 0, 7),
     ],
     "attribution_first_touch": _TOUCHES,
     "attribution_last_touch": _TOUCHES,
@@ -99,14 +100,14 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_DOMAIN, "example.org", 1, 1, 1, 0, 0, False),
     ],
     "list_growth_daily": [
-        _row(_LIST, 1, _on(17), 0, 0, 1, 1),
-        _row(_LIST, 1, _on(18), 0, 0, 1, 1),
-        _row(_LIST, 1, _on(19), 1, 0, 2, 2),
-        _row(_LIST, 1, _on(20), 0, 0, 2, 2),
-        _row(_LIST, 2, _on(17), 1, 0, 2, 0),
-        _row(_LIST, 2, _on(18), 0, 1, 1, 0),
-        _row(_LIST, 2, _on(19), 0, 0, 1, 0),
-        _row(_LIST, 2, _on(20), 0, 0, 1, 0),
+        _row(_LIST, 1, _on(17), 0, 0, 1, 1, None),
+        _row(_LIST, 1, _on(18), 0, 0, 1, 1, 1),
+        _row(_LIST, 1, _on(19), 0, 0, 1, 1, None),
+        _row(_LIST, 1, _on(20), 1, 0, 2, 2, 2),
+        _row(_LIST, 2, _on(17), 1, 0, 2, 0, None),
+        _row(_LIST, 2, _on(18), 0, 1, 1, 0, 1),
+        _row(_LIST, 2, _on(19), 0, 0, 1, 0, None),
+        _row(_LIST, 2, _on(20), 0, 0, 1, 0, 2),
     ],
     "signup_cohorts": [_row("registered_month address_count active_count engaged_count engaged_rate", _on(1), 2, 2, 1, 0.5)],
     "review_daily": [

@@ -3,16 +3,27 @@ with accounts as (
     select account, timezone from {{ ref('int_accounts') }}
 ),
 
+-- The first day on which every list that was there from the beginning had been read; lists that came later have no past.
+first_days as (
+    select account, case when count(*) = count(first_read_on) then max(first_read_on) end as first_read_on
+    from {{ ref('int_lists_read') }}
+    where not is_new
+    group by account
+),
+
 members as (
     select
         account,
         day_on,
         sum(size)::bigint as member_count,
-        sum(active_size)::bigint as active_member_count,
         sum(joined_count)::bigint as joined_count,
-        sum(left_count)::bigint as left_count
+        max(days_covered) as list_days_covered,
+        {%- for name in ['active_size', 'moved_in_count', 'left_count', 'moved_out_count'] %}
+        case when day_on >= any_value(first_read_on) then sum({{ name }}) end::bigint as {{ name }}{{ "," if not loop.last }}
+        {%- endfor %}
     from {{ ref('list_growth_daily') }}
-    group by all
+    left join first_days using (account)
+    group by account, day_on
 ),
 
 mails as (
@@ -69,9 +80,12 @@ select
     account,
     day_on,
     members.member_count,
-    members.active_member_count,
+    members.active_size as active_member_count,
     members.joined_count,
+    members.moved_in_count,
     members.left_count,
+    members.moved_out_count,
+    members.list_days_covered,
     mails.mail_days_covered,
     mails.sent_change,
     mails.opened_change,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.benchmarks.check_growth import lived
 
 
+@pytest.mark.timeout(600)  # eleven buildings of models: 35 s of the processor
 def test_ten_nights_are_told_as_they_were_and_no_observed_day_changes(tmp_path: Path) -> None:
     """Late registrations, moves, merges, deletions and re-adds; missed nights, a broken listing, another time zone, a rebuild."""
     found = lived(tmp_path, seed=3, nights=10)

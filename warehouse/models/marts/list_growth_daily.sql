@@ -29,7 +29,7 @@ sequences as (
     qualify not coalesce(ended_before = 'deleted' and valid_from <= lag(valid_to) over by_contact, false)
 ),
 
-steps as (
+steps as materialized (
     select sequences.*, first_read_at, first_read_on, timezone, ended_before is null as is_first
     from sequences
     join lists_read using (account, list_id)

@@ -32,13 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Print the payload as JSON."""
+    """Print the payload as JSON; 1 when nothing was sent, since nobody agreed to a write."""
     question = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
     with connections(settings) as accounts:
         connection = _chosen(accounts, arguments.account)
         if not question.operation.is_read and not (arguments.yes or _agreed(question, connection)):
             print("nothing was sent", file=sys.stderr)
-            return exits.DONE
+            return exits.INCOMPLETE
         return _call(question, connection, is_xml=arguments.xml)
 
 
@@ -96,7 +96,7 @@ def _agreed(question: Question, connection: Connection) -> bool:
     print(f"{question.operation.name} ({question.operation.effect.value}) on account {connection.account}: {shown}", file=sys.stderr)
     try:
         return input("Send it? [y/N] ").strip().lower() in ("y", "yes")
-    except EOFError:
+    except (EOFError, RuntimeError):  # nobody is there, or standard input is closed
         return False
 
 

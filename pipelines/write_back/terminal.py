@@ -70,7 +70,7 @@ def _push(arguments: argparse.Namespace, settings: Settings, order: Order, stop:
         return _without_sending(arguments, settings, planned)
     if order.kind is Kind.DELETIONS and planned.plan.items and not arguments.yes and not _agreed(planned):
         say(["nothing was sent"])
-        return exits.DONE
+        return exits.INCOMPLETE
     stop.check()
     from pipelines.write_back.applying import apply_plan
 

@@ -240,11 +240,14 @@ def test_a_warehouse_that_becomes_free_in_time_is_used(command: Command, warehou
 # -- writes by hand
 
 
-def test_a_write_without_a_terminal_sends_nothing(command: Command, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO())
+@pytest.mark.parametrize("stdin", [io.StringIO(), io.StringIO("n\n"), io.StringIO("\n"), None], ids=["end", "no", "empty", "closed"])
+def test_a_write_that_nobody_agrees_to_sends_nothing_and_is_not_done(
+    command: Command, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, stdin: io.StringIO | None
+) -> None:
+    monkeypatch.setattr("sys.stdin", stdin)
     before = sandbox.count
     ran = command("call", "emailmarketing/addtag", "email=ann@example.com", "tagname=vip", sandbox=sandbox)
-    says(ran, 0, "nothing was sent", "emailmarketing/addtag (write) on account main")
+    says(ran, 1, "nothing was sent", "emailmarketing/addtag (write) on account main")
     assert sandbox.count == before
 
 

@@ -304,7 +304,9 @@ def test_deletions_have_to_be_agreed_to(command: Command, service: Sandbox, monk
     assert service.count == 0
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda _: "2")
-    assert "nothing was sent" in command(*words, sandbox=service).out
+    declined = command(*words, sandbox=service)
+    assert "nothing was sent" in declined.out
+    assert declined.code == 1, "0 only when what was asked for was done"
     monkeypatch.setattr("builtins.input", lambda _: "3")
     assert command(*words, sandbox=service).code == 0
     assert [name for name in sent(service) if name != "getcontacts"] == ["deletecontact"] * 3

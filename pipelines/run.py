@@ -17,12 +17,11 @@ from pipelines.definitions import build_definitions
 from pipelines.interrupts import Stop
 from pipelines.modelling import MODELS_STEP, Models
 from pipelines.resources import GivenReader
+from pipelines.run_history import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.schedules import COMMAND_TAG, partition_tags
 from pipelines.settings import Settings
 from pipelines.write_back.activations.nightly import Activations
 
-#: Dagster's own tag for the runs that a code location started: with it the UI lists these under their job, too.
-_AS_OF_THE_UI = {".dagster/repository": "__repository__@pipelines.definitions"}
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -53,7 +52,7 @@ def run_in_dagster(
             has_models=models is not None,
             reader=GivenReader(reader, is_sandbox=settings.is_sandbox),
         )
-        with dg.DagsterInstance.get() as instance:
+        with instance_of_the_ui() as instance:
             reads = None if models else [asset_key(table) for asset in chosen for table in asset.tables]
             result = _execute(definitions, instance, "nightly_sync", partition_tags(days.first, days.last), reads)
             if models and not stop.is_set and MODELS_STEP not in _tried(result):
@@ -67,7 +66,7 @@ def _execute(
     return definitions.resolve_job_def(job).execute_in_process(
         instance=instance,
         asset_selection=selection,
-        tags=tags | _AS_OF_THE_UI | {COMMAND_TAG: "sync"},
+        tags=tags | BY_THE_COMMAND | {COMMAND_TAG: "sync"},
         run_config=_QUIET,
         raise_on_error=False,
     )

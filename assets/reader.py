@@ -220,8 +220,8 @@ class Reader:
         except (MarketingApiError, WarehouseError, OSError) as problem:
             result.error = problem
         except Exception as problem:  # a mistake of ours in one asset must not stop the others
-            kind, shown = type(problem).__name__, log.isEnabledFor(logging.DEBUG)
-            log.error("reading %s of account %s failed unexpectedly: %s", asset.name, session.account, kind, exc_info=shown)
+            kind = type(problem).__name__
+            log.exception("reading %s of account %s failed unexpectedly: %s", asset.name, session.account, kind)
             result.error = problem
         finally:
             with self._changed:

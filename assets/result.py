@@ -9,7 +9,8 @@ from assets.planning.plan import Line
 from assets.session import Spent
 from marketing_api.client import Failure
 from marketing_api.discretion import without_addresses
-from marketing_api.errors import BudgetSpent, InvalidCall, NotAvailable, Refused, Transient
+from marketing_api.errors import BudgetSpent, InvalidCall, MarketingApiError, NotAvailable, Refused, Transient
+from warehouse.errors import WarehouseError
 from warehouse.load import LoadReport
 
 #: Single items that the service refuses (a contact deleted since the listing) are normal up to this share, or this many.
@@ -70,4 +71,7 @@ def shortfall(line: Line) -> str:
 
 def _sentence(error: Exception) -> str:
     """Without addresses: this is logged, shown in Dagster and sent to webhooks, and libraries quote the values they choke on."""
-    return without_addresses(str(error)) or type(error).__name__
+    text = without_addresses(str(error))
+    if isinstance(error, MarketingApiError | WarehouseError | OSError):
+        return text or type(error).__name__
+    return f"something unexpected happened: {type(error).__name__}: {text}; the newest file of the home's logs shows where"

@@ -18,6 +18,7 @@ from assets.published import published_asset
 from assets.report import report_asset
 from assets.sync_tables import sync_tables
 from pipelines.jobs import asset_jobs, publish_job, rebuild, refresh_models
+from pipelines.logs import start_logging
 from pipelines.modelling import Models
 from pipelines.publishing import publish_home
 from pipelines.report.write import write_report
@@ -71,4 +72,6 @@ def _behind_the_reads(settings: Settings, models: Models, activations: Activatio
 @dg.definitions
 def defs() -> dg.Definitions:
     """What `dagster dev` and the daemon load: settings from the folder they are started in."""
-    return build_definitions()
+    settings = load_settings(Path.cwd())
+    start_logging(settings, "dagster")
+    return build_definitions(settings)

@@ -64,7 +64,7 @@ class RunReader:
                 self._reader = self._open(context)
             except Exception as problem:
                 self._failure = explain(problem)[0]
-                raise dg.Failure(self._failure) from problem
+                raise dg.Failure(self._failure) from None
         return self._reader
 
     @property

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from marketing_api.errors import Stopped
+from pipelines.failures import unexpected_logged
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ def stage(what: str) -> Iterator[None]:
         raise Stopped(f"{what} was left out: the run was stopped")
     _Now.stage = Stage(what)
     try:
-        yield
+        with unexpected_logged():
+            yield
     finally:
         _Now.stage = None
 

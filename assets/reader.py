@@ -50,11 +50,12 @@ _Key = tuple[str, str]  # asset, account
 
 @dataclass(frozen=True)
 class ReadingState:
-    """How far the reading is: questions answered and known so far, and the assets at work."""
+    """How far it is: questions answered and known so far, and the assets at work. `phase`: reading, or loading when all was asked."""
 
     asked: int
     planned: int
     current: str
+    phase: str = "reading"
 
 
 class Reader:
@@ -82,6 +83,7 @@ class Reader:
         self._unfinished = unfinished
         self._started: set[_Key] = set()
         self._finished: set[_Key] = set()
+        self._asked: set[_Key] = set()  # everything of it, though not all of it may be loaded
         self._through: list[tuple[str, str]] = []  # (account, asset) whose answers are all loaded
         self._urgency = {name: self._waiting_for(asset) for name, asset in self._chosen.items()}
         self._in_order = sorted(self._chosen.values(), key=lambda asset: -self._urgency[asset.name])
@@ -178,12 +180,13 @@ class Reader:
         """How far the reading is now."""
         with self._changed:
             at_work = [asset for asset, account in self._started if (asset, account) not in self._finished]
-            waiting = "read; Dagster notes it" if self._is_through() else "loading"
+            is_asking = len(self._finished | self._asked) < len(self._chosen) * len(self.sessions)
         results = list(self.results.values())
         return ReadingState(
             sum(result.asked for result in results),
             sum(result.planned for result in results),
-            ", ".join(sorted(set(at_work))) or waiting,
+            ", ".join(sorted(set(at_work))),
+            "reading" if is_asking else "loading",
         )
 
     def requests_sent(self) -> int:
@@ -269,6 +272,7 @@ class Reader:
                         result.reports.append(loads.popleft().result())
                     if self._is_stopping:
                         break
+                self._asked.add((asset.name, session.account))
             finally:
                 result.reports += [load.result() for load in loads]
 

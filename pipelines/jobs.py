@@ -67,7 +67,7 @@ def publish_job() -> UnresolvedAssetJobDefinition:
 def rebuild_from_archive(context: dg.OpExecutionContext) -> None:
     """Write the warehouse anew from the archive; no request is sent."""
     settings: Settings = context.resources.settings
-    with stage("rebuilding the warehouse"):
+    with stage("rebuild"):
         report = rebuild_warehouse(settings.home, deadline_s=settings.lock_seconds)
         refill(settings)
     context.add_output_metadata({"loads replayed": report.loads, "loads failed": report.failed, "rows": report.rows})

@@ -40,7 +40,7 @@ def watched(stop: Stop, work: Callable[[Watch], T]) -> T:
     """Run `work` with its progress shown, told when a person stops it."""
     watch = Watch()
     stop.then(watch.halt.set)
-    with Progress(watch, Console(file=sys.stderr), did="sent"):
+    with Progress(watch, Console(file=sys.stderr)):
         result = work(watch)
     stop.check()
     return result

@@ -43,6 +43,7 @@ class _HowFar(NamedTuple):
     asked: int
     planned: int
     current: str
+    phase: str = "sending"
 
 
 @dataclass
@@ -50,18 +51,17 @@ class Watch:
     """How far the work is, for whoever shows it; and whether it is to stop."""
 
     halt: threading.Event = field(default_factory=threading.Event)
-    _state: _HowFar = field(default=_HowFar(0, 0, "getting ready"))
+    _state: _HowFar = field(default=_HowFar(0, 0, ""))
     _channel: Channel | None = None
 
     def open(self, channel: Channel) -> None:
         self._channel = channel
 
     def sent(self, now: Progress) -> None:
-        unknown = f", {now.unknown:,} unknown" if now.unknown else ""
-        self._state = _HowFar(now.done, now.total, f"sending{unknown}")
+        self._state = _HowFar(now.done, now.total, f"{now.unknown:,} unknown" if now.unknown else "")
 
     def reading_back(self) -> None:
-        self._state = self._state._replace(current="reading back")
+        self._state = _HowFar(0, 0, "", "reading back")
 
     def progress(self) -> _HowFar:
         return self._state

@@ -96,6 +96,7 @@ def start_logging(settings: Settings, process: str) -> HomeLog:
     root.addHandler(file)
     root.setLevel(logging.DEBUG if is_debug else logging.INFO)
     logging.getLogger("urllib3").setLevel(logging.INFO)
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # a dozen lines for each file of Dagster's
     logging.captureWarnings(True)
     if threading.excepthook is threading.__excepthook__:
         threading.excepthook = _log_thread

@@ -17,7 +17,7 @@ from rich.progress import Progress as Bar
 from pipelines import stage
 
 #: A phase that is this long already says how far it is, and once more after as long: a job that is silent for hours looks dead.
-_LINE_SECONDS = 60.0
+_LINE_SECONDS = 300.0
 _LOOK_SECONDS = 0.2
 #: Sooner there is nothing to judge by how long the rest takes.
 _LEAST_SECONDS = 2.0

@@ -12,7 +12,9 @@ from pipelines.planned import LISTINGS, Night, night
 from tests.assets.planning.test_plan import plan
 
 KEPT = "the maximum age is kept"
-ages = st.lists(st.one_of(st.none(), st.floats(0, 12).map(lambda days: round(days, 2))), max_size=70)
+#: Up to four groups of contacts that were asked so many days ago, or never.
+groups = st.lists(st.tuples(st.one_of(st.none(), st.floats(0, 12)), st.integers(0, 60)), max_size=4)
+ages = groups.map(lambda found: [days for days, count in found for _ in range(count)])
 
 
 def found(listings: int, timelines: list[float | None], coupons: list[float | None], allowed: int | None, *, everybody: bool) -> Night:

@@ -94,9 +94,8 @@ class Phases:
 
     def _look_at_work(self, now: float, *, is_over: bool) -> None:
         state, sent, last = self._work.progress(), self._work.requests_sent(), self._own[-1]
-        last.requests = sent - self._sent_before
-        if state.phase != "loading" or last.name != "loading":  # its figures are those of reading
-            last.done, last.total = state.asked, state.planned
+        if last.name != "loading":  # the figures are those of reading, also when an asset is read again
+            last.done, last.total, last.requests = state.asked, state.planned, sent - self._sent_before
         last.current = state.current
         if state.phase not in [phase.name for phase in self._own]:
             last.ended, self._sent_before = now, sent

@@ -62,7 +62,9 @@ def test_the_rate_is_that_of_asking_and_does_not_fade_afterwards() -> None:
     assert reading.words(500.0) == "reading 0:00:20, 300 of 300, 15.0 requests/s"
     assert loading.words(150.0) == "loading 0:00:30"
     work.state = ReadingState(299, 300, "timelines", "reading")  # one is read again
+    work.requests += 1
     assert [phase.name for phase in phases.look(160.0)] == ["reading", "loading"]
+    assert phases.look(160.0)[-1].words(160.0) == "loading 0:00:40, timelines"
 
 
 def test_what_is_left_is_told_when_it_can_be_known() -> None:

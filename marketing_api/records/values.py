@@ -138,6 +138,7 @@ _DATE_TIME = re.compile(
     re.ASCII,
 )
 _UNIX = re.compile(r"\d{9,10}(\.\d{1,9})?", re.ASCII)
+_UNIX_DIGITS = (9, 10)
 #: Unix seconds from 1973 to 2100: a smaller number is a year, a day or an id, a larger one is in milliseconds or a telephone number.
 _UNIX_RANGE = range(100_000_000, 4_133_980_800)
 #: MySQL's zero dates in any order, with or without a time of zero, and what PHP makes of them.
@@ -169,6 +170,8 @@ def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
         if isinstance(value, str):
             if (hour := _HOUR_FORM.fullmatch(value)) and (begin := _begin_of_hour(hour[1], zone)) is not None:
                 return begin + _MINUTES[int(hour[2])]
+            if len(value) in _UNIX_DIGITS and value.isascii() and value.isdigit():
+                return _unix(int(value))
             if len(text := value.strip()) <= _LONGEST_MOMENT:
                 if _UNIX.fullmatch(text):
                     return _unix(float(text))

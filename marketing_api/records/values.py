@@ -168,10 +168,10 @@ def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
     """
     try:
         if isinstance(value, str):
+            if len(value) in _UNIX_DIGITS and value.isdigit() and value.isascii():
+                return _unix(int(value))
             if (hour := _HOUR_FORM.fullmatch(value)) and (begin := _begin_of_hour(hour[1], zone)) is not None:
                 return begin + _MINUTES[int(hour[2])]
-            if len(value) in _UNIX_DIGITS and value.isascii() and value.isdigit():
-                return _unix(int(value))
             if len(text := value.strip()) <= _LONGEST_MOMENT:
                 if _UNIX.fullmatch(text):
                     return _unix(float(text))

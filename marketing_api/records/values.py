@@ -274,7 +274,7 @@ def _count(name: str) -> str:
 
 #: The separators that need a blank beside them, hyphen and x, may be part of a domain.
 _CLICKER = re.compile(
-    rf"""(?:\(?(?P<before>\d[\d,]{{0,25}}){_B}clicks?{_B}\)?{_B}(?:[:,;|=–—-]|by|from)?{_B}|(?P<name>[^@<>]*)(?=<))?
+    rf"""(?:\(?(?P<before>\d[\d,]{{0,25}}){_B}clicks?(?:{_B}\)|(?=[\s\xa0<:,;|–—])){_B}(?:[:,;|–—]|(?<=\s)(?:by|from|-)\s)?{_B}|(?P<name>[^@<>]*)(?=<))?
     (?P<open><)?(?:mailto:)?(?P<email>{_ADDRESS})(?(open){_B}>)
     (?:{_B}(?:[:,;|=–—×]{_B})?(?:\({_count("round")}\)|\[{_count("square")}\])
         |[\s\xa0]{{1,3}}(?:-[\s\xa0]{{1,3}}|x)?(?:\({_count("spaced_round")}\)|{_count("spaced")})

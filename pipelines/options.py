@@ -104,7 +104,7 @@ _SELECTION = "the selection of the run: whoever launches it picks assets"
 SYNC = (
     Option("only", "these assets or tables only", list, metavar="ASSET", in_ui=_SELECTION),
     Option("from", "first day of date-ranged reads, e.g. 2026-01-31", str, day, metavar="DAY", in_ui=_PARTITIONS),
-    Option("to", "last day (default: today)", str, day, metavar="DAY", in_ui=_PARTITIONS),
+    Option("to", "last day (default: each account's own today)", str, day, metavar="DAY", in_ui=_PARTITIONS),
     *LIMITS,
     Option("reads_only", "read and load, build no models, push no activations", in_ui=f"{_SELECTION}; those of `source` are the reads"),
     Option("accept_shrink", "apply listings that lost most of their rows"),

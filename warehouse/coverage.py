@@ -13,9 +13,10 @@ from collections.abc import Collection, Sequence
 import pyarrow as pa
 
 from warehouse.loads.result import ScopeResult
+from warehouse.loads.scopes import ALL
 from warehouse.loads.target import Target
 from warehouse.sql import literal, quoted
-from warehouse.table import Snapshot, Table
+from warehouse.table import Snapshot, Table, Window
 
 
 def write_coverage(
@@ -44,6 +45,9 @@ def write_coverage(
     target.run("insert into sync.coverage by name from covered")
     if listed := {target.table.name for target, _ in results if _is_listed_by_scope(target.table)}:
         _write_readings(target, listed, zone)
+    for each, result in results:
+        if isinstance(each.table.load, Window) and result.scope != ALL:
+            _take_out(each, result.scope)
 
 
 def _is_listed_by_scope(table: Table) -> bool:
@@ -59,6 +63,22 @@ def _write_readings(target: Target, tables: Collection[str], zone: str) -> None:
     target.run(
         f"insert into sync.readings by name select account, table_name, scope, as_of, {literal(zone)} as timezone, is_complete from {new}"
     )
+
+
+def _take_out(target: Target, scope: str) -> None:
+    """What was read of a range that was not complete leaves it; its other days stay as they are."""
+    first, last = (f"date {literal(day)}" for day in scope.split(".."))
+    begin, end = (f"split_part(scope, '..', {place})::date" for place in (1, 2))
+    old = (
+        f"account = {target.account} and table_name = {literal(target.table.name)} and not is_complete and contains(scope, '..') "
+        f"and scope <> {literal(scope)} and {begin} <= {last} and {end} >= {first}"
+    )
+    before = f"case when {begin} < {first} then concat({begin}, '..', {first} - 1) end"
+    after = f"case when {end} > {last} then concat({last} + 1, '..', {end}) end"
+    if target.make("left", f"select * replace (unnest([{before}, {after}]) as scope) from sync.coverage where {old}"):
+        target.run(f"delete from sync.coverage where {old}")
+        known = f"select scope from sync.coverage where account = {target.account} and table_name = {literal(target.table.name)}"
+        target.run(f"insert into sync.coverage by name from {target.temp('left')} where scope is not null and scope not in ({known})")
 
 
 def _as_arrow(results: Sequence[tuple[Target, ScopeResult]], service_count: int | None) -> pa.Table:

@@ -122,6 +122,8 @@ SWITCHES: tuple[Switch, ...] = (
         "required", "–", "primary", ("primary", "variants"), "Parameters that only a variant requires: optional, or required.", "variant"
     ),
     Switch("timeline-cut", "–", "0", (), "Timelines show only the newest so many entries, `total` tells all; 0: not cut.", "assumed"),
+    Switch("series-cut", "–", "0", (), "Daily statistics of reputation list at most so many days; 0: not cut.", "assumed"),
+    Switch("series-kept", "–", "first", ("first", "last"), "Which days are listed of daily statistics that are cut.", "assumed"),
     Switch("activity-delay", "–", "0", (), "Seconds until a written activity shows in the timeline.", "assumed"),
     Switch("activity", "–", "snippet", ("snippet", "detail", "other-key"), "Form of a written activity in the timeline.", "assumed"),
     Switch(

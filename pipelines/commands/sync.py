@@ -10,8 +10,9 @@ import argparse
 import datetime as dt
 
 from assets import SOURCE_ASSETS
-from assets.days import DateRange
+from assets.days import FIRST_ZONE, ChosenDays, today_in
 from assets.extract import SourceAsset
+from marketing_api.clock import utc_now
 from pipelines import exits, interrupts, stage
 from pipelines.commands.arguments import add_options
 from pipelines.home import prepare_home
@@ -51,7 +52,7 @@ def _sync(arguments: argparse.Namespace, settings: Settings, stop: interrupts.St
 
             activations = Activations(settings)
             stop.check()
-            run_id = run_in_dagster(settings, reader, chosen, days, models, activations, stop)
+            run_id = run_in_dagster(settings, reader, chosen, models, activations, stop)
             if not stop.is_set:
                 reader.finish()
             reader.note_run(run_id, "nightly_sync")
@@ -75,12 +76,13 @@ def _chosen(names: list[str]) -> list[SourceAsset]:
     return [asset for asset in SOURCE_ASSETS.values() if asset.name in picked]
 
 
-def _days(first: dt.date | None, last: dt.date | None) -> DateRange | None:
+def _days(first: dt.date | None, last: dt.date | None) -> ChosenDays | None:
     if first is None and last is None:
         return None
     if first is None:
         raise SettingsError("--to needs --from")
-    last = last or dt.datetime.now(dt.UTC).date()
-    if first > last:
+    if last is None and first > today_in(FIRST_ZONE, utc_now()):
+        raise SettingsError(f"--from {first} is still to come: say --to, too")
+    if last is not None and first > last:
         raise SettingsError(f"--from {first} is after --to {last}; swap them")
-    return DateRange(first, last)
+    return ChosenDays(first, last)

@@ -415,6 +415,22 @@ def timeline_cut(ask: Asking) -> Any:
     return told["count"] == told["total"]
 
 
+def _views(ask: Asking) -> list[str]:
+    shown = ask.data("reputation/stats", from_="2026-11-01", to="2026-11-10", filter="all")["stats"]["FeedbackHub"]
+    return [entry["periode"][-2:] for entry in shown]
+
+
+@case("series-cut", n_0=10, n_3=3)
+def series_cut(ask: Asking) -> Any:
+    return len(_views(ask))
+
+
+@case("series-kept", first=["01", "02"], last=["09", "10"])
+def series_kept(ask: Asking) -> Any:
+    ask.switch("series-cut", 2)
+    return _views(ask)
+
+
 @case("activity-delay", n_0=["activity", "activity"], n_5=["list-subscription", "activity"])
 def activity_delay(ask: Asking) -> Any:
     wanted = ask.data("emailmarketing/addcontact", email="late@example.com", listid=1801, status="Active")["id"]

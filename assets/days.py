@@ -63,6 +63,15 @@ def first_missing(covered: Iterable[DateRange], since: dt.date) -> dt.date:
     return day
 
 
+def last_missing(covered: Iterable[DateRange], until: dt.date) -> dt.date:
+    """The last day up to `until` that no range covers."""
+    day = until
+    for days in reversed(joined(covered)):
+        if day in days:
+            day = days.first - dt.timedelta(days=1)
+    return day
+
+
 def joined(covered: Iterable[DateRange]) -> list[DateRange]:
     """The same days in as few ranges as hold them, in order."""
     found: list[DateRange] = []

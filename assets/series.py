@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from assets.days import DateRange, first_missing
+from assets.days import DateRange, first_missing, last_missing
 
 _DAY = dt.timedelta(days=1)
 #: Days in a row after which a series counts as one that lists every day.
@@ -47,7 +47,8 @@ def prove(
         has_ended = end + _DAY not in others and any(end + _DAY in some for some in covered)
         if (days or is_empty) and not has_ended and _is_dense(listed, end):
             last = min(last, end)
-    before, after = DateRange(first_missing(covered, asked.first), first - _DAY), DateRange(last + _DAY, asked.last)
+    before = DateRange(first_missing(covered, asked.first), last_missing(covered, first - _DAY))
+    after = DateRange(last + _DAY, asked.last)
     is_cut = last < min(asked.last, today - NOT_YET)
     return Proof(DateRange(first, last) or None, before or None, after if is_cut else None)
 

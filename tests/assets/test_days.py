@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assets.days import FIRST_ZONE, LAST_ZONE, ChosenDays, DateRange, days_of_run, days_to_ask, first_missing, joined, today_in
+from assets.days import (
+    FIRST_ZONE,
+    LAST_ZONE,
+    ChosenDays,
+    DateRange,
+    days_of_run,
+    days_to_ask,
+    first_missing,
+    joined,
+    last_missing,
+    today_in,
+)
 
 TODAY = dt.date(2026, 11, 21)
 START = dt.date(2015, 1, 1)
@@ -119,6 +130,15 @@ def test_every_day_before_the_first_missing_one_is_covered_and_it_is_not(covered
     for ahead in range(0, (missing - START).days, 97):
         day = START + dt.timedelta(days=ahead)
         assert any(some.first <= day <= some.last for some in covered)
+
+
+@given(st.lists(ranges, max_size=8), st.dates(dt.date(2014, 1, 1), dt.date(2029, 1, 1)))
+def test_the_last_missing_day_is_the_first_one_looked_at_from_behind(covered: list[DateRange], until: dt.date) -> None:
+    days = days_of(covered)
+    missing = until
+    while missing in days:
+        missing -= dt.timedelta(days=1)
+    assert last_missing(covered, until) == missing
 
 
 @given(ranges)

@@ -44,6 +44,8 @@ def test_series_that_begins_after_the_range_lacks_what_comes_before_until_that_w
     assert proof(served) == Proof(span("2026-08-15", "2026-11-22"), before=span("2025-01-01", "2026-08-14"))
     covered = span("2025-01-01", "2025-06-30")
     assert proof(served, covered=(covered,)).before == span("2025-07-01", "2026-08-14"), "goes on from what an earlier run read"
+    covered = span("2026-03-01", "2026-11-21")
+    assert proof(served, covered=(covered,)).before == span("2025-01-01", "2026-02-28"), "from either end"
     assert proof(served, covered=(span("2025-01-01", "2026-08-14"),)).before is None
 
 

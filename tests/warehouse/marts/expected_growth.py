@@ -11,7 +11,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from tests.warehouse.marts.expected import Found, Source, grouped, once
-from tests.warehouse.marts.expected_campaigns import campaign_daily
+from tests.warehouse.marts.expected_campaigns import campaign_daily, can_tell_openings
 from tests.warehouse.marts.expected_reputation import review_daily
 from tests.warehouse.marts.expected_social import social_daily
 
@@ -177,9 +177,13 @@ def _days(
 
 
 def account_daily(source: Source) -> Found:
+    mails, is_told = campaign_daily(source), can_tell_openings(source)
+    for mail in mails:
+        sent = mail["sent_change"]
+        mail["other_sent_change"] = 0 if sent is not None and is_told[mail["account"], mail["campaign_id"]] else sent
     parts: dict[str, dict[tuple[Any, ...], Found]] = {
         "lists": grouped(list_growth_daily(source), "account", "day_on"),
-        "mails": grouped(campaign_daily(source), "account", "observed_on"),
+        "mails": grouped(mails, "account", "observed_on"),
         "reviews": grouped(review_daily(source), "account", "day_on"),
         "social": grouped([row for row in social_daily(source) if row["day_on"]], "account", "day_on"),
         "visits": grouped(
@@ -220,7 +224,7 @@ def _day(key: tuple[Any, ...], rows: dict[str, Found], *, is_known: bool) -> dic
         **{name: total("lists", name) if is_known else None for name in _FLOWS[1:]},
         "list_days_covered": max((row["days_covered"] for row in rows["lists"] if row["days_covered"]), default=None),
         "mail_days_covered": max((row["days_covered"] for row in rows["mails"] if row["days_covered"]), default=None),
-        **{f"{name}_change": total("mails", f"{name}_change") for name in ("sent", "opened", "click", "bounced", "unsubscribed")},
+        **{f"{name}_change": total("mails", f"{name}_change") for name in ("sent", "other_sent", "opened", "click", "bounced", "unsubscribed")},
         "visit_count": len(rows["visits"]),
         **{name: review.get(name) for name in names},
         "mention_count": total("social", "mention_count"),

@@ -10,6 +10,8 @@ from tests.warehouse.marts.rows import Row
 
 _DOMAINS = ("example.com", "example.org", "mail.example.net", "old.example.net")
 _STATUS = {0: "unconfirmed", 1: "active", 2: "unsubscribed", 3: "bounced"}
+#: Messages of other channels and of none that is told, and entries that are no message though they name a campaign.
+_OTHER_KEYS = ("sms-sent", "browser-push-sent", "campaign-sent", "email-campaign-opened")
 _LISTS = (1, 2, 3, 4)
 _LATER_LIST = 5
 
@@ -96,22 +98,30 @@ def _timeline(made: Made, contact_id: int, registered_at: dt.datetime, rows: dic
             rows["timeline_visits"].append(
                 _visit(made, contact_id, number, campaign, sent_at + dt.timedelta(hours=made.draw.random() * 200))
             )
-    if made.chance(0.3):
-        rows["timeline_automations"].append(_automation(made, contact_id, made.moment(made.draw.random() * since)))
+    by_text = contact_id % 40 in (6, 7)  # hardly mailed, but sent many text messages
+    for number in range(made.draw.randint(3, 9) if by_text else made.chance(0.3)):
+        triggered_at = made.moment(made.draw.random() * since)
+        kind = "sms" if by_text else made.draw.choice(["email", "sms", "Email", "e-mail", " SMS ", "browser_push", None])
+        rows["timeline_automations"].append(_automation(made, contact_id, number, kind, triggered_at))
 
 
-def _automation(made: Made, contact_id: int, triggered_at: dt.datetime) -> Row:
-    """Of some neither the moment nor the details are told."""
-    opened_at = triggered_at + dt.timedelta(hours=made.draw.randint(1, 90)) if made.chance(0.5) else None
+def _automation(made: Made, contact_id: int, number: int, kind: str | None, triggered_at: dt.datetime) -> Row:
+    """Of some neither the moment nor the details are told; text messages have no subject and no opening, and few of them a click."""
+    minutes = made.draw.choice([0, 1, made.draw.randint(2, 5000)])
+    opened_at = triggered_at + dt.timedelta(minutes=minutes) if made.chance(0.5) else None
     clicked_at = opened_at + dt.timedelta(minutes=7) if opened_at and made.chance(0.4) else None
     dates = {"send-date": triggered_at, "open-date": opened_at, "click-date": clicked_at}
-    details = [{"key": "subject", "value": f"Letter {made.draw.choice([4, 13, 22, 31])}"}]
+    is_text = "sms" in (kind or "").lower()
+    if is_text:
+        dates = {name: moment for name, moment in dates.items() if name == "send-date" or (name == "click-date" and made.chance(0.4))}
+    title, numbers = ("message", [13, 22]) if is_text else ("subject", [4, 13, 31])
+    details = [{"key": title, "value": f"Letter {made.draw.choice(numbers)}"}]
     details += [{"key": key, "value": _shown(made, moment)} for key, moment in dates.items()]
     return made.row(
         contact_id=contact_id,
-        automation_key=f"a{contact_id}",
+        automation_key=f"a{contact_id}-{number}",
         name=made.draw.choice(["Welcome", "Birthday"]),
-        type=made.draw.choice(["email", "sms", "Email"]),
+        type=kind,
         triggered_at=None if made.chance(0.05) else triggered_at,
         details=None if made.chance(0.05) else json.dumps(details),
     )
@@ -119,7 +129,8 @@ def _automation(made: Made, contact_id: int, triggered_at: dt.datetime) -> Row:
 
 def _sent(made: Made, contact_id: int, number: int, subject: str, sent_at: dt.datetime) -> Row:
     """As the service lists it: local times as text, counts as text or number, now and then nothing at all."""
-    opened_at = sent_at + dt.timedelta(minutes=made.draw.randint(1, 5000)) if made.chance(0.4) else None
+    minutes = made.draw.choice([0, 1, *(made.draw.randint(1, 5000) for _ in range(8))])
+    opened_at = sent_at + dt.timedelta(minutes=minutes) if made.chance(0.4) else None
     clicks = made.draw.choice([0, "0", "1", 2, "3"]) if opened_at else made.draw.choice(["0"] * 30 + ["1"])
     details = [
         {"key": "subject", "label": "Subject", "value": f" {subject.upper()}" if made.chance(0.1) else subject},
@@ -130,7 +141,7 @@ def _sent(made: Made, contact_id: int, number: int, subject: str, sent_at: dt.da
     return made.row(
         contact_id=contact_id,
         event_key=f"{contact_id}-{number}",
-        key=made.draw.choice(["email-campaign-sent"] * 8 + ["mail-sent", "email-sent", "list-subscription"]),
+        key=made.draw.choice(["email-campaign-sent"] * 16 + ["mail-sent", "email-sent", "list-subscription", *_OTHER_KEYS]),
         snippet=subject,
         occurred_at=sent_at,
         details=None if made.chance(0.03) else json.dumps(details),

@@ -32,11 +32,13 @@ mails as (
         observed_on as day_on,
         max(days_covered) as mail_days_covered,
         sum(sent_change)::bigint as sent_change,
+        sum(sent_change * (not can_tell_openings)::bigint)::bigint as other_sent_change,
         sum(opened_change)::bigint as opened_change,
         sum(click_change)::bigint as click_change,
         sum(bounced_change)::bigint as bounced_change,
         sum(unsubscribed_change)::bigint as unsubscribed_change
     from {{ ref('campaign_daily') }}
+    left join {{ ref('int_campaign_channels') }} using (account, campaign_id)
     group by all
 ),
 
@@ -88,6 +90,7 @@ select
     members.list_days_covered,
     mails.mail_days_covered,
     mails.sent_change,
+    mails.other_sent_change,
     mails.opened_change,
     mails.click_change,
     mails.bounced_change,

@@ -77,7 +77,7 @@ def _contacts(account: AccountData) -> Figure:
 
 
 def _openings(account: AccountData) -> Figure:
-    recent = recent_campaigns(account)
+    recent = [row for row in recent_campaigns(account) if row["opened_count"] is not None]
     opened, delivered = _total(recent, "opened_count"), _total(recent, "delivered_count")
     rate = opened / delivered if delivered else None
     return Figure("Messages opened", words.share(rate), f"{words.plural(len(recent), 'campaign') if recent else 'no campaign'} in 90 days")

@@ -51,7 +51,10 @@ CAMPAIGNS = {
         # the 19th in Berlin: it did not exist when the account was asked on the 18th
         {"campaign_id": 2, "type": "standard", "status": "sent", "subject": "Easter", "created_at": _at("18 23:30")},
     ),
-    "campaign_stats": _rows(_stats(1, 17, 2, 7, 1, 0), _stats(1, 18, 3, 6, 1, 0), _stats(1, 20, 5, 4, 1, 1), _stats(2, 20, 1, 1, 0, 0) | {"opened_percent": 366.67}),
+    "campaign_stats": _rows(
+        *(_stats(1, 17, 2, 7, 1, 0), _stats(1, 18, 3, 6, 1, 0), _stats(1, 20, 5, 4, 1, 1)),
+        _stats(2, 20, 1, 1, 0, 0) | {"opened_percent": 366.67},
+    ),
     "campaign_links": _rows(
         {"campaign_id": 1, "url": _MENU, "observed_on": _on(18), "message": "Menu", "clicker_count": 1, "click_count": 1},
         {"campaign_id": 1, "url": _MENU, "observed_on": _on(20), "message": "Menu", "clicker_count": 2, "click_count": 3},

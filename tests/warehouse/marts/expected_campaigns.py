@@ -202,6 +202,7 @@ def campaign_link_clicks(source: Source, performed: Found) -> Found:
 
 def send_time_performance(source: Source, performed: Found) -> Found:
     chosen = [row for row in performed if row["type"] == "standard" and row["sent_at"] and (row["sent_count"] or 0) > 0]
+    chosen = [row for row in chosen if row["opened_count"] is not None]
     for row in chosen:
         local = source.local(row["account"], row["sent_at"])
         assert local is not None

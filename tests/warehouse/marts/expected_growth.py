@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from tests.warehouse.marts.expected import Found, Source, grouped, once
 from tests.warehouse.marts.expected_campaigns import campaign_daily, can_tell_openings
-from tests.warehouse.marts.expected_reputation import review_daily
+from tests.warehouse.marts.expected_reputation import days_read, review_daily
 from tests.warehouse.marts.expected_social import social_daily
 
 _FLOWS = ("joined_count", "moved_in_count", "left_count", "moved_out_count")
@@ -198,7 +198,12 @@ def account_daily(source: Source) -> Found:
     }
     first = {account: _first_day(source, account) for account in source.zones}
     keys = {key for days in parts.values() for key in days}
-    return [_day(key, {name: days.get(key, []) for name, days in parts.items()}, is_known=key[1] >= first[key[0]]) for key in keys]
+    found = [_day(key, {name: days.get(key, []) for name, days in parts.items()}, is_known=key[1] >= first[key[0]]) for key in keys]
+    read = days_read(source)
+    for row in found:
+        if row["post_count"] is None and read.get((row["account"], "social_posts"), {}).get(row["day_on"]):
+            row["post_count"] = 0
+    return found
 
 
 def _first_day(source: Source, account: str) -> dt.date:
@@ -224,7 +229,8 @@ def _day(key: tuple[Any, ...], rows: dict[str, Found], *, is_known: bool) -> dic
         **{name: total("lists", name) if is_known else None for name in _FLOWS[1:]},
         "list_days_covered": max((row["days_covered"] for row in rows["lists"] if row["days_covered"]), default=None),
         "mail_days_covered": max((row["days_covered"] for row in rows["mails"] if row["days_covered"]), default=None),
-        **{f"{name}_change": total("mails", f"{name}_change") for name in ("sent", "other_sent", "opened", "click", "bounced", "unsubscribed")},
+        **{f"{name}_change": total("mails", f"{name}_change") for name in ("sent", "other_sent", "opened")},
+        **{f"{name}_change": total("mails", f"{name}_change") for name in ("click", "bounced", "unsubscribed")},
         "visit_count": len(rows["visits"]),
         **{name: review.get(name) for name in names},
         "mention_count": total("social", "mention_count"),

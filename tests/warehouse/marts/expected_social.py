@@ -6,6 +6,7 @@ import datetime as dt
 from typing import Any
 
 from tests.warehouse.marts.expected import Found, Source, added, grouped, less, mean, once, share
+from tests.warehouse.marts.expected_reputation import days_read
 
 _STOPS = ".,;:!?)]'"
 
@@ -31,8 +32,7 @@ def social_link_performance(source: Source) -> Found:
     clicks = grouped(source.rows("social_link_clicks"), "account", "link_id")
     posts = {(row["account"], row["post_id"], row["network"]): row for row in source.rows("social_posts")}
     standing = post_links(source)
-    nights = {account: [row["observed_on"] for row in rows] for (account,), rows in grouped(source.rows("social_link_clicks"), "account").items()}
-    found = []
+    found, nights = [], grouped(source.rows("social_link_clicks"), "account")
     for link in source.rows("social_links"):
         rows = clicks.get((link["account"], link["link_id"]), [])
         last_on = max((row["observed_on"] for row in rows), default=read_completely(source, link["account"]))
@@ -40,7 +40,7 @@ def social_link_performance(source: Source) -> Found:
         dates = [posts[key]["scheduled_at"] for key in mine if posts[key]["scheduled_at"]]
         row = {name: link[name] for name in ("account", "link_id", "short_url", "real_url", "message", "created_at", "track_count")}
         row |= {"observed_on": last_on, "post_count": len(mine), "first_posted_at": min(dates, default=None)}
-        first_on = min(nights.get(link["account"], []), default=dt.date.max)
+        first_on = min((row["observed_on"] for row in nights.get((link["account"],), [])), default=dt.date.max)
         created_on = source.local_date(link["account"], link["created_at"])
         found.append(row | _link_clicks(grouped(rows, "network"), last_on, created_on, first_on))
     return found
@@ -137,12 +137,13 @@ def social_daily(source: Source) -> Found:
             key = (post["account"], post["network"], source.local_date(post["account"], post["published_at"]))
             posts[key] = posts.get(key, 0) + 1
     clicks = grouped(link_changes(source), "account", "network", "day_on")
-    found = []
+    found, read = [], days_read(source)
     for key in {**mentions, **posts, **clicks}:
         account, network, day = key
+        none = 0 if read.get((account, "social_posts"), {}).get(day) else None
         known = [row["change"] for row in clicks.get(key, []) if row["change"] is not None]
-        row = {"account": account, "network": network, "day_on": day, "mention_count": mentions.get(key), "post_count": posts.get(key, 0)}
-        row["click_change"] = sum(known) if known else None
+        row = {"account": account, "network": network, "day_on": day, "mention_count": mentions.get(key)}
+        row |= {"post_count": posts.get(key, none), "click_change": sum(known) if known else None}
         for days in (7, 28):
             window = [mentions.get((account, network, day - dt.timedelta(days=back))) for back in range(days)]
             row[f"mention_count_mean_{days}d"] = mean(window)

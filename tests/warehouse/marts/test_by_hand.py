@@ -56,7 +56,7 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
     "account_daily": [
         _row(_HEADLINES, _on(17), 3, 1, 0, None, None, None, None, None, None, None, None, None, None, None),
         _row(_HEADLINES, _on(18), 2, 0, 1, 1, 1, 0, 1, 1, 3, 1, 8, None, 1, None),
-        _row(_HEADLINES, _on(19), 2, 0, 0, None, None, None, None, None, 0, 0, 0, None, None, None),
+        _row(_HEADLINES, _on(19), 2, 0, 0, None, None, None, None, None, 0, 0, 0, None, 0, None),
         _row(_HEADLINES, _on(20), 3, 1, 0, 2, 2, 2, 3, 2, 0, 0, 4, 7, 0, 7),
     ],
     "attribution_first_touch": _TOUCHES,

@@ -66,6 +66,10 @@ social as (
     group by all
 ),
 
+posts_read as (
+    select account, day_on, 0 as post_count from {{ ref('int_days_read') }} where is_complete and table_name = 'social_posts'
+),
+
 days as (
     select account, day_on from members
     union
@@ -104,7 +108,7 @@ select
     reviews.negative_count,
     reviews.view_count,
     social.mention_count,
-    social.post_count,
+    coalesce(social.post_count, posts_read.post_count) as post_count,
     social.social_click_change
 from days
 left join members using (account, day_on)
@@ -112,3 +116,4 @@ left join mails using (account, day_on)
 left join visits using (account, day_on)
 left join reviews using (account, day_on)
 left join social using (account, day_on)
+left join posts_read using (account, day_on)

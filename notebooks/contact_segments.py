@@ -36,7 +36,19 @@ def _(account, con):
         "select engagement_tier as tier, count(*) as addresses from marts.contact_engagement where account = ? group by 1 order by 2 desc",
         [account.value],
     ).df()
-    mo.vstack([mo.md("## Engagement"), published.bars(tiers, "tier", "addresses", "Addresses by engagement tier")])
+    clicks = con.execute(
+        "select click_engagement_tier as tier, count(*) as addresses from marts.contact_engagement where account = ? "
+        "group by 1 order by 2 desc",
+        [account.value],
+    ).df()
+    machines = "Openings are those of machines, too; the second chart goes by clicks alone. Rates are of e-mails only."
+    mo.vstack(
+        [
+            mo.md(f"## Engagement\n\n{machines}"),
+            published.bars(tiers, "tier", "addresses", "Addresses by engagement tier"),
+            published.bars(clicks, "tier", "addresses", "Addresses by engagement tier, by clicks alone"),
+        ]
+    )
     return (tiers,)
 
 

@@ -89,6 +89,7 @@ def _(account, con):
         union all select 'addresses written in different case', count(*) from spellings
         union all select 'contacts whose timeline the service cuts', count(*) from timelines where timeline_served < timeline_total
         union all select 'campaigns with more clickers than opened', count(*) from campaigns where clicker_count > opened_count
+        union all select 'campaigns whose counts and percentages disagree', count(*) from campaigns where is_percent_inconsistent
         union all select 'ratings that are not a number', count(*) from reviews where rating is null and rating_raw is not null
         order by 2 desc
         """,

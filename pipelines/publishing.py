@@ -30,7 +30,7 @@ from warehouse.tables import TABLES
 
 def publish_home(settings: Settings) -> Published:
     """Write the published file anew. Raises NotPublished when the models failed, and what `connect` raises."""
-    with stage("writing the copy for analysts"):
+    with stage("publishing"):
         return publish(settings.home, _masking(settings), doubts=doubts, deadline_s=settings.lock_seconds, on_wait=tell)
 
 

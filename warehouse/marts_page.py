@@ -54,6 +54,24 @@ A name means the same in every mart. Written from `warehouse/models/definitions.
 ## Marts
 """
 
+_CANNOT_TELL = """\
+
+## What this service cannot tell
+
+- **Who opened: a person or a machine.** An opening is a picture that was loaded. Apple Mail Privacy Protection loads pictures whether or
+  not anybody reads the mail, and filters of companies open mails, and follow links, to check them; people who block pictures are not seen
+  until they click. So an open rate compares campaigns and weeks with each other; it does not count readers.
+  `contact_campaign.is_quick_open` marks openings in the minute of the sending or the one after, the usual sign of a machine (one that opens
+  later is not marked). `click_rate`, `clicked_count` and `contact_engagement.click_engagement_tier` do without openings.
+- **Whether a text message, a push message or anything but an e-mail was opened.** `is_opened` is NULL then, unless the timeline says so.
+  Rates leave such messages out: what stands below the line are messages of which it can be known.
+- **Complaints.** Who reports a mail as spam shows nowhere, or as unsubscribed.
+- **Hard and soft bounces.** There is one count of bounces; whether an address is dead or a mailbox was full is not told.
+- **Variants of a test.** The versions of an A/B test are not told apart: a campaign has one subject and one set of counts.
+- **Whether openings are counted once per message.** Where a stated percentage contradicts its count, `is_percent_inconsistent` is set.
+- **Which campaign a message of a timeline belongs to.** Timelines name subjects: `message_matching` counts how many find one campaign.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -134,6 +152,7 @@ def render() -> str:
     defined = "\n".join(f"| {name} | {text} |" for name, text in definitions().items())
     lines = [_INTRO.format(count=len(every), definitions=defined), "| mart | |", "|---|---|"]
     lines += [f"| [{mart.name}](#marts{mart.name}) | {mart.grain} |" for mart in every]
+    lines.append(_CANNOT_TELL.rstrip())
     area = ""
     for mart in every:
         if mart.area != area:

@@ -99,6 +99,20 @@ COVERAGE = SyncTable(
     ),
 )
 
+READINGS = SyncTable(
+    "readings",
+    ("account", "table_name", "scope", "as_of"),
+    "When each listing that is read scope by scope (the contacts of a list) was read: every reading that `coverage` has the newest of.",
+    (
+        ACCOUNT,
+        _TABLE_NAME,
+        _SCOPE,
+        _at("as_of", "When its newest answer was requested."),
+        _text("timezone", "The account's time zone then: the day of a reading stays what it was when the account moves."),
+        _flag("is_complete", "Whether the whole scope was read and applied."),
+    ),
+)
+
 CONTACT_COVERAGE = SyncTable(
     "contact_coverage",
     ("account", "contact_id"),
@@ -224,7 +238,19 @@ WRITEBACKS = SyncTable(
 )
 
 #: Every `sync` table.
-SYNC_TABLES = (REQUESTS, ARCHIVE_FILES, RUNS, COVERAGE, CONTACT_COVERAGE, PLANS, REJECTED_RECORDS, UNKNOWN_FIELDS, LOADS, WRITEBACKS)
+SYNC_TABLES = (
+    REQUESTS,
+    ARCHIVE_FILES,
+    RUNS,
+    COVERAGE,
+    READINGS,
+    CONTACT_COVERAGE,
+    PLANS,
+    REJECTED_RECORDS,
+    UNKNOWN_FIELDS,
+    LOADS,
+    WRITEBACKS,
+)
 
 #: Those that a rebuild cannot make anew from the archive.
 KEPT = (RUNS, PLANS, WRITEBACKS)

@@ -24,7 +24,7 @@ QUERIES = {
     "business": "select business_name, timezone from source.business where account = $account and _deleted_at is null",
     "campaigns": """
         select subject, type, sent_at, created_at, sent_count, delivered_count, opened_count, clicker_count, open_rate, click_rate,
-            bounce_rate, unsubscribe_rate, median_open_rate_90d, open_rate_over_median
+            bounce_rate, unsubscribe_rate, median_open_rate_90d, open_rate_over_median, opened_percent, is_percent_inconsistent
         from marts.campaign_performance
         where account = $account and sent_count > 0 and not is_deleted
         order by coalesce(sent_at, created_at) desc
@@ -43,10 +43,13 @@ QUERIES = {
         summed as (
             select any_value(list_name) as name, sum(size) filter (is_last) as size,
                 case when bool_and(joined_count is not null) filter (is_recent) then sum(joined_count) filter (is_recent) end as joined_7d,
-                case when bool_and(left_count is not null) filter (is_recent) then sum(left_count) filter (is_recent) end as left_7d
+                case when bool_and(left_count is not null) filter (is_recent) then sum(left_count) filter (is_recent) end as left_7d,
+                case when bool_and(net_change is not null) filter (is_recent) then sum(net_change) filter (is_recent) end as net_7d,
+                case when bool_and(moved_in_count is not null) filter (is_recent)
+                    then sum(moved_in_count - moved_out_count) filter (is_recent) end as moved_7d
             from recent group by list_id
         )
-        select *, joined_7d - left_7d as net_7d from summed where size > 0 order by size desc, name limit 12
+        select * from summed where size > 0 order by size desc, name limit 12
     """,
     "tiers": """
         select engagement_tier, count(*) as addresses, sum(count(*) filter (timeline_as_of is null)) over () as without_timeline

@@ -16,6 +16,7 @@ from pipelines.report.data import QUERIES, AccountData, ReportData, read_report
 from pipelines.report.html import tag, text
 from pipelines.report.page import render
 from pipelines.report.preview import preview
+from pipelines.report.sections.overview import key_figures
 from tests.pipelines.conftest import Command
 from warehouse.personal_data import PersonalData
 from warehouse.published import Published
@@ -45,6 +46,8 @@ def campaign(subject: str, **values: Any) -> dict[str, Any]:
         **rates,
         "median_open_rate_90d": 0.3,
         "open_rate_over_median": 0.11,
+        "opened_percent": 41.0,
+        "is_percent_inconsistent": False,
         **values,
     }
 
@@ -80,7 +83,7 @@ FULL = {
         for back in range(20)
     ],
     "coupon_days": [{"day_on": TODAY, "redeemed": 1}],
-    "lists": [{"name": "News", "size": 500, "joined_7d": 1, "left_7d": None, "net_7d": 1}],
+    "lists": [{"name": "News", "size": 500, "joined_7d": 1, "left_7d": None, "moved_7d": None, "net_7d": 1}],
     "tiers": [
         {"engagement_tier": "engaged", "addresses": 3, "without_timeline": 1},
         {"engagement_tier": "odd", "addresses": 1, "without_timeline": 1},
@@ -176,6 +179,22 @@ def test_the_page_needs_nothing_from_elsewhere_and_every_element_is_closed() -> 
     anchors = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
     assert len(anchors) == len(set(anchors))
     assert {address[1:] for address in addresses} <= set(anchors)
+
+
+def test_a_share_that_the_service_contradicts_is_marked_beside_what_it_states() -> None:
+    said = "".join(Elements(page(account(**FULL))).texts)
+    assert "loaded, by machines" in said
+    assert " *" not in said
+    doubted = campaign("Odd", opened_percent=366.67, is_percent_inconsistent=True)
+    said = "".join(Elements(page(account(**FULL | {"campaigns": [*FULL["campaigns"], doubted]}))).texts)
+    assert "stated as 366.67 % opened" in said
+    assert said.count(" *") == 1
+    assert "* The service states another share" in said
+
+
+def test_messages_whose_opening_cannot_be_known_are_not_below_the_line() -> None:
+    texts = campaign("Text message", opened_count=None, open_rate=None, delivered_count=900)
+    assert key_figures(account(campaigns=[campaign("Mail"), texts])) == key_figures(account(campaigns=[campaign("Mail")]))
 
 
 def test_charts_say_what_they_show() -> None:

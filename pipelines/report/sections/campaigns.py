@@ -14,6 +14,10 @@ from pipelines.report.parts import Heading, charts, named, note, section, table
 from pipelines.report.sections.freshness import nothing
 
 _SHOWN = 10
+#: What every opened share on the page can mean; docs/marts.md says more.
+OPENED = "Opened counts pictures that were loaded, by machines such as Apple Mail’s privacy protection, too: the clicked share is surer."
+_MARK = " *"
+_DOUBTED = "* The service states another share than its counts give: it may count every opening instead of every opened message."
 _HEADINGS = [
     Heading("Campaign", is_number=False),
     Heading("Sent"),
@@ -39,10 +43,11 @@ def campaigns(account: AccountData) -> Html:
             _chart("Clicked, share of delivered messages", newest, "click_rate"),
         ),
         table(_HEADINGS, [_row(row) for row in newest]),
-        note("Mail programs that load pictures by themselves count as opened; who clicked is counted once."),
         note(
             "“Against usual” is the opened share less the median of the account's campaigns of 90 days, in percentage points.", is_wide=True
         ),
+        note(OPENED),
+        note(_DOUBTED) if any(row["is_percent_inconsistent"] for row in newest) else None,
     )
 
 
@@ -56,10 +61,12 @@ def _chart(title: str, rows: Sequence[Row], column: str) -> Html:
 def _row(row: Row) -> list[Child]:
     when = words.day(row["sent_at"] or row["created_at"])
     kind = "automated" if row["type"] == "automated" else f"sent {when}" if row["sent_at"] else f"created {when}"
+    is_doubted = bool(row["is_percent_inconsistent"])
+    stated = f", stated as {row['opened_percent']:g} % opened" if is_doubted and row["opened_percent"] is not None else ""
     return [
-        named(words.cut(row["subject"] or "(no subject)", 90), kind),
+        named(words.cut(row["subject"] or "(no subject)", 90), kind + stated),
         words.count(row["sent_count"]),
-        words.share(row["open_rate"]),
+        words.share(row["open_rate"]) + (_MARK if is_doubted else ""),
         words.points(row["open_rate_over_median"]),
         words.share(row["click_rate"]),
         words.share(row["unsubscribe_rate"]),

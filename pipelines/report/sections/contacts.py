@@ -17,7 +17,7 @@ _DAYS = 90
 #: Tiers in the order of worth, with their rule in words; `marts.contact_engagement` defines them.
 TIERS = {
     "engaged": "opened, clicked or visited within 90 days",
-    "new": "joined within 30 days, not active yet",
+    "new": "registered within 30 days, not active yet",
     "cooling": "active within a year, not within 90 days",
     "quiet": "hardly mailed, or not active for a year",
     "dormant": "mailed three times or more in 180 days without a reaction",
@@ -33,7 +33,8 @@ def growth(account: AccountData) -> Html:
     if not days:
         return section(anchor, title, "", nothing(account, "There are no lists, or no contacts in them.", "lists", "contacts"))
     pictures = charts(_size(days), _movement(days, account.today))
-    return section(anchor, title, f"Contacts of all lists over the last {_DAYS} days.", pictures, _lists(account))
+    seen = note("Who joined, left or moved to another list stands on the night that first showed it. Moved: came minus went.")
+    return section(anchor, title, f"Contacts of all lists over the last {_DAYS} days.", pictures, _lists(account), seen)
 
 
 def _size(days: Sequence[Row]) -> Html | None:
@@ -53,6 +54,7 @@ def _lists(account: AccountData) -> Html | None:
         Heading("Contacts"),
         Heading("Joined, 7 days", is_wide=True),
         Heading("Left, 7 days", is_wide=True),
+        Heading("Moved, 7 days", is_wide=True),
         Heading("Net, 7 days"),
     ]
     rows = [
@@ -61,6 +63,7 @@ def _lists(account: AccountData) -> Html | None:
             words.count(row["size"]),
             words.count(row["joined_7d"]),
             words.count(row["left_7d"]),
+            words.change(row["moved_7d"]),
             words.change(row["net_7d"]),
         ]
         for row in account.rows["lists"]

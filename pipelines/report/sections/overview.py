@@ -39,15 +39,16 @@ def what_changed(account: AccountData) -> Html:
     ]
     lead = f"Yesterday, {yesterday}, and the week that ends with it against the week before."
     seen = note(
-        "Messages and clicks are seen as changes from night to night, and count for the day before the night. A dash is not known yet."
+        "Contacts that joined or left, messages and clicks are seen as changes from night to night, and count for the day before the "
+        "night. Who moved to another list neither joined nor left. A dash is not known yet."
     )
     return section(f"{account.name}-changes", "What changed", lead, table(headings, rows), seen)
 
 
 #: (what it is, column of `account_daily`, whether it is seen as a change since the night before)
 _COUNTS = (
-    ("Contacts joined", "joined_count", False),
-    ("Contacts left", "left_count", False),
+    ("Contacts joined", "joined_count", True),
+    ("Contacts left", "left_count", True),
     ("Messages sent", "sent_change", True),
     ("Messages opened", "opened_change", True),
     ("Clicks in messages", "click_change", True),
@@ -70,7 +71,7 @@ def changes_of(account: AccountData) -> list[tuple[str, Change]]:
 
 def _contacts(account: AccountData) -> Figure:
     reachable = sum(row["addresses"] for row in account.rows["tiers"] if row["engagement_tier"] != "unreachable")
-    net = change(account.rows["days"], "net_change", account.today)
+    net = change(account.rows["days"], "net_change", account.today, is_seen=True)
     if not account.rows["tiers"]:
         return Figure("Reachable people", words.UNKNOWN)
     return Figure("Reachable people", words.count(reachable), "" if net.week is None else f"{words.change(net.week)} contacts in 7 days")

@@ -7,7 +7,7 @@ import statistics
 from typing import Any
 
 from tests.warehouse.marts.expected import Found, Source, grouped, once, share
-from tests.warehouse.marts.expected_contacts import contact_campaign
+from tests.warehouse.marts.expected_contacts import contact_campaign, is_known_opening
 
 _STATUSES = ("bounced", "active", "unconfirmed", "unsubscribed")
 
@@ -50,6 +50,8 @@ def contact_engagement(source: Source) -> Found:
         row |= _reactions(source, account, [one for key in ids for one in messages.get(key, [])])
         moments = [visit["visited_at"] for key in ids for visit in visits.get(key, [])]
         row |= {"visit_count": len(moments), "last_visited_at": max(moments, default=None)}
+        clicked = row["last_clicked_at"]
+        row["days_since_clicked"] = max(0, _days_ago(source, account, clicked)) if clicked else None
         found.append(row | _tiers(source, row))
     for row in found:
         del row["sent_180d_count"]
@@ -65,13 +67,20 @@ def _days_ago(source: Source, account: str, moment: dt.datetime) -> int:
 
 
 def _reactions(source: Source, account: str, messages: Found) -> dict[str, Any]:
-    def since(days: int) -> Found:
-        return [one for one in messages if one["sent_at"] and 0 <= _days_ago(source, account, one["sent_at"]) < days]
+    """Counts and rates of e-mails that can be seen to be opened; of the other messages how many there are."""
+    emails = [one for one in messages if is_known_opening(one)]
+    texts = [one for one in messages if one["channel"] == "sms"]
 
-    row: dict[str, Any] = {"sent_180d_count": len(since(180))}
-    for suffix, some in (("", messages), ("_90d", since(90))):
+    def since(days: int, some: Found) -> Found:
+        return [one for one in some if one["sent_at"] and 0 <= _days_ago(source, account, one["sent_at"]) < days]
+
+    row: dict[str, Any] = {"sent_180d_count": len(since(180, emails))}
+    for suffix, some in (("", emails), ("_90d", since(90, emails))):
         counts = (len(some), sum(one["is_opened"] for one in some), sum(one["is_clicked"] for one in some))
         row |= dict(zip((f"sent{suffix}_count", f"opened{suffix}_count", f"clicked{suffix}_count"), counts, strict=True))
+    clicks = [one["is_clicked"] for one in texts]
+    row |= {"sms_sent_count": len(texts), "sms_sent_90d_count": len(since(90, texts))}
+    row |= {"sms_clicked_count": None if None in clicks else sum(clicks), "other_sent_count": len(messages) - len(emails) - len(texts)}
     row["open_of_sent_rate"] = share(row["opened_count"], row["sent_count"])
     row["click_of_sent_rate"] = share(row["clicked_count"], row["sent_count"])
     row["open_of_sent_90d_rate"] = share(row["opened_90d_count"], row["sent_90d_count"])
@@ -90,21 +99,26 @@ def _tiers(source: Source, row: dict[str, Any]) -> dict[str, Any]:
     frequency = "not mailed" if rate is None else "none" if rate == 0 else "rare" if rate < 0.25 else "regular" if rate < 0.6 else "keen"
     is_dormant = row["status"] == "active" and row["sent_180d_count"] >= 3 and (days is None or days > 180)
     is_new = row["registered_at"] is not None and _days_ago(source, row["account"], row["registered_at"]) <= 30
-    rules = (
-        ("unreachable", row["status"] != "active"),
-        ("engaged", days is not None and days <= 90),
-        ("new", is_new),
-        ("dormant", is_dormant),
-        ("cooling", days is not None and days <= 365),
-        ("quiet", True),
-    )
+
+    def tier_by(since: int | None) -> str:
+        rules = (
+            ("unreachable", row["status"] != "active"),
+            ("engaged", since is not None and since <= 90),
+            ("new", is_new),
+            ("dormant", row["sent_180d_count"] >= 3 and (since is None or since > 180)),
+            ("cooling", since is not None and since <= 365),
+            ("quiet", True),
+        )
+        return next(name for name, holds in rules if holds)
+
     return {
         "last_active_at": last,
         "days_since_active": days,
         "recency_tier": tier,
         "frequency_tier": frequency,
         "is_dormant": is_dormant,
-        "engagement_tier": next(name for name, holds in rules if holds),
+        "engagement_tier": tier_by(days),
+        "click_engagement_tier": tier_by(row["days_since_clicked"]),
     }
 
 
@@ -156,7 +170,9 @@ def automation_activity(source: Source) -> Found:
         row |= {"automation": row["automation"] or "(no name)", "triggered_on": source.local_date(row["account"], row["sent_at"])}
     found = []
     for (account, name, channel, day), rows in grouped(messages, "account", "automation", "channel", "triggered_on").items():
-        opened, clicked = (sum(row[word] for row in rows) for word in ("is_opened", "is_clicked"))
+        openings = [row["is_opened"] for row in rows if is_known_opening(row)]
+        clicks = [row["is_clicked"] for row in rows if row["is_clicked"] is not None]
+        opened, clicked = (sum(known) if known else None for known in (openings, clicks))
         campaigns = {row["campaign_id"] for row in rows}
         minutes = [_minutes(row["sent_at"], row["opened_at"]) for row in rows if row["opened_at"]]
         found.append(
@@ -165,10 +181,8 @@ def automation_activity(source: Source) -> Found:
                 "campaign_id": campaigns.pop() if len(campaigns) == 1 else None,
                 "triggered_count": len(rows),
                 "contact_count": len({row["contact_id"] for row in rows}),
-                "opened_count": opened,
-                "clicked_count": clicked,
-                "open_of_sent_rate": share(opened, len(rows)) if channel != "sms" else None,
-                "click_of_sent_rate": share(clicked, len(rows)) if channel != "sms" else None,
+                **{"open_known_count": len(openings), "opened_count": opened, "open_of_sent_rate": share(opened, len(openings))},
+                **{"click_known_count": len(clicks), "clicked_count": clicked, "click_of_sent_rate": share(clicked, len(clicks))},
                 "median_hours_to_open": statistics.median(minutes) / 60 if minutes else None,
             }
         )
@@ -205,7 +219,7 @@ def coupon_funnel(source: Source) -> Found:
                 **{"account": account, "issued_month": month, "issued_count": len(rows), "redeemed_count": count},
                 "address_count": len({address(row["email"]) for row in rows}),
                 "redemption_rate": share(count, len(rows)),
-                **{f"redeemed_within_{length}_days_count": sum(one <= length for one in days) for length in (7, 30)},
+                **{f"redeemed_within_{length}_days_count": None if month == "unknown" else sum(one <= length for one in days) for length in (7, 30)},
                 "median_days_to_redeem": statistics.median(days) if days else None,
                 "first_redeemed_on": min(redeemed, default=None),
                 "last_redeemed_on": max(redeemed, default=None),

@@ -47,6 +47,7 @@ MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
     "data_freshness": (("account", "subject"), expected_reputation.data_freshness),
     "deliverability_by_domain": (("account", "domain"), expected_engagement.deliverability_by_domain),
     "list_growth_daily": (("account", "list_id", "day_on"), expected_growth.list_growth_daily),
+    "message_matching": (("account", "kind", "channel"), expected_contacts.message_matching),
     "reputation_overview": (("account", "channel", "kind"), expected_reputation.reputation_overview),
     "review_daily": (("account", "day_on"), expected_reputation.review_daily),
     "send_time_performance": (

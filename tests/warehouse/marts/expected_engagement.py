@@ -219,7 +219,10 @@ def coupon_funnel(source: Source) -> Found:
                 **{"account": account, "issued_month": month, "issued_count": len(rows), "redeemed_count": count},
                 "address_count": len({address(row["email"]) for row in rows}),
                 "redemption_rate": share(count, len(rows)),
-                **{f"redeemed_within_{length}_days_count": None if month == "unknown" else sum(one <= length for one in days) for length in (7, 30)},
+                **{
+                    f"redeemed_within_{length}_days_count": None if month == "unknown" else sum(one <= length for one in days)
+                    for length in (7, 30)
+                },
                 "median_days_to_redeem": statistics.median(days) if days else None,
                 "first_redeemed_on": min(redeemed, default=None),
                 "last_redeemed_on": max(redeemed, default=None),

@@ -55,6 +55,9 @@ def edges(account: str) -> dict[str, list[Row]]:
         occurred = {"key": "email-campaign-sent", "snippet": "x", "occurred_at": moment}
         return {"contact_id": 1, "event_key": f"e{place}", **occurred, "details": _CLICKED}
 
+    def text_message(place: int, moment: dt.datetime) -> dict[str, Any]:
+        return {"contact_id": 1, "event_key": f"s{place}", "key": "sms-sent", "snippet": "x", "occurred_at": moment}
+
     sent = {"type": "standard", "status": "sent"}
     campaigns = [{"campaign_id": place, "subject": f"s{place}", "created_at": moment, **sent} for place, number, moment in known]
     return {
@@ -65,7 +68,7 @@ def edges(account: str) -> dict[str, list[Row]]:
         ],
         "lists": rows([{"list_id": 1, "name": "x"}]),
         "contacts": rows([{"list_id": 1, "contact_id": 1, "email": "a@b.example", "status": "active", "registered_at": OLD}]),
-        "timeline_events": rows(event(place, moment) for place, (_, moment) in enumerate(moments)),
+        "timeline_events": rows(make(place, moment) for make in (event, text_message) for place, (_, moment) in enumerate(moments)),
         "campaigns": rows([*campaigns, {"campaign_id": -1, "type": "automated", "status": "automation", "created_at": OLD}]),
         "campaign_stats": rows(
             {"campaign_id": number, "observed_on": day, "opened_count": number + 1, "unopened_count": 999 - number, "bounced_count": 0}
@@ -112,7 +115,7 @@ _GOOD_RATE: Expected = lambda days: good(days) / (good(days) + days)  # noqa: E7
 #: (mart, which of its rows) → column, as with N for its days → what it must be of N days.
 WINDOWS: dict[tuple[str, str], dict[str, Expected]] = {
     ("contact_engagement", "true"): {
-        **dict.fromkeys(("sent_Nd_count", "opened_Nd_count", "clicked_Nd_count"), _TWICE),
+        **dict.fromkeys(("sent_Nd_count", "opened_Nd_count", "clicked_Nd_count", "sms_sent_Nd_count"), _TWICE),
         "open_of_sent_Nd_rate": lambda days: 1,
     },
     ("deliverability_by_domain", "true"): {
@@ -206,8 +209,9 @@ _ELSEWHERE = {
     ),
     ("campaign_link_clicks", "click_share_rate"): "click_count / (sum(click_count) over (partition by account, campaign_id))",
     ("social_link_performance", "top_network_rate"): None,
-    ("automation_activity", "open_of_sent_rate"): "opened_count / (case when channel <> 'sms' then triggered_count end)",
-    ("automation_activity", "click_of_sent_rate"): "clicked_count / (case when channel <> 'sms' then triggered_count end)",
+    ("automation_activity", "open_of_sent_rate"): "opened_count / open_known_count",
+    ("automation_activity", "click_of_sent_rate"): "clicked_count / click_known_count",
+    ("campaign_performance", "click_rate"): "clicker_count / (case when opened_count is not null then delivered_count end)",
 }
 
 

@@ -44,10 +44,11 @@ messages as (
     select
         contact_campaign.*,
         {{ can_tell_opening() }} as is_told,
-        {{ can_tell_opening() }} and sent_at > since_90d as is_told_90d,
+        {{ can_tell_opening() }} and sent_at >= since_90d and sent_at < until_at as is_told_90d,
         channel = 'sms' as is_sms,
         since_90d,
-        since_180d
+        since_180d,
+        until_at
     from {{ ref('contact_campaign') }} as contact_campaign
     join accounts using (account)
 ),

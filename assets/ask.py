@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, TypeVar
 
-from assets.days import DateRange
+from assets.days import ChosenDays, DateRange, days_to_ask
 from assets.planning.plan import Line
 from assets.planning.planner import Planner
+from assets.series import NOT_YET, prove
 from assets.session import Answered, Reuse, Session
 from marketing_api import paging
 from marketing_api.client import Failure, Stopped
@@ -24,12 +25,18 @@ from marketing_api.errors import AuthenticationFailed, BudgetSpent, InvalidCall,
 from marketing_api.exchange import Answer
 from marketing_api.operation import Operation, Question
 from marketing_api.records.fields import Record
+from marketing_api.wire import read_rows
+from warehouse.table import Table, Window
 
 #: A part of a fan-out is loaded after so many answers or seconds, so that a run cut short keeps its work in the tables.
 PART_ANSWERS = 500
 PART_SECONDS = 30.0
 #: Listings of several scopes (contacts of each list) that are read at once.
 _LISTINGS_AT_ONCE = 8
+#: Requests of one run for what the service left out of a series; the next run goes on.
+_MOST_AGAIN = 50
+#: Days that lack for longer, and were asked for again in vain, are no news: they are shown, and fail no run.
+_NEWS = dt.timedelta(days=28)
 
 Scope = Mapping[str, Any]
 R = TypeVar("R", bound=Record)
@@ -49,18 +56,21 @@ class AskSettings:
 class Part:
     """Answers that belong together: they are loaded in one transaction.
 
-    `scope` is what the questions do not say themselves (the days of a range; of a load without answers, what is gone).
+    `scope` is what the questions do not say themselves, beside the days (of a load without answers, what is gone).
     """
 
     request_ids: tuple[int, ...] = ()
     scope: Scope = field(default_factory=dict)
     is_complete: bool = True
     may_shrink: bool = False
+    is_nothing_due: bool = False  # there was nothing to ask: what is loaded is current
     taken_away: float = 0.0  # share of its rows that we know to be gone, since we took them away: no sign of a broken listing
     due_at: dt.datetime | None = None  # when the scope should be read again; None: the next night
     service_count: int | None = None
     answers: tuple[Answer, ...] | None = None  # those of request_ids, where they are few and at hand; else the archive has them
     failures: tuple[Failure, ...] = ()
+    days: DateRange | None = None  # of a date-ranged read
+    problem: str = ""  # why these days are not complete, where that is news
 
     def __add__(self, other: Part) -> Part:
         """This part's scope and completeness, with the other's answers beside them."""
@@ -78,9 +88,10 @@ class Ask:
     def __init__(
         self,
         session: Session,
-        asked_days: Callable[[], DateRange],
+        tables: Sequence[Table],
         *,
         settings: AskSettings,
+        chosen_days: ChosenDays | None = None,
         reuse: Reuse,
         on_progress: Callable[[int, int], None],
         on_line: Callable[[Line], None] = lambda line: None,
@@ -89,7 +100,8 @@ class Ask:
         self.known = session.known
         self.plan: Planner = session.planner
         self.settings = settings
-        self._asked_days = asked_days
+        self._tables = tables
+        self._chosen_days = chosen_days
         self.today = session.today()
         self._client = session.client
         self._confirm_key = session.confirm_key
@@ -101,34 +113,89 @@ class Ask:
         self._answered = answered
         self.operations: set[Operation] = set()
 
-    @cached_property
-    def asked_days(self) -> DateRange:
-        """The days that this run reads again, or for the first time."""
-        return self._asked_days()
-
     def once(self, operation: Operation, **params: Any) -> Part:
         """One request whose answer is the whole of its scope. Raises what the client raises."""
         self.operations.add(operation)
         self._on_progress(0, 1)
         answer = self._answer(operation.bind(**params))
         self._on_progress(1, 0)
-        return Part((answer.request_id,))
+        return _part([answer])
 
-    def days(self, operation: Operation, *, days: DateRange | None = None, **params: Any) -> Iterator[Part]:
+    def days(self, operation: Operation, *, ahead: int = 0, **params: Any) -> Iterator[Part]:
         """A date-ranged read: the whole range at once, or year by year where the service refuses so much."""
-        whole = days or self.asked_days
-        try:
-            yield self._range(operation, whole, params)
-        except Refused:
-            if whole.first.year == whole.last.year:
-                raise
-            for year in whole.years():
-                yield self._range(operation, year, params)
+        for _, part in self._ranges(operation, deque(self._asked_days(ahead)), params):
+            yield part
+
+    def series(self, operation: Operation, **params: Any) -> Iterator[Part]:
+        """A date-ranged read of daily series; what an answer left out of them is asked for again, in a range of its own."""
+        whole = self._asked_days()
+        covered = [] if self._chosen_days else self.known.covered(self._tables[0], self._zone)
+        lacking = {days.first for days in self.known.covered(self._tables[0], self._zone, is_complete=False)}
+        known = self.known.listed(self._tables, whole[0]) if whole else []
+        todo, more = deque(whole), _MOST_AGAIN
+        for days, part in self._ranges(operation, todo, params):
+            served = self._listed(part, days)
+            if served is None:
+                yield part
+                continue
+            proof = prove(days, served, known, covered, self.today)
+            known = [others | here for others, here in zip(known, served, strict=True)]
+            if proof.days:
+                yield replace(part, days=proof.days)
+            for again in filter(None, (proof.before, proof.after)):
+                is_known = again is proof.after and again.first in lacking
+                if any(served) and more and not is_known:
+                    todo.append(again)
+                    more -= 1
+                else:
+                    yield self._lacking(part, operation, again, is_known=is_known)
+
+    def _ranges(self, operation: Operation, todo: deque[DateRange], params: Mapping[str, Any]) -> Iterator[tuple[DateRange, Part]]:
+        """Each range and its answers, or its years' where the service refuses so much. Whoever takes them may add to `todo`."""
+        while todo:
+            days = todo.popleft()
+            try:
+                yield days, self._range(operation, days, params)
+            except Refused:
+                if days.first.year == days.last.year:
+                    raise
+                todo.extendleft(reversed(list(days.years())))
+
+    def _asked_days(self, ahead: int = 0) -> list[DateRange]:
+        """The days that this run reads again, or for the first time; none of an account where those that were chosen are still to come."""
+        days = days_to_ask(
+            self.known.covered(self._tables[0], self._zone),
+            self.today,
+            history_start=self.settings.history_start,
+            lookback_days=self.settings.lookback_days,
+            ahead=ahead,
+            chosen=self._chosen_days,
+        )
+        return [days] if days else []
+
+    def _listed(self, part: Part, asked: DateRange) -> list[set[dt.date]] | None:
+        """The asked days that the answer lists, by table; None when an entry cannot be read: it may be of any day."""
+        listed: dict[type[Record], set[dt.date]] = {table.record: set() for table in self._tables}
+        columns = {table.record: table.load.column for table in self._tables if isinstance(table.load, Window)}
+        for answer in part.answers or self.known.answers(part.request_ids):
+            for rows in read_rows(answer, self._zone, self.today):
+                if rows.rejected:
+                    return None
+                listed[rows.record] |= {day for record in rows.records if (day := getattr(record, columns[rows.record])) in asked}
+        return list(listed.values())
+
+    def _lacking(self, part: Part, operation: Operation, days: DateRange, *, is_known: bool) -> Part:
+        """Days of a series that were left out and did not come in a range of their own either."""
+        days = DateRange(days.first, min(days.last, self.today - NOT_YET))
+        reason = "left out by the service, which lists the days around them"
+        is_news = not is_known or days.first > self.today - _NEWS
+        problem = f"{operation.name}, {days}: {reason}; they are asked for again" if is_news else ""
+        return replace(part, days=days, scope={"reason": reason}, is_complete=False, problem=problem)
 
     def _range(self, operation: Operation, days: DateRange, params: Mapping[str, Any]) -> Part:
         params = {**params, "from": days.first, "to": days.last}
         part = self.pages(operation, **params) if operation.paging else self.once(operation, **params)
-        return replace(part, scope={"from_on": str(days.first), "to_on": str(days.last)})
+        return replace(part, days=days)
 
     def pages(self, operation: Operation, **params: Any) -> Part:
         """Every page of a listing; when a page cannot be had, the pages before it as an incomplete part."""
@@ -161,7 +228,7 @@ class Ask:
             yield from pool.map(one, many)
 
     def each(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Iterator[Part]:
-        """One request for each of `many`, in about that order, in parts of some hundred answers."""
+        """One request for each of `many`, in about that order, in parts of some hundred answers; of nothing, a part that says so."""
         self.operations.add(operation)
         questions, failures = self._bind_all(operation, many)
         self._on_progress(0, len(questions))
@@ -183,6 +250,8 @@ class Ask:
             raise
         if answered or failures:
             yield _part(answered, failures)
+        elif not questions:
+            yield Part(is_nothing_due=True)
 
     def planned(self, question: str, operation: Operation, params: Callable[[Any], Mapping[str, Any]]) -> Iterator[Part]:
         """What the night's plan wants asked of contacts, and what a run that died has answers to; `params` makes a key a question."""

@@ -1,6 +1,7 @@
-"""Which days a date-ranged read asks for.
+"""Which days a date-ranged read asks for, and what day it is.
 
-The first sync reads everything back to the start of history, later ones the last days; a person can choose any days.
+The first sync reads everything back to the start of history, later ones the last days; a person can choose any days. Not here:
+what an answer proves of the days that were asked for (`series`).
 """
 
 from __future__ import annotations
@@ -8,11 +9,20 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+#: Where a day begins first, and where it ends last: every account's today lies between theirs.
+FIRST_ZONE, LAST_ZONE = "Etc/GMT-14", "Etc/GMT+12"
+
+
+def today_in(zone: str | ZoneInfo, moment: dt.datetime) -> dt.date:
+    """The local date: what an account calls today."""
+    return moment.astimezone(ZoneInfo(zone) if isinstance(zone, str) else zone).date()
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class DateRange:
-    """Whole days in the account's time zone, both ends included."""
+    """Whole days in the account's time zone, both ends included; none when the first is after the last."""
 
     first: dt.date
     last: dt.date
@@ -22,8 +32,25 @@ class DateRange:
         for year in range(self.first.year, self.last.year + 1):
             yield DateRange(max(self.first, dt.date(year, 1, 1)), min(self.last, dt.date(year, 12, 31)))
 
+    def __len__(self) -> int:
+        return max(0, (self.last - self.first).days + 1)
+
+    def __contains__(self, day: dt.date) -> bool:
+        return self.first <= day <= self.last
+
     def __str__(self) -> str:
         return f"{self.first} to {self.last}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenDays:
+    """The days that a person wants read; without a last one, until the account's own today."""
+
+    first: dt.date
+    last: dt.date | None = None
+
+    def by(self, today: dt.date) -> DateRange:
+        return DateRange(self.first, self.last or today)
 
 
 def first_missing(covered: Iterable[DateRange], since: dt.date) -> dt.date:
@@ -33,6 +60,15 @@ def first_missing(covered: Iterable[DateRange], since: dt.date) -> dt.date:
         if days.first > day:
             break
         day = max(day, days.last + dt.timedelta(days=1))
+    return day
+
+
+def last_missing(covered: Iterable[DateRange], until: dt.date) -> dt.date:
+    """The last day up to `until` that no range covers."""
+    day = until
+    for days in reversed(joined(covered)):
+        if day in days:
+            day = days.first - dt.timedelta(days=1)
     return day
 
 
@@ -48,16 +84,28 @@ def joined(covered: Iterable[DateRange]) -> list[DateRange]:
 
 
 def days_to_ask(
-    covered: Iterable[DateRange], today: dt.date, *, history_start: dt.date, lookback_days: int, chosen: DateRange | None
+    covered: Iterable[DateRange],
+    today: dt.date,
+    *,
+    history_start: dt.date,
+    lookback_days: int,
+    ahead: int = 0,
+    chosen: ChosenDays | None = None,
 ) -> DateRange:
-    """The days of one read.
+    """The days of one read: exactly those that a person chose, `ahead` or not.
 
-    Days that end before today are asked as chosen. Otherwise the range reaches back to the first day that was never read
-    (history on the first night, the nights that were missed later), and at least `lookback_days`.
+    Otherwise from the first day that was never read (history on the first night, the nights that were missed later), and at least
+    `lookback_days`, to today and as many days `ahead`.
     """
-    if chosen is not None and chosen.last < today:
-        return chosen
-    first = min(first_missing(covered, history_start), today - dt.timedelta(days=lookback_days))
     if chosen is not None:
-        first = min(first, chosen.first)
-    return DateRange(first, max(today, chosen.last) if chosen else today)
+        return chosen.by(today)
+    first = min(first_missing(covered, history_start), today - dt.timedelta(days=lookback_days))
+    return DateRange(first, today + dt.timedelta(days=ahead))
+
+
+def days_of_run(moment: dt.datetime, zones: Iterable[str | ZoneInfo], lookback_days: int, chosen: ChosenDays | None = None) -> DateRange:
+    """The days that a run is about over all of its accounts: those chosen, or the last days wherever one of them is."""
+    todays = [today_in(zone, moment) for zone in zones]
+    if chosen is not None:
+        return chosen.by(max(todays))
+    return DateRange(min(todays) - dt.timedelta(days=lookback_days), max(todays))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from assets.days import DateRange
+from marketing_api.exchange import Answer
 from marketing_api.records.fields import Record
 from marketing_api.wire import read_rows
 from warehouse.loads.details import needs_detail
@@ -45,17 +46,27 @@ class Known:
         """(post_id, network) of posts that are new or changed since their detail was asked."""
         return self._warehouse.posts_needing_detail(self._account, networks)
 
-    def covered(self, table: Table) -> list[DateRange]:
-        """Ranges of days that were read completely."""
-        return [DateRange(first, last) for first, last in self._warehouse.covered_days(table, self._account)]
+    def covered(self, table: Table, zone: ZoneInfo, *, is_complete: bool = True) -> list[DateRange]:
+        """Ranges of days that were read completely, after they had ended in the account's zone; or that were not."""
+        found = self._warehouse.covered_days(table, self._account, str(zone), is_complete=is_complete)
+        return [DateRange(first, last) for first, last in found]
+
+    def listed(self, tables: Sequence[Table], days: DateRange) -> list[set[dt.date]]:
+        """The days that each table has rows of, in the range and the weeks before it."""
+        since = days.first - dt.timedelta(days=28)
+        return [set(self._warehouse.listed_days(table, self._account, since, days.last)) for table in tables]
 
     def finished_at(self) -> dict[str, dt.datetime]:
         """When each asset was last read to the end."""
         return self._warehouse.finished_at(self._account)
 
+    def answers(self, request_ids: Sequence[int]) -> Iterable[Answer]:
+        """From the archive."""
+        return self._warehouse.archive.answers(request_ids)
+
     def new_or_changed(self, request_ids: Sequence[int], record: type[R], zone: ZoneInfo) -> list[R]:
         """Entries of the listing in these answers that are new, or differ from when their detail was last asked."""
         table = next(table for table in TABLES.values() if table.record is record)
         hashes = self._warehouse.listing_hashes(table, self._account)
-        stale = needs_detail(table, self._warehouse.archive.answers(request_ids), hashes, zone, read_rows)
+        stale = needs_detail(table, self.answers(request_ids), hashes, zone, read_rows)
         return [entry for entry in stale if isinstance(entry, record)]

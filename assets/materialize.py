@@ -11,18 +11,16 @@ from typing import Any
 
 import dagster as dg
 
-from assets.days import DateRange, joined
+from assets.days import FIRST_ZONE, DateRange, joined
 from assets.extract import SourceAsset
 from assets.planning.order import Reason
 from assets.planning.plan import Line
 from assets.reader import Reader
-from assets.result import AccountResult
+from assets.result import AccountResult, share_read
 from assets.table_checks import check_results, check_specs
 from marketing_api.errors import Stopped
+from warehouse.coverage import FRESH_FOR
 from warehouse.tables import Table
-
-#: The nightly sync is due daily; six hours of grace before a table counts as late.
-FRESH_FOR = dt.timedelta(hours=30)
 
 #: One more try, after so many seconds, for what a person would simply run again. Asked for by the step itself: a retry policy
 #: would repeat permanent errors, too, and a step that somebody has stopped.
@@ -34,9 +32,9 @@ def asset_key(table: Table) -> dg.AssetKey:
     return dg.AssetKey(["source", table.name])
 
 
-def daily_partitions(start: dt.date, timezone: str) -> dg.DailyPartitionsDefinition:
-    """One partition per day that the data is about, today's included."""
-    return dg.DailyPartitionsDefinition(start_date=start.isoformat(), timezone=timezone, end_offset=1)
+def daily_partitions(start: dt.date) -> dg.DailyPartitionsDefinition:
+    """One partition per day that the data is about, up to today where the day begins first: every account's today is one."""
+    return dg.DailyPartitionsDefinition(start_date=start.isoformat(), timezone=FIRST_ZONE, end_offset=1)
 
 
 def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
@@ -100,7 +98,7 @@ def _log(context: dg.AssetExecutionContext, results: list[AccountResult]) -> Non
 
 def _materialization(reader: Reader, asset: SourceAsset, table: Table, results: list[AccountResult]) -> dg.MaterializeResult[Any]:
     counts = [report.tables[table.name] for result in results for report in result.reports if table.name in report.tables]
-    asked, planned = sum(result.asked for result in results), sum(result.planned for result in results)
+    share = share_read(results)
     lines = [result.line for result in results if result.line is not None]
     return dg.MaterializeResult(
         asset_key=asset_key(table),
@@ -110,11 +108,11 @@ def _materialization(reader: Reader, asset: SourceAsset, table: Table, results: 
             "rows changed": sum(count.changed for count in counts),
             "rows deleted": sum(count.deleted for count in counts),
             "records rejected": sum(count.rejected for count in counts),
-            "requests planned": planned,
+            "requests planned": sum(result.planned for result in results),
             **_plan_metadata(lines),
             "requests used": sum(result.spent.requests for result in results),
             "seconds waited": round(sum(result.spent.waited_s for result in results), 1),
-            "coverage %": round(100 * asked / planned, 1) if planned else 100.0,
+            "coverage %": 100.0 if share is None else round(100 * share, 1),
             **(_days_metadata(reader, table, results) if asset.is_daily else {}),
             "preview": dg.MetadataValue.md(reader.warehouse.preview(table)),
         },
@@ -136,12 +134,13 @@ def _plan_metadata(lines: list[Line]) -> dict[str, dg.MetadataValue]:
 
 
 def _days_metadata(reader: Reader, table: Table, results: list[AccountResult]) -> dict[str, dg.MetadataValue]:
-    """Partitions show the days that runs were started for; that the first run read further back is told here."""
+    """Partitions show the days that runs were started for; which days were read is told here."""
     lines = []
     for result in results:
         days = joined(DateRange(first, last) for first, last in reader.warehouse.covered_days(table, result.account))
         lines.append(f"{result.account}: {', '.join(map(str, days)) or 'none'}")
-    return {"days read so far": dg.MetadataValue.text("; ".join(lines))}
+    now = [f"{result.account}: {result.days_in_words or 'none'}" for result in results]
+    return {"days read": dg.MetadataValue.text("; ".join(now)), "days read so far": dg.MetadataValue.text("; ".join(lines))}
 
 
 def _raise_on_failure(context: dg.AssetExecutionContext, reader: Reader, asset: SourceAsset, results: list[AccountResult]) -> None:

@@ -1,12 +1,10 @@
 """The published file as a Dagster asset, behind the models. Not here: writing it (`warehouse.publish`), settings (`pipelines`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import dagster as dg
 
-from assets.materialize import FRESH_FOR
+from warehouse.coverage import FRESH_FOR
 from warehouse.errors import WarehouseError
 from warehouse.published import Published
 
@@ -22,13 +20,15 @@ def published_asset(publish: Publish, after: Iterable[dg.AssetKey]) -> dg.Assets
     @dg.asset(
         key=PUBLISHED,
         deps=list(after),
+        required_resource_keys={"reader"},
         group_name="published",
         kinds={"duckdb"},
         freshness_policy=dg.FreshnessPolicy.time_window(fail_window=FRESH_FOR),
         description="The copy of the warehouse that analysts open: never locked, swapped in as a whole, personal data as the settings say.",
     )
-    def published() -> dg.MaterializeResult[None]:
+    def published(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         try:
+            context.resources.reader.note(context)  # the copy is to hold the run that writes it
             done = publish()
         except WarehouseError as problem:
             raise dg.Failure(str(problem), allow_retries=False) from None

@@ -15,21 +15,21 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 from assets.ask import Ask, AskSettings, Part
-from assets.days import DateRange, days_to_ask
+from assets.days import ChosenDays, DateRange, days_of_run
 from assets.extract import SourceAsset
 from assets.planning.plan import Line
 from assets.result import AccountResult
 from assets.session import Session
 from assets.unfinished import Unfinished
+from marketing_api.clock import Clock, utc_now
 from marketing_api.errors import BudgetSpent, MarketingApiError, Stopped
 from warehouse.errors import WarehouseError
 from warehouse.load import Load, LoadReport
 from warehouse.plans import write_plan
 from warehouse.requests import load_requests
-from warehouse.runs import Run, write_run
+from warehouse.runs import PUBLISHING, Run, write_run
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
@@ -50,11 +50,12 @@ _Key = tuple[str, str]  # asset, account
 
 @dataclass(frozen=True)
 class ReadingState:
-    """How far the reading is: questions answered and known so far, and the assets at work."""
+    """How far it is: questions answered and known so far, and the assets at work. `phase`: reading, or loading when all was asked."""
 
     asked: int
     planned: int
     current: str
+    phase: str = "reading"
 
 
 class Reader:
@@ -68,20 +69,23 @@ class Reader:
         unfinished: Unfinished,
         settings: AskSettings,
         *,
-        chosen_days: DateRange | None = None,
+        chosen_days: ChosenDays | None = None,
         shrink_limit: float | None = None,
+        now: Clock = utc_now,
     ) -> None:
         self.sessions = tuple(sessions)
         self.warehouse = warehouse
         self.results: dict[_Key, AccountResult] = {}
         self._settings = settings
-        self._chosen_days = chosen_days
+        self.chosen_days = chosen_days
+        self.now = now
         self._shrink_limit = shrink_limit
         self._changed = threading.Condition()
         self._chosen = {asset.name: asset for asset in chosen}
         self._unfinished = unfinished
         self._started: set[_Key] = set()
         self._finished: set[_Key] = set()
+        self._asked: set[_Key] = set()  # everything of it, though not all of it may be loaded
         self._through: list[tuple[str, str]] = []  # (account, asset) whose answers are all loaded
         self._urgency = {name: self._waiting_for(asset) for name, asset in self._chosen.items()}
         self._in_order = sorted(self._chosen.values(), key=lambda asset: -self._urgency[asset.name])
@@ -90,7 +94,11 @@ class Reader:
         self._gives_way_until = time.monotonic() + _GIVE_WAY_S
         self._threads: list[threading.Thread] = []
         self._is_stopping = False
-        self.began_at = self.ended_at = dt.datetime.now(dt.UTC)
+        self.began_at = self.ended_at = now()
+
+    def days_of_run(self) -> DateRange:
+        """The days that the run is about, over all accounts."""
+        return days_of_run(self.began_at, [session.zone for session in self.sessions], self._settings.lookback_days, self.chosen_days)
 
     def begin(self) -> None:
         """Start reading."""
@@ -138,8 +146,8 @@ class Reader:
         for thread in self._threads:
             thread.join(_STOP_SECONDS)  # a load under way is finished: ending it half-way would only repeat it
 
-    def note_run(self, run_id: str, job: str) -> None:
-        """Write the run and its requests into the `sync` tables."""
+    def note_run(self, run_id: str, job: str, *, is_publishing: bool = False) -> None:
+        """Write the run, its plans and requests into the `sync` tables: ahead of publishing, so that the copy has them, and in the end."""
         problems = [f"{asset}, account {account}: {reason}" for (asset, account), lines in self.problems().items() for reason in lines]
         failed = all(result.error is not None for result in self.results.values())
         if is_cut_short := self._is_cut_short():
@@ -149,21 +157,22 @@ class Reader:
             run_id=run_id,
             job=job,
             started_at=self.began_at,
-            ended_at=self.ended_at,
-            outcome=("failed" if failed else "partial") if problems else "done",
+            ended_at=None if is_publishing else self.ended_at,
+            outcome=PUBLISHING if is_publishing else ("failed" if failed else "partial") if problems else "done",
             request_count=sum(part.requests for part in statistics),
             waited_s=sum(part.waited_s for part in statistics),
             message="\n".join(problems),
         )
         self.warehouse.archive.seal()
-        self.warehouse.finish_assets(self._through)
+        if not is_publishing:
+            self.warehouse.finish_assets(self._through)
         with self.warehouse.writing() as connection:
             write_run(connection, run)
             for session in self.sessions:
                 if (planned := session.planner.planned()) is not None:
                     write_plan(connection, run_id, planned)
             load_requests(connection, self.warehouse.archive)
-        if not is_cut_short:
+        if not (is_publishing or is_cut_short):
             self._unfinished.end(self._chosen)
 
     def _is_cut_short(self) -> bool:
@@ -178,12 +187,13 @@ class Reader:
         """How far the reading is now."""
         with self._changed:
             at_work = [asset for asset, account in self._started if (asset, account) not in self._finished]
-            waiting = "read; Dagster notes it" if self._is_through() else "loading"
+            is_asking = len(self._finished | self._asked) < len(self._chosen) * len(self.sessions)
         results = list(self.results.values())
         return ReadingState(
             sum(result.asked for result in results),
             sum(result.planned for result in results),
-            ", ".join(sorted(set(at_work))) or waiting,
+            ", ".join(sorted(set(at_work))),
+            "reading" if is_asking else "loading",
         )
 
     def requests_sent(self) -> int:
@@ -220,13 +230,13 @@ class Reader:
         except (MarketingApiError, WarehouseError, OSError) as problem:
             result.error = problem
         except Exception as problem:  # a mistake of ours in one asset must not stop the others
-            kind, shown = type(problem).__name__, log.isEnabledFor(logging.DEBUG)
-            log.error("reading %s of account %s failed unexpectedly: %s", asset.name, session.account, kind, exc_info=shown)
+            kind = type(problem).__name__
+            log.exception("reading %s of account %s failed unexpectedly: %s", asset.name, session.account, kind)
             result.error = problem
         finally:
             with self._changed:
                 self._finished.add(key)
-                self.ended_at = dt.datetime.now(dt.UTC)
+                self.ended_at = self.now()
                 self._start_ready(session)
                 self._changed.notify_all()
 
@@ -240,8 +250,9 @@ class Reader:
 
         ask = Ask(
             session,
-            partial(self._days, asset, session),
+            asset.tables,
             settings=self._settings,
+            chosen_days=self.chosen_days,
             reuse=session.reuse(asset.name),
             on_progress=on_progress,
             on_line=on_line,
@@ -262,24 +273,16 @@ class Reader:
         with ThreadPoolExecutor(1, thread_name_prefix=f"load/{asset.name}") as loader:
             try:
                 for part in parts:
-                    result.failures += part.failures
-                    if part.request_ids or part.scope:
+                    result.note(part)
+                    if part.request_ids or part.scope or part.is_nothing_due:
                         loads.append(loader.submit(self._load, asset, session, part))
                     while len(loads) > _LOADS_AHEAD:
                         result.reports.append(loads.popleft().result())
                     if self._is_stopping:
                         break
+                self._asked.add((asset.name, session.account))
             finally:
                 result.reports += [load.result() for load in loads]
-
-    def _days(self, asset: SourceAsset, session: Session) -> DateRange:
-        return days_to_ask(
-            session.known.covered(asset.tables[0]),
-            session.today(),
-            history_start=self._settings.history_start,
-            lookback_days=self._settings.lookback_days,
-            chosen=self._chosen_days,
-        )
 
     def _load(self, asset: SourceAsset, session: Session, part: Part) -> LoadReport:
         urgency = self._urgency[asset.name]
@@ -290,10 +293,10 @@ class Reader:
             asset=asset.name,
             tables=tuple(table.name for table in asset.tables),
             request_ids=part.request_ids,
-            scope=part.scope,
+            scope=part.scope if part.days is None else {"from_on": str(part.days.first), "to_on": str(part.days.last), **part.scope},
             is_complete=part.is_complete,
             service_count=part.service_count,
-            due_at=part.due_at or dt.datetime.now(dt.UTC) + _A_NIGHT,
+            due_at=part.due_at or self.now() + _A_NIGHT,
             zone=str(session.zone),
             shrink_limit=self._limit_of(part),
         )

@@ -31,4 +31,4 @@ def sentiment(ask: Ask) -> Iterator[Part]:
 @source_asset(tables.REVIEW_STATS, tables.SOCIAL_MEDIA_STATS, tables.FEEDBACK_VIEWS, is_daily=True)
 def reputation_stats(ask: Ask) -> Iterator[Part]:
     """Daily counts of reviews, social mentions and views of the feedback page."""
-    yield from ask.days(reputation.STATS, filter="all")
+    yield from ask.series(reputation.STATS, filter="all")

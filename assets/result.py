@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from assets.ask import Part
+from assets.days import DateRange, joined
 from assets.planning.plan import Line
 from assets.session import Spent
 from marketing_api.client import Failure
 from marketing_api.discretion import without_addresses
-from marketing_api.errors import BudgetSpent, InvalidCall, NotAvailable, Refused, Transient
+from marketing_api.errors import BudgetSpent, InvalidCall, MarketingApiError, NotAvailable, Refused, Transient
+from warehouse.errors import WarehouseError
 from warehouse.load import LoadReport
 
 #: Single items that the service refuses (a contact deleted since the listing) are normal up to this share, or this many.
@@ -29,6 +33,22 @@ class AccountResult:
     planned: int = 0
     spent: Spent = field(default_factory=Spent)
     line: Line | None = None  # of the plan, where there is one
+    days: list[DateRange] = field(default_factory=list)  # that were read, of a date-ranged asset
+    lacking: list[DateRange] = field(default_factory=list)  # that were asked for and did not come whole
+    shortfalls: list[str] = field(default_factory=list)
+
+    def note(self, part: Part) -> None:
+        """Take in what a part says about the reading."""
+        self.failures += part.failures
+        self.shortfalls += [part.problem] if part.problem else []
+        if part.days is not None:
+            (self.days if part.is_complete else self.lacking).append(part.days)
+
+    @property
+    def days_in_words(self) -> str:
+        """Which days were read, and which stayed incomplete; empty where nothing is read by days."""
+        lacking = f"incomplete: {', '.join(map(str, joined(self.lacking)))}" if self.lacking else ""
+        return "; ".join(filter(None, (", ".join(map(str, joined(self.days))), lacking)))
 
     @property
     def problems(self) -> list[str]:
@@ -38,6 +58,7 @@ class AccountResult:
         lines += [f"{reason} ({count} requests)" if count > 1 else reason for reason, count in reasons.items()]
         if self.line is not None and not self.line.is_whole:
             lines.append(shortfall(self.line))
+        lines += self.shortfalls
         return lines + [refusal for report in self.reports for refusal in report.refused.values()]
 
     @property
@@ -62,6 +83,15 @@ class AccountResult:
         return self.failures if len(self.failures) - len(others) > few else others
 
 
+def share_read(results: Iterable[AccountResult]) -> float | None:
+    """How much was had of what was asked for, 0 to 1: of the questions, or of the days where those tell less; None when nothing was."""
+    had, wanted, days, lacking = 0, 0, 0, 0
+    for result in results:
+        had, wanted = had + result.asked, wanted + result.planned
+        days, lacking = days + sum(map(len, joined(result.days))), lacking + sum(map(len, joined(result.lacking)))
+    return min(had / wanted, days / (days + lacking) if lacking else 1) if wanted else None
+
+
 def shortfall(line: Line) -> str:
     """What a plan had to leave out although the guarantee wants it asked."""
     parts = [f"{line.waiting:,} never asked yet" if line.waiting else "", f"{line.late:,} older than they may be" if line.late else ""]
@@ -70,4 +100,7 @@ def shortfall(line: Line) -> str:
 
 def _sentence(error: Exception) -> str:
     """Without addresses: this is logged, shown in Dagster and sent to webhooks, and libraries quote the values they choke on."""
-    return without_addresses(str(error)) or type(error).__name__
+    text = without_addresses(str(error))
+    if isinstance(error, MarketingApiError | WarehouseError | OSError):
+        return text or type(error).__name__
+    return f"something unexpected happened: {type(error).__name__}: {text}; the newest file of the home's logs shows where"

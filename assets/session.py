@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from assets.days import today_in
 from assets.known import Known
 from assets.planning.planner import Planner
 from assets.unfinished import Unfinished
 from marketing_api.client import Budget, Client, Connection, Failure
+from marketing_api.clock import Clock
 from marketing_api.errors import MarketingApiError
 from marketing_api.exchange import Answer, Exchange, Outcome
 from marketing_api.operation import Operation, Question
@@ -66,7 +68,7 @@ class Session:
         budget: Budget | None,
         fallback_zone: str,
         resume_hours: float,
-        now: Callable[[], dt.datetime],
+        now: Clock,
         planner: Planner,
         workers: int = 32,
     ) -> None:
@@ -106,7 +108,7 @@ class Session:
 
     def today(self) -> dt.date:
         """The account's local date."""
-        return self._now().astimezone(self.zone).date()
+        return today_in(self.zone, self._now())
 
     def open(self) -> None:
         """Ask who the account is. Raises MarketingApiError: without this answer nothing else is worth asking."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterator
 
 from assets.ask import Ask, Part
-from assets.days import DateRange
 from assets.extract import source_asset
 from marketing_api.operations import social
 from warehouse import tables
@@ -24,10 +22,7 @@ def social_profiles(ask: Ask) -> Iterator[Part]:
 @source_asset(tables.SOCIAL_POSTS)
 def social_posts(ask: Ask) -> Iterator[Part]:
     """Posts of the calendar, sent and scheduled."""
-    days = ask.asked_days
-    if days.last >= ask.today:
-        days = DateRange(days.first, ask.today + dt.timedelta(days=ask.settings.calendar_days_ahead))
-    yield from ask.days(social.CALENDAR, days=days, channels="all", includeposted=True, sort="asc")
+    yield from ask.days(social.CALENDAR, ahead=ask.settings.calendar_days_ahead, channels="all", includeposted=True, sort="asc")
 
 
 @source_asset(tables.SOCIAL_POST_DETAILS, after=[social_posts])

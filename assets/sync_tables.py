@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dagster as dg
 
-from warehouse.sync_tables import CONTACT_COVERAGE, COVERAGE, REJECTED_RECORDS, SyncTable
+from warehouse.sync_tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECORDS, SyncTable
 
-_READ_BY_MODELS = (COVERAGE, CONTACT_COVERAGE, REJECTED_RECORDS)
+_READ_BY_MODELS = (COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS)
 
 
 def sync_tables() -> list[dg.AssetSpec]:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from collections.abc import Callable
 
+from marketing_api.clock import Clock, utc_now
 from marketing_api.errors import BudgetSpent
-
-
-def _utc() -> dt.datetime:
-    return dt.datetime.now(dt.UTC)
 
 
 class Budget:
     """A number of requests (None: any) and a moment (None: no end) shared by all clients of a run. Thread-safe."""
 
-    def __init__(self, max_requests: int | None = None, *, until: dt.datetime | None = None, now: Callable[[], dt.datetime] = _utc) -> None:
+    def __init__(self, max_requests: int | None = None, *, until: dt.datetime | None = None, now: Clock = utc_now) -> None:
         self.max_requests = max_requests
         self.until = until
         self._now = now

@@ -26,7 +26,7 @@ from marketing_api.outage import Outage
 from marketing_api.pace import Pace
 from marketing_api.secret import Secret
 from marketing_api.sender import Sender, Statistics
-from marketing_api.transport import Transport
+from marketing_api.transport import Received, Transport
 
 __all__ = ["Budget", "Client", "Connection", "Failure", "Secret", "Statistics", "Stopped"]
 
@@ -71,6 +71,12 @@ class Client:
         Transient, BudgetSpent; or Stopped.
         """
         return self._persist(question, self._stop, lambda: False)
+
+    def fetch_xml(self, question: Question) -> Received:
+        """The answer to a read as XML, as it came; one try. Its meaning is not read: everything else here works with JSON."""
+        if not question.operation.is_read:
+            raise InvalidCall(f"{question.operation.name} changes the account: its answer is read as JSON")
+        return self._sender.fetch_xml(question)
 
     def ask_many(
         self, questions: Iterable[Question], *, known: Callable[[Question], Answer | Failure | None] | None = None

@@ -10,6 +10,7 @@ import json
 import math
 import mmap
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,13 +45,13 @@ def view(body: Body | memoryview | None) -> bytes | memoryview:
 
 
 def decode(raw: Buffer) -> Any:
-    """JSON → Python. Numbers out of range and bytes that are no UTF-8 cost their own value only; ValueError for what is no JSON."""
+    """JSON → Python. A number out of range is its text, bytes that are no UTF-8 cost their character; ValueError for what is no JSON."""
     try:
         return _decode(raw)
     except (ValueError, msgspec.MsgspecError, RecursionError):
         pass
     try:
-        return json.loads(bytes(memoryview(raw)).decode("utf-8", "replace"), parse_float=_finite)
+        return json.loads(bytes(memoryview(raw)).decode("utf-8", "replace"), parse_float=_finite, parse_int=_whole)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -76,15 +77,21 @@ def _mended(body: bytes | memoryview) -> bytes:
         return _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1][:2] in (b"ud", b"uD") and len(escape[1]) == 5 else escape[0], body)
     text = bytes(body).decode(json.detect_encoding(bytes(body[:4])), "replace")
     try:
-        whole = json.loads(text, strict=False, parse_constant=lambda word: None, parse_float=_finite)
+        whole = json.loads(text, strict=False, parse_constant=lambda word: None, parse_float=_finite, parse_int=_whole)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     return json.dumps(whole, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
-def _finite(digits: str) -> float | None:
+def _finite(digits: str) -> float | str:
+    """A number that no float can hold stays as its digits, to be set aside by whoever needs a number."""
     number = float(digits)
-    return number if math.isfinite(number) else None
+    return number if math.isfinite(number) else digits
+
+
+def _whole(digits: str) -> int | str:
+    """The same for the longest that Python turns into a number."""
+    return int(digits) if len(digits) < sys.int_info.default_max_str_digits else digits
 
 
 def parts_or_none(raw: Buffer | None) -> Parts | None:

@@ -29,7 +29,7 @@ class Kind(StrEnum):
     TIME = "time"
     EMAIL = "email"
     LINK = "link"
-    DAY_OR_TIME = "date or date-time"  # sent as Y-m-d, with H:i:s when a time of day is given
+    DAY_OR_TIME = "date or date-time"  # sent as m/d/Y, with H:i when a time of day is given (api-observed row 34)
     FIELDS = "fields"  # a map, sent as fields[ID]=value
 
 
@@ -148,12 +148,8 @@ def _datetime(value: Any) -> str:
 
 
 def _day_or_time(value: Any) -> str:
-    if isinstance(value, dt.datetime):
-        return _datetime(value)
-    try:
-        return _date(value)
-    except ValueError:
-        return _datetime(value)
+    form = "%m/%d/%Y %H:%M" if ":" in str(value) else "%m/%d/%Y"
+    return dt.datetime.fromisoformat(_datetime(value)).strftime(form)
 
 
 def _email(value: Any) -> str:

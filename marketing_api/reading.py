@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from marketing_api.envelope import collection, decode, part, parts_or_none, read_envelope
 from marketing_api.exchange import Answer
-from marketing_api.records.fields import Record
+from marketing_api.records.fields import Record, Unread
 from marketing_api.records.shapes import content_hash, objects
 from marketing_api.records.values import read_int
 
@@ -109,6 +109,9 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
     except ValidationError:
         rows = Rows(record)
     for raw in raws:
+        if isinstance(raw, Unread):
+            rows.rejected.append(Rejected(raw.raw, raw.reason))
+            continue
         try:
             rows.records.append(record.model_validate(raw, context=context))
         except ValidationError as problem:
@@ -157,7 +160,7 @@ def _items(answer: Answer) -> Iterator[Any]:
     if operation.rows is None:
         yield from objects(read_envelope(answer.body).decoded(operation))
         return
-    yield from (raw for record, raw in _pairs(answer) if record is operation.records[0])
+    yield from (raw for record, raw in _pairs(answer) if record is operation.records[0] and not isinstance(raw, Unread))
 
 
 def _item_key(raw: Any) -> str:

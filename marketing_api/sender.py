@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from marketing_api import wire
 from marketing_api.aliases import Aliases
@@ -92,6 +92,20 @@ class Sender:
         if problem is not None:
             raise problem
         return Answer(sending.request_id, self._account, question, sending.requested_at, received.body)
+
+    def fetch_xml(self, question: Question) -> Received:
+        """One request for the answer as XML, which nobody here reads: as it came, for a person to look at."""
+        slot, _ = self._wait(False, self._is_closed)
+        prepared = wire.prepare(question, self._url)
+        prepared = replace(prepared, url=prepared.url.removesuffix(".json") + ".xml")
+        received = self._transport.send(
+            prepared, what=question.operation.name, spool_name=f"{new_request_id()}.xml", timeout=question.operation.timeout
+        )
+        if received.status is not None:
+            self._pace.learn(slot, wire.rate_report(None, received.headers), refused=received.status == 429)
+        if received.problem is not None:
+            raise received.problem
+        return received
 
     def stop(self) -> None:
         """Send nothing more; whoever waits raises Stopped."""

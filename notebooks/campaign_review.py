@@ -14,8 +14,10 @@ def _():
     mo.md("""
     # Campaign review
 
-    How each campaign did against the account's own last 90 days, how it grew from day to day, what was clicked, and when mails
-    are opened most. Rates refer to delivered mails.
+    How each campaign did against the account's campaigns of the 90 days up to it, how it grew from day to day, what was clicked,
+    and when mails are opened most. Rates are of delivered mails. Machines open mails, too, such as Apple Mail's privacy protection:
+    an open rate compares campaigns, it does not count readers, and the click rate is surer. Where `is_percent_inconsistent` is set,
+    the service states another share than its own counts give.
     """)
     return
 
@@ -33,7 +35,7 @@ def _(account, con):
     campaigns = con.execute(
         """
         select campaign_id, subject, sent_at::date::text as sent_on, sent_count, open_rate, open_rate_over_median, click_rate,
-            click_rate_over_median, bounce_rate, unsubscribe_rate
+            click_rate_over_median, bounce_rate, unsubscribe_rate, is_percent_inconsistent
         from marts.campaign_performance
         where account = ? and type = 'standard' and sent_count > 0
         order by sent_at desc nulls last
@@ -104,7 +106,7 @@ def _(account, campaign_id, con):
         """,
         [account.value, campaign_id],
     ).df()
-    published.bars(links, "link", "clicker_count", "People who clicked, by link")
+    published.bars(links, "link", "clicker_count", "Addresses that clicked, by link")
     return
 
 
@@ -116,7 +118,10 @@ def _(account, con):
         [account.value],
     ).df()
     mo.vstack(
-        [mo.md("## When to send"), published.bars(hours, "sent", "open_rate", "Open rate by time of sending (all campaigns)", form=".0%")]
+        [
+            mo.md("## When to send"),
+            published.bars(hours, "sent", "open_rate", f"Open rate by time of sending (the best {len(hours)})", form=".0%"),
+        ]
     )
     return
 

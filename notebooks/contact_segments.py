@@ -36,7 +36,19 @@ def _(account, con):
         "select engagement_tier as tier, count(*) as addresses from marts.contact_engagement where account = ? group by 1 order by 2 desc",
         [account.value],
     ).df()
-    mo.vstack([mo.md("## Engagement"), published.bars(tiers, "tier", "addresses", "Addresses by engagement tier")])
+    clicks = con.execute(
+        "select click_engagement_tier as tier, count(*) as addresses from marts.contact_engagement where account = ? "
+        "group by 1 order by 2 desc",
+        [account.value],
+    ).df()
+    machines = "Openings are those of machines, too; the second chart goes by clicks alone. Rates are of e-mails only."
+    mo.vstack(
+        [
+            mo.md(f"## Engagement\n\n{machines}"),
+            published.bars(tiers, "tier", "addresses", "Addresses by engagement tier"),
+            published.bars(clicks, "tier", "addresses", "Addresses by engagement tier, by clicks alone"),
+        ]
+    )
     return (tiers,)
 
 
@@ -44,12 +56,12 @@ def _(account, con):
 def _(account, con):
     domains = con.execute(
         """
-        select domain, address_count, bounce_rate, open_90d_rate, relative_open_90d, is_suspicious
+        select domain, address_count, bounced_address_rate, open_of_sent_90d_rate, relative_open_90d, is_suspicious
         from marts.deliverability_by_domain where account = ? order by address_count desc limit 12
         """,
         [account.value],
     ).df()
-    forms = dict.fromkeys(("bounce_rate", "open_90d_rate"), published.percent) | {"relative_open_90d": published.decimal}
+    forms = dict.fromkeys(("bounced_address_rate", "open_of_sent_90d_rate"), published.percent) | {"relative_open_90d": published.decimal}
     published.table(domains, forms, label="By domain of the address")
     return
 

@@ -29,18 +29,21 @@ def _():
 def _(account, con):
     fresh = con.execute(
         """
-        select subject as "table", coverage_rate, age_hours, is_overdue, rejected_count, reason
+        select subject as "what", coverage_rate, age_hours, is_overdue, rejected_count, reason
         from marts.data_freshness where account = ? order by is_overdue desc, coverage_rate, age_hours desc
         """,
         [account.value],
     ).df()
+    newest = fresh["age_hours"].min()
+    stopped = mo.callout(mo.md(f"**Syncing has stopped**: nothing was read for {newest:,.0f} hours."), kind="danger")
     overdue = int(fresh["is_overdue"].fillna(False).sum())
     mo.vstack(
         [
             mo.md("## Fresh and complete"),
+            *([stopped] if newest > published.FRESH_HOURS else []),
             mo.hstack(
                 [
-                    mo.stat(f"{len(fresh)}", label="tables read"),
+                    mo.stat(f"{len(fresh)}", label="tables, and readings by contact"),
                     mo.stat(f"{(fresh['coverage_rate'] >= 1).sum()}", label="complete"),
                     mo.stat(f"{overdue}", label="overdue"),
                     mo.stat(f"{fresh['rejected_count'].sum():,.0f}", label="entries that could not be read"),
@@ -59,13 +62,14 @@ def _(account, con):
 def _(account, con):
     asked = con.execute(
         """
-        with newest as (select max(timeline_asked_at) as at from sync.contact_coverage)
-        select least(floor(date_diff('hour', timeline_asked_at, newest.at) / 24), 30)::int as days, count(*) as contacts
-        from sync.contact_coverage, newest where account = ? and timeline_asked_at is not null group by 1 order by 1
+        select least(floor(date_diff('hour', timeline_asked_at, now()) / 24), 30)::int as days, count(*) as contacts
+        from sync.contact_coverage where account = ? and timeline_asked_at is not null group by 1 order by 1
         """,
         [account.value],
     ).df()
-    asked["age"] = asked["days"].map(lambda days: "today" if days == 0 else f"{days} days")
+    asked["age"] = asked["days"].map(
+        lambda days: "less than a day" if days == 0 else "30 days or more" if days == 30 else f"{days} day{'s' if days > 1 else ''}"
+    )
     published.bars(asked, "age", "contacts", "Contacts by age of their timeline")
     return
 
@@ -84,7 +88,8 @@ def _(account, con):
         union all select 'active contacts without an address', count(*) from contacts where coalesce(email, '') = '' and status = 'active'
         union all select 'addresses written in different case', count(*) from spellings
         union all select 'contacts whose timeline the service cuts', count(*) from timelines where timeline_served < timeline_total
-        union all select 'campaigns with more opened than delivered', count(*) from campaigns where open_rate > 1
+        union all select 'campaigns with more clickers than opened', count(*) from campaigns where clicker_count > opened_count
+        union all select 'campaigns whose counts and percentages disagree', count(*) from campaigns where is_percent_inconsistent
         union all select 'ratings that are not a number', count(*) from reviews where rating is null and rating_raw is not null
         order by 2 desc
         """,
@@ -111,7 +116,9 @@ def _(account, con):
             mo.md("## Not read"),
             mo.ui.tabs(
                 {
-                    f"entries ({len(rejected)})": published.table(rejected) if len(rejected) else mo.md("*Everything could be read.*"),
+                    f"entries ({rejected['entries'].sum():,.0f})": published.table(rejected)
+                    if len(rejected)
+                    else mo.md("*Everything could be read.*"),
                     f"unknown fields ({len(unknown)})": published.table(unknown)
                     if len(unknown)
                     else mo.md("*The service sends nothing that has no column.*"),
@@ -129,8 +136,8 @@ def _(con):
             date_diff('second', started_at, ended_at) as seconds, message
         from sync.runs order by started_at desc limit 30
     """).df()
-    none = mo.md("*None had ended when this copy was written: it is written before its own run ends.*")
-    mo.vstack([mo.md("## The last runs"), published.table(runs, wrapped_columns=["message"]) if len(runs) else none])
+    said = mo.md("The run that is *publishing* wrote this copy, ahead of its own end.") if "publishing" in set(runs["outcome"]) else None
+    mo.vstack([mo.md("## The last runs"), *([said] if said else []), published.table(runs, wrapped_columns=["message"])])
     return
 
 

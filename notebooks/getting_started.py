@@ -101,7 +101,7 @@ def _():
     ```
 
     or `duckdb -readonly data/live/published/marketing.duckdb` in a terminal, or any tool that opens DuckDB files.
-    Write a query of your own:
+    Write a query of your own (machines open mails, too: an open rate compares campaigns, it does not count readers):
     """)
     return
 

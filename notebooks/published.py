@@ -14,6 +14,8 @@ import pandas as pd
 
 ACCENT = "#2f6f6a"
 SECOND = "#c2703d"
+#: Hours after which the newest answer is too old: a night, and six hours of grace.
+FRESH_HOURS = 30
 _PROJECT = Path(__file__).parent.parent
 
 

@@ -12,7 +12,7 @@ def _():
     mo.md("""
     # Reputation
 
-    Ratings by channel, good and bad feedback over time, what people mention, and the latest words.
+    Ratings by channel, good and bad reviews and mentions over time, and the latest words.
     """)
     return
 
@@ -29,13 +29,16 @@ def _():
 def _(account, con):
     channels = con.execute(
         """
-        select channel, average_rating, average_rating_change_28d as change_28d, review_count, review_count_28d as new_28d, good_rate_28d,
+        select channel, average_rating, average_rating_change_28d, review_count, review_count_28d, good_rate_28d,
+            positive_rate_28d,
             last_review_at::date::text as last_review_on
         from marts.reputation_overview where account = ? order by review_count desc nulls last
         """,
         [account.value],
     ).df()
-    forms = dict.fromkeys(("average_rating", "change_28d"), published.decimal) | {"good_rate_28d": published.percent}
+    forms = dict.fromkeys(("average_rating", "average_rating_change_28d"), published.decimal) | dict.fromkeys(
+        ("good_rate_28d", "positive_rate_28d"), published.percent
+    )
     published.table(channels, forms, label="Where people talk")
     return
 
@@ -55,18 +58,18 @@ def _(account, con, since, window):
         select day_on, good_rate_{window.value} as good_rate, positive_rate_{window.value} as positive_rate,
             average_rating_{window.value} as average_rating, view_count_mean_{window.value} as views
         from marts.review_daily
-        where account = ? and day_on >= (select max(day_on) from marts.review_daily where account = ?) - ?::int
+        where account = ? and day_on > (select max(day_on) from marts.review_daily where account = ?) - ?::int
         order by day_on
         """,
         [account.value, account.value, since.value],
     ).df()
     rates = days.melt("day_on", ["good_rate", "positive_rate"], "what", "rate").dropna()
-    rates["what"] = rates["what"].map({"good_rate": "good feedback", "positive_rate": "positive mentions"})
+    rates["what"] = rates["what"].map({"good_rate": "good reviews on the feedback page", "positive_rate": "positive mentions"})
     mo.vstack(
         [
-            published.lines(rates, "day_on", "rate", "Share of good feedback and of positive mentions", color="what", form=".0%"),
+            published.lines(rates, "day_on", "rate", "Share of good reviews, and of positive mentions", color="what", form=".0%"),
             published.lines(
-                days[["day_on", "average_rating"]].dropna(), "day_on", "average_rating", "Average rating of online reviews", form=".1f"
+                days[["day_on", "average_rating"]].dropna(), "day_on", "average_rating", "Average rating of reviews on sites", form=".1f"
             ),
             published.lines(days[["day_on", "views"]].dropna(), "day_on", "views", "Views of the feedback page a day"),
         ]

@@ -1,8 +1,10 @@
-"""How long ago something was, in words."""
+"""How long ago something was, in words, and whether that is too long."""
 
 from __future__ import annotations
 
 import datetime as dt
+
+from warehouse.coverage import FRESH_FOR
 
 
 def ago(moment: dt.datetime, now: dt.datetime) -> str:
@@ -13,3 +15,11 @@ def ago(moment: dt.datetime, now: dt.datetime) -> str:
     if minutes < 90:
         return f"{minutes:.0f} minutes ago"
     return f"{minutes / 60:.0f} hours ago" if minutes < 48 * 60 else f"{minutes / 60 / 24:.0f} days ago"
+
+
+def standstill(newest: dt.datetime | None, now: dt.datetime) -> str:
+    """What to say loudly when a night has passed and nothing was read since `newest`; empty while all is well."""
+    if newest is None or now - newest <= FRESH_FOR:
+        return ""
+    moment = newest.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"nothing was read since {moment} ({ago(newest, now)}), and it is due every night"

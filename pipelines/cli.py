@@ -17,7 +17,7 @@ COMMANDS = {
     "check": "one cheap call: who the key belongs to, and the limit",
     "sync": "the nightly sync, or parts of it",
     "push": "rows of a file or query back to the service; only told without --apply",
-    "plan": "what the next sync would ask, how long that takes, and whether the guarantee holds",
+    "plan": "what the next sync would ask, how long that takes, and whether the maximum age is kept",
     "status": "how fresh and complete everything is, the last runs, rejected records",
     "publish": "write the copy that analysts open and its report, or go back to the one before",
     "report": "one page about what is published, for the business owner",
@@ -46,17 +46,22 @@ def _run(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from pipelines.failures import explain
-    from pipelines.logs import start_logging
-    from pipelines.settings import load_settings
+    from pipelines.logs import logging_to_home
+    from pipelines.settings import SettingsError, load_settings
 
     try:
         settings = load_settings(Path.cwd())
-        start_logging(settings.log_level)
-        return int(import_module(f"pipelines.commands.{arguments.command}").run(arguments, settings))
-    except Exception as problem:  # a traceback helps nobody who cannot read it
-        logging.getLogger(__name__).debug("the command failed", exc_info=True)
-        text, code = explain(problem)
-        return _say(f"marketing-sync: {text}", code)
+    except SettingsError as problem:
+        return _say(f"marketing-sync: {problem}", exits.WRONG_USE)
+    with logging_to_home(settings, arguments.command) as log:
+        logging.getLogger(__name__).info("%s begins", arguments.command)
+        try:
+            code = int(import_module(f"pipelines.commands.{arguments.command}").run(arguments, settings))
+        except Exception as problem:  # a traceback helps nobody who cannot read it
+            text, code = explain(problem)
+            _say(f"marketing-sync: {text}", code)
+        logging.getLogger(__name__).info("%s ends with exit code %d", arguments.command, code)
+        return _say(f"marketing-sync: {log.path} shows where it happened", code) if log.has_errors and log.is_open else code
 
 
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:

@@ -17,7 +17,9 @@ from assets.materialize import dagster_asset, daily_partitions
 from assets.published import published_asset
 from assets.report import report_asset
 from assets.sync_tables import sync_tables
+from marketing_api.clock import Clock, utc_now
 from pipelines.jobs import asset_jobs, publish_job, rebuild, refresh_models
+from pipelines.logs import start_logging
 from pipelines.modelling import Models
 from pipelines.publishing import publish_home
 from pipelines.report.write import write_report
@@ -36,13 +38,14 @@ def build_definitions(
     models: Models | None = None,
     activations: Activations | None = None,
     has_models: bool = True,
+    now: Clock = utc_now,
     **resources: Any,
 ) -> dg.Definitions:
     """Everything that Dagster shows; `resources` replace those of the same name. `has_models` False: the reads alone, which load
     seconds faster.
     """
     settings = settings or load_settings(Path.cwd())
-    partitions = daily_partitions(settings.history_start, settings.timezone)
+    partitions = daily_partitions(settings.history_start)
     with warnings.catch_warnings():
         # One run for a range of days is marked beta; the pinned version is tested with it.
         warnings.simplefilter("ignore", dg.BetaWarning)
@@ -54,7 +57,7 @@ def build_definitions(
         jobs=[*asset_jobs(), *([refresh_models(), publish_job()] if has_models else []), rebuild, *pushes.values()],
         schedules=[nightly(settings)],
         sensors=[failure_alert(settings), *([models_after_failed_reads(settings), inbox_sensor(settings, pushes)] if has_models else [])],
-        resources={"settings": settings_resource(settings), "reader": reader_resource(settings)} | resources,
+        resources={"settings": settings_resource(settings), "reader": reader_resource(settings, now)} | resources,
         executor=dg.in_process_executor,
     )
 
@@ -71,4 +74,6 @@ def _behind_the_reads(settings: Settings, models: Models, activations: Activatio
 @dg.definitions
 def defs() -> dg.Definitions:
     """What `dagster dev` and the daemon load: settings from the folder they are started in."""
-    return build_definitions()
+    settings = load_settings(Path.cwd())
+    start_logging(settings, "dagster")
+    return build_definitions(settings)

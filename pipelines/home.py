@@ -1,13 +1,15 @@
 """The home: the folder that holds everything a sync leaves behind, for the owner only (it holds personal data).
 
+No file of a home names the place where the home is, so that it can be moved, copied and restored.
+
 Not here: what is in the files (`warehouse`), where the home is (`settings`).
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import os
+import re
 from pathlib import Path
 
 _DAGSTER_YAML = """\
@@ -29,8 +31,10 @@ event_log_storage:     # Dagster's own, without a flush to disk per event
   module: pipelines.run_history
   class: KeptOpenEventLog
   config:
-    base_dir: {base_dir}
+    base_dir: history/runs   # in this folder, wherever it is: a home can be moved and copied
 """
+#: As earlier versions wrote it, with the place that the home had then.
+_FIXED_PLACE = re.compile(r'^( +base_dir: )"[^"\n]*/dagster/history/runs"$', re.MULTILINE)
 
 
 class HomeError(Exception):
@@ -44,8 +48,7 @@ def prepare_home(home: Path) -> Path:
     try:
         dagster.mkdir(parents=True, exist_ok=True)
         home.chmod(0o700)
-        if not (dagster / "dagster.yaml").exists():
-            (dagster / "dagster.yaml").write_text(_DAGSTER_YAML.format(base_dir=json.dumps(str(dagster / "history" / "runs"))))
+        _write_yaml(dagster / "dagster.yaml")
         probe = home / f".writable-{os.getpid()}"
         probe.touch()
         probe.unlink()
@@ -54,3 +57,11 @@ def prepare_home(home: Path) -> Path:
             raise
         raise HomeError(f"the home {home} cannot be written ({problem.strerror}); set MARKETING_HOME to a folder of yours") from None
     return home
+
+
+def _write_yaml(path: Path) -> None:
+    """Leave alone what a person wrote into it."""
+    text = path.read_text(encoding="utf-8") if path.exists() else _DAGSTER_YAML
+    movable = _FIXED_PLACE.sub(r"\1history/runs", text)
+    if movable != text or not path.exists():
+        path.write_text(movable, encoding="utf-8")

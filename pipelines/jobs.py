@@ -13,6 +13,7 @@ from assets.materialize import asset_key
 from assets.published import PUBLISHED
 from assets.report import REPORT
 from pipelines.settings import Settings
+from pipelines.stage import stage
 from pipelines.write_back.mirror import refill
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
@@ -66,8 +67,9 @@ def publish_job() -> UnresolvedAssetJobDefinition:
 def rebuild_from_archive(context: dg.OpExecutionContext) -> None:
     """Write the warehouse anew from the archive; no request is sent."""
     settings: Settings = context.resources.settings
-    report = rebuild_warehouse(settings.home, deadline_s=settings.lock_seconds)
-    refill(settings)
+    with stage("rebuild"):
+        report = rebuild_warehouse(settings.home, deadline_s=settings.lock_seconds)
+        refill(settings)
     context.add_output_metadata({"loads replayed": report.loads, "loads failed": report.failed, "rows": report.rows})
     if report.failed:
         context.log.warning(f"{report.failed} loads could not be applied; sync.loads says why")

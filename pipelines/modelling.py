@@ -29,7 +29,7 @@ class Models:
     def build(self, select: Sequence[str] = ()) -> BuildReport:
         """Build and test them, see `warehouse.models.build`."""
         settings = self._settings
-        with stage.stage("building and testing the models"):
+        with stage.stage("models and tests"):
             self.report = build(
                 settings.warehouse_path,
                 model_settings(settings),

@@ -1,26 +1,33 @@
-"""Progress of long work: a bar on a terminal, plain lines elsewhere. Not here: the work, which says how far it is."""
+"""Progress of long work in named phases: a bar on a terminal, a line for each phase elsewhere. Not here: the work that is watched."""
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 
 from pipelines import stage
 
-_LINE_SECONDS = 10.0
+#: A phase that is this long already says how far it is, and once more after as long: a job that is silent for hours looks dead.
+_LINE_SECONDS = 300.0
 _LOOK_SECONDS = 0.2
+#: Sooner there is nothing to judge by how long the rest takes.
+_LEAST_SECONDS = 2.0
 
 
 class HowFar(Protocol):
-    """Parts done and known so far, and what is being done."""
+    """The phase that asking is in, parts done and known so far, and what is being done."""
 
+    @property
+    def phase(self) -> str: ...
     @property
     def asked(self) -> int: ...
     @property
@@ -39,19 +46,74 @@ class Work(Protocol):
         """Requests that left this process."""
 
 
-class Progress:
-    """Shows how far `work` is, until the context ends, and the stages (`pipelines.stage`) that come meanwhile.
+@dataclass
+class Phase:
+    """`requests` were sent in it. `ended` is None while it lasts."""
 
-    `did` is what was done with each of its parts.
-    """
+    name: str
+    began: float
+    ended: float | None = None
+    done: int = 0
+    total: int = 0
+    current: str = ""
+    requests: int = 0
 
-    def __init__(self, work: Work, console: Console | None = None, *, did: str = "asked") -> None:
+    def words(self, now: float) -> str:
+        """E.g. `reading 0:01:30, 800 of 1,300, 14.1 requests/s, about 0:00:36 left, timelines`."""
+        seconds = max((self.ended or now) - self.began, 0.001)
+        parts = [
+            f"{self.name} {_clock(seconds)}",
+            f"{self.done:,} of {self.total:,}" if self.total else "",
+            f"{self.requests / seconds:.1f} requests/s" if self.requests else "",
+        ]
+        if self.ended is None:
+            left = seconds * (self.total - self.done) / max(self.done, 1)
+            is_known = self.done and seconds >= _LEAST_SECONDS and left >= 0
+            parts += [f"about {_clock(left)} left" if is_known else "", self.current]
+        return ", ".join(filter(None, parts))
+
+
+class Phases:
+    """What a work and the stages that come behind it have gone through, each phase once and in order."""
+
+    def __init__(self, work: Work, now: float) -> None:
         self._work = work
-        self._did = did
+        self._own = [Phase(work.progress().phase, now)]
+        self._sent_before = work.requests_sent()
+        self._stages_before = len(stage.stages())
+
+    def look(self, now: float) -> list[Phase]:
+        """All so far; only the last may be under way. Asking is over for good when a stage begins."""
+        stages = stage.stages()[self._stages_before :]
+        if self._own[-1].ended is None:
+            self._look_at_work(stages[0].began if stages else now, is_over=bool(stages))
+        ends = [*(each.began for each in stages[1:]), None]
+        return self._own + [
+            Phase(each.what, each.began, end, each.done, each.total, each.current) for each, end in zip(stages, ends, strict=False)
+        ]
+
+    def _look_at_work(self, now: float, *, is_over: bool) -> None:
+        state, sent, last = self._work.progress(), self._work.requests_sent(), self._own[-1]
+        if last.name != "loading":  # the figures are those of reading, also when an asset is read again
+            last.done, last.total, last.requests = state.asked, state.planned, sent - self._sent_before
+        last.current = state.current
+        if state.phase not in [phase.name for phase in self._own]:
+            last.ended, self._sent_before = now, sent
+            self._own.append(Phase(state.phase, now, current=state.current))
+        if is_over:
+            self._own[-1].ended = now
+
+
+class Progress:
+    """Shows how far `work` is, until the context ends, and the stages (`pipelines.stage`) that come meanwhile."""
+
+    def __init__(self, work: Work, console: Console | None = None) -> None:
         self._console = console or Console(file=sys.stderr)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
-        self._began = time.monotonic()
+        self._phases = Phases(work, time.monotonic())
+        self._shown = 0  # phases whose last line is out
+        self._shown_at = time.monotonic()
 
     def __enter__(self) -> Progress:
         self._thread.start()
@@ -62,48 +124,37 @@ class Progress:
         self._thread.join(5)
 
     def _show(self) -> None:
-        if self._console.is_terminal:
-            self._show_bar()
-        else:
-            self._show_lines()
-
-    def _show_bar(self) -> None:
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
-        with Bar(*columns, console=self._console, transient=True) as bar:
-            task = bar.add_task("", total=None, rate="")
-            while not self._stop.wait(_LOOK_SECONDS):
-                self._update(bar, task)
-
-    def _update(self, bar: Bar, task: TaskID) -> None:
-        if at := stage.now():
-            words = ": ".join(filter(None, (at.what, at.current)))
-            bar.update(task, completed=at.done, total=at.total or None, description=words, rate="")
+        if not self._console.is_terminal:
+            self._follow(None, None)
             return
-        state = self._work.progress()
-        bar.update(task, completed=state.asked, total=state.planned or None, description=state.current, rate=f"{self._rate():.1f}/s")
+        with Bar(BarColumn(), TextColumn("{task.description}"), console=self._console, transient=True) as bar:
+            self._follow(bar, bar.add_task("", total=None))
 
-    def _show_lines(self) -> None:
-        """A line every ten seconds, and one at the beginning of each stage, however short it is."""
-        shown, shown_at = "", self._began
+    def _follow(self, bar: Bar | None, task: TaskID | None) -> None:
         while not self._stop.wait(_LOOK_SECONDS):
-            at = stage.now()
-            if (at and at.what != shown) or time.monotonic() - shown_at >= _LINE_SECONDS:
-                self._console.print(
-                    f"{time.monotonic() - self._began:6.0f} s  {at or self._reading()}", highlight=False, markup=False, soft_wrap=True
-                )
-                shown_at = time.monotonic()
-            shown = at.what if at else ""
+            last = self._say_what_ended(is_over=False)
+            now = time.monotonic()
+            if bar is not None and task is not None:
+                bar.update(task, completed=last.done, total=last.total or None, description=last.words(now))
+            elif now - max(self._shown_at, last.began) >= _LINE_SECONDS:
+                self._say(last.words(now))
+        self._say_what_ended(is_over=True)
 
-    def _reading(self) -> str:
-        state = self._work.progress()
-        return f"{state.asked:,} of {state.planned:,} {self._did}, {self._rate():.1f} requests/s, {state.current}"
+    def _say_what_ended(self, *, is_over: bool) -> Phase:
+        """A line for each phase that ended since; the phase that is under way."""
+        now = time.monotonic()
+        phases = self._phases.look(now)
+        if is_over and phases[-1].ended is None:
+            phases[-1].ended = now
+        for phase in phases[self._shown : len(phases) - (phases[-1].ended is None)]:
+            self._say(phase.words(now))
+            self._shown += 1
+        return phases[-1]
 
-    def _rate(self) -> float:
-        return self._work.requests_sent() / max(time.monotonic() - self._began, 0.001)
+    def _say(self, words: str) -> None:
+        self._console.print(words, highlight=False, markup=False, soft_wrap=True)
+        self._shown_at = time.monotonic()
+
+
+def _clock(seconds: float) -> str:
+    return str(dt.timedelta(seconds=round(seconds)))

@@ -6,12 +6,16 @@ Not here: how it is written (`warehouse.publish`, `warehouse.parquet_export`).
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from pipelines.ages import ago
 from pipelines.settings import Settings
 from pipelines.stage import stage
 from pipelines.waiting import tell
+from warehouse.connection import connect
 from warehouse.errors import PublishedLocked
 from warehouse.masking import Masking, personal_key
 from warehouse.models import doubts
@@ -19,12 +23,35 @@ from warehouse.parquet_export import Export, export_parquet
 from warehouse.personal_data import PersonalData
 from warehouse.publish import publish
 from warehouse.published import Published, facts, published_path, roll_back
+from warehouse.runs import PUBLISHING, Run, write_run
+from warehouse.schema import ensure_schema
+from warehouse.tables import TABLES
 
 
 def publish_home(settings: Settings) -> Published:
     """Write the published file anew. Raises NotPublished when the models failed, and what `connect` raises."""
-    with stage("writing the copy for analysts"):
+    with stage("publishing"):
         return publish(settings.home, _masking(settings), doubts=doubts, deadline_s=settings.lock_seconds, on_wait=tell)
+
+
+@contextmanager
+def noted(settings: Settings, run_id: str, job: str) -> Iterator[None]:
+    """A run that publishes and reads nothing, in `sync.runs`: before, so that the copy holds it, and with its outcome after."""
+    run = Run(run_id, job, dt.datetime.now(dt.UTC), None, PUBLISHING, 0, 0.0, "")
+    _note(settings, run)
+    try:
+        yield
+    finally:
+        is_done = is_published_since(settings, run.started_at)
+        message = "" if is_done else "nothing was published"
+        _note(settings, replace(run, ended_at=dt.datetime.now(dt.UTC), outcome="done" if is_done else "failed", message=message))
+
+
+def _note(settings: Settings, run: Run) -> None:
+    if settings.warehouse_path.exists():
+        with connect(settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=tell) as connection:
+            ensure_schema(connection, TABLES.values())
+            write_run(connection, run)
 
 
 def export_home(settings: Settings, folder: Path) -> Export:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from assets.ask import AskSettings
-from assets.days import DateRange
+from assets.days import ChosenDays
 from assets.extract import SourceAsset
 from assets.planning.budget import Allowance, allowance, next_moment
 from assets.planning.plan import COUPONS, TIMELINES
@@ -17,6 +18,7 @@ from assets.reader import Reader
 from assets.session import Session
 from assets.unfinished import Unfinished
 from marketing_api.client import Budget, Connection
+from marketing_api.clock import Clock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError
 from marketing_api.pace import Pace, pace_path
 from pipelines.service import connections, explained
@@ -34,46 +36,57 @@ def open_reader(
     settings: Settings,
     chosen: Sequence[SourceAsset],
     *,
-    chosen_days: DateRange | None = None,
+    chosen_days: ChosenDays | None = None,
     max_requests: int | None = None,
     until: dt.time | None = None,
     asks_everybody: bool = False,
     shrink_limit: float | None = None,
+    now: Clock = utc_now,
 ) -> Iterator[Reader]:
     """A reader of the chosen assets over all accounts. Raises AuthenticationFailed or another MarketingApiError when none answers."""
     with ExitStack() as stack:
         accounts = stack.enter_context(connections(settings))
         archive = stack.enter_context(Archive(settings.home / "archive"))
         warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=tell)
-        budget = budget_of(settings, max_requests, until)
+        budget = budget_of(settings, max_requests, until, now)
         plan_settings = PlanSettings(dt.timedelta(days=settings.max_age_days), asks_everybody)
         sessions = []
         for connection in accounts:
             pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
-            planner = planner_of(warehouse, connection, pace, plan_settings, chosen, budget, len(accounts))
+            planner = planner_of(warehouse, connection, pace, plan_settings, chosen, budget, len(accounts), now)
             workers = WORKERS if len(accounts) <= FEW_ACCOUNTS else WORKERS // 2
-            sessions.append(_session(settings, connection, archive, warehouse, budget, pace, planner, workers))
+            sessions.append(_session(settings, connection, archive, warehouse, budget, pace, planner, workers, now))
         for session in sessions:
             stack.enter_context(session.client)
-        unfinished = Unfinished(settings.home / "archive" / "unfinished", dt.datetime.now(dt.UTC))
+        unfinished = Unfinished(settings.home / "archive" / "unfinished", now())
         stack.callback(unfinished.leave)
         for session in sessions:
             session.prepare([asset.name for asset in chosen], unfinished)
         _open_all(sessions)
         ask_settings = AskSettings(settings.history_start, settings.lookback_days, settings.calendar_days_ahead, settings.goal_domains)
-        reader = Reader(sessions, chosen, warehouse, unfinished, ask_settings, chosen_days=chosen_days, shrink_limit=shrink_limit)
+        reader = Reader(sessions, chosen, warehouse, unfinished, ask_settings, chosen_days=chosen_days, shrink_limit=shrink_limit, now=now)
         try:
             yield reader
         finally:
             reader.stop()
 
 
-def budget_of(settings: Settings, max_requests: int | None = None, until: dt.time | None = None) -> Budget | None:
+def limits_of(settings: Settings, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """What a person chose of `options.SYNC`, as `open_reader` takes it."""
+    return {
+        "max_requests": chosen["max_requests"],
+        "until": chosen["until"],
+        "asks_everybody": chosen["all"],
+        "shrink_limit": None if chosen["accept_shrink"] else settings.shrink_limit,
+    }
+
+
+def budget_of(settings: Settings, max_requests: int | None = None, until: dt.time | None = None, now: Clock = utc_now) -> Budget | None:
     """What the person says, else the settings; None when neither limits a run."""
     most, end = max_requests or settings.max_requests, until or settings.until
     if most is None and end is None:
         return None
-    return Budget(most, until=next_moment(end, settings.schedule_timezone, dt.datetime.now(dt.UTC)) if end else None)
+    return Budget(most, until=next_moment(end, settings.schedule_timezone, now()) if end else None, now=now)
 
 
 def planner_of(
@@ -84,11 +97,9 @@ def planner_of(
     chosen: Sequence[SourceAsset],
     budget: Budget | None,
     accounts: int,
+    now: Clock = utc_now,
 ) -> Planner:
     """The planner of one account, which shares the budget with the others."""
-
-    def now() -> dt.datetime:
-        return dt.datetime.now(dt.UTC)
 
     def allowed() -> Allowance:
         left, until = (budget.left, budget.until) if budget else (None, None)
@@ -107,6 +118,7 @@ def _session(
     pace: Pace,
     planner: Planner,
     workers: int,
+    now: Clock,
 ) -> Session:
     return Session(
         connection,
@@ -117,7 +129,7 @@ def _session(
         budget=budget,
         fallback_zone=settings.timezone,
         resume_hours=settings.resume_hours,
-        now=lambda: dt.datetime.now(dt.UTC),
+        now=now,
         planner=planner,
         workers=workers,
     )

@@ -5,7 +5,6 @@ Not here: what a reader is made of (`reading`).
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
@@ -13,21 +12,19 @@ from typing import Any
 import dagster as dg
 
 from assets import SOURCE_ASSETS
-from assets.days import DateRange
 from assets.extract import SourceAsset
 from assets.materialize import asset_key
 from assets.reader import Reader
+from marketing_api.clock import Clock, utc_now
 from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.reading import open_reader
+from pipelines.options import SYNC, values
+from pipelines.publishing import noted
+from pipelines.reading import limits_of, open_reader
+from pipelines.run_config import config_fields
+from pipelines.schedules import chosen_days
 from pipelines.settings import Settings
 from pipelines.write_back.mirror import try_to_show
-
-#: What a person may set in the launchpad, under resources: reader: config.
-_LIMITS = {
-    "all": dg.Field(bool, default_value=False, description="Ask about every contact and campaign, due or not."),
-    "max_requests": dg.Field(dg.Noneable(int), default_value=None, description="At most so many requests; else MARKETING_MAX_REQUESTS."),
-}
 
 
 class GivenReader:
@@ -36,9 +33,15 @@ class GivenReader:
     def __init__(self, reader: Reader, *, is_sandbox: bool) -> None:
         self._reader = reader
         self._is_sandbox = is_sandbox
+        self._run: tuple[str, str] | None = None
 
     def of(self, context: dg.AssetExecutionContext) -> Reader:
+        self._run = self._run or (context.run.run_id, context.run.job_name)
         return self._reader
+
+    def note(self, context: dg.AssetExecutionContext) -> None:
+        """As of `RunReader`; models that are made up for in a run of their own belong to the run that has read."""
+        self._reader.note_run(*(self._run or (context.run.run_id, context.run.job_name)), is_publishing=True)
 
     @property
     def sandbox_url(self) -> str | None:
@@ -49,10 +52,11 @@ class GivenReader:
 class RunReader:
     """Opens a reader at a run's first step, for all assets that the run will ask, and closes it with the run."""
 
-    def __init__(self, settings: Settings, stack: ExitStack, limits: Mapping[str, Any]) -> None:
+    def __init__(self, settings: Settings, stack: ExitStack, config: Mapping[str, Any], now: Clock) -> None:
         self._settings = settings
         self._stack = stack
-        self._limits = limits
+        self._config = config
+        self._now = now
         self._reader: Reader | None = None
         self._failure: str | None = None
 
@@ -68,8 +72,15 @@ class RunReader:
                 self._reader = self._open(context)
             except Exception as problem:
                 self._failure = explain(problem)[0]
-                raise dg.Failure(self._failure) from problem
+                raise dg.Failure(self._failure) from None
         return self._reader
+
+    def note(self, context: dg.AssetExecutionContext) -> None:
+        """Write what is known of the run into the `sync` tables, for the copy that it is about to publish. Its end completes the row."""
+        if self._reader is not None:
+            self._reader.note_run(context.run.run_id, context.run.job_name, is_publishing=True)
+        else:
+            self._stack.enter_context(noted(self._settings, context.run.run_id, context.run.job_name))
 
     @property
     def sandbox_url(self) -> str | None:
@@ -77,19 +88,19 @@ class RunReader:
         return self._reader.sessions[0].client.connection.url if self._reader and self._settings.is_sandbox else None
 
     def _open(self, context: dg.AssetExecutionContext) -> Reader:
+        options = values(SYNC, self._config)
         prepare_home(self._settings.home)
         reader = self._stack.enter_context(
             open_reader(
                 self._settings,
                 _chosen(context),
-                chosen_days=_days(context),
-                max_requests=self._limits["max_requests"],
-                asks_everybody=self._limits["all"],
-                shrink_limit=self._settings.shrink_limit,
+                chosen_days=chosen_days(context.run.tags),
+                now=self._now,
+                **limits_of(self._settings, options),
             )
         )
         self._stack.callback(try_to_show, reader.warehouse, self._settings.home)
-        self._stack.callback(reader.note_run, context.run_id, context.job_name)
+        self._stack.callback(reader.note_run, context.run.run_id, context.run.job_name)
         reader.begin()
         return reader
 
@@ -99,13 +110,13 @@ def settings_resource(settings: Settings) -> dg.ResourceDefinition:
     return dg.ResourceDefinition.hardcoded_resource(settings, description="Accounts, home and settings, as they were read at the start.")
 
 
-def reader_resource(settings: Settings) -> dg.ResourceDefinition:
+def reader_resource(settings: Settings, now: Clock = utc_now) -> dg.ResourceDefinition:
     """The resource `reader`."""
 
-    @dg.resource(config_schema=_LIMITS, description="Reads the accounts ahead of the steps, under each account's limit.")
+    @dg.resource(config_schema=config_fields(SYNC), description="Reads the accounts ahead of the steps, under each account's limit.")
     def reader(context: dg.InitResourceContext) -> Iterator[RunReader]:
         with ExitStack() as stack:
-            yield RunReader(settings, stack, context.resource_config)
+            yield RunReader(settings, stack, context.resource_config, now)
 
     return reader
 
@@ -115,11 +126,3 @@ def _chosen(context: dg.AssetExecutionContext) -> list[SourceAsset]:
     steps = context.run.step_keys_to_execute
     keys = context.job_def.asset_layer.executable_asset_keys
     return [asset for asset in SOURCE_ASSETS.values() if asset_key(asset.tables[0]) in keys and (steps is None or asset.name in steps)]
-
-
-def _days(context: dg.AssetExecutionContext) -> DateRange | None:
-    """The days of the run's partitions, from its tags: the first step may be one without partitions."""
-    tags = context.run.tags
-    first = tags.get("dagster/asset_partition_range_start") or tags.get("dagster/partition")
-    last = tags.get("dagster/asset_partition_range_end") or tags.get("dagster/partition")
-    return DateRange(dt.date.fromisoformat(first), dt.date.fromisoformat(last)) if first and last else None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 import warnings
 from collections.abc import Sequence
 
 import dagster as dg
 
-from assets.days import DateRange
 from assets.extract import SourceAsset
 from assets.materialize import asset_key
 from assets.reader import Reader
@@ -17,12 +15,11 @@ from pipelines.definitions import build_definitions
 from pipelines.interrupts import Stop
 from pipelines.modelling import MODELS_STEP, Models
 from pipelines.resources import GivenReader
-from pipelines.schedules import COMMAND_TAG, partition_tags
+from pipelines.run_history import BY_THE_COMMAND, instance_of_the_ui
+from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, partition_tags
 from pipelines.settings import Settings
 from pipelines.write_back.activations.nightly import Activations
 
-#: Dagster's own tag for the runs that a code location started: with it the UI lists these under their job, too.
-_AS_OF_THE_UI = {".dagster/repository": "__repository__@pipelines.definitions"}
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -30,7 +27,6 @@ def run_in_dagster(
     settings: Settings,
     reader: Reader,
     chosen: Sequence[SourceAsset],
-    days: DateRange | None,
     models: Models | None,
     activations: Activations | None,
     stop: Stop,
@@ -42,8 +38,8 @@ def run_in_dagster(
     another run.
     """
     os.environ["DAGSTER_HOME"] = str(settings.home / "dagster")
-    today = dt.datetime.now(dt.UTC).date()
-    days = days or DateRange(today - dt.timedelta(days=settings.lookback_days), today)
+    tags = partition_tags(reader.days_of_run(), reader.began_at, settings.history_start)
+    tags |= {} if reader.chosen_days else {DAYS_TAG: ALL_DUE}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         definitions = build_definitions(
@@ -53,9 +49,9 @@ def run_in_dagster(
             has_models=models is not None,
             reader=GivenReader(reader, is_sandbox=settings.is_sandbox),
         )
-        with dg.DagsterInstance.get() as instance:
+        with instance_of_the_ui() as instance:
             reads = None if models else [asset_key(table) for asset in chosen for table in asset.tables]
-            result = _execute(definitions, instance, "nightly_sync", partition_tags(days.first, days.last), reads)
+            result = _execute(definitions, instance, "nightly_sync", tags, reads)
             if models and not stop.is_set and MODELS_STEP not in _tried(result):
                 _execute(definitions, instance, "refresh_models", {}, None)
     return str(result.run_id)
@@ -67,7 +63,7 @@ def _execute(
     return definitions.resolve_job_def(job).execute_in_process(
         instance=instance,
         asset_selection=selection,
-        tags=tags | _AS_OF_THE_UI | {COMMAND_TAG: "sync"},
+        tags=tags | BY_THE_COMMAND | {COMMAND_TAG: "sync"},
         run_config=_QUIET,
         raise_on_error=False,
     )

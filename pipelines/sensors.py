@@ -43,7 +43,7 @@ def models_after_failed_reads(settings: Settings) -> dg.SensorDefinition:
     )
     def sensor(context: dg.RunStatusSensorContext) -> dg.RunRequest | dg.SkipReason:
         run = context.dagster_run
-        if run.job_name != "nightly_sync" or COMMAND_TAG in run.tags:
+        if run.job_name != "nightly_sync" or (COMMAND_TAG in run.tags and not run.parent_run_id):
             return dg.SkipReason("another job, or the command line's, which sees to it itself")
         if context.instance.get_run_step_stats(run.run_id, [MODELS_STEP]):
             return dg.SkipReason("the models themselves failed: running them again would not help")

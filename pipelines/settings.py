@@ -30,9 +30,10 @@ def _text(value: str) -> str:
     return value
 
 
-def _whole(value: str) -> int:
+def whole(value: str) -> int:
+    """From 0 on. ValueError, here as below, says what the text is not."""
     if not re.fullmatch(r"\d+", value):
-        raise ValueError("a whole number is needed")
+        raise ValueError("not a whole number")
     return int(value)
 
 
@@ -42,28 +43,35 @@ def _rate(value: str) -> float:
     return rate
 
 
-def _count(value: str) -> int:
-    if (count := _whole(value)) == 0:
-        raise ValueError("a whole number above 0 is needed")
-    return count
+def count(value: str) -> int:
+    if not re.fullmatch(r"0*[1-9]\d*", value):
+        raise ValueError("not a whole number above 0")
+    return int(value)
 
 
 def clock_time(value: str) -> dt.time:
-    """A time of day as people write it; ValueError says how."""
     try:
         return dt.datetime.strptime(value.strip(), "%H:%M").time()
     except ValueError:
-        raise ValueError("a time of day is needed, like 06:00") from None
+        raise ValueError("not a time of day; write it like 06:00") from None
 
 
-def _share(value: str) -> float:
-    if not 0 <= (share := float(value)) <= 1:
-        raise ValueError("a number from 0 to 1 is needed")
-    return share
+def share(value: str) -> float:
+    """`5%`, `5 %` or `0.05`."""
+    try:
+        found = float(value.rstrip("% ")) / (100 if value.strip().endswith("%") else 1)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= 1:
+        raise ValueError("not a share from 0 to 1; write it like 5% or 0.05")
+    return found
 
 
-def _day(value: str) -> dt.date:
-    return dt.date.fromisoformat(value)
+def day(value: str) -> dt.date:
+    try:
+        return dt.date.fromisoformat(value)
+    except ValueError:
+        raise ValueError("not a day; write it like 2026-01-31") from None
 
 
 def _zone(value: str) -> str:
@@ -106,7 +114,7 @@ def _memory(value: str) -> str:
 
 
 def _whole_numbers(value: str) -> tuple[int, ...]:
-    return tuple(_whole(part.strip()) for part in value.split(",") if part.strip())
+    return tuple(whole(part.strip()) for part in value.split(",") if part.strip())
 
 
 def setting(variable: str, read: Callable[[str], Any], default: Any, doc: str) -> Any:
@@ -121,22 +129,22 @@ class Settings:
     home: Path
     accounts: tuple[Connection, ...] = ()
     folder: Path = Path()  # where `.env`, accounts.toml and activations.toml are looked for
-    history_start: dt.date = setting("MARKETING_HISTORY_START", _day, dt.date(2015, 1, 1), "first day that the first sync reads")
-    lookback_days: int = setting("MARKETING_LOOKBACK_DAYS", _whole, 7, "days that every night reads again")
-    calendar_days_ahead: int = setting("MARKETING_CALENDAR_DAYS_AHEAD", _whole, 90, "days ahead for which scheduled posts are read")
+    history_start: dt.date = setting("MARKETING_HISTORY_START", day, dt.date(2015, 1, 1), "first day that the first sync reads")
+    lookback_days: int = setting("MARKETING_LOOKBACK_DAYS", whole, 7, "days that every night reads again")
+    calendar_days_ahead: int = setting("MARKETING_CALENDAR_DAYS_AHEAD", whole, 90, "days ahead for which scheduled posts are read")
     goal_domains: tuple[int, ...] = setting(
         "MARKETING_GOAL_DOMAINS", _whole_numbers, (), "ids of tracked domains, comma-separated, beside those that webhooks name"
     )
     timezone: str = setting("MARKETING_TIMEZONE", _zone, "UTC", "time zone of an account that does not tell its own")
     max_rate: float | None = setting("MARKETING_MAX_RATE", _rate, None, "most requests a second per account, below what the service allows")
-    max_age_days: int = setting("MARKETING_MAX_AGE_DAYS", _count, 7, "no contact's timeline and coupons get older than this")
-    max_requests: int | None = setting("MARKETING_MAX_REQUESTS", _count, None, "most requests of one run, over all accounts")
+    max_age_days: int = setting("MARKETING_MAX_AGE_DAYS", count, 7, "no contact's timeline and coupons get older than this")
+    max_requests: int | None = setting("MARKETING_MAX_REQUESTS", count, None, "most requests of one run, over all accounts")
     until: dt.time | None = setting("MARKETING_UNTIL", clock_time, None, "when a run stops asking, like 06:00, in the schedule's zone")
-    shrink_limit: float = setting("MARKETING_SHRINK_LIMIT", _share, 0.5, "a listing that lost more than this share is refused")
-    resume_hours: int = setting("MARKETING_RESUME_HOURS", _whole, 12, "an unfinished sync goes on from answers not older than this")
-    lock_seconds: int = setting("MARKETING_LOCK_SECONDS", _whole, 120, "how long to wait for a warehouse that another program holds")
+    shrink_limit: float = setting("MARKETING_SHRINK_LIMIT", share, 0.5, "a listing that lost more than this share is refused")
+    resume_hours: int = setting("MARKETING_RESUME_HOURS", whole, 12, "an unfinished sync goes on from answers not older than this")
+    lock_seconds: int = setting("MARKETING_LOCK_SECONDS", whole, 120, "how long to wait for a warehouse that another program holds")
     attribution_hours: int = setting(
-        "MARKETING_ATTRIBUTION_HOURS", _whole, 120, "hours before a visit within which a message counts as its cause"
+        "MARKETING_ATTRIBUTION_HOURS", whole, 120, "hours before a visit within which a message counts as its cause"
     )
     models_memory: str = setting("MARKETING_MODELS_MEMORY", _memory, "2GB", "most memory that building the models takes")
     schedule_cron: str = setting("MARKETING_SCHEDULE_CRON", _text, "0 2 * * *", "when the nightly sync runs")
@@ -148,13 +156,13 @@ class Settings:
         "MARKETING_PERSONAL_KEY", _personal_key, None, "key of the hashes; without one, `personal.key` of the home is made and used"
     )
     personal_group_min: int = setting(
-        "MARKETING_PERSONAL_GROUP_MIN", _count, GROUP_MIN, "unless it is kept: groups of fewer people, such as mail domains, are one row"
+        "MARKETING_PERSONAL_GROUP_MIN", count, GROUP_MIN, "unless it is kept: groups of fewer people, such as mail domains, are one row"
     )
     alert_url: str = setting("MARKETING_ALERT_URL", _text, "", "webhook address that is told of failed runs")
     activations: bool = setting("MARKETING_ACTIVATIONS", _switch, False, "on: every nightly sync pushes the segments of activations.toml")
     log_level: str = setting("MARKETING_LOG", _log_level, "WARNING", "what the commands log to standard error, from DEBUG to CRITICAL")
     sandbox_url: str = setting("MARKETING_SANDBOX_URL", _text, "", "a sandbox that runs already, instead of the embedded one")
-    sandbox_contacts: int = setting("MARKETING_SANDBOX_CONTACTS", _whole, 600, "contacts of the embedded sandbox")
+    sandbox_contacts: int = setting("MARKETING_SANDBOX_CONTACTS", whole, 600, "contacts of the embedded sandbox")
 
     @property
     def is_sandbox(self) -> bool:

@@ -1,33 +1,32 @@
-"""What this process does when it is not asking the service: said by whoever does it, shown by `progress`. Not here: the doing."""
+"""What this process does when it is not asking the service: noted by whoever does it, shown by `progress`. Not here: the doing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 from marketing_api.errors import Stopped
+from pipelines.failures import unexpected_logged
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Stage:
-    """`done` of `total` parts, 0 while their number is not known, and the one at work."""
+    """`done` of `total` parts, 0 while their number is not known, and the one at work. Times are of the monotonic clock."""
 
     what: str
     done: int = 0
     total: int = 0
     current: str = ""
-
-    def __str__(self) -> str:
-        """E.g. `building the models, 12 of 141, contact_campaign`."""
-        parts = f"{self.done:,} of {self.total:,}" if self.total else ""
-        return ", ".join(filter(None, (self.what, parts, self.current)))
+    began: float = field(default_factory=time.monotonic)
+    ended: float | None = None
 
 
 class _Now:
     """One for the process, as there is one terminal."""
 
-    stage: Stage | None = None
+    stages: list[Stage] = []  # noqa: RUF012 (all of the process, in their order)
     is_stopped: bool = False
 
 
@@ -36,11 +35,13 @@ def stage(what: str) -> Iterator[None]:
     """This is being done until the context ends. Raises Stopped, once the process was told to stop."""
     if _Now.is_stopped:
         raise Stopped(f"{what} was left out: the run was stopped")
-    _Now.stage = Stage(what)
+    mine = Stage(what)
+    _Now.stages.append(mine)
     try:
-        yield
+        with unexpected_logged():
+            yield
     finally:
-        _Now.stage = None
+        mine.ended = time.monotonic()
 
 
 def stop() -> None:
@@ -50,10 +51,10 @@ def stop() -> None:
 
 def tell(done: int, total: int, current: str) -> None:
     """How far the stage is."""
-    if _Now.stage:
-        _Now.stage = replace(_Now.stage, done=done, total=total, current=current)
+    if _Now.stages:
+        _Now.stages[-1].done, _Now.stages[-1].total, _Now.stages[-1].current = done, total, current
 
 
-def now() -> Stage | None:
-    """What is being done; None when there is nothing but the work that was begun."""
-    return _Now.stage
+def stages() -> Sequence[Stage]:
+    """All that were begun, in their order."""
+    return tuple(_Now.stages)

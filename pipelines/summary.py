@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import shlex
 import shutil
 import sys
@@ -16,6 +17,7 @@ from rich.table import Table as Grid
 
 from assets import SOURCE_ASSETS
 from assets.reader import Reader
+from assets.result import AccountResult, share_read
 from marketing_api.exchange import Outcome
 from pipelines.planned import planned_by
 from pipelines.publishing import is_published_since, what_is_published
@@ -38,7 +40,7 @@ def print_summary(reader: Reader, settings: Settings, models: BuildReport | None
     with reader.warehouse.reading():
         console.print(_tables(reader))
     console.print(_requests(reader))
-    for line in planned_by(reader):
+    for line in [*days_read(reader.results), *planned_by(reader)]:
         console.print(line)
     _print_problems(reader, console)
     _print_models(models, console)
@@ -67,7 +69,7 @@ def first_query(file: Path) -> str:
 
 
 def _published(reader: Reader, settings: Settings) -> str:
-    words = what_is_published(settings, dt.datetime.now(dt.UTC))
+    words = what_is_published(settings, reader.now())
     if is_published_since(settings, reader.began_at):
         return f"published: {words}\nreport     {settings.home / 'report' / 'index.html'}"
     return f"nothing was published tonight; analysts have: {words}"
@@ -81,13 +83,25 @@ def _tables(reader: Reader) -> Grid:
         results = [result for (name, _), result in reader.results.items() if name == asset.name]
         if not results:
             continue
-        planned = sum(result.planned for result in results)
-        share = f"{100 * sum(result.asked for result in results) / planned:.0f} %" if planned else "–"
+        read = share_read(results)
+        share = "–" if read is None else f"{math.floor(100 * read)} %"
         for table in asset.tables:
             counts = [report.tables[table.name] for result in results for report in result.reports if table.name in report.tables]
             cells = [sum(getattr(count, name) for count in counts) for name in ("new", "changed", "deleted", "rejected")]
             grid.add_row(table.name, f"{reader.warehouse.row_count(table):,}", *(f"{cell:,}" if cell else "·" for cell in cells), share)
     return grid
+
+
+def days_read(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]:
+    """Which days the date-ranged tables were read for, a line for those with the same; by account where these differ."""
+    tables: dict[str, list[str]] = {}
+    for asset in SOURCE_ASSETS.values():
+        by_account = {account: result.days_in_words for (name, account), result in results.items() if name == asset.name}
+        said = set(by_account.values())
+        if said - {""}:
+            words = said.pop() if len(said) == 1 else "; ".join(f"account {name}: {days or 'none'}" for name, days in by_account.items())
+            tables.setdefault(words, []).extend(table.name for table in asset.tables)
+    yield from (f"days read of {', '.join(names)}: {words}" for words, names in tables.items())
 
 
 def _requests(reader: Reader) -> str:

@@ -23,8 +23,9 @@ class Load:
     """Answers that are loaded together in one transaction. The log of loads and the archive are all a rebuild needs.
 
     `tables` are filled from the answers in `request_ids`, in that order. `scope` says what was asked, as far as the
-    questions do not: `{"from_on": …, "to_on": …}` (dates) for ranges; for a load without answers, the scope that is gone
-    (`{"list_id": 12}` or `{"list_id": [12, 13]}`). `is_complete`: all of the scope was read, so that missing rows are gone.
+    questions do not: `{"from_on": …, "to_on": …}` (dates) for ranges, with the `reason` of one that is not complete; for a load
+    without answers, the scope that is gone (`{"list_id": 12}` or `{"list_id": [12, 13]}`). `is_complete`: all of the scope was
+    read, so that missing rows are gone.
     `shrink_limit`: the share of its rows that a listing may lose (None: all). `zone`: the account's time zone.
     """
 

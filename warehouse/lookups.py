@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from warehouse.loads.details import Key, row_hash
-from warehouse.sql import Params, literal
-from warehouse.table import Table
+from warehouse.sql import Params, literal, quoted
+from warehouse.table import Table, Window
 from warehouse.tables import SOCIAL_POSTS
 
 _LIVE = "account = $account and _deleted_at is null"
@@ -82,14 +82,25 @@ class Lookups(ABC):
         )
         return list(zip(*rows.to_pydict().values(), strict=True))
 
-    def covered_days(self, table: Table, account: str) -> list[tuple[dt.date, dt.date]]:
-        """The ranges of days that were read completely, both ends included, in order."""
+    def covered_days(self, table: Table, account: str, zone: str = "UTC", *, is_complete: bool = True) -> list[tuple[dt.date, dt.date]]:
+        """The ranges of days that were read completely (or not), both ends included, in order. A day was read when it was over in the
+        account's zone before it was asked for."""
+        over = f"(as_of at time zone {literal(zone)})::date - 1"
         rows = self._read(
-            "select split_part(scope, '..', 1)::date as first, split_part(scope, '..', 2)::date as last from sync.coverage "
-            f"where account = $account and table_name = {literal(table.name)} and is_complete and contains(scope, '..') order by all",
+            f"select split_part(scope, '..', 1)::date as first, least(split_part(scope, '..', 2)::date, {over}) as last from sync.coverage "
+            f"where account = $account and table_name = {literal(table.name)} and is_complete = {is_complete} "
+            "and contains(scope, '..') and first <= last order by all",
             account,
         )
         return list(zip(*rows.to_pydict().values(), strict=True))
+
+    def listed_days(self, table: Table, account: str, first: dt.date, last: dt.date) -> list[dt.date]:
+        """The days from `first` to `last` that a table of daily entries has rows of."""
+        assert isinstance(table.load, Window)
+        day = quoted(table.load.column)
+        return self._column(
+            f"select distinct {day} from {table.qualified} where account = $account and {day} between '{first}' and '{last}'", account
+        )
 
     def finished_at(self, account: str) -> dict[str, dt.datetime]:
         """When all of each asset was last read (`Warehouse.finish_assets`)."""

@@ -1,7 +1,8 @@
 """The guide `docs/marts.md`, written from the models' descriptions: `python -m warehouse.marts_page`.
 
 What a mart answers stands in its yml: the description (which says "One row per …"), the columns, and under `config: meta: questions`
-the questions with a query for each. Not here: any fact about a mart. Tests fail when the page is stale, and run every query.
+the questions with a query for each. What a figure means stands in `models/definitions.md`, where descriptions take it from.
+Not here: any fact about a mart. Tests fail when the page is stale, and run every query.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from warehouse.tables import TABLES
 
 PAGE = Path(__file__).parents[1] / "docs" / "marts.md"
 _MODELS = Path(__file__).parent / "models"
+_DEFINITION = re.compile(r"{% docs (\w+) %}(.+?){% enddocs %}", re.DOTALL)
+_NAMED = re.compile(r"{{ doc\('(\w+)'\) }}")
 _GRAIN = re.compile(r"(?:^|(?<= ))One row per [^.]+\.\s*")
 
 _INTRO = """\
@@ -33,12 +37,39 @@ Written by `python -m warehouse.marts_page` from the yml files in `warehouse/mod
 - Rates (`_rate`) lie between 0 and 1. They are NULL where there is nothing to divide by, and where the service's counts contradict
   each other (more clickers than mails); the counts stand beside them.
 - NULL is "not known", 0 is "none".
-- `_at` is a time in UTC, `_on` a date in the account's time zone; `today` is the date of the account's newest answer.
-- `_7d` and `_28d` are about the last 7 and 28 days, the last day included.
+- `_at` is a time in UTC, `_on` a date in the account's time zone.
 - `_change` is what was added to a total since it was asked before. Nights that are missing are not made up: a change stands on the day
   it was seen, and `days_covered` says over how many days it came about.
 - *Personal* marks columns that are hashed or dropped in the published file when the settings say so.
 - Columns that begin with `_` are for the building.
+
+## Definitions
+
+A name means the same in every mart. Written from `warehouse/models/definitions.md`.
+
+| | |
+|---|---|
+{definitions}
+
+## Marts
+"""
+
+_CANNOT_TELL = """\
+
+## What this service cannot tell
+
+- **Who opened: a person or a machine.** An opening is a picture that was loaded. Apple Mail Privacy Protection loads pictures whether or
+  not anybody reads the mail, and filters of companies open mails, and follow links, to check them; people who block pictures are not seen
+  until they click. So an open rate compares campaigns and weeks with each other; it does not count readers.
+  `contact_campaign.is_quick_open` marks openings in the minute of the sending or the one after, the usual sign of a machine (one that opens
+  later is not marked). `click_rate`, `clicked_count` and `contact_engagement.click_engagement_tier` do without openings.
+- **Whether a text message, a push message or anything but an e-mail was opened.** `is_opened` is NULL then, unless the timeline says so.
+  Rates leave such messages out: what stands below the line are messages of which it can be known.
+- **Complaints.** Who reports a mail as spam shows nowhere, or as unsubscribed.
+- **Hard and soft bounces.** There is one count of bounces; whether an address is dead or a mailbox was full is not told.
+- **Variants of a test.** The versions of an A/B test are not told apart: a campaign has one subject and one set of counts.
+- **Whether openings are counted once per message.** Where a stated percentage contradicts its count, `is_percent_inconsistent` is set.
+- **Which campaign a message of a timeline belongs to.** Timelines name subjects: `message_matching` counts how many find one campaign.
 """
 
 
@@ -74,6 +105,18 @@ class Mart:
         return _GRAIN.sub("", self.description).strip()
 
 
+@cache
+def definitions() -> dict[str, str]:
+    """Name → what it means, in the order of the declaration."""
+    declared = (_MODELS / "definitions.md").read_text(encoding="utf-8")
+    return {name: " ".join(text.split()) for name, text in _DEFINITION.findall(declared)}
+
+
+def _resolved(description: str) -> str:
+    """The description with the definitions that it names, as dbt writes it into the file."""
+    return " ".join(_NAMED.sub(lambda found: definitions()[found[1]], description).split())
+
+
 def marts(schema: str = "marts") -> list[Mart]:
     """All models of a folder, by area in the order of the source tables, then by name."""
     areas = list(dict.fromkeys(table.area for table in TABLES.values()))
@@ -88,13 +131,13 @@ def _contents(schema: str) -> Iterator[dict[str, Any]]:
 
 def _mart(model: dict[str, Any], schema: str, content: dict[str, Any]) -> Mart:
     meta, name = model["config"]["meta"], model["config"].get("alias", model["name"])
-    columns = tuple((column["name"], " ".join(column["description"].split())) for column in model["columns"])
+    columns = tuple((column["name"], _resolved(column["description"])) for column in model["columns"])
     tests = [test["key"] for test in model.get("data_tests") or () if "key" in test]
     return Mart(
         name=name,
         schema=schema,
         area=meta["area"],
-        description=" ".join(model["description"].split()),
+        description=_resolved(model["description"]),
         columns=columns,
         key=tuple(tests[0]["arguments"]["columns"]) if tests else (),
         questions=tuple(Question(one["ask"], one["sql"].strip()) for one in meta.get("questions") or ()),
@@ -105,8 +148,10 @@ def _mart(model: dict[str, Any], schema: str, content: dict[str, Any]) -> Mart:
 def render() -> str:
     """The whole page."""
     every, history = marts(), marts("history")
-    lines = [_INTRO.format(count=len(every)), "| mart | |", "|---|---|"]
+    defined = "\n".join(f"| {name} | {text} |" for name, text in definitions().items())
+    lines = [_INTRO.format(count=len(every), definitions=defined), "| mart | |", "|---|---|"]
     lines += [f"| [{mart.name}](#marts{mart.name}) | {mart.grain} |" for mart in every]
+    lines.append(_CANNOT_TELL.rstrip())
     area = ""
     for mart in every:
         if mart.area != area:

@@ -22,6 +22,7 @@ import duckdb
 
 from warehouse import model_project
 from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.coverage import GRACE
 from warehouse.errors import NoWarehouse, WarehouseError
 from warehouse.model_report import BuildReport, Outcome, discreet, status_of
 from warehouse.schema import ensure_schema
@@ -58,6 +59,7 @@ class ModelSettings:
             "MARKETING_MODELS_TIMEZONE": self.timezone,
             "MARKETING_MODELS_ZONES": json.dumps(dict(self.zones)),
             "MARKETING_MODELS_MEMORY": self.memory,
+            "MARKETING_MODELS_GRACE_HOURS": f"{GRACE.total_seconds() / 3600:g}",
             "MARKETING_MODELS_FILE": str(path),
         }
 

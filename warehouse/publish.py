@@ -50,11 +50,15 @@ except OSError as problem:
 
 @dataclass(frozen=True, slots=True)
 class _Relation:
-    """A table or view of the warehouse, with the columns that are published: (name, type)."""
+    """A table or view of the warehouse, with the columns that are published: (name, type).
+
+    A `view` (its DDL) that looks at the clock stays one, over the tables that are published; others become tables.
+    """
 
     schema: str
     name: str
     columns: tuple[tuple[str, str], ...]
+    view: str = ""
 
     @property
     def qualified(self) -> str:
@@ -140,8 +144,12 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
     with transaction(connection):  # one flush to disk instead of a thousand
         for schema in SCHEMAS:
             rows(connection, f"create schema published.{quoted(schema)}")
-        counts = {relation.qualified: _copy_table(connection, relation, masking) for relation in relations}
+        counts = {relation.qualified: _copy_table(connection, relation, masking) for relation in relations if not relation.view}
         rows(connection, "use published")
+        for relation in relations:
+            if relation.view:
+                rows(connection, relation.view)
+                counts[relation.qualified] = int(value(connection, f"select count(*) from {relation.qualified}"))
         for statement in (*said, *statements(FACTS)):
             rows(connection, statement)
         now = dt.datetime.now(dt.UTC)
@@ -168,10 +176,14 @@ def _relations(connection: duckdb.DuckDBPyConnection) -> Iterator[_Relation]:
         "select schema_name, table_name, list((column_name, data_type) order by column_index) from duckdb_columns() "
         "where database_name = 'warehouse' and not internal group by all order by all",
     )
+    views = rows(
+        connection, "select schema_name, view_name, sql from duckdb_views() where database_name = 'warehouse' and contains(sql, 'now()')"
+    )
+    clocked = {(schema, name): sql for schema, name, sql in views}
     for schema, name, columns in found:
         if schema in SCHEMAS and f"{schema}.{name}" not in INTERNAL_TABLES:
             kept = tuple((column, _short(sql_type)) for column, sql_type in columns if not _is_internal(schema, name, column))
-            yield _Relation(schema, name, kept)
+            yield _Relation(schema, name, kept, clocked.get((schema, name), ""))
 
 
 def _is_internal(schema: str, table: str, column: str) -> bool:
@@ -187,7 +199,7 @@ def _short(sql_type: str) -> str:
 
 def _comments(connection: duckdb.DuckDBPyConnection, relation: _Relation) -> Iterator[str]:
     names = {name for name, _ in relation.columns}
-    return comments(connection, relation.schema, relation.name, names)
+    return comments(connection, relation.schema, relation.name, names, kind="view" if relation.view else "table")
 
 
 def _checked(path: Path, counts: dict[str, int]) -> Published:

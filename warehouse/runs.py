@@ -9,6 +9,9 @@ import duckdb
 
 from warehouse.sql import rows, transaction
 
+#: The outcome of a run in the copy that it publishes itself: the run goes on behind it.
+PUBLISHING = "publishing"
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -25,7 +28,7 @@ class Run:
 
 
 def write_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
-    """Add the run, or replace what was written of it before."""
+    """Add the run, or replace what was written of it before: it is written ahead of publishing, and once more when it has ended."""
     values = asdict(run)
     names = ", ".join(values)
     with transaction(connection):

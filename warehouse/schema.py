@@ -64,13 +64,16 @@ def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = No
         yield f"comment on column {table.qualified}.{quoted(column.name)} is {literal(column.comment)}"
 
 
-def comments(connection: duckdb.DuckDBPyConnection, schema: str, name: str, columns: Container[str] | None = None) -> Iterator[str]:
-    """The statements that give a table the COMMENTs that it has here, to be run in another file; of some `columns` only."""
+def comments(
+    connection: duckdb.DuckDBPyConnection, schema: str, name: str, columns: Container[str] | None = None, *, kind: str = "table"
+) -> Iterator[str]:
+    """The statements that give a table the COMMENTs that it has here, to be run in another file, where it is of `kind`."""
     here = f"database_name = current_database() and schema_name = {literal(schema)} and comment is not null"
     table = f"{quoted(schema)}.{quoted(name)}"
-    for kind in ("table", "view"):
-        for (comment,) in rows(connection, f"select comment from duckdb_{kind}s() where {here} and {kind}_name = {literal(name)}"):
-            yield f"comment on table {table} is {literal(comment)}"
+    for here_kind in ("table", "view"):
+        sql = f"select comment from duckdb_{here_kind}s() where {here} and {here_kind}_name = {literal(name)}"
+        for (comment,) in rows(connection, sql):
+            yield f"comment on {kind} {table} is {literal(comment)}"
     for column, comment in rows(
         connection, f"select column_name, comment from duckdb_columns() where {here} and table_name = {literal(name)}"
     ):

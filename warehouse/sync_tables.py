@@ -75,12 +75,12 @@ RUNS = SyncTable(
     ("run_id",),
     "Runs of the program, one row each.",
     (
-        _text("run_id", "Number of the run, as the UI shows it."),
+        _text("run_id", "Number of the run, as the UI shows it; `marketing-sync publish` has one of its own."),
         _text("job", "Name of the job."),
-        _at("started_at", "When it began."),
-        _at("ended_at", "When it ended; NULL while it runs."),
-        _text("outcome", "done, partial or failed; NULL while it runs."),
-        _count("request_count", "Requests it sent."),
+        _at("started_at", "When it began to read; of a run that reads nothing, to publish."),
+        _at("ended_at", "When its reading, or else its publishing, ended; NULL while it runs, as it does when it writes a published copy."),
+        _text("outcome", "done, partial or failed; publishing of the run that wrote this copy, or that died while it wrote one."),
+        _count("request_count", "Requests it sent; in the copy that it wrote itself, up to then."),
         Column("waited_s", "DOUBLE", "Seconds its requests waited under the rate limit."),
         Column("message", "VARCHAR", "What could not be had, in words.", is_personal=True),  # may quote the service
     ),
@@ -94,12 +94,26 @@ COVERAGE = SyncTable(
         ACCOUNT,
         _TABLE_NAME,
         _SCOPE,
-        _at("as_of", "When the newest loaded answer was asked."),
+        _at("as_of", "When the newest loaded answer was asked, or found that nothing was due to be asked."),
         _at("due_at", "When it should be read again; NULL when nobody said."),
         _flag("is_complete", "Whether the whole scope was read and applied."),
         _count("rows", "Rows that the scope has after the load (of a range: that the answers had)."),
         _count("service_count", "The service's own count of the scope; NULL when it tells none."),
         _text("reason", "Why it is not complete, or what else should be known."),
+    ),
+)
+
+READINGS = SyncTable(
+    "readings",
+    ("account", "table_name", "scope", "as_of"),
+    "When each listing that is read scope by scope (the contacts of a list) was read: every reading that `coverage` has the newest of.",
+    (
+        ACCOUNT,
+        _TABLE_NAME,
+        _SCOPE,
+        _at("as_of", "When its newest answer was requested."),
+        _text("timezone", "The account's time zone then: the day of a reading stays what it was when the account moves."),
+        _flag("is_complete", "Whether the whole scope was read and applied."),
     ),
 )
 
@@ -228,7 +242,19 @@ WRITEBACKS = SyncTable(
 )
 
 #: Every `sync` table.
-SYNC_TABLES = (REQUESTS, ARCHIVE_FILES, RUNS, COVERAGE, CONTACT_COVERAGE, PLANS, REJECTED_RECORDS, UNKNOWN_FIELDS, LOADS, WRITEBACKS)
+SYNC_TABLES = (
+    REQUESTS,
+    ARCHIVE_FILES,
+    RUNS,
+    COVERAGE,
+    READINGS,
+    CONTACT_COVERAGE,
+    PLANS,
+    REJECTED_RECORDS,
+    UNKNOWN_FIELDS,
+    LOADS,
+    WRITEBACKS,
+)
 
 #: Those that a rebuild cannot make anew from the archive.
 KEPT = (RUNS, PLANS, WRITEBACKS)

@@ -181,8 +181,7 @@ class Warehouse(Checks, Lookups, Candidates):
             except _PASSING:
                 raise
             except Exception as problem:  # a mistake in reading old answers must not keep new ones out
-                shown = log.isEnabledFor(logging.DEBUG)  # sync.loads says what it was
-                log.error("a logged load of %s cannot be applied; a rebuild tries it again", load.asset, exc_info=shown)
+                log.exception("a logged load of %s cannot be applied; a rebuild tries it again", load.asset)
                 with transaction(connection):
                     write_load(connection, load, None, (), error=f"{type(problem).__name__}: {problem}"[:500])
                 yield None

@@ -96,7 +96,7 @@ def order(candidates: Questions, chance: Floats, why: npt.NDArray[np.int8], now:
     turn = chosen.turn(leaving_out=wanted)
     needed = int(chosen.is_new.sum()) + chosen.turn(leaving_out=np.flatnonzero(chosen.is_new))
     if limit is None or len(wanted) + turn <= limit:
-        picked, is_turn = chosen.fill(wanted, turn)
+        picked, is_turn = chosen.fill(wanted, turn, limit)
     else:
         picked, is_turn = chosen.within(wanted, limit, needed)
     return _order(chosen, picked, is_turn, why, needed)
@@ -145,12 +145,13 @@ class _Choice:
         left[leaving_out] = False
         return turn_size(self.nights[left], self._tonight)
 
-    def fill(self, wanted: Ints, turn: int) -> tuple[Ints, Ints]:
-        """Everything that is wanted, then whose turn it is, then a few at random."""
+    def fill(self, wanted: Ints, turn: int, limit: int | None) -> tuple[Ints, Ints]:
+        """Everything that is wanted, then whose turn it is, then a few at random, within the limit."""
         turns = self.rest(wanted, turn)
         free = ~self.is_new
         free[wanted] = free[turns] = False
-        explored = self.at_random(free, int(EXPLORE_SHARE * (len(wanted) - self.is_new.sum())))
+        few = int(EXPLORE_SHARE * (len(wanted) - self.is_new.sum()))
+        explored = self.at_random(free, few if limit is None else min(few, limit - len(wanted) - len(turns)))
         return np.concatenate([wanted, explored]), turns
 
     def within(self, wanted: Ints, limit: int, needed: int) -> tuple[Ints, Ints]:

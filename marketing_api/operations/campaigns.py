@@ -12,13 +12,11 @@ from marketing_api.operations.declare import (
     day_or_moment,
     email,
     ids,
-    moment,
     paging,
     read,
     text,
     write,
 )
-from marketing_api.parameter import Parameter
 from marketing_api.records import campaigns
 
 #: Optional in one variant and required in another, so it is always sent.
@@ -60,27 +58,25 @@ STATS = read(
 )
 
 
-def _content(scheduled: Parameter) -> tuple[Parameter, ...]:
-    return (
-        text("name", required=True),
-        text("subject", required=True),
-        email("fromemail", "Optional in a variant.", required=True),
-        text("from_name", "Optional in a variant.", required=True),
-        email("reply_to", "Optional in a variant.", required=True),
-        text("body", required=True),
-        _TYPE,
-        boolean("isscheduled"),
-        boolean("isdraft"),
-        scheduled,
-        ids("audiences", "Audience ids."),
-        ids("lists", "List ids."),
-    )
-
+_CONTENT = (
+    text("name", required=True),
+    text("subject", required=True),
+    email("fromemail", "Optional in a variant.", required=True),
+    text("from_name", "Optional in a variant.", required=True),
+    email("reply_to", "Optional in a variant.", required=True),
+    text("body", required=True),
+    _TYPE,
+    boolean("isscheduled"),
+    boolean("isdraft"),
+    day_or_moment("scheduled_datetime", "The specification shows a date only; the live service wants m/d/Y H:i (api-observed row 34)."),
+    ids("audiences", "Audience ids."),
+    ids("lists", "List ids."),
+)
 
 ADDCAMPAIGN = write(
     "emailmarketing/addcampaign",
-    "Create a campaign; unless it is a draft it may be sent.",
-    *_content(moment("scheduled_datetime")),
+    "Create a campaign; unless it is a draft it may be sent (on the live service only editing sends it, api-observed row 34).",
+    *_CONTENT,
     effect=Effect.SEND,
     result=ID_ITEM,
 )
@@ -89,9 +85,7 @@ EDITCAMPAIGN = write(
     "emailmarketing/editcampaign",
     "Change a campaign; unless it is a draft it may be sent.",
     _ID,
-    *_content(
-        day_or_moment("scheduled_datetime", "The specification shows a date only; clients of the live service send a time of day, too.")
-    ),
+    *_CONTENT,
     effect=Effect.SEND,
 )
 

@@ -94,7 +94,7 @@ _PERSON = (
     an_id("group", "Group id."),
     choice("permissions", *PERMISSIONS, many=True, doc="Required when no group is given."),
 )
-_RIGHTS = ("group", "permissions")
+_RIGHTS = ("permissions", "group")
 
 ADD = replace(write("user/add", "Create a user or manager.", *_PERSON), needs_one=_RIGHTS)
 

@@ -7,16 +7,30 @@ from dataclasses import dataclass
 from dataclasses import field as attribute
 from typing import Any
 
-from marketing_api.records.fields import AccountTime, ApiInt, ApiText, KeyDate, MaybeFloat, MaybeInt, MaybeText, Record, Rows, field, key
-from marketing_api.records.shapes import each, entries, is_collection, items_of, mapping, member, objects
-from marketing_api.records.values import read_clicker, read_share, read_text
+from marketing_api.records.fields import (
+    AccountTime,
+    ApiInt,
+    ApiText,
+    KeyDate,
+    MaybeFloat,
+    MaybeInt,
+    MaybeText,
+    MaybeWord,
+    Record,
+    Rows,
+    Unread,
+    field,
+    key,
+)
+from marketing_api.records.shapes import each, entries, is_collection, is_numbered, items_of, mapping, member, objects
+from marketing_api.records.values import is_nothing, read_clicker, read_share
 
 
 class Campaign(Record):
     """One e-mail campaign."""
 
     campaign_id: ApiInt = key("The service's id of the campaign.", "id")
-    status: MaybeText = field("draft, sent, scheduled or automation: the group that the service lists it in.")
+    status: MaybeWord = field("draft, sent, scheduled or automation: the group that the service lists it in.")
     type: MaybeText = field("automated for the automation group, else standard.")
     subject: MaybeText = field("Subject line.")
     message: MaybeText = field("Body.")
@@ -35,10 +49,18 @@ class CampaignStats(Record):
     unopened_count: MaybeInt = field("Messages not opened.")
     bounced_count: MaybeInt = field("Messages bounced.")
     unsubscribed_count: MaybeInt = field("Recipients who unsubscribed.")
-    opened_percent: MaybeFloat = field("Share of messages opened as the service states it, may be over 100.")
-    unopened_percent: MaybeFloat = field("Share of messages not opened as the service states it, may be over 100.")
-    bounced_percent: MaybeFloat = field("Share of messages bounced as the service states it, may be over 100.")
-    unsubscribed_percent: MaybeFloat = field("Share of recipients who unsubscribed as the service states it, may be over 100.")
+    opened_percent: MaybeFloat = field(
+        "Share of messages opened: the service's own statement, which may contradict the counts and be over 100."
+    )
+    unopened_percent: MaybeFloat = field(
+        "Share of messages not opened: the service's own statement, which may contradict the counts and be over 100."
+    )
+    bounced_percent: MaybeFloat = field(
+        "Share of messages bounced: the service's own statement, which may contradict the counts and be over 100."
+    )
+    unsubscribed_percent: MaybeFloat = field(
+        "Share of recipients who unsubscribed: the service's own statement, which may contradict the counts and be over 100."
+    )
 
 
 class CampaignLink(Record):
@@ -48,8 +70,8 @@ class CampaignLink(Record):
     url: ApiText = key("Where the link leads.")
     observed_on: KeyDate = key("The account's local date of asking.")
     message: MaybeText = field("Text of the link.")
-    clicker_count: MaybeInt = field("Addresses that clicked it.")
-    click_count: MaybeInt = field("Clicks of all addresses.")
+    clicker_count: MaybeInt = field("Addresses that clicked it; NULL when one that is listed could not be read.")
+    click_count: MaybeInt = field("Clicks of all addresses; NULL when one that is listed could not be read.")
 
 
 class CampaignClicker(Record):
@@ -80,7 +102,7 @@ def _grouped(items: Any) -> Iterator[tuple[str, Any]]:
         if isinstance(value, dict) and "id" in value:
             yield "", value
         else:
-            yield from ((name, entry) for entry in entries(_data(value)))
+            yield from (("" if name.isdecimal() else name, entry) for entry in entries(_data(value)))
 
 
 def _data(group: Any) -> Any:
@@ -93,11 +115,12 @@ def _data(group: Any) -> Any:
 
 
 def _campaign(entry: dict[str, Any], group: str) -> dict[str, Any]:
-    word = (group or read_text(entry.get("status")) or "").strip().lower()
-    status = "automation" if word in _AUTOMATION else word
-    is_automated = status == "automation" or str(entry.get("type")).lower() == "automated"
+    status = group or entry.get("status")
+    if isinstance(status, str) and status.strip().lower() in _AUTOMATION:
+        status = "automation"
+    is_automated = status == "automation" or (isinstance(kind := entry.get("type"), str) and kind.strip().lower() == "automated")
     raw = {**entry, "type": "automated" if is_automated else "standard"}
-    return {**raw, "status": status} if status else raw
+    return raw if is_nothing(status) else {**raw, "status": status}
 
 
 def campaign(payload: Any, asked: Mapping[str, str]) -> Rows:
@@ -115,25 +138,32 @@ def statistics(payload: Any, asked: Mapping[str, str]) -> Rows:
         campaign_id = asked.get("id", entry.get("id"))
         stats = member(entry, "stats")
         beside = {name: value for name, value in entry.items() if name.lower() not in ("id", "stats", "clicks")}
-        yield CampaignStats, {**beside, **_stats(stats, campaign_id)} if is_collection(stats) else stats
+        if is_collection(stats):
+            raw, unread = _stats(stats, campaign_id)
+            yield CampaignStats, {**beside, **raw}
+            yield from ((CampaignStats, part) for part in unread)
+        else:
+            yield CampaignStats, stats
         yield from _clicks(member(entry, "clicks"), campaign_id)
 
 
 _STATS = {"open": "opened", "opened": "opened", "unopened": "unopened", "bounced": "bounced", "unsubscribed": "unsubscribed"}
 
 
-def _stats(stats: Any, campaign_id: Any) -> dict[str, Any]:
-    """Counts and percentages; a member that cannot be read ends in `extra` and does not cost the others."""
+def _stats(stats: Any, campaign_id: Any) -> tuple[dict[str, Any], list[Unread]]:
+    """Counts and percentages; a member that cannot be read is set aside alone, stays in `extra`, and does not cost the others."""
     raw: dict[str, Any] = {"campaign_id": campaign_id}
+    unread = []
     for name, value in mapping(stats).items():
-        column = _STATS.get(name.lower())
-        try:
-            if column is None:
-                raise ValueError
-            raw[f"{column}_count"], raw[f"{column}_percent"] = read_share(value)
-        except ValueError:
+        if (column := _STATS.get(name.lower())) is None:
             raw[name] = value
-    return raw
+            continue
+        try:
+            raw[f"{column}_count"], raw[f"{column}_percent"] = read_share(value)
+        except ValueError as problem:
+            raw[name] = value
+            unread.append(Unread({"campaign_id": campaign_id, name: value}, f"{column}_count: {problem}"))
+    return raw, unread
 
 
 @dataclass
@@ -143,33 +173,46 @@ class _Link:
     message: Any = None
     clicks: dict[str, int] = attribute(default_factory=dict)  # by address
     unknown: dict[str, Any] = attribute(default_factory=dict)
+    is_whole: bool = True
 
 
 def _clicks(clicks: Any, campaign_id: Any) -> Rows:
     """Links and clickers: several entries for a URL are one link, several of an address on it one clicker with the sum."""
     links: dict[str, _Link] = {}
     for entry in entries(clicks):
-        url = read_text(entry.get("url")) if isinstance(entry, dict) else None
-        if url is None:
-            yield CampaignLink, entry
+        url = entry.get("url") if isinstance(entry, dict) else None
+        if not isinstance(url, str):
+            yield CampaignLink, Unread(entry, "url: not a text" if isinstance(entry, dict) else "not an object")
             continue
         link = links.setdefault(url, _Link())
         link.message = link.message or entry.get("message")
         link.unknown |= {name: value for name, value in entry.items() if name not in ("url", "message", "clickers")}
-        for clicker in entries(entry.get("clickers")):
+        for clicker in _clickers(entry.get("clickers")):
             try:
                 email, count = read_clicker(clicker)
-            except ValueError:
-                yield CampaignClicker, clicker
+            except ValueError as problem:
+                link.is_whole = False
+                yield CampaignClicker, Unread(clicker, str(problem))
                 continue
             link.clicks[email] = link.clicks.get(email, 0) + count
     for url, link in links.items():
         yield from _link(campaign_id, url, link)
 
 
+def _clickers(clickers: Any) -> Iterator[Any]:
+    """Each clicker as it came; an object of addresses with their clicks as pairs, an object of one clicker as it is."""
+    if not isinstance(clickers, dict) or not clickers or is_numbered(clickers):
+        yield from entries(clickers)
+    elif any("@" in name for name in clickers):
+        yield from map(list, clickers.items())
+    else:
+        yield clickers
+
+
 def _link(campaign_id: Any, url: str, link: _Link) -> Rows:
     place = {"campaign_id": campaign_id, "url": url}
-    totals = {"message": link.message, "clicker_count": len(link.clicks), "click_count": sum(link.clicks.values())}
-    yield CampaignLink, {**link.unknown, **place, **totals}
+    counts = [count for count in link.clicks.values() if count]
+    totals = {"clicker_count": len(counts), "click_count": sum(counts)} if link.is_whole else {}
+    yield CampaignLink, {**link.unknown, **place, "message": link.message, "clicker_count": None, "click_count": None, **totals}
     for email, count in link.clicks.items():
         yield CampaignClicker, {**place, "email": email, "click_count": count}

@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marketing_api.records.fields import AccountDate, AccountTime, ApiInt, Json, MaybeBool, MaybeInt, MaybeText, Record, Rows, field, key
+from marketing_api.records.fields import (
+    AccountDate,
+    AccountTime,
+    ApiInt,
+    Json,
+    MaybeBool,
+    MaybeInt,
+    MaybeText,
+    MaybeWord,
+    Record,
+    Rows,
+    field,
+    key,
+)
 from marketing_api.records.shapes import each, entries, is_collection, items_of, mapping, objects
-from marketing_api.records.values import is_nothing
+from marketing_api.records.values import is_nothing, read_int
 
 
 class Contact(Record):
@@ -16,7 +29,7 @@ class Contact(Record):
     list_id: ApiInt = key("The list that the contact is in.", "listid")
     contact_id: ApiInt = key("The service's id of the contact.", "id")
     email: MaybeText = field("E-mail address.", personal=True)
-    status: MaybeText = field("active, unconfirmed, unsubscribed or bounced; another word of the service in lower case.")
+    status: MaybeWord = field("active, unconfirmed, unsubscribed or bounced; another word of the service in lower case.")
     status_code: MaybeInt = field("The service's code: 0 unconfirmed, 1 active, 2 unsubscribed, 3 bounced.")
     registered_at: AccountTime = field("When the contact was added, UTC.", "registration_date")
     custom_fields: Json = field("Values of the list's custom fields, by field id or name.", personal=True)
@@ -34,7 +47,7 @@ class Coupon(Record):
 
 #: api-observed row 18.
 STATUSES = {0: "unconfirmed", 1: "active", 2: "unsubscribed", 3: "bounced"}
-_STATUS = {known: (word, code) for code, word in STATUSES.items() for known in (code, str(code), word, word.capitalize())}
+_STATUS = {known: (word, code) for code, word in STATUSES.items() for known in (str(code), word, word.capitalize())}
 _NAMED = frozenset({"id", "email", "status", "registration_date", "fields", "listid", "list_id", "list_name"})
 
 
@@ -65,8 +78,9 @@ def _contact(entry: dict[str, Any], told: dict[str, str]) -> dict[str, Any]:
     if told and "listid" in raw:
         del raw["listid"]
     beside = {} if entry.keys() <= _NAMED else {name: raw.pop(name) for name in entry if name not in _NAMED}
-    if "fields" in raw and is_collection(raw["fields"]):
-        raw["custom_fields"] = {**beside, **mapping(raw.pop("fields"))}
+    if "fields" in raw and (is_collection(raw["fields"]) or is_nothing(raw["fields"])):
+        fields = raw.pop("fields")
+        raw["custom_fields"] = beside | ({} if is_nothing(fields) else mapping(fields))
     elif beside:
         raw["custom_fields"] = beside
     return raw
@@ -74,12 +88,15 @@ def _contact(entry: dict[str, Any], told: dict[str, str]) -> dict[str, Any]:
 
 def _status(value: Any) -> tuple[Any, Any]:
     """Word and code, whichever of them came; an unknown code has no word, an unknown word no code."""
-    if isinstance(value, (str, int)) and (known := _STATUS.get(value)) is not None:
+    if isinstance(value, str) and (known := _STATUS.get(value) or _STATUS.get(value.strip().lower())) is not None:
         return known
     if is_nothing(value):
         return None, None
-    text = str(value).strip().lower()
-    return _STATUS.get(text) or ((None, value) if text.lstrip("-").isdecimal() else (text, None))
+    try:
+        code = read_int(value)
+    except ValueError:
+        return value, None  # a word, or to be set aside
+    return STATUSES.get(code), code
 
 
 def coupons(payload: Any, asked: Mapping[str, str]) -> Rows:

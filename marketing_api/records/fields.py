@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, TypeVar
 from zoneinfo import ZoneInfo
@@ -15,8 +16,18 @@ from zoneinfo import ZoneInfo
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo
 from pydantic.fields import FieldInfo
 
-from marketing_api.records.shapes import entries
-from marketing_api.records.values import is_nothing, read_bool, read_decimal, read_int, read_moment, read_text
+from marketing_api.records.shapes import entries, is_numbered
+from marketing_api.records.values import (
+    as_text,
+    is_nothing,
+    read_bool,
+    read_decimal,
+    read_int,
+    read_moment,
+    read_network,
+    read_text,
+    read_word,
+)
 
 Value = TypeVar("Value")
 
@@ -32,8 +43,16 @@ class Record(BaseModel):
         return self.model_extra or None
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """An entry, or a part of one, that a `rows` function could not read: set aside as it came, with the reason (never the value)."""
+
+    raw: Any
+    reason: str
+
+
 #: What a `rows` function yields: each entry of an answer with the record it should become. An entry holds only what the answer
-#: really had, under the service's names or the fields'; what is no object is passed on as it came, to be set aside.
+#: really had, under the service's names or the fields'; what is no object, and `Unread`, are passed on, to be set aside.
 Rows = Iterator[tuple[type[Record], Any]]
 
 
@@ -85,7 +104,10 @@ def _key_date(value: Any, info: ValidationInfo) -> dt.date:
 
 
 def _key_text(value: Any) -> str:
-    return _there(read_text(value))
+    if isinstance(value, float):
+        raise ValueError("not a text")  # 1.0 and 1 would be two keys
+    text = read_text(value)
+    return _there(None if text is None or not text.strip() else text)
 
 
 def _there(value: Value | None) -> Value:
@@ -103,6 +125,10 @@ def _json(value: Any) -> Any:
 def _texts(value: Any) -> list[str] | None:
     if value is None:
         return None
+    if isinstance(value, dict) and value and not is_numbered(value):
+        raise ValueError("not a list of texts")
+    if isinstance(value, str) and is_nothing(value):
+        return []
     return [text for item in entries(value) if (text := read_text(item)) is not None]
 
 
@@ -120,8 +146,15 @@ MaybeInt = Annotated[int | None, _maybe(read_int)]
 MaybeFloat = Annotated[float | None, _maybe(lambda value: float(read_decimal(value)))]
 MaybeDecimal = Annotated[Decimal | None, _maybe(read_decimal)]
 MaybeBool = Annotated[bool | None, _maybe(read_bool)]
+#: A text that identifies something, and so is not blank.
 ApiText = Annotated[str, _read(_key_text)]
 MaybeText = Annotated[str | None, _read(read_text)]
+#: Any value as text, structures as JSON.
+RawText = Annotated[str | None, _read(as_text)]
+#: A word of an open set in lower case.
+ApiWord = Annotated[str, _read(read_word)]
+MaybeWord = Annotated[str | None, _maybe(read_word)]
+Network = Annotated[str, _read(read_network)]
 #: Texts in any shape of a collection; a single text stands for a list of one.
 MaybeTexts = Annotated[list[str] | None, _read(_texts)]
 AccountTime = Annotated[dt.datetime | None, PlainValidator(_moment)]

@@ -74,15 +74,21 @@ def _spelled(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fields(fields: Any, list_id: Any) -> Rows:
-    """`fields`: {field id: label}, or entries with id and label; either may stand in a list or wrapper of its own."""
+    """`fields`: {field id: label}, or entries with id and label; either may stand in a list or wrapper of its own.
+
+    A place in a list is no id: a label without one is set aside.
+    """
     if not is_collection(fields):
         yield ListField, fields
         return
     for name, label in mapping(fields).items():
         if member(label, "label", "name") is not None:
-            yield ListField, {"list_id": list_id, "field_id": member(label, "id") or name, "label": member(label, "label", "name")}
+            known = member(label, "id") or (None if isinstance(fields, list) else name)
+            yield ListField, {"list_id": list_id, "field_id": known, "label": member(label, "label", "name")}
         elif is_full(label) and (isinstance(fields, list) or not name.isdecimal()):
             yield from _fields(label, list_id)
+        elif isinstance(fields, list):
+            yield ListField, label
         else:
             yield ListField, {"list_id": list_id, "field_id": name, "label": label}
 

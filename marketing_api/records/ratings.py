@@ -15,13 +15,18 @@ import phpserialize
 _NUMBER = re.compile(r"\s*-?\d{1,15}(\.\d{1,15})?\s*", re.ASCII)
 #: PHP's serialized forms: `i:5;` `d:4.5;` `s:1:"5";` `a:1:{…}` `O:8:"stdClass":1:{…}` `b:1;` `N;`.
 _PHP = re.compile(r"\s*([idbsaO]:|N;)", re.ASCII)
+#: A number that PHP does not write so, but its reader here takes: `i:1_000;`.
+_NO_PHP = re.compile(r"(?:^|[;{])\s*(?:i:(?!-?\d{1,19};)|d:(?!-?\d{1,20}(?:\.\d{1,25})?(?:E[+-]?\d{1,3})?;))", re.ASCII)
 #: Longer text is no rating; it is kept raw and not looked into.
 _LONGEST = 10_000
 
 
 def read_rating(value: Any) -> float | None:
     """The number in `value` when there is exactly one, wherever it stands in the structure; else None. Never raises."""
-    numbers = list(_numbers(_structure(value)))
+    try:
+        numbers = list(_numbers(_structure(value)))
+    except RecursionError:
+        return None
     return numbers[0] if len(numbers) == 1 else None
 
 
@@ -32,6 +37,8 @@ def _structure(value: Any) -> Any:
         return value
     try:
         if _PHP.match(value):
+            if _NO_PHP.search(value):
+                return None
             return phpserialize.loads(value.strip().encode(), object_hook=phpserialize.phpobject, decode_strings=True)
         return json.loads(value)
     except Exception:  # whatever a stranger's text makes of a parser, it is no rating

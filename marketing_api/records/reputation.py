@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,18 +11,21 @@ from marketing_api.records.fields import (
     AccountTime,
     ApiInt,
     ApiText,
+    ApiWord,
     KeyDate,
     MaybeFloat,
     MaybeInt,
     MaybeText,
+    Network,
+    RawText,
     Record,
     Rows,
     field,
     key,
 )
 from marketing_api.records.ratings import read_rating
-from marketing_api.records.shapes import each, entries, is_collection, is_full, items_of, keyed, mapping, member
-from marketing_api.records.values import is_no_moment, is_nothing, read_text, singular
+from marketing_api.records.shapes import each, entries, is_collection, is_full, is_numbered, items_of, keyed, mapping, member
+from marketing_api.records.values import as_text, is_no_moment, is_nothing, singular
 
 
 class DirectReview(Record):
@@ -45,7 +49,7 @@ class OnlineReview(Record):
     reviewed_at: AccountTime = field("When it was published, UTC.", "date")
     inquiry: MaybeText = field("What the reviewer wrote.", personal=True)
     rating: MaybeFloat = field("The number inside the serialized rating when there is exactly one.")
-    rating_raw: MaybeText = field("The rating as it came, a serialized structure.")
+    rating_raw: RawText = field("The rating as it came, a serialized structure.")
     source_url: MaybeText = field("Where the review stands: often at its reviewer's page.", "sourceUrl", personal=True)
 
 
@@ -62,7 +66,7 @@ class SentimentMention(Record):
     """One mention of the business with its polarity."""
 
     mention_key: ApiText = key("Hash of the mention's content and an occurrence number: the service gives no id.")
-    polarity: ApiText = key("positive, negative or neutral.")
+    polarity: ApiWord = key("positive, negative or neutral.")
     channel: MaybeText = field("Where the mention stands.", "social")
     reviewed_on: AccountDate = field("Date of the mention, in the account's time zone.", "reviewdate")
     inquiry: MaybeText = field("What was said.", personal=True)
@@ -89,7 +93,7 @@ class SocialMediaStats(Record):
     """Mentions on one network in one period."""
 
     period_on: KeyDate = key("The period, by its date.", "periode", "period")
-    network: ApiText = key("Network in lower case, e.g. facebook.")
+    network: Network = key("Network in lower case, e.g. facebook.")
     mention_count: MaybeInt = field("Mentions.")
 
 
@@ -116,7 +120,7 @@ def _joined(date: Any, time: Any) -> Any:
     """Date and time of day; the date alone where it tells the time already (unix seconds, or both in one) or nothing more is told."""
     if not isinstance(date, str) or is_no_moment(date) or date.strip().isdigit() or ":" in date or is_nothing(time):
         return date
-    return f"{date} {time}"
+    return f"{date} {time}" if isinstance(time, str) else [date, time]  # to be set aside
 
 
 def online_reviews(payload: Any, asked: Mapping[str, str]) -> Rows:
@@ -129,10 +133,11 @@ def online_reviews(payload: Any, asked: Mapping[str, str]) -> Rows:
         if not isinstance(value, dict):
             yield OnlineReviewChannel, value
             continue
-        channel = {"channel": name, **{wire: item for wire, item in value.items() if wire not in ("data", "count")}}
+        named = {} if isinstance(items, list) or is_numbered(items) else {"channel": name}
+        channel = named | {wire: item for wire, item in value.items() if wire not in ("data", "count")}
         data = value.get("data")
         yield OnlineReviewChannel, {**channel, **_review_count(value)}
-        raws = [_online_review(entry, channel["channel"]) for entry in entries(data)]
+        raws = [_online_review(entry, channel.get("channel")) for entry in entries(data)]
         yield from each(OnlineReview, list(keyed(raws, "review_key", _review_identity)))
 
 
@@ -151,8 +156,9 @@ def _online_review(entry: Any, channel: Any) -> Any:
         return entry
     raw = {"channel": channel, **entry}
     if "rating" in raw:
-        raw["rating_raw"] = read_text(raw["rating"])
-        raw["rating"] = read_rating(raw["rating"])
+        raw["rating_raw"], raw["rating"] = raw["rating"], read_rating(raw["rating"])
+        with contextlib.suppress(ValueError):
+            raw["rating_raw"] = as_text(raw["rating_raw"])
     return raw
 
 
@@ -207,4 +213,4 @@ def _network_stats(entry: Any) -> Rows:
     period = {name: value for name, value in entry.items() if name.lower() in ("periode", "period")}
     for name, value in entry.items():
         if name not in period:
-            yield SocialMediaStats, {**period, "network": name.strip().lower(), "mention_count": value}
+            yield SocialMediaStats, {**period, "network": name, "mention_count": value}

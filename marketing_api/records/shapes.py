@@ -140,6 +140,8 @@ def content_hash(parts: Iterable[Any]) -> str:
     plain = [part if part is None or isinstance(part, (dict, list)) else str(part) for part in parts]
     try:
         content = _encode(plain)
-    except (ValueError, OverflowError, RecursionError):  # half surrogate pairs, numbers beyond 64 bits
+    except RecursionError:  # as deep as can be decoded: told apart by the occurrence number
+        return content_hash("nested too deeply" if isinstance(part, (dict, list)) else part for part in plain)
+    except (ValueError, OverflowError):  # half surrogate pairs, numbers beyond 64 bits
         content = json.dumps(plain, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
     return hashlib.blake2b(content, digest_size=12).hexdigest()

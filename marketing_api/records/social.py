@@ -6,16 +6,29 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from marketing_api.records.fields import AccountTime, ApiInt, ApiText, KeyDate, MaybeInt, MaybeText, Record, Rows, field, key
+from marketing_api.records.fields import (
+    AccountTime,
+    ApiInt,
+    ApiText,
+    ApiWord,
+    KeyDate,
+    MaybeInt,
+    MaybeText,
+    Network,
+    Record,
+    Rows,
+    field,
+    key,
+)
 from marketing_api.records.shapes import each, entries, items_of, lift, objects
-from marketing_api.records.values import singular
+from marketing_api.records.values import is_no_moment, singular
 
 
 class SocialProfile(Record):
     """One connected page, profile, company or board."""
 
-    network: ApiText = key("Network in lower case, e.g. facebook.")
-    kind: ApiText = key("What it is on the network: page, profile, company, board or another word.")
+    network: Network = key("Network in lower case, e.g. facebook.")
+    kind: ApiWord = key("What it is on the network: page, profile, company, board or another word.")
     profile_id: ApiText = key("The network's id of it.", "id")
     name: MaybeText = field("Name of a page, company or board; some networks give a profile's here.", personal=True)
     screen_name: MaybeText = field("Screen name of a profile.", "screenname", personal=True)
@@ -26,7 +39,7 @@ class SocialPost(Record):
     """One post on one network: scheduled or published."""
 
     post_id: ApiInt = key("The service's id of the post.", "id")
-    network: ApiText = key("Network in lower case, e.g. facebook.")
+    network: Network = key("Network in lower case, e.g. facebook.")
     channel_type: MaybeText = field("What it is posted to: page, profile, company, board or another word.")
     channel_id: MaybeText = field("The network's id of the page or profile, as in social_profiles.profile_id.")
     channel_name: MaybeText = field("Name of the page or profile.", personal=True)
@@ -40,7 +53,7 @@ class SocialPostDetail(Record):
     """What a single fetch adds to one post on one network."""
 
     post_id: ApiInt = key("The service's id of the post.", "id")
-    network: ApiText = key("Network in lower case, e.g. facebook.")
+    network: Network = key("Network in lower case, e.g. facebook.")
     title: MaybeText = field("Title of the post.")
     posted_at: AccountTime = field("When it was published, UTC.", "datetime")
     uid: MaybeText = field("The network's id of the post.")
@@ -64,7 +77,7 @@ class SocialLinkClicks(Record):
     """Clicks on one short link from one network, as of one day."""
 
     link_id: ApiInt = key("The service's id of the link.", "id")
-    network: ApiText = key("Network in lower case, e.g. facebook.")
+    network: Network = key("Network in lower case, e.g. facebook.")
     observed_on: KeyDate = key("The account's local date of asking.")
     click_count: MaybeInt = field("Clicks up to then.")
 
@@ -80,7 +93,7 @@ def profiles(payload: Any, asked: Mapping[str, str]) -> Rows:
             continue
         for name, items in value.items():
             if isinstance(items, (dict, list)):
-                belongs = {"network": network.strip().lower(), "kind": singular(name)}
+                belongs = {"network": network, "kind": singular(name)}
                 yield from each(SocialProfile, items, partial(_beside, belongs))
 
 
@@ -108,7 +121,7 @@ def _dated(items: Any) -> Iterator[tuple[str | None, Any]]:
             yield None, value
         else:
             for entry in entries(value):
-                yield name if isinstance(name, str) else None, entry
+                yield name if isinstance(name, str) and not name.isdecimal() else None, entry
 
 
 _CHANNEL = {"network": "network", "type": "channel_type", "id": "channel_id", "name": "channel_name", "date": "scheduled_at"}
@@ -121,7 +134,7 @@ def _post(raw: dict[str, Any], date: str | None) -> dict[str, Any]:
         raw["network"] = raw["network"].strip().lower()
     if isinstance(raw.get("channel_type"), str):
         raw["channel_type"] = singular(raw["channel_type"])
-    if raw.get("scheduled_at") is None and date is not None:
+    if is_no_moment(raw.get("scheduled_at")) and date is not None:
         raw["scheduled_at"] = date
     return raw
 
@@ -131,8 +144,7 @@ def post_details(payload: Any, asked: Mapping[str, str]) -> Rows:
 
     def shape(entry: dict[str, Any]) -> dict[str, Any]:
         raw = lift(dict(entry), "item", {"uid": "uid"})
-        network = asked.get("channel") or raw.get("type")
-        return {**raw, "network": network.strip().lower() if isinstance(network, str) else network}
+        return {**raw, "network": asked.get("channel") or raw.get("type")}
 
     yield from each(SocialPostDetail, objects(payload), shape)
 
@@ -144,6 +156,6 @@ def links(payload: Any, asked: Mapping[str, str]) -> Rows:
         yield record, raw
         if isinstance(clicks, dict):
             for network, count in clicks.items():
-                yield SocialLinkClicks, {"id": raw.get("id"), "network": network.strip().lower(), "click_count": count}
+                yield SocialLinkClicks, {"id": raw.get("id"), "network": network, "click_count": count}
         else:
             yield from each(SocialLinkClicks, clicks)

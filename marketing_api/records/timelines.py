@@ -107,7 +107,7 @@ def _timed(raw: dict[str, Any], column: str) -> dict[str, Any]:
 def _detailed(raw: dict[str, Any]) -> dict[str, Any]:
     """Details as a list, also when the service numbers them."""
     details = raw.get("details")
-    if isinstance(details, dict) and details and all(isinstance(item, dict) for item in details.values()):
+    if isinstance(details, dict) and is_numbered(details) and all(isinstance(item, dict) for item in details.values()):
         raw["details"] = list(details.values())
     return raw
 

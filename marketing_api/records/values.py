@@ -1,7 +1,8 @@
 """Reading one raw value into one Python value, however the service writes it.
 
-Every function raises ValueError when it cannot read the value; the message does not repeat the value, which may be personal
-data. Not here: which types fields have (`fields`), collections (`shapes`).
+What is neither recognized nor one of the words for nothing is refused: a value that may mean something else is never taken for
+what it may not be. Every function raises ValueError and nothing else; its message does not repeat the value, which may be
+personal data. Its time is linear in the length of a text. Not here: which types fields have (`fields`), collections (`shapes`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import datetime as dt
 import functools
 import json
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 #: How the service says "nothing here" (api-observed row 21 and the coupon's `N/A`).
@@ -18,35 +19,46 @@ _NOTHING = frozenset({"", "-", "n/a", "null", "none"})
 
 
 def is_nothing(value: Any) -> bool:
-    """True for None, an empty collection and the words the service uses for a missing value."""
+    """True for None, an empty collection, blanks, and the words the service uses for a missing value."""
     if isinstance(value, str):
-        return len(value) < 9 and value.strip().lower() in _NOTHING
+        return value.isspace() if len(value) > 8 else value.strip().lower() in _NOTHING
     return value is None or (isinstance(value, (list, dict)) and not value)
 
 
+#: Decimal point, and commas between well-formed groups of three: `0,123` and `12,34` may be decimal commas.
+_NUMBER = re.compile(r"[+-]?(?:(?:\d+|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?|\.\d+)", re.ASCII)
+#: No number of the service is longer, and none is larger.
+_LONGEST_NUMBER, _LARGEST_NUMBER = 40, 1e30
+#: From here on a float may stand for several whole numbers.
+_EXACT = 2**53
+
+
 def read_int(value: Any) -> int:
-    """`"12"`, `12`, `12.0`, `"12.0"`, `"1,204"` → 12, 12, 12, 12, 1204; within 64 bits."""
+    """`"12"`, `12`, `12.0`, `"12.0"`, `"1,204"` → 12, 12, 12, 12, 1204; within 64 bits. `"1.000"` may be a thousand: refused."""
     if type(value) is int:
         number = value
-    elif isinstance(value, str) and value.isdecimal() and len(value) < 40:
+    elif isinstance(value, str) and value.isdigit() and value.isascii() and len(value) < _LONGEST_NUMBER:
         number = int(value)
     else:
-        exact = read_decimal(int(value) if isinstance(value, bool) else value)
-        if not exact.is_finite() or exact.adjusted() > 30 or exact != (number := int(exact)):
+        exact = read_decimal(value)
+        if exact != (number := int(exact)) or (isinstance(value, str) and value.rstrip().endswith(".000")):
             raise ValueError("not a whole number")
+        if isinstance(value, float) and abs(number) >= _EXACT:
+            raise ValueError("a number too large to be exact")
     if not -(2**63) <= number < 2**63:
         raise ValueError("a number beyond 64 bits")
     return number
 
 
 def read_decimal(value: Any) -> Decimal:
-    try:
-        number = Decimal(str(value).strip().replace(",", ""))
-    except InvalidOperation:
-        raise ValueError("not a number") from None
-    if not number.is_finite():
-        raise ValueError("not a number")
-    return number
+    """A number, or a text with a decimal point and perhaps commas between thousands; no exponents, underscores, other digits."""
+    if isinstance(value, str):
+        text = value.strip()
+        if len(text) <= _LONGEST_NUMBER and _NUMBER.fullmatch(text):
+            return Decimal(text.replace(",", ""))
+    elif type(value) in (int, float, Decimal) and abs(value) < _LARGEST_NUMBER:
+        return Decimal(str(value))
+    raise ValueError("not a number")
 
 
 _TRUE = frozenset({"1", "yes", "true", "y", "on"})
@@ -55,7 +67,7 @@ _FALSE = frozenset({"0", "no", "false", "n", "off"})
 
 def read_bool(value: Any) -> bool:
     """`0/1`, `Yes/No`, `true/false`, as text, number or boolean."""
-    word = str(value).strip().lower()
+    word = value.strip().lower() if isinstance(value, str) else str(int(value)) if value in (0, 1) else ""
     if word in _TRUE:
         return True
     if word in _FALSE:
@@ -64,61 +76,116 @@ def read_bool(value: Any) -> bool:
 
 
 def read_text(value: Any) -> str | None:
-    """Text as it came; numbers become text, an empty collection stands for nothing."""
+    """Text as it came; numbers and booleans become their text, an empty collection stands for nothing, a full one is no text."""
     if value is None or isinstance(value, str):
         return value
-    if value == [] or value == {}:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if type(value) in (int, float) and (type(value) is int or abs(value) < _EXACT):
+        return str(value)
+    if is_nothing(value):
         return None
-    if isinstance(value, (list, dict, bool)):
+    raise ValueError("not a text")
+
+
+_LONGEST_WORD = 100
+
+
+def read_word(value: Any) -> str:
+    """A word of an open set in lower case: `Active` → active, `On hold` → on hold; what is no text or begins like a number is none."""
+    word = _name(value)
+    if not word[0].isalpha():
+        raise ValueError("not a word")
+    return word
+
+
+#: What answers say beside networks.
+_NO_NETWORKS = frozenset({"id", "count", "total", "totals", "all", "items"})
+
+
+def read_network(value: Any) -> str:
+    """The name of a social network in lower case, an open set: `Google+` → google+; a number is none."""
+    network = _name(value)
+    if network in _NO_NETWORKS or not any(map(str.isalpha, network)):
+        raise ValueError("not a network")
+    return network
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST_WORD or is_nothing(value) or not (word := value.strip()).isprintable():
+        raise ValueError("not a word")
+    return word.lower()
+
+
+def as_text(value: Any) -> str | None:
+    """Any value as one text, structures as JSON: for a column that declares its raw form."""
+    try:
+        return read_text(value)
+    except ValueError:
+        pass
+    try:
         return json.dumps(value, ensure_ascii=False)
-    return str(value)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 _DATE_TIME = re.compile(
     r"(?:(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})"
     r"|(?P<m2>\d{1,2})/(?P<d2>\d{1,2})/(?P<y2>\d{4})"
     r"|(?P<d3>\d{1,2})-(?P<m3>\d{1,2})-(?P<y3>\d{4}))"
-    r"(?:[ T]+(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2})(?:\.\d+)?)?\s*(?P<half>[AaPp][Mm])?\s*(?P<offset>Z|[+-]\d{2}:?\d{2})?)?",
+    r"(?:(?: +|T)(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2})(?:\.(?P<f>\d{1,9}))?)?"
+    r" *(?P<half>[AaPp][Mm])? *(?P<offset>Z|[+-]\d{2}:?[0-5]\d)?)?",
     re.ASCII,
 )
-_UNIX = re.compile(r"\d{9,11}(\.\d+)?", re.ASCII)
-#: MySQL's zero dates, in either order.
-_ZERO_DATES = ("0000-00-00", "00/00/0000")
+_UNIX = re.compile(r"\d{9,10}(\.\d{1,9})?", re.ASCII)
+_UNIX_DIGITS = (9, 10)
+#: Unix seconds from 1973 to 2100: a smaller number is a year, a day or an id, a larger one is in milliseconds or a telephone number.
+_UNIX_RANGE = range(100_000_000, 4_133_980_800)
+#: MySQL's zero dates in any order, with or without a time of zero, and what PHP makes of them.
+_NO_DATE = re.compile(
+    r"(?:0000-00-00|00/00/0000|00-00-0000|-0001-11-30|11/30/-0001)(?:[ T]+(?:00?:00(?::00)?(?:\.0{1,9})?(?: ?AM)?|12:00 ?AM))?",
+    re.ASCII | re.IGNORECASE,
+)
+#: No text of a date and time is longer.
+_LONGEST_MOMENT = 40
 
 
 def is_no_moment(value: Any) -> bool:
-    """True when no date or time is given."""
+    """True when no date or time is given: nothing, zero, false (PHP's word for none), a date of zeros."""
     if isinstance(value, str):
-        return value.strip().startswith(_ZERO_DATES) or value == "0" or is_nothing(value)
+        if is_nothing(value):
+            return True
+        text = value.strip()
+        return text == "0" or (len(text) <= _LONGEST_MOMENT and _NO_DATE.fullmatch(text) is not None)
     return is_nothing(value) or value == 0
 
 
 def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
     """Every date-time form of api-observed row 21 → an aware UTC date-time, None for none; local forms are in `zone`.
 
-    `14:52 PM` (24 h and PM at once) is 14:52. Unix seconds may be a number or text.
+    A date alone is its first moment. `14:52 PM` (24 h and PM at once) is 14:52, `14:52 AM` nothing that a clock shows. Of an hour
+    that clocks show twice it is the first, one that they skip does not exist. Unix seconds may be a number or text.
     """
     try:
         if isinstance(value, str):
-            if value.isdecimal() and len(value) in _UNIX_DIGITS:
-                return dt.datetime.fromtimestamp(int(value), dt.UTC)
+            if len(value) in _UNIX_DIGITS and value.isdigit() and value.isascii():
+                return _unix(int(value))
             if (hour := _HOUR_FORM.fullmatch(value)) and (begin := _begin_of_hour(hour[1], zone)) is not None:
                 return begin + _MINUTES[int(hour[2])]
-            if (match := _DATE_TIME.fullmatch(value.strip())) is not None:
-                return _local(match, zone).astimezone(dt.UTC)
-            if _UNIX.fullmatch(value.strip()):
-                return dt.datetime.fromtimestamp(float(value), dt.UTC)
-        elif isinstance(value, (int, float)) and value and not isinstance(value, bool):
-            return dt.datetime.fromtimestamp(value, dt.UTC)
-    except (ValueError, OverflowError, OSError):
+            if len(text := value.strip()) <= _LONGEST_MOMENT:
+                if _UNIX.fullmatch(text):
+                    return _unix(float(text))
+                if (match := _DATE_TIME.fullmatch(text)) is not None:
+                    return _local(match, zone)
+        elif type(value) in (int, float) and value:
+            return _unix(value)
+    except (ValueError, OverflowError):
         if not is_no_moment(value):
             raise ValueError("a date or time that does not exist") from None
     if is_no_moment(value):
         return None
     raise ValueError("not a date or time")
 
-
-_UNIX_DIGITS = range(9, 12)
 
 #: `11/04/2014 16:33`, as in listings: a million of these come in one answer, so an hour's place in UTC is worked out once.
 _HOUR_FORM = re.compile(r"(\d\d/\d\d/\d{4} \d\d):([0-5]\d)", re.ASCII)
@@ -130,58 +197,130 @@ def _begin_of_hour(text: str, zone: dt.tzinfo) -> dt.datetime | None:
     """The local hour's first moment in UTC; None when the zone's clocks change within that hour."""
     month, day, year, hour = int(text[:2]), int(text[3:5]), int(text[6:10]), int(text[11:])
     begin = dt.datetime(year, month, day, hour, tzinfo=zone)
-    last = begin.replace(minute=59)
-    return begin.astimezone(dt.UTC) if begin.utcoffset() == last.utcoffset() else None
+    at, last = begin.astimezone(dt.UTC), begin.replace(minute=59)
+    return at if begin.utcoffset() == last.utcoffset() and at.astimezone(zone) == begin else None
+
+
+def _unix(seconds: float) -> dt.datetime:
+    if not _UNIX_RANGE.start <= seconds < _UNIX_RANGE.stop:
+        raise ValueError("beyond the range of unix seconds")
+    return dt.datetime.fromtimestamp(seconds, dt.UTC)
 
 
 def _local(match: re.Match[str], zone: dt.tzinfo) -> dt.datetime:
-    y, m, d, m2, d2, y2, d3, m3, y3, hour, minute, second, half, offset = match.groups()
-    clock = (_hour_of_day(int(hour), half) if half else int(hour), int(minute), int(second or 0)) if hour else (0, 0, 0)
-    return dt.datetime(int(y or y2 or y3), int(m or m2 or m3), int(d or d2 or d3), *clock, tzinfo=_offset(offset) if offset else zone)
+    y, m, d, m2, d2, y2, d3, m3, y3, hour, minute, second, fraction, half, offset = match.groups()
+    day = dt.datetime(int(y or y2 or y3), int(m or m2 or m3), int(d or d2 or d3), tzinfo=_offset(offset) if offset else zone)
+    if hour is None:
+        return day.astimezone(dt.UTC)
+    microsecond = int((fraction or "0").ljust(6, "0")[:6])
+    shown = day.replace(hour=_hour_of_day(int(hour), half), minute=int(minute), second=int(second or 0), microsecond=microsecond)
+    at = shown.astimezone(dt.UTC)
+    if at.astimezone(shown.tzinfo) != shown:
+        raise ValueError("an hour that the clocks of the zone skip")
+    return at
 
 
-def _hour_of_day(hour: int, half: str) -> int:
-    if hour > 12:
+def _hour_of_day(hour: int, half: str | None) -> int:
+    if half is None:
         return hour
-    return hour % 12 + (12 if half.lower() == "pm" else 0)
+    is_pm = half.lower() == "pm"
+    if 1 <= hour <= 12:
+        return hour % 12 + 12 * is_pm
+    if is_pm != (hour > 12):
+        raise ValueError("two times of day at once")
+    return hour
 
 
 def _offset(text: str) -> dt.tzinfo:
     if text == "Z":
         return dt.UTC
-    sign = -1 if text[0] == "-" else 1
-    return dt.timezone(sign * dt.timedelta(hours=int(text[1:3]), minutes=int(text[-2:])))
+    away = dt.timedelta(hours=int(text[1:3]), minutes=int(text[-2:]))
+    if away > _FARTHEST:
+        raise ValueError("no zone is so far away")
+    return dt.timezone(-away if text[0] == "-" else away)
 
 
-_SHARE = re.compile(r"\s*(-?\d[\d,]*)\s*(?:\(\s*(-?\d[\d,]*(?:\.\d+)?)\s*%?\s*\))?\s*", re.ASCII)
+_FARTHEST = dt.timedelta(hours=14)
 
 
 def read_share(value: Any) -> tuple[int | None, float | None]:
     """`"11 (366.67%)"` → (11, 366.67); the percentage may be absent, and over 100 (api-observed row 25)."""
     if is_nothing(value):
         return None, None
-    match = _SHARE.fullmatch(str(value))
-    if match is None:
-        raise ValueError("not a count with a percentage")
-    return read_int(match[1]), float(match[2].replace(",", "")) if match[2] else None
+    count, _, share = value.strip().partition("(") if isinstance(value, str) else (value, "", "")
+    try:
+        if not share:
+            return read_int(value), None
+        if not share.endswith(")") or not (share := share[:-1].rstrip()).endswith("%"):
+            raise ValueError
+        return read_int(count), float(read_decimal(share[:-1]))
+    except ValueError:
+        raise ValueError("not a count with a percentage") from None
 
 
-_CLICKER = re.compile(r"\s*(\S.*?)\s*(?:\(\s*(\d[\d,]*)\s*clicks?\s*\))?\s*", re.ASCII | re.IGNORECASE)
+#: Letters of other scripts; blanks and punctuation among them are left out.
+_WIDE = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u1fff\u2c00-\u2dff\u3005-\u3007\u3021-\u303c\u3040-\ufdff\ufe70-\uff00\uff21-\uff3a\uff41-\uff5a"
+_WIDE += "\uff66-\U0010ffff"
+_LABEL = rf"[a-z0-9{_WIDE}](?:[a-z0-9{_WIDE}-]{{0,61}}[a-z0-9{_WIDE}])?"
+#: By practical syntax. Neither cut (`...son@…`) nor masked (`a***@…`): such an address is nobody's.
+_ADDRESS = rf"""(?:"(?:[^"\\]|\\.){{1,62}}"|(?!\.|[^@]*(?:\*\*|\.\.\.))[a-z0-9!#$%&'*+/=?^_`{{|}}~.{_WIDE}-]{{1,64}})
+    @(?:{_LABEL}\.)+(?:xn--[a-z0-9-]{{0,58}}[a-z0-9]|[a-z{_WIDE}]{{2,63}})"""
+_B, _COUNT = r"[\s\xa0]{0,3}", r"(?:clicks?{_B}[:=]?{_B})?(?P<{name}>\d[\d,]{{0,25}}){_B}(?:click(?:s|\(s\))?)?"
+
+
+def _count(name: str) -> str:
+    return _B + _COUNT.format(name=name, _B=_B) + _B
+
+
+#: The separators that need a blank beside them, hyphen and x, may be part of a domain.
+_CLICKER = re.compile(
+    rf"""(?:\(?(?P<before>\d[\d,]{{0,25}}){_B}clicks?(?:{_B}\)|(?=[\s\xa0<:,;|–—])){_B}(?:[:,;|–—]|(?<=\s)(?:by|from|-)\s)?{_B}|(?P<name>[^@<>]*)(?=<))?
+    (?P<open><)?(?:mailto:)?(?P<email>{_ADDRESS})(?(open){_B}>)
+    (?:{_B}(?:[:,;|=–—×]{_B})?(?:\({_count("round")}\)|\[{_count("square")}\])
+        |[\s\xa0]{{1,3}}(?:-[\s\xa0]{{1,3}}|x)?(?:\({_count("spaced_round")}\)|{_count("spaced")})
+        |{_B}[:,;|=–—×]{_count("separated")})?""",
+    re.ASCII | re.IGNORECASE | re.VERBOSE,
+)
+_COUNTS = ("before", "round", "square", "spaced_round", "spaced", "separated")
+_LONGEST_ADDRESS, _LONGEST_CLICKER = 254, 1_000
+_EMAIL, _CLICKS = {"email", "email_address", "address"}, {"clicks", "click_count", "count"}
 
 
 def read_clicker(value: Any) -> tuple[str, int]:
-    """`"name@example.com(2 clicks)"` → ("name@example.com", 2); without a number it is one click."""
-    match = _CLICKER.fullmatch(value) if isinstance(value, str) else None
-    if match is None or "@" not in match[1]:
-        raise ValueError("not an address with a number of clicks")
-    return match[1], read_int(match[2]) if match[2] else 1
+    """`"name@example.com(2 clicks)"` → ("name@example.com", 2); without a number it is one click (api-observed row 25).
+
+    The count may stand in brackets, after a separator or a blank, with or without the word, or with the word before the address;
+    the address alone, with `mailto:`, or as `Name <address>`. Also an object of address and clicks, and a list of the two.
+    """
+    text, *told = _clicker_parts(value)
+    match = _CLICKER.fullmatch(text.strip()) if isinstance(text, str) and len(text) <= _LONGEST_CLICKER else None
+    if match is not None and len(email := match["email"]) <= _LONGEST_ADDRESS and email.isprintable():
+        counts = [read_int(count) for count in (*told, *match.group(*_COUNTS)) if count is not None]
+        name = (match["name"] or "").lower()  # without a count, a number in it may be the count
+        is_name = "click" not in name and (bool(counts) or not any(map(str.isdigit, name)))
+        if is_name and len(counts) <= 1 and min(counts, default=1) >= 0:
+            return email, counts[0] if counts else 1
+    raise ValueError("not an address with a number of clicks")
+
+
+def _clicker_parts(value: Any) -> list[Any]:
+    """The address, and the count where an object or a pair tells it apart; a text has both."""
+    if isinstance(value, dict):
+        by_name = sorted(value.items(), key=lambda member: member[0].lower() in _CLICKS)
+        is_known = [name.lower() in names for (name, _), names in zip(by_name, (_EMAIL, _CLICKS), strict=False)]
+        value = [item for _, item in by_name] if len(by_name) == len(is_known) and all(is_known) else None
+    return value if isinstance(value, list) and 1 <= len(value) <= 2 and None not in value else [value]
+
+
+#: Kinds, polarities and the like that the service names in the plural; another word is kept as it came.
+_SINGULAR = {plural: f"{plural[:-3]}y" for plural in ("companies", "galleries", "communities", "properties")}
+_SINGULAR |= {plural: plural[:-2] for plural in ("businesses", "inboxes")}
+_SINGULAR |= {f"{word}s": word for word in ("page", "profile", "board", "group", "account", "channel", "location", "user", "handle")}
+_SINGULAR |= {f"{word}s": word for word in ("instance", "blog", "video", "playlist", "server", "place", "store", "brand")}
+_SINGULAR |= {f"{word}s": word for word in ("positive", "negative", "neutral", "mixed", "unknown")}
 
 
 def singular(word: str) -> str:
-    """Lower case and singular: `Pages` → page, `companies` → company, `Positives` → positive, `business` stays."""
+    """Lower case, and singular where the word is known: `Pages` → page, `Positives` → positive; `SMS` and `News` stay."""
     word = word.strip().lower()
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(("sses", "xes", "ches", "shes")):
-        return word[:-2]
-    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us")) and len(word) > 2 else word
+    return _SINGULAR.get(word, word)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marketing_api.records.fields import ApiInt, MaybeInt, MaybeText, Record, Rows, field, key
+from marketing_api.records.fields import ApiInt, MaybeInt, MaybeText, Record, Rows, Unread, field, key
 from marketing_api.records.shapes import each, items_of, lift, objects
 from marketing_api.records.values import is_nothing, read_int
 
@@ -29,12 +29,20 @@ class Webhook(Record):
 
 def webhooks(payload: Any, asked: Mapping[str, str]) -> Rows:
     """`webhooks`: {count, items}."""
-    yield from each(Webhook, items_of(payload), _webhook)
+    yield from _webhooks(items_of(payload))
 
 
 def webhook(payload: Any, asked: Mapping[str, str]) -> Rows:
     """`webhook`: one object."""
-    yield from each(Webhook, objects(payload), _webhook)
+    yield from _webhooks(objects(payload))
+
+
+def _webhooks(items: Any) -> Rows:
+    """A delay that cannot be read is set aside alone and stays in `extra`."""
+    for record, raw in each(Webhook, items, _webhook):
+        yield record, raw
+        if isinstance(raw, dict) and "delay" in raw:
+            yield record, Unread({"id": raw.get("id"), "delay": raw["delay"]}, "delay_seconds: not hours, minutes and seconds")
 
 
 _RULES = {"execute_for": "execute_for", "device_filter": "device_filter", "interval": "repeat_interval", "delay": "delay_seconds"}
@@ -47,15 +55,19 @@ def _webhook(entry: dict[str, Any]) -> dict[str, Any]:
     if "delay_seconds" in raw:
         try:
             raw["delay_seconds"] = _seconds(raw["delay_seconds"])
-        except ValueError:  # kept as it came, in `extra`
+        except ValueError:
             raw["delay"] = raw.pop("delay_seconds")
     return raw
 
 
 def _seconds(delay: Any) -> int | None:
-    """{hours, minutes, seconds} → seconds; None when none of them is given. A plain number is seconds already."""
+    """{hours, minutes, seconds} → seconds; None when none of them is given. A plain number does not tell its unit, unless it is 0."""
+    if is_nothing(delay):
+        return None
     if not isinstance(delay, dict):
-        return None if is_nothing(delay) else read_int(delay)
+        if read_int(delay) != 0:
+            raise ValueError("a delay without its unit")
+        return 0
     given = {name: value for name, value in delay.items() if not is_nothing(value)}
     if not given.keys() <= _SECONDS.keys():
         raise ValueError("a delay in other units")

@@ -16,7 +16,7 @@ from marketing_api.sandbox.call import Call, Payload, Refusal
 from marketing_api.sandbox.intake import check, merge
 from marketing_api.sandbox.journal import Journal
 from marketing_api.sandbox.limits import RateReport, Window
-from marketing_api.sandbox.replies import Reply, Request, answered, failed, limited, refused, spoilt, unavailable, unknown_key
+from marketing_api.sandbox.replies import Reply, Request, answered, as_xml, failed, limited, refused, spoilt, unavailable, unknown_key
 from marketing_api.sandbox.tenant import Logged, Tenant
 
 #: So many of the latest requests can be looked at.
@@ -36,7 +36,8 @@ class App:
 
     def answer(self, request: Request, arrived: float) -> Reply:
         """The reply to a request below `/1/` that was counted at `arrived` (real unix seconds)."""
-        name = request.path[3:].lower().rstrip("/").removesuffix(".json") if request.path.startswith("/1/") else request.path
+        name = request.path[3:].lower().rstrip("/") if request.path.startswith("/1/") else request.path
+        name, is_xml = name.removesuffix(".json").removesuffix(".xml"), name.endswith(".xml")
         try:
             query, body = merge(request.query, request.content_type, request.body)
         except Refusal as refusal:
@@ -55,9 +56,9 @@ class App:
         elif tenant is None:
             reply, outcome = unknown_key(known, rate), "key"
         else:
-            reply, outcome = self._with_faults(tenant, operation, request.verb, given, rate, arrived)
+            reply, outcome = self._with_faults(tenant, operation, request.verb, given, rate, arrived, is_xml=is_xml)
         self._note(known, operation, name, request.verb, given, arrived, reply.status, outcome)
-        return reply
+        return as_xml(reply) if is_xml else reply
 
     def _key(self, query: Mapping[str, str], body: Mapping[str, str]) -> str:
         key = query.get("key") or query.get("api_key")
@@ -82,7 +83,15 @@ class App:
         self.log.append(Logged(self.requests, tenant.name, name, verb, shown, arrived, status, outcome))
 
     def _with_faults(
-        self, tenant: Tenant, operation: Operation | None, verb: str, given: dict[str, str], rate: RateReport, arrived: float
+        self,
+        tenant: Tenant,
+        operation: Operation | None,
+        verb: str,
+        given: dict[str, str],
+        rate: RateReport,
+        arrived: float,
+        *,
+        is_xml: bool,
     ) -> tuple[Reply, str]:
         tenant.asked += 1
         tenant.settle(arrived)
@@ -101,6 +110,8 @@ class App:
             reply, outcome = self._answered(tenant, operation, verb, given, rate, arrived), "ok"
         except Refusal as refusal:
             reply, outcome = refused(tenant, refusal, rate), str(refusal.code)
+        if is_xml:
+            reply = as_xml(reply)
         if fault is not None:
             return spoilt(tenant, fault, reply), fault.name
         return reply, outcome
@@ -109,7 +120,7 @@ class App:
         switches = tenant.switches
         if operation.effect is Effect.DELETE and switches["deletions"] == "declared" and verb not in (operation.method, "HEAD"):
             raise Refusal(405, f"Method {verb} is not allowed")
-        params, fields = check(operation, given, variants=switches["required"] == "variants")
+        params, fields = check(operation, given, switches)
         data = self.carry_out(tenant, operation, params, fields, tenant.world.now(), arrived)
         return answered(tenant, data, rate, is_bare=operation.is_read and switches["envelope"] == "writes")
 

@@ -6,7 +6,7 @@ Belongs here: everything that reads and writes have in common. Not here: any are
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,11 +90,19 @@ class Call:
         return first if first is not None else 0, self._midnight("to", days_later=1) if self.has("to") else 1 << 40
 
     def moment(self, name: str) -> int:
-        """The given local `Y-m-d H:i:s` as unix seconds."""
+        """The given local `Y-m-d H:i:s`, or `m/d/Y` with or without `H:i`, as unix seconds."""
+        text = self.get(name)
         try:
-            return self.moments.unix(dt.datetime.fromisoformat(self.get(name)))
+            if "/" in text:
+                return self.moments.unix(dt.datetime.strptime(text if ":" in text else f"{text} 00:00", "%m/%d/%Y %H:%M"))
+            return self.moments.unix(dt.datetime.fromisoformat(text))
         except (ValueError, OverflowError):
             raise Refusal(NOT_VALID, f"{name} is not valid", (name,)) from None
+
+    def must_exist(self, what: str, wanted: Iterable[Any], known: Container[Any]) -> None:
+        """A Refusal when a write names something that is not there, unless the switch `unknown-ids` accepts it."""
+        if self.switches["unknown-ids"] == "refuse" and any(one not in known for one in wanted):
+            raise missing(what)
 
     # shapes
 

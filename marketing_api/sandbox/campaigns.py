@@ -8,6 +8,7 @@ from typing import Any
 
 from marketing_api.sandbox.call import NOT_VALID, Call, Payload, Refusal, missing
 from marketing_api.sandbox.campaign_book import Campaign
+from marketing_api.sandbox.lists import AUDIENCE_IDS
 from marketing_api.sandbox.mailing import Totals
 from marketing_api.sandbox.rules import rule
 from marketing_api.sandbox.world import World
@@ -42,7 +43,16 @@ def campaigns(world: World, call: Call) -> Payload:
     groups: dict[str, dict[str, Any]] = {}
     for group, campaign in page:
         groups.setdefault(group, {"data": []})["data"].append(_shown(call, campaign))
-    return {"campaigns": {"count": count, "items": call.map({group: {"data": call.items(one["data"])} for group, one in groups.items()})}}
+    return {"campaigns": {"count": count, "items": _grouped(call, groups)}}
+
+
+def _grouped(call: Call, groups: dict[str, dict[str, Any]]) -> Any:
+    """By status group as specified, or all at the top (api-observed row 39)."""
+    form = call.switches["campaign-groups"]
+    if form == "groups":
+        return call.map({group: {"data": call.items(one["data"])} for group, one in groups.items()})
+    entries = [entry for one in groups.values() for entry in one["data"]]
+    return {str(place): entry for place, entry in enumerate(entries, 1)} if form == "numbered" and entries else entries
 
 
 @rule("emailmarketing/getcampaign")
@@ -89,8 +99,14 @@ def _clicks(world: World, call: Call, campaign: Campaign) -> list[dict[str, Any]
 
 
 def _flags(call: Call) -> tuple[int, int]:
-    """(scheduled_at, sent_at): a draft is never sent, a scheduled one at its time, any other at once."""
+    """(scheduled_at, sent_at): a draft is never sent, a scheduled one at its time, any other at once.
+
+    Where only editing sends (api-observed row 34), what is added is a draft, and what is edited is sent when it is scheduled.
+    """
     if call.is_true("isdraft") or call.get("type") == "automated":
+        return 0, 0
+    is_edit = call.operation.name == "emailmarketing/editcampaign"
+    if call.switches["sending"] == "edited" and not (is_edit and call.is_true("isscheduled")):
         return 0, 0
     if not call.is_true("isscheduled"):
         return call.now, call.now
@@ -119,6 +135,7 @@ def _targets(world: World, call: Call) -> tuple[int, ...]:
     known = world.lists.all(call.now)
     if any(wanted not in known for wanted in call.ids("lists")):
         raise missing("The list")
+    call.must_exist("The audience", call.ids("audiences"), AUDIENCE_IDS)
     return tuple(call.ids("lists"))
 
 
@@ -148,7 +165,7 @@ def editcampaign(world: World, call: Call) -> Payload:
     changed = replace(campaign, **_texts(call))
     if not campaign.is_automated and campaign.group(call.now) != "Sent":
         scheduled, sent = _flags(call)
-        lists = _targets(world, call) if call.has("lists") else campaign.lists
+        lists = _targets(world, call) or campaign.lists
         changed = replace(changed, scheduled_at=scheduled, sent_at=sent, lists=lists, links=_links(changed.body))
     world.put_campaign(changed, call.now)
     return {"item": "The campaign was updated successfully"}

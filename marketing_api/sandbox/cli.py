@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from marketing_api.sandbox.faults import FAULTS, read_chance
 from marketing_api.sandbox.options import DEFAULT_KEY, AccountOptions, Options, build
 from marketing_api.sandbox.server import Server, run_until
-from marketing_api.sandbox.switches import AS_OBSERVED, SWITCHES
+from marketing_api.sandbox.switches import AS_OBSERVED, RATE_OBSERVED, RATE_SPECIFIED, SWITCHES
 
 _EXAMPLE = "0.02@emailmarketing/getcoupon,goal/show"
 
@@ -32,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"{parser.prog} [--port P] [--contacts N] [--now TIME] [options]"  # the generated one takes sixty lines
     _add_account(parser)
     parser.add_argument("--port", type=_whole(0, 65_535), default=0, help="port on 127.0.0.1 (default: any free one)")
-    parser.add_argument("--rate-limit", type=_whole(0), default=15, help="requests a second and key; 0: no limit (default: %(default)s)")
+    limits = f"{RATE_SPECIFIED}, with --as-observed {RATE_OBSERVED}"
+    parser.add_argument("--rate-limit", type=_whole(0), help=f"requests a second and key; 0: no limit (default: {limits})")
     parser.add_argument("--latency-ms", type=_pair, default=(0.0, 0.0), metavar="MEDIAN,P99", help="log-normal delay of answers")
     parser.add_argument("--jitter-ms", type=_pair, default=(0.0, 0.0), metavar="MEDIAN,P99", help="delay before a request is counted")
     parser.add_argument("--parent", type=int, help="end when the process with this id is no longer the parent")
@@ -80,7 +81,7 @@ def options_from(arguments: argparse.Namespace) -> Options:
         contacts=arguments.contacts,
         now=arguments.now,
         timezone=arguments.timezone,
-        rate_limit=arguments.rate_limit,
+        rate_limit=_rate(arguments),
         switches=(dict(AS_OBSERVED) if arguments.as_observed else {})
         | {switch.name: given[f"switch_{switch.name}"] for switch in SWITCHES if given.get(f"switch_{switch.name}") is not None},
         faults={fault.name: given[f"fault_{fault.name}"] for fault in FAULTS if given.get(f"fault_{fault.name}") is not None},
@@ -94,8 +95,14 @@ def options_from(arguments: argparse.Namespace) -> Options:
     )
 
 
+def _rate(arguments: argparse.Namespace) -> int:
+    if arguments.rate_limit is not None:
+        return int(arguments.rate_limit)
+    return RATE_OBSERVED if arguments.as_observed else RATE_SPECIFIED
+
+
 def _said(switches: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in switches.items())
+    return ", ".join([f"rate-limit {RATE_OBSERVED}", *(f"{name} {value}" for name, value in switches.items())])
 
 
 def _whole(least: int, most: int | None = None) -> Callable[[str], int]:

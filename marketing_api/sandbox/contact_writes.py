@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from marketing_api.sandbox.call import NOT_VALID, Call, Payload, Refusal, missing
 from marketing_api.sandbox.contacts import existing
+from marketing_api.sandbox.lists import email_field, labels
 from marketing_api.sandbox.rules import rule
 from marketing_api.sandbox.subscribers import ACTIVE, BOUNCED, UNCONFIRMED, UNSUBSCRIBED, Contact
 from marketing_api.sandbox.world import World
@@ -24,6 +25,24 @@ def _lists(world: World, call: Call, name: str = "listid") -> list[int]:
     return wanted
 
 
+def _values(world: World, call: Call, lists: list[int]) -> dict[str, str]:
+    """Custom-field values without the field that stands for the address; a Refusal when none of the lists has a field."""
+    things = {wanted: thing for wanted in lists if (thing := world.lists.get(wanted, call.now)) is not None}
+    known = {key for wanted, thing in things.items() for key in labels(call, wanted, thing)}
+    call.must_exist("The custom field", call.fields, known)
+    addresses = {email_field(call, wanted) for wanted in lists}
+    return {key: value for key, value in call.fields.items() if key not in addresses}
+
+
+def _address(call: Call, lists: list[int]) -> str:
+    """The address; where lists have a field for it, that one does as well and one of them is required (api-observed row 38)."""
+    given = (call.fields.get(email_field(call, wanted), "").strip() for wanted in lists)
+    email = call.get("email") or next(filter(None, given), "")
+    if not email and call.switches.is_on("email-field"):
+        raise Refusal(NOT_VALID, "Email Address is required", (f"fields[{email_field(call, lists[0])}]",))
+    return email
+
+
 def _in_list(world: World, call: Call, email: str, where: int) -> list[Contact]:
     contacts = (world.subscribers.get(one, call.now) for one in world.subscribers.ids_by_email(email, call.now))
     return [contact for contact in contacts if contact is not None and contact.list_id == where]
@@ -32,8 +51,8 @@ def _in_list(world: World, call: Call, email: str, where: int) -> list[Contact]:
 @rule("emailmarketing/addcontact")
 def addcontact(world: World, call: Call) -> Payload:
     """One contact per list; the answer names the first."""
-    email, status = call.get("email"), _status(call)
-    lists = _lists(world, call)
+    status, lists = _status(call), _lists(world, call)
+    email, values = _address(call, lists), _values(world, call, lists)
     there = {where: _in_list(world, call, email, where) for where in lists} if email else {}
     mode = call.switches["add-existing"]
     if mode == "refuse" and any(there.values()):
@@ -41,15 +60,15 @@ def addcontact(world: World, call: Call) -> Payload:
     ids = []
     for where in lists:
         if mode == "update" and there.get(where):
-            ids += [_update(world, call, contact, status) for contact in there[where]]
+            ids += [_update(world, call, contact, status, values) for contact in there[where]]
         else:
             known = ACTIVE if status is None else status
-            ids.append(world.subscribers.add(where, email, known, call.now, call.fields, call.get("ipaddress")))
+            ids.append(world.subscribers.add(where, email, known, call.now, values, call.get("ipaddress")))
     return {"id": call.an_id(ids[0]), "item": "The contact was added successfully"}
 
 
-def _update(world: World, call: Call, contact: Contact, status: int | None) -> int:
-    world.subscribers.edit(contact, call.now, status=status, values=call.fields)
+def _update(world: World, call: Call, contact: Contact, status: int | None, values: dict[str, str]) -> int:
+    world.subscribers.edit(contact, call.now, status=status, values=values)
     return contact.contact_id
 
 
@@ -66,6 +85,7 @@ def synccontact(world: World, call: Call) -> Payload:
     """Queued: the effect shows `sync-delay` seconds later (api-observed row 6)."""
     email, status = call.get("email"), _status(call)
     lists = _synced_lists(world, call)
+    values = _values(world, call, lists)
     there = {where: _in_list(world, call, email, where) for where in lists}
     new = {where: world.subscribers.reserve() for where in lists if not there[where]}
 
@@ -73,11 +93,11 @@ def synccontact(world: World, call: Call) -> Payload:
         for where in lists:
             found = _in_list(world, call, email, where)  # as it is by then: a write before this one may have added the contact
             for contact in found:
-                _update(world, call, contact, status)
+                _update(world, call, contact, status, values)
             if not found:
                 known = ACTIVE if status is None else status
                 reserved = new.get(where) or world.subscribers.reserve()
-                world.subscribers.add(where, email, known, call.now, call.fields, call.get("ipaddress"), reserved)
+                world.subscribers.add(where, email, known, call.now, values, call.get("ipaddress"), reserved)
 
     call.later(call.switches.number("sync-delay"), apply)
     first = there[lists[0]]
@@ -87,7 +107,9 @@ def synccontact(world: World, call: Call) -> Payload:
 @rule("emailmarketing/editcontact")
 def editcontact(world: World, call: Call) -> Payload:
     contact = existing(world, call)
-    world.subscribers.edit(contact, call.now, call.get("email"), _status(call), call.fields)
+    values = _values(world, call, [contact.list_id])
+    email = call.get("email") or call.fields.get(email_field(call, contact.list_id), "")
+    world.subscribers.edit(contact, call.now, email, _status(call), values)
     return {"item": "The contact was updated successfully"}
 
 
@@ -105,9 +127,15 @@ def movecontact(world: World, call: Call) -> Payload:
 @rule("emailmarketing/deletecontact")
 def deletecontact(world: World, call: Call) -> Payload:
     contact = existing(world, call)
-    if contact.list_id != call.id("listid"):
+    if not call.has("listid"):  # only where a switch makes it optional (api-observed row 35)
+        ids = world.subscribers.ids_by_email(contact.email, call.now) if contact.email else [contact.contact_id]
+        for one in [world.subscribers.get(wanted, call.now) for wanted in ids]:
+            if one is not None:
+                world.subscribers.delete(one, call.now)
+    elif contact.list_id != call.id("listid"):
         raise missing("The contact in the list")
-    world.subscribers.delete(contact, call.now)
+    else:
+        world.subscribers.delete(contact, call.now)
     return {"item": "The contact was deleted successfully"}
 
 

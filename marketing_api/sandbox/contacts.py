@@ -7,6 +7,7 @@ from typing import Any
 from marketing_api.sandbox.call import NOT_FOUND, Call, Payload, Streamed, dumps, missing
 from marketing_api.sandbox.chance import spread
 from marketing_api.sandbox.listing import Listing
+from marketing_api.sandbox.lists import email_field, labels
 from marketing_api.sandbox.roll import DAY
 from marketing_api.sandbox.rules import rule
 from marketing_api.sandbox.subscribers import Contact
@@ -17,10 +18,10 @@ _WORDS = ("Unconfirmed", "Active", "Unsubscribed", "Bounced")
 
 def _labels(world: World, call: Call, list_id: int) -> dict[str, str]:
     thing = world.lists.get(list_id, call.now)
-    return thing["fields"] if thing else {}
+    return labels(call, list_id, thing) if thing else {}
 
 
-def shown(world: World, call: Call, contact: Contact, labels: dict[str, str], *, is_listed: bool = False) -> dict[str, Any]:
+def shown(world: World, call: Call, contact: Contact, names: dict[str, str], *, is_listed: bool = False) -> dict[str, Any]:
     """A contact as the service shows it: the named fields, and its values in the form the switch asks for (api-observed row 19)."""
     form = call.switches["contact-fields"]
     status = _WORDS[contact.status] if call.switches["contact-status"] == "word" else str(contact.status)
@@ -30,11 +31,13 @@ def shown(world: World, call: Call, contact: Contact, labels: dict[str, str], *,
         "status": status,
         "registration_date": call.when(contact.registered_at),
     }
-    values = {key: contact.values.get(key, "") for key in [*labels, *(key for key in contact.values if key not in labels)]}
+    values = {key: contact.values.get(key, "") for key in [*names, *(key for key in contact.values if key not in names)]}
+    if field := email_field(call, contact.list_id):
+        values[field] = contact.email
     if form == "nested":
         base["fields"] = call.map(values)
     elif form != "off":
-        base.update(values if form == "id" else {labels.get(key, key): value for key, value in values.items()})
+        base.update(values if form == "id" else {names.get(key, key): value for key, value in values.items()})
     card = world.subscribers.cards.get(contact.contact_id)
     if call.switches["tags"] == "contact" and not is_listed:
         base["tags"] = list(card.tags) if card else []
@@ -47,7 +50,7 @@ def getcontacts(world: World, call: Call) -> Payload:
     list_id = call.id("listid")
     if world.lists.get(list_id, call.now) is None:
         raise missing("The list")
-    labels = _labels(world, call, list_id)
+    names = _labels(world, call, list_id)
     listing = Listing(world.account, world.subscribers, list_id, call.now)
     offset, limit = call.window(100, is_paged=call.switches["contact-paging"] == "honoured")
     count = listing.count
@@ -57,19 +60,19 @@ def getcontacts(world: World, call: Call) -> Payload:
     numbered = call.switches["items"] == "numbered" and shown_count > 0
     head = f'{{"contacts":{{"count":{count},"items":' + ("{" if numbered else "[")
     batches = listing.items(
-        offset, limit, lambda one: dumps(shown(world, call, one, labels, is_listed=True)), _template(call, labels), call.moments
+        offset, limit, lambda one: dumps(shown(world, call, one, names, is_listed=True)), _template(call, names), call.moments
     )
     return Streamed(head, batches, ("}" if numbered else "]") + "}}", numbered)
 
 
-def _template(call: Call, labels: dict[str, str]) -> str | None:
+def _template(call: Call, names: dict[str, str]) -> str | None:
     """The %-template that `listing` fills for untouched contacts; None where a style has none."""
-    if call.moments.form == "mixed" or call.switches["contact-status"] == "word":
+    if call.moments.form == "mixed" or call.switches["contact-status"] == "word" or call.switches.is_on("email-field"):
         return None
     form = call.switches["contact-fields"]
     quote = "" if call.switches["ids"] == "number" else '"'
     head = f'{{"id":{quote}%d{quote},"email":"%s.%s%d@%s","status":"%d","registration_date":"%s%s"'
-    keys = [dumps(key if form in ("id", "nested") else label).replace("%", "%%") for key, label in labels.items()]
+    keys = [dumps(key if form in ("id", "nested") else label).replace("%", "%%") for key, label in names.items()]
     values = ",".join(f'{key}:"%s"' for key in keys)
     if form == "off":
         return head + "}" + "%.0s" * len(keys)

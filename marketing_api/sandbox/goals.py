@@ -6,6 +6,7 @@ from typing import Any
 
 from marketing_api.sandbox.call import Call, Payload, missing
 from marketing_api.sandbox.rules import rule
+from marketing_api.sandbox.seeds import DOMAINS
 from marketing_api.sandbox.shelf import Thing
 from marketing_api.sandbox.world import World
 
@@ -80,6 +81,7 @@ def _given(call: Call) -> Thing:
 
 @rule("goal/add")
 def add(world: World, call: Call) -> Payload:
+    call.must_exist("The domain", [call.id("domainid")], DOMAINS)
     world.goals.add({"domainid": call.id("domainid"), **_given(call)})
     return {"item": "The goal was added successfully"}
 

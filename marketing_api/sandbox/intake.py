@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import email.parser
 import email.policy
+import re
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,6 +18,7 @@ from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
 from marketing_api.parameter import Kind
 from marketing_api.sandbox.call import NOT_VALID, Refusal
+from marketing_api.sandbox.switches import Switches
 
 #: Declared as required because one variant requires them; the primary rule of the specification does not.
 OPTIONAL: Mapping[str, frozenset[str]] = {
@@ -115,17 +117,54 @@ def _word(given: Params, name: str) -> str:
     return given[name] if name in given else ",".join(value for place, value in given.items() if place.startswith(f"{name}["))
 
 
-def check(operation: Operation, given: Params, *, variants: bool = False) -> tuple[Params, dict[str, str]]:
-    """(parameters under their declared names in wire form, custom-field values); a Refusal naming every bad one."""
+#: `9100:Ann,9103:Rome`, the form of a public plugin description (api-observed row 33); a comma may stand within a value.
+_FIELD = re.compile(r"(?:^|,)\s*(\d+):")
+
+
+def _fields(text: str) -> Params:
+    """Custom-field values that came as one text."""
+    if not text.strip():
+        return {}
+    before, *pairs = _FIELD.split(text)
+    if before.strip() or not pairs:
+        raise Refusal(NOT_VALID, "fields is not valid", ("fields",))
+    return dict(zip(pairs[::2], pairs[1::2], strict=True))
+
+
+#: Days that stand for an open end of the calendar, and the years that a clock can tell.
+_OPEN_ENDS = {"from": "1971-01-01", "to": "2999-12-31"}
+
+
+def _calendar_day(text: str, end: str) -> str:
+    """A day out of a day with a time, a far year or the word `none` (api-observed row 37)."""
+    word = text.strip().partition("T")[0].partition(" ")[0]
+    year = re.search(r"\d{4}", word)
+    return end if word.lower() == "none" or (year and not 1971 <= int(year[0]) <= 2999) else word
+
+
+def _required(operation: Operation, switches: Switches) -> set[str]:
     names = {parameter.name for parameter in operation.parameters if parameter.required}
-    required = names | REQUIRED.get(operation.name, set()) if variants else names - OPTIONAL.get(operation.name, set())
+    if operation.name == "emailmarketing/deletecontact" and switches.is_on("delete-everywhere"):
+        names.discard("listid")  # api-observed row 35
+    return (
+        names | REQUIRED.get(operation.name, set()) if switches["required"] == "variants" else names - OPTIONAL.get(operation.name, set())
+    )
+
+
+def check(operation: Operation, given: Params, switches: Switches) -> tuple[Params, dict[str, str]]:
+    """(parameters under their declared names in wire form, custom-field values); a Refusal naming every bad one."""
+    required = _required(operation, switches)
+    if operation.name == "socialmedia/calendar" and switches.is_on("calendar-words"):
+        given = given | {name: _calendar_day(given[name], end) for name, end in _OPEN_ENDS.items() if name in given}
     checked: Params = {}
     fields: dict[str, str] = {}
     bad: list[str] = []
     for parameter in operation.parameters:
         name = parameter.name.lower()
         if parameter.kind is Kind.FIELDS:
-            fields = {key[len(name) + 1 : -1]: value for key, value in given.items() if key.startswith(f"{name}[")}
+            fields = _fields(given.get(name, "")) | {
+                key[len(name) + 1 : -1]: value for key, value in given.items() if key.startswith(f"{name}[")
+            }
             continue
         value = _word(given, name).strip()
         if not value:

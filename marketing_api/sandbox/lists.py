@@ -10,7 +10,8 @@ from marketing_api.sandbox.shelf import Thing
 from marketing_api.sandbox.words import AUDIENCES, FIELDS
 from marketing_api.sandbox.world import World
 
-FIRST_AUDIENCE_ID = 611
+#: Every audience by id.
+AUDIENCE_IDS = {611 + place * 4: name for place, name in enumerate(AUDIENCES)}
 _TEXTS = ("name", "form_title", "email_subject", "reply_to", "from_email", "from_name")
 #: Parameter → member of the list, where they differ.
 _NAMES = {"fromemail": "from_email"}
@@ -31,8 +32,19 @@ def _shown(call: Call, wanted: int, thing: Thing, *, with_fields: bool) -> dict[
     shown["notify_email"] = thing.get("notify_email", "")
     shown["creation_date"] = call.when(thing["created_at"])
     if with_fields:
-        shown["fields"] = call.map(thing["fields"])
+        shown["fields"] = call.map(labels(call, wanted, thing))
     return shown
+
+
+def labels(call: Call, wanted: int, thing: Thing) -> dict[str, str]:
+    """Labels of the list's custom fields by id; one may stand for the address (api-observed row 38)."""
+    own: dict[str, str] = thing["fields"]
+    return {**own, field: "Email Address"} if (field := email_field(call, wanted)) else own
+
+
+def email_field(call: Call, wanted: int) -> str:
+    """The id of the list's field that stands for the address; empty where lists have none."""
+    return f"{wanted}9" if call.switches.is_on("email-field") else ""
 
 
 @rule("emailmarketing/getlists")
@@ -59,7 +71,7 @@ def _existing(world: World, call: Call) -> Thing:
 
 @rule("emailmarketing/getaudiences")
 def getaudiences(_world: World, call: Call) -> Payload:
-    found = [{"id": call.an_id(FIRST_AUDIENCE_ID + place * 4), "name": name} for place, name in enumerate(AUDIENCES)]
+    found = [{"id": call.an_id(wanted), "name": name} for wanted, name in AUDIENCE_IDS.items()]
     return {"audiences": {"count": len(found), "items": call.items(found)}}
 
 

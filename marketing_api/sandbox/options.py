@@ -13,7 +13,7 @@ from marketing_api.sandbox.app import App
 from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.journal import Journal
 from marketing_api.sandbox.limits import Window
-from marketing_api.sandbox.switches import Switches
+from marketing_api.sandbox.switches import RATE_SPECIFIED, Switches
 from marketing_api.sandbox.tenant import Tenant
 from marketing_api.sandbox.world import World
 
@@ -41,7 +41,7 @@ class Options:
     contacts: int = 600
     now: int | None = None
     timezone: str = "UTC"
-    rate_limit: int = 15  # requests a second; 0: no limit
+    rate_limit: int = RATE_SPECIFIED  # requests a second; 0: no limit
     switches: Mapping[str, str] = field(default_factory=dict)
     faults: Mapping[str, str] = field(default_factory=dict)
     fault_seed: int = 1

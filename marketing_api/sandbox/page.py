@@ -9,7 +9,7 @@ from pathlib import Path
 from marketing_api.sandbox.control import PATHS
 from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.options import DEFAULT_KEY
-from marketing_api.sandbox.switches import AS_OBSERVED, NUMBER, SWITCHES, Switch
+from marketing_api.sandbox.switches import AS_OBSERVED, NUMBER, RATE_OBSERVED, SWITCHES, Switch
 
 PAGE = Path(__file__).parents[2] / "docs" / "sandbox.md"
 
@@ -58,7 +58,7 @@ build on it. Always as observed, since nothing specified contradicts it:
   (row 13);
 - a page past the end of a paged listing counts 0 (row 14); contact status is a code from 0 to 3 (row 18); details of automated
   entries have no label (row 22); clickers look like `name@example.com(2 clicks)` (row 25); the six rate-limit headers stand on
-  every answer (row 27).
+  every answer (row 27); custom fields may come as one text, `9100:Ann,9103:Rome` (row 33).
 
 Assumed, without a switch:
 
@@ -72,9 +72,14 @@ Assumed, without a switch:
 - custom-field values stand in the contact, the empty ones too; a moved contact keeps its id; deleting a list deletes its contacts;
 - adding a contact to several lists makes several contacts, and the answer names the first; contacts that were added receive what is
   sent to their list from then on, but trigger no automation; a campaign that is neither draft nor scheduled is sent at once;
-- a deleted campaign that was sent stays in the timelines; texts of one that was sent can still be changed, its recipients cannot.
+- a deleted campaign that was sent stays in the timelines; texts of one that was sent can still be changed, its recipients cannot;
+- a write is refused when it names a custom field, domain, channel, audience, list or group that is not there (switch `unknown-ids`);
+  `channelid` may be one of the specified 1 to 4 or the id of a page or profile of the network;
+- `.xml` answers with the plain mapping of the same envelope: the root is `response`, what stands beside it in JSON follows its children,
+  entries of a list are `<item>`, names that XML does not allow are `<entry key="…">`, null is an empty element. The specification
+  offers XML and shows no sample.
 
-Not there: XML, uploaded pictures (the file is accepted, its link is invented), audiences as recipients of campaigns, permissions of users.
+Not there: uploaded pictures (the file is accepted, its link is invented), audiences as recipients of campaigns, permissions of users.
 """
 
 
@@ -90,7 +95,7 @@ def _switches() -> Iterator[str]:
     yield "the specification says anything. Rows are those of the observations. Ground *variant*: the specification itself says both.\n"
     observed = ", ".join(f"`{name} {value}`" for name, value in AS_OBSERVED.items())
     yield "To try out a program that was written for the live service, start with `--as-observed`. It stands for what clients agree on:"
-    yield textwrap.fill(f"{observed}; options given beside it win.", 130, break_on_hyphens=False) + "\n"
+    yield textwrap.fill(f"`rate-limit {RATE_OBSERVED}`, {observed}; options given beside it win.", 130, break_on_hyphens=False) + "\n"
     yield "| switch | values | row | ground | what it does |"
     yield "|---|---|---|---|---|"
     for switch in SWITCHES:

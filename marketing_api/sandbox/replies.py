@@ -1,4 +1,4 @@
-"""Requests and replies as values, and making replies: the envelope around payloads and errors, and what faults make of them.
+"""Requests and replies as values, and making replies: the envelope around payloads and errors (JSON or XML), and what faults do to them.
 
 Not here: deciding which reply is due (`app`), putting it on the wire (`connection`).
 """
@@ -6,9 +6,11 @@ Not here: deciding which reply is due (`app`), putting it on the wire (`connecti
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
 
@@ -93,6 +95,41 @@ def failed(tenant: Tenant, fault: Fault, rate: RateReport) -> Reply:
             return Reply(200, b"", mishap="reset")
         case _:
             return Reply(500, b"Internal Server Error", "text/plain", rate.headers())
+
+
+#: What may be the name of an XML element; ids, dates and the like become `<entry key="…">`.
+_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def as_xml(reply: Reply) -> Reply:
+    """A JSON reply as XML. The specification offers XML and shows none, so this is the plain mapping of the same envelope (assumed).
+
+    The root is `response`; what stands beside it in JSON follows its children. Entries of a list are `<item>`. Held in memory as a whole.
+    """
+    if reply.kind != _JSON or reply.mishap:
+        return reply
+    whole = json.loads(reply.body if isinstance(reply.body, bytes) else b"".join(reply.body))
+    root = whole.pop("response", {}) | whole
+    text = f'<?xml version="1.0" encoding="UTF-8"?>\n{_element("response", root)}\n'
+    return replace(reply, body=text.encode(), kind="application/xml; charset=utf-8")
+
+
+def _element(name: str, value: Any) -> str:
+    tag, key = (name, "") if _NAME.fullmatch(name) else ("entry", f" key={quoteattr(_allowed(name))}")
+    if isinstance(value, dict):
+        inner = "".join(_element(*member) for member in value.items())
+    elif isinstance(value, list):
+        inner = "".join(_element("item", entry) for entry in value)
+    else:
+        text = value if isinstance(value, str) else "" if value is None else json.dumps(value)
+        inner = escape(_allowed(text))
+    return f"<{tag}{key}>{inner}</{tag}>" if inner else f"<{tag}{key}/>"
+
+
+def _allowed(text: str) -> str:
+    """XML has no form for most control characters."""
+    return _NOT_XML.sub("\ufffd", text)
 
 
 def _joined(head: str, data: str, tail: str) -> str:

@@ -146,11 +146,19 @@ def stats(world: World, call: Call) -> Payload:
     social: list[dict[str, Any]] = []
     views: list[dict[str, Any]] = []
     for day, noon in world.reviews.days(first, end, call.now):
+        if call.moments.date(noon) > call.moments.date(call.now):
+            break
         mentions, seen = world.reviews.counters(day)
         social.append({"periode": _iso(call, noon), **mentions})
         views.append({"periode": _iso(call, noon), "views": str(seen)})
     parts = {"reviews": ("Reviews", reviews), "socialmedia": ("SocialMedia", social), "feedbackhub": ("FeedbackHub", views)}
-    return {"stats": {"items": [], **{name: entries if wanted in ("all", word) else [] for word, (name, entries) in parts.items()}}}
+    shown = {name: _cut(call, entries) if wanted in ("all", word) else [] for word, (name, entries) in parts.items()}
+    return {"stats": {"items": [], **shown}}
+
+
+def _cut(call: Call, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    most = call.switches.number("series-cut") or len(entries)
+    return entries[:most] if call.switches["series-kept"] == "first" else entries[max(0, len(entries) - most) :]
 
 
 def _iso(call: Call, at: int) -> str:

@@ -113,9 +113,13 @@ class Reviews:
         return mentions, 5 + spread(self._counted ^ 0x55, day) % 60
 
     def days(self, first: int, end: int, now: int) -> Iterator[tuple[int, int]]:
-        """(number, unix second of its noon) of every day of the account in the range that has begun."""
-        for day in self._days(first, end, now):
-            yield day, self._account.start + day * DAY + DAY // 2
+        """(number, unix second of its noon) of every day of the account whose noon lies in the range, up to a day after now.
+
+        The noon tells the local date: local days that are 23 or 25 hours long move midnight, but never past it.
+        """
+        for day in self._days(first, end, now + DAY):
+            if first <= (noon := self._account.start + day * DAY + DAY // 2) < end:
+                yield day, noon
 
 
 def _times(rate: float, draw: int) -> int:

@@ -13,6 +13,8 @@ from marketing_api.sandbox.rules import rule
 from marketing_api.sandbox.shelf import Thing
 from marketing_api.sandbox.world import World
 
+#: `channelid` as specified, beside the ids of pages and profiles (api-observed row 24).
+_CHANNEL_NUMBERS = (1, 2, 3, 4)
 _NAMES = {"facebook": "Facebook", "twitter": "Twitter", "linkedin": "Linkedin", "pinterest": "Pinterest", "instagram": "Instagram"}
 
 
@@ -25,16 +27,21 @@ def channels(_world: World, call: Call) -> Payload:
         if kind == "page":
             entries = [{"id": call.an_id(known), "name": name}, {"id": call.an_id(known + 7), "name": f"{name} (East Pier)"}]
         else:
-            entries = [{"id": call.an_id(known), "screenname": name.lower().replace(" ", ""), "fullname": name}]
+            entries = [_profile(call, known, name.lower().replace(" ", ""), name)]
         found[_NAMES[network]] = {"count": len(entries), f"{kind}s": entries}
     found["Pinterest"] = {"count": 0, "profiles": []}
     if call.switches["channels"] == "observed":
         found["Linkedin"]["companies"] = [{"id": call.an_id(7_799), "name": "Our kitchen, the company"}]
         found["Pinterest"]["boards"] = [{"id": call.an_id(9_931), "name": "Recipes"}]
         _, known, name = PROFILES["instagram"]
-        found["Instagram"] = {"count": 1, "profiles": [{"id": call.an_id(known), "screenname": name, "fullname": name}]}
+        found["Instagram"] = {"count": 1, "profiles": [_profile(call, known, name, name)]}
         found["Tiktok"] = {"count": 1, "accounts": [{"id": "tk_5512", "name": "ourkitchen"}]}
     return {"channels": call.map(found)}
+
+
+def _profile(call: Call, known: int, screen_name: str, name: str) -> dict[str, Any]:
+    beside = {"name": name} if call.switches["channels"] == "observed" else {}  # api-observed row 36
+    return {"id": call.an_id(known), **beside, "screenname": screen_name, "fullname": name}
 
 
 @rule("socialmedia/calendar")
@@ -122,7 +129,10 @@ def addpost(world: World, call: Call) -> Payload:
     """Published at once, or scheduled; `channelid` may name several pages or profiles."""
     message, at = call.get("message"), _scheduled(call)
     network = call.get("channel")
-    targets = [channel(network, one) for one in call.ids("channelid")] or [channel(network)]
+    wanted = call.ids("channelid")
+    known = PROFILES[network][1]
+    call.must_exist("The channel", wanted, {known, known + 7, *_CHANNEL_NUMBERS})
+    targets = [channel(network, one) for one in wanted] or [channel(network)]
     if call.is_true("trackableLinks"):
         message = _shorten(world, message, at, network)
     photo = call.get("photo").removesuffix(".jpg")

@@ -90,7 +90,7 @@ SWITCHES: tuple[Switch, ...] = (
         "23",
         "specified",
         ("specified", "observed"),
-        "Social channels: the specified ones, or with companies, boards, Instagram, TikTok.",
+        "Social channels: the specified ones, or with companies, boards, Instagram, TikTok, and names of profiles (row 36).",
     ),
     Switch("clickers", "25", "any", ("any", "always", "never"), "`clickers` of a link: when there are any, also when empty, or never."),
     _onoff("over-100-percent", "25", "Percentages of campaign statistics refer to a tenth of the recipients, so that some exceed 100."),
@@ -101,6 +101,17 @@ SWITCHES: tuple[Switch, ...] = (
     Switch("rate-limit-after", "27", "0", (), "Seconds in `after` of a 429; 0: until the window resets."),
     _onoff("header-extras", "28", "The header carries `cached`, and `limit` as text."),
     Switch("reputation", "30", "present", ("present", "gone"), "Reputation operations: there, or answered with 1002."),
+    Switch(
+        "sending",
+        "34",
+        "added",
+        ("added", "edited"),
+        "A campaign is sent when it is added, or only when it is edited with `isscheduled=true`.",
+    ),
+    _onoff("delete-everywhere", "35", "deletecontact without `listid` deletes the address from every list."),
+    _onoff("calendar-words", "37", "`from` and `to` of the calendar may have a time of day, or be `none`."),
+    _onoff("email-field", "38", "Every list has a required field labelled `Email Address`, from which addcontact takes the address."),
+    Switch("campaign-groups", "39", "groups", ("groups", "list", "numbered"), "Campaigns by status group, or a list or numbered object."),
     Switch("rating", "32", "php", ("php", "json", "number", "list"), "The serialized rating of online reviews.", "assumed"),
     Switch(
         "ids", "–", "text", ("text", "number"), "Identifiers as text (as in most samples), or as numbers (as in the schemas).", "variant"
@@ -111,6 +122,8 @@ SWITCHES: tuple[Switch, ...] = (
         "required", "–", "primary", ("primary", "variants"), "Parameters that only a variant requires: optional, or required.", "variant"
     ),
     Switch("timeline-cut", "–", "0", (), "Timelines show only the newest so many entries, `total` tells all; 0: not cut.", "assumed"),
+    Switch("series-cut", "–", "0", (), "Daily statistics of reputation list at most so many days; 0: not cut.", "assumed"),
+    Switch("series-kept", "–", "first", ("first", "last"), "Which days are listed of daily statistics that are cut.", "assumed"),
     Switch("activity-delay", "–", "0", (), "Seconds until a written activity shows in the timeline.", "assumed"),
     Switch("activity", "–", "snippet", ("snippet", "detail", "other-key"), "Form of a written activity in the timeline.", "assumed"),
     Switch(
@@ -129,6 +142,14 @@ SWITCHES: tuple[Switch, ...] = (
         "Several list ids in synccontact: all taken, only the first though the answer is ok, or refused.",
         "assumed",
     ),
+    Switch(
+        "unknown-ids",
+        "–",
+        "refuse",
+        ("refuse", "accept"),
+        "Writes that name a field, domain, channel, audience, list or group that is not there.",
+        "assumed",
+    ),
     Switch("add-existing", "–", "refuse", ("refuse", "update", "duplicate"), "addcontact with an address that is on the list.", "assumed"),
 )
 BY_NAME = {switch.name: switch for switch in SWITCHES}
@@ -145,8 +166,14 @@ AS_OBSERVED: Mapping[str, str] = {
     "listed-fields": "on",
     "show-timezone": "on",
     "channels": "observed",
+    "rate-limit-after": "2",
     "header-extras": "on",
+    "sending": "edited",
+    "calendar-words": "on",
+    "email-field": "on",
 }
+#: Requests a second that a client of the live service measured (api-observed row 27); the specification says 15.
+RATE_SPECIFIED, RATE_OBSERVED = 15, 10
 
 
 class Switches:

@@ -61,9 +61,10 @@ def _existing(shelf: Shelf, call: Call, what: str) -> None:
         raise missing(what)
 
 
-def _given(call: Call) -> Thing:
+def _given(world: World, call: Call) -> Thing:
     """The password is taken and forgotten, permissions show nowhere."""
     given: Thing = {"fullname": call.get("fullname"), "username": call.get("username"), "email": call.get("username")}
+    call.must_exist("The group", call.ids("group"), world.groups.all(call.now))
     if call.has("group"):
         given["group"] = call.id("group")
     return given
@@ -75,14 +76,14 @@ def _status(call: Call) -> str:
 
 @rule("user/add")
 def add(world: World, call: Call) -> Payload:
-    _shelf(world, call).add({"business": world.account.business.business_id, "group": None, "status": "Active", **_given(call)})
+    _shelf(world, call).add({"business": world.account.business.business_id, "group": None, "status": "Active", **_given(world, call)})
     return {"item": f"The {call.get('type')} was added successfully"}
 
 
 @rule("user/edit")
 def edit(world: World, call: Call) -> Payload:
     _existing(_shelf(world, call), call, f"The {call.get('type')}")
-    _shelf(world, call).edit(call.id(), _given(call))
+    _shelf(world, call).edit(call.id(), _given(world, call))
     return {"item": f"The {call.get('type')} was updated successfully"}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from marketing_api.sandbox.call import Call, Payload, missing
 from marketing_api.sandbox.rules import rule
+from marketing_api.sandbox.seeds import DOMAINS
 from marketing_api.sandbox.shelf import Thing
 from marketing_api.sandbox.world import World
 
@@ -51,7 +52,9 @@ def _existing(world: World, call: Call) -> Thing:
     return webhook
 
 
-def _given(call: Call) -> Thing:
+def _given(world: World, call: Call) -> Thing:
+    call.must_exist("The domain", call.ids("domainid"), DOMAINS)
+    call.must_exist("The list", call.ids("list_id"), world.lists.all(call.now))
     given: Thing = {name: value for name, value in call.params.items() if name not in ("id", "domainid") and value}
     if call.has("domainid"):
         given["domainid"] = call.id("domainid")
@@ -60,14 +63,14 @@ def _given(call: Call) -> Thing:
 
 @rule("webhook/add")
 def add(world: World, call: Call) -> Payload:
-    world.webhooks.add({"domainid": 0, **_given(call)})
+    world.webhooks.add({"domainid": 0, **_given(world, call)})
     return {"item": "The webhook was added successfully"}
 
 
 @rule("webhook/edit")
 def edit(world: World, call: Call) -> Payload:
     _existing(world, call)
-    world.webhooks.edit(call.id(), _given(call))
+    world.webhooks.edit(call.id(), _given(world, call))
     return {"item": "The webhook was updated successfully"}
 
 

@@ -16,33 +16,37 @@ from marketing_api.errors import InvalidCall, OutcomeUnknown
 from marketing_api.exchange import Exchange
 from marketing_api.operation import Question
 from marketing_api.pace import Pace, pace_path
+from marketing_api.transport import Received
 from pipelines import exits
 from pipelines.service import connections
 from pipelines.settings import Settings, SettingsError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The operation, its parameters, the account, `--yes`."""
+    """The operation, its parameters, the account, `--yes`, `--xml`."""
     parser.add_argument("operation", help="e.g. emailmarketing/getcontact; all are in docs/operations.md")
     parser.add_argument("parameters", nargs="*", default=[], metavar="name=value", help="parameters, e.g. id=12 or fields[3]=London")
     parser.add_argument("--account", help="which account, when several are configured")
     parser.add_argument("--yes", action="store_true", help="do not ask before a write")
+    parser.add_argument("--xml", action="store_true", help="show the answer to a read as the service writes it in XML")
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Print the payload as JSON."""
+    """Print the payload as JSON; 1 when nothing was sent, since nobody agreed to a write."""
     question = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
     with connections(settings) as accounts:
         connection = _chosen(accounts, arguments.account)
         if not question.operation.is_read and not (arguments.yes or _agreed(question, connection)):
             print("nothing was sent", file=sys.stderr)
-            return exits.DONE
-        return _call(question, connection)
+            return exits.INCOMPLETE
+        return _call(question, connection, is_xml=arguments.xml)
 
 
-def _call(question: Question, connection: Connection) -> int:
+def _call(question: Question, connection: Connection, *, is_xml: bool) -> int:
     pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
     with tempfile.TemporaryDirectory() as spool, Client(connection, pace, record=_forget, spool=Path(spool)) as client:
+        if is_xml:
+            return _print_xml(client.fetch_xml(question))
         try:
             answer = client.ask(question) if question.operation.is_read else client.write(question)
         except OutcomeUnknown as problem:
@@ -53,6 +57,13 @@ def _call(question: Question, connection: Connection) -> int:
     payload = document.get("response", document).get("data", document) if isinstance(document, dict) else document
     print(json.dumps(payload, indent=2, ensure_ascii=False))
     return exits.DONE
+
+
+def _print_xml(received: Received) -> int:
+    """As it came. Whether the service refused is told by the HTTP status and by the envelope's own word."""
+    body = received.body.read_bytes() if isinstance(received.body, Path) else received.body
+    print(body.decode("utf-8", "replace"))
+    return exits.INCOMPLETE if received.status != 200 or b"<status>error</status>" in body else exits.DONE
 
 
 def _parameters(words: list[str]) -> dict[str, object]:
@@ -85,7 +96,7 @@ def _agreed(question: Question, connection: Connection) -> bool:
     print(f"{question.operation.name} ({question.operation.effect.value}) on account {connection.account}: {shown}", file=sys.stderr)
     try:
         return input("Send it? [y/N] ").strip().lower() in ("y", "yes")
-    except EOFError:
+    except (EOFError, RuntimeError):  # nobody is there, or standard input is closed
         return False
 
 

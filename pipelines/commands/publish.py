@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import uuid
 from pathlib import Path
 
 from pipelines import exits
 from pipelines.home import prepare_home
-from pipelines.publishing import export_home, in_words, publish_home, roll_back_home
+from pipelines.publishing import export_home, in_words, noted, publish_home, roll_back_home
 from pipelines.report.write import write_report
 from pipelines.settings import Settings
 from warehouse.published import published_path
@@ -28,7 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """0 when it is published; 1 when the warehouse is not fit for it (the sentence says why), and the copy that is there stays."""
     prepare_home(settings.home)
-    published = roll_back_home(settings) if arguments.rollback else publish_home(settings)
+    if arguments.rollback:
+        published = roll_back_home(settings)
+    else:
+        with noted(settings, str(uuid.uuid4()), "publish"):
+            published = publish_home(settings)
     print(f"{published_path(settings.home)}: {in_words(published, dt.datetime.now(dt.UTC))}")
     report, _ = write_report(settings.home)
     print(f"{report}: the report of it")

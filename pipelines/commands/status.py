@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from pipelines import exits
-from pipelines.ages import ago
+from pipelines.ages import ago, standstill
 from pipelines.planned import LAST_PLANS, due, last_plan
 from pipelines.publishing import what_is_published
 from pipelines.settings import Settings
@@ -49,6 +49,8 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     tables, contacts, runs, rejected = (_rows(settings, sql) for sql in (_TABLES, _CONTACTS, _RUNS, _REJECTED))
     plans = _rows(settings, LAST_PLANS)
     now = dt.datetime.now(dt.UTC)
+    for line in _standstills(tables, now):
+        console.print(line, style="bold red", soft_wrap=True, markup=False)
     console.print(_table_grid(tables, now))
     for row in contacts:
         console.print(_contact_line(row, now), soft_wrap=True)
@@ -70,6 +72,20 @@ def _grid(title: str, *columns: str, right: tuple[str, ...] = ()) -> Grid:
     for column in columns:
         grid.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return grid
+
+
+def _standstills(rows: list[dict[str, Any]], now: dt.datetime) -> list[str]:
+    """The accounts that nobody reads any more, first thing to be seen."""
+    newest: dict[str, dt.datetime] = {}
+    for row in rows:
+        if row["newest"] is not None:
+            newest[row["account"]] = max(row["newest"], newest.get(row["account"], row["newest"]))
+    found = {account: standstill(moment, now) for account, moment in newest.items()}
+    return [
+        f"account {account}: {words}. Is the schedule on (`marketing-sync ui`)? `marketing-sync sync` reads now\n"
+        for account, words in found.items()
+        if words
+    ]
 
 
 def _table_grid(rows: list[dict[str, Any]], now: dt.datetime) -> Grid:

@@ -10,36 +10,25 @@ import argparse
 import datetime as dt
 
 from assets import SOURCE_ASSETS
-from assets.days import DateRange
+from assets.days import FIRST_ZONE, ChosenDays, today_in
 from assets.extract import SourceAsset
+from marketing_api.clock import utc_now
 from pipelines import exits, interrupts, stage
+from pipelines.commands.arguments import add_options
 from pipelines.home import prepare_home
 from pipelines.modelling import Models
+from pipelines.options import SYNC
 from pipelines.progress import Progress
 from pipelines.publishing import is_published_since
-from pipelines.reading import open_reader
-from pipelines.settings import Settings, SettingsError, clock_time
+from pipelines.reading import limits_of, open_reader
+from pipelines.settings import Settings, SettingsError
 from pipelines.summary import print_activations, print_summary
 from pipelines.write_back.mirror import try_to_show
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which assets, which days, how many requests."""
-    parser.add_argument("--only", nargs="+", metavar="ASSET", default=[], help="these assets or tables only")
-    parser.add_argument("--from", dest="first", type=_day, metavar="DAY", help="first day of date-ranged reads, e.g. 2026-01-31")
-    parser.add_argument("--to", dest="last", type=_day, metavar="DAY", help="last day (default: today)")
-    add_limits(parser)
-    parser.add_argument("--reads-only", action="store_true", help="read and load, build no models, push no activations")
-    parser.add_argument("--accept-shrink", action="store_true", help="apply listings that lost most of their rows")
-
-
-def add_limits(parser: argparse.ArgumentParser) -> None:
-    """How much may be asked, and of whom."""
-    parser.add_argument(
-        "--max-requests", type=_count, metavar="N", help="at most so many requests, for what is worth most; the next run goes on"
-    )
-    parser.add_argument("--until", type=_clock_time, metavar="HH:MM", help="stop asking at this time of the schedule's zone")
-    parser.add_argument("--all", action="store_true", help="ask about every contact and campaign, due or not")
+    add_options(parser, SYNC)
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -49,19 +38,11 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _sync(arguments: argparse.Namespace, settings: Settings, stop: interrupts.Stop) -> int:
     chosen = _chosen(arguments.only)
-    days = _days(arguments.first, arguments.last)
+    options = vars(arguments)
+    days = _days(options["from"], options["to"])
     prepare_home(settings.home)
-    shrink_limit = None if arguments.accept_shrink else settings.shrink_limit
     models = None if arguments.only or arguments.reads_only else Models(settings)
-    with open_reader(
-        settings,
-        chosen,
-        chosen_days=days,
-        max_requests=arguments.max_requests,
-        until=arguments.until,
-        asks_everybody=arguments.all,
-        shrink_limit=shrink_limit,
-    ) as reader:
+    with open_reader(settings, chosen, chosen_days=days, **limits_of(settings, options)) as reader:
         stop.then(reader.stop_asking)
         stop.then(stage.stop)
         with Progress(reader):
@@ -71,7 +52,7 @@ def _sync(arguments: argparse.Namespace, settings: Settings, stop: interrupts.St
 
             activations = Activations(settings)
             stop.check()
-            run_id = run_in_dagster(settings, reader, chosen, days, models, activations, stop)
+            run_id = run_in_dagster(settings, reader, chosen, models, activations, stop)
             if not stop.is_set:
                 reader.finish()
             reader.note_run(run_id, "nightly_sync")
@@ -95,32 +76,13 @@ def _chosen(names: list[str]) -> list[SourceAsset]:
     return [asset for asset in SOURCE_ASSETS.values() if asset.name in picked]
 
 
-def _days(first: dt.date | None, last: dt.date | None) -> DateRange | None:
+def _days(first: dt.date | None, last: dt.date | None) -> ChosenDays | None:
     if first is None and last is None:
         return None
     if first is None:
         raise SettingsError("--to needs --from")
-    last = last or dt.datetime.now(dt.UTC).date()
-    if first > last:
+    if last is None and first > today_in(FIRST_ZONE, utc_now()):
+        raise SettingsError(f"--from {first} is still to come: say --to, too")
+    if last is not None and first > last:
         raise SettingsError(f"--from {first} is after --to {last}; swap them")
-    return DateRange(first, last)
-
-
-def _day(text: str) -> dt.date:
-    try:
-        return dt.date.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a day; write it like 2026-01-31") from None
-
-
-def _clock_time(text: str) -> dt.time:
-    try:
-        return clock_time(text)
-    except ValueError as problem:
-        raise argparse.ArgumentTypeError(f"{text!r} cannot be used: {problem}") from None
-
-
-def _count(text: str) -> int:
-    if not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of requests; it takes a whole number above 0")
-    return int(text)
+    return ChosenDays(first, last)

@@ -37,21 +37,37 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One day or week: what goes up and what goes down."""
+    """One day or week: what goes up and what goes down; None where that is not known."""
 
     on: dt.date
-    up: float
-    down: float = 0
+    up: float | None
+    down: float | None = 0
 
 
-def bars(title: str, items: Sequence[Bar], *, note: str = "", reference: tuple[float, str] | None = None, top: float = 0) -> Html:
-    """Labelled horizontal bars from 0, at least to `top`. `reference`: a value that they are compared with, and its name."""
-    top = max([top] + [item.value or 0 for item in items] + [reference[0] if reference else 0]) or 1
-    height = len(items) * _LINE_HEIGHT + (18 if reference else 2)
-    mark = _place(reference[0], top) if reference else None
-    shapes: list[Child] = [_bar(item, place * _LINE_HEIGHT, top, mark) for place, item in enumerate(items)]
+def bars(
+    title: str,
+    items: Sequence[Bar],
+    *,
+    axis: Shown,
+    unit: float = 1,
+    note: str = "",
+    reference: tuple[float, str] | None = None,
+    top: float = 0,
+) -> Html:
+    """Labelled horizontal bars on one scale from 0, at least to `top`, with its axis below; its ticks are multiples of `unit`.
+
+    `reference`: a value that they are compared with, and its name.
+    """
+    ticks = _ticks(0, max([top] + [item.value or 0 for item in items] + [reference[0] if reference else 0]), unit=unit)
+    rows = len(items) * _LINE_HEIGHT
+    mark = _place(reference[0], ticks[-1]) if reference else None
+    shapes: list[Child] = [_bar(item, place * _LINE_HEIGHT, ticks, mark) for place, item in enumerate(items)]
+    for value in ticks:
+        anchor = "end" if value == ticks[-1] else "middle" if value else None
+        shapes.append(_text(axis(value), value / ticks[-1] * WIDTH, rows + 10, "axis", anchor=anchor))
     if reference and mark:
-        shapes.append(_text(reference[1], mark, height - 2, "axis", anchor="end" if mark > WIDTH / 2 else "start"))
+        shapes.append(_text(reference[1], mark, rows + 26, "axis", anchor="end" if mark > WIDTH / 2 else "start"))
+    height = rows + (30 if reference else 14)
     said = "; ".join(f"{item.label}: {item.shown}" for item in items)
     return figure(title, shapes, height, said, note)
 
@@ -60,12 +76,13 @@ def _place(value: float, top: float) -> float:
     return min(max(value / top * WIDTH, 1), WIDTH - 1)
 
 
-def _bar(item: Bar, y: float, top: float, mark: float | None) -> list[Html]:
+def _bar(item: Bar, y: float, ticks: Sequence[float], mark: float | None) -> list[Html]:
+    places = [min(max(value / ticks[-1] * WIDTH, 0.5), WIDTH - 0.5) for value in ticks]
     return [
         _text(_fitting(item.label, WIDTH - _width(item.shown) - 12), 0, y + 13, "ink"),
         _text(item.shown, WIDTH, y + 13, "ink", anchor="end"),
-        _shape("rect", "second", x=0, y=y + 19, width=WIDTH, height=8, rx=2, opacity=0.28),
-        *([_shape("rect", "accent", x=0, y=y + 19, width=_n(_place(item.value, top)), height=8, rx=2)] if item.value else []),
+        *(tag("line", x1=_n(x), x2=_n(x), y1=y + 19, y2=y + 27, stroke=CHART_COLOURS["rule"], class_="s-rule") for x in places),
+        *([_shape("rect", "accent", x=0, y=y + 19, width=_n(_place(item.value, ticks[-1])), height=8, rx=2)] if item.value else []),
         *([_shape("rect", "ink", x=_n(mark - 0.75), y=y + 19, width=1.5, height=11)] if mark else []),
     ]
 
@@ -96,20 +113,29 @@ def line(title: str, points: Sequence[tuple[dt.date, float]], *, shown: Shown, n
 
 def columns(title: str, items: Sequence[Column], *, names: tuple[str, str], unit: str, note: str = "") -> Html:
     """What goes up above the axis, in the accent's colour; what goes down below it, in the second one."""
-    ticks = _ticks(-max(item.down for item in items), max(item.up for item in items), zero=True)
+    ticks = _ticks(-max(item.down or 0 for item in items), max(item.up or 0 for item in items))
     left = _left(ticks, _unsigned)
     step = (WIDTH - left) / len(items)
     wide = max(step * 0.72, 1.5)
     shapes: list[Child] = [_grid(ticks, _unsigned)]
     for place, item in enumerate(items):
         x, zero = left + place * step + (step - wide) / 2, _y(0, ticks)
-        up, down = _y(item.up, ticks), _y(-item.down, ticks)
+        up, down = _y(item.up or 0, ticks), _y(-(item.down or 0), ticks)
         shapes += [_shape("rect", "accent", x=_n(x), y=_n(up), width=_n(wide), height=_n(zero - up))] if item.up else []
         shapes += [_shape("rect", "second", x=_n(x), y=_n(zero), width=_n(wide), height=_n(down - zero))] if item.down else []
     shapes += [_axis(_y(0, ticks), left), _dates(items[0].on, items[-1].on, left)]
-    up, down = sum(item.up for item in items), sum(item.down for item in items)
-    said = f"{names[0]} {up:,.0f}" + (f", {names[1]} {down:,.0f}" if names[1] else "") + f" {unit} from {short_day(items[0].on)} on"
+    totals = _total(names[0], [(item.on, item.up) for item in items]), _total(names[1], [(item.on, item.down) for item in items])
+    said = f"{', '.join(filter(None, totals))}; {unit} from {short_day(items[0].on)} on"
     return figure(title, shapes, _TOP + _PLOT_HEIGHT + _BOTTOM, said, note or f"{said[0].upper()}{said[1:]}.")
+
+
+def _total(name: str, values: Sequence[tuple[dt.date, float | None]]) -> str:
+    """E.g. `left 12`, `left 12 since 3 Mar` where it is not known before."""
+    known = [(on, value) for on, value in values if value is not None]
+    if not name or not known:
+        return f"{name} not known" if name else ""
+    since = f" since {short_day(known[0][0])}" if known[0][0] != values[0][0] else ""
+    return f"{name} {sum(value for _, value in known):,.0f}{since}"
 
 
 def stack(title: str, parts: Sequence[tuple[str, float]], *, unit: str) -> Html:
@@ -215,16 +241,17 @@ def _y(value: float, ticks: Sequence[float]) -> float:
     return _TOP + _PLOT_HEIGHT - (value - low) / (high - low) * _PLOT_HEIGHT
 
 
-def _ticks(low: float, high: float, *, zero: bool = False) -> list[float]:
-    """Three to six round values that hold the range between the first and the last."""
-    if zero:
-        low, high = min(low, 0), max(high, 0)
-    if low == high:
-        low, high = low - 1, high + 1
-    raw = (high - low) / 3
+def _ticks(low: float, high: float, *, unit: float = 1) -> list[float]:
+    """Two to six round values that hold the range between the first and the last: multiples of the `unit` in which labels are written,
+    so that no label is rounded.
+    """
+    first, last = low / unit, high / unit
+    if first == last:
+        last += 1
+    raw = max((last - first) / 3, 1)
     power = 10 ** math.floor(math.log10(raw))
-    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw)
-    return [step * place for place in range(math.floor(low / step), math.ceil(high / step) + 1)]
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)
+    return [step * place * unit for place in range(math.floor(first / step), math.ceil(last / step) + 1)]
 
 
 def _n(value: float, digits: int = 1) -> str:

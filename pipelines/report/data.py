@@ -24,10 +24,10 @@ QUERIES = {
     "business": "select business_name, timezone from source.business where account = $account and _deleted_at is null",
     "campaigns": """
         select subject, type, sent_at, created_at, sent_count, delivered_count, opened_count, clicker_count, open_rate, click_rate,
-            bounce_rate, unsubscribe_rate, median_open_rate_90d, open_rate_over_median
+            bounce_rate, unsubscribe_rate, median_open_rate_90d, open_rate_over_median, opened_percent, is_percent_inconsistent
         from marts.campaign_performance
         where account = $account and sent_count > 0 and not is_deleted
-        order by coalesce(sent_at, created_at) desc limit 200
+        order by coalesce(sent_at, created_at) desc
     """,
     "days": """
         select day_on, member_count, joined_count, left_count, joined_count - left_count as net_change, sent_change, opened_change,
@@ -37,12 +37,19 @@ QUERIES = {
     """,
     "lists": """
         with recent as (
-            select *, day_on > max(day_on) over () - 7 as is_recent, day_on = max(day_on) over () as is_last
+            select *, max(day_on) over () - day_on between 1 and 7 as is_recent, day_on = max(day_on) over () as is_last
             from marts.list_growth_daily where account = $account
+        ),
+        summed as (
+            select any_value(list_name) as name, sum(size) filter (is_last) as size,
+                case when bool_and(joined_count is not null) filter (is_recent) then sum(joined_count) filter (is_recent) end as joined_7d,
+                case when bool_and(left_count is not null) filter (is_recent) then sum(left_count) filter (is_recent) end as left_7d,
+                case when bool_and(net_change is not null) filter (is_recent) then sum(net_change) filter (is_recent) end as net_7d,
+                case when bool_and(moved_in_count is not null) filter (is_recent)
+                    then sum(moved_in_count - moved_out_count) filter (is_recent) end as moved_7d
+            from recent group by list_id
         )
-        select any_value(list_name) as name, sum(size) filter (is_last) as size, sum(joined_count) filter (is_recent) as joined_7d,
-            sum(left_count) filter (is_recent) as left_7d, sum(net_change) filter (is_recent) as net_7d
-        from recent group by list_id having sum(size) filter (is_last) > 0 order by size desc, name limit 12
+        select * from summed where size > 0 order by size desc, name limit 12
     """,
     "tiers": """
         select engagement_tier, count(*) as addresses, sum(count(*) filter (timeline_as_of is null)) over () as without_timeline
@@ -58,7 +65,7 @@ QUERIES = {
     """,
     "channels": """
         select channel, kind, average_rating, average_rating_change_28d, review_count, review_count_28d, good_rate_28d,
-            good_count_28d, bad_count_28d, last_review_at
+            positive_rate_28d, last_review_at
         from marts.reputation_overview where account = $account order by kind, review_count desc nulls last, channel
     """,
     "reviews": """
@@ -72,8 +79,10 @@ QUERIES = {
     "networks": """
         with today as (select max(day_on) as day_on from marts.social_daily where account = $account)
         select network,
-            sum(mention_count) filter (s.day_on > today.day_on - 28) as mention_count,
-            sum(post_count) filter (s.day_on > today.day_on - 28) as post_count
+            case when count(mention_count) filter (s.day_on > today.day_on - 28) = 28
+                then sum(mention_count) filter (s.day_on > today.day_on - 28) end as mention_count,
+            case when count(post_count) filter (s.day_on > today.day_on - 28) = 28
+                then sum(post_count) filter (s.day_on > today.day_on - 28) end as post_count
         from marts.social_daily as s, today where account = $account group by network order by mention_count desc nulls last, network
     """,
     "posts": """
@@ -89,13 +98,14 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class AccountData:
-    """Everything that the report tells about one account; `today` is the account's date of its newest answer."""
+    """Everything that the report tells about one account, `made_at`; `today` is the account's date of its newest answer."""
 
     name: str
     as_of: dt.datetime | None
     today: dt.date
     zone: str
     rows: Mapping[str, Rows]
+    made_at: dt.datetime
     has_texts: bool = True
 
     @property
@@ -112,8 +122,8 @@ class ReportData:
     accounts: Sequence[AccountData]
 
 
-def read_report(path: Path) -> ReportData:
-    """The report's data from the published file at `path`. NothingPublished when there is none.
+def read_report(path: Path, now: dt.datetime) -> ReportData:
+    """The report's data from the published file at `path`, as it is `now`. NothingPublished when there is none.
 
     A model that is not in the file has no rows.
     """
@@ -123,14 +133,16 @@ def read_report(path: Path) -> ReportData:
     with duckdb.connect(str(path), read_only=True, config={"autoinstall_known_extensions": False}) as connection:
         rows(connection, "set timezone = 'UTC'")
         newest = rows(connection, "select account, max(as_of) from sync.coverage group by account order by account")
-        return ReportData(published, [_account(connection, name, as_of, published) for name, as_of in newest])
+        return ReportData(published, [_account(connection, name, as_of, published, now) for name, as_of in newest])
 
 
-def _account(connection: duckdb.DuckDBPyConnection, name: str, as_of: dt.datetime | None, published: Published) -> AccountData:
+def _account(
+    connection: duckdb.DuckDBPyConnection, name: str, as_of: dt.datetime | None, published: Published, now: dt.datetime
+) -> AccountData:
     found = {key: _rows(connection, sql, name) for key, sql in QUERIES.items()}
     zone = next((str(row["timezone"]) for row in found["business"] if row["timezone"]), "UTC")
     today = (as_of or published.published_at).astimezone(ZoneInfo(zone)).date()
-    return AccountData(name, as_of, today, zone, found, published.personal_data is PersonalData.KEEP)
+    return AccountData(name, as_of, today, zone, found, now, published.personal_data is PersonalData.KEEP)
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, sql: str, account: str) -> list[dict[str, Any]]:

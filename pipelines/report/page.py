@@ -17,6 +17,7 @@ from pipelines.report.sections.overview import key_figures, what_changed
 from pipelines.report.sections.reputation import reputation
 from pipelines.report.sections.social import social
 from pipelines.report.style import SHEET
+from warehouse.coverage import FRESH_FOR
 
 _SECTIONS = (what_changed, campaigns, growth, engagement, reputation, social, coupons, freshness)
 _PERSONAL = {
@@ -75,8 +76,9 @@ def _account(account: AccountData) -> Html:
 def _as_of(account: AccountData) -> str:
     if account.as_of is None:
         return "no data yet"
-    local = account.as_of.astimezone(ZoneInfo(account.zone))
-    return f"data as of {words.short_day(local)}, {local:%H:%M} {account.zone if account.zone != 'UTC' else 'UTC'}"
+    local, until = (moment.astimezone(ZoneInfo(account.zone)) for moment in (account.as_of, account.as_of + FRESH_FOR))
+    shown = f"data as of {words.short_day(local)}, {local:%H:%M} {account.zone}"
+    return f"{shown}, out of date from {words.short_day(until)}, {until:%H:%M} on"
 
 
 def _foot(report: ReportData) -> Html:

@@ -17,6 +17,11 @@ def share(rate: float | None) -> str:
     return UNKNOWN if rate is None else f"{100 * rate:.1f} %"
 
 
+def whole_share(rate: float) -> str:
+    """0.2 → `20 %`, as ticks of an axis are written."""
+    return f"{100 * rate:,.0f} %"
+
+
 def rating(value: float | None) -> str:
     """4.25 → `4.3` (of 5)."""
     return UNKNOWN if value is None else f"{value:.1f}"

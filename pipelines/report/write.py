@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from pathlib import Path
 
@@ -20,8 +21,8 @@ def report_path(home: Path) -> Path:
 
 def write_report(home: Path) -> tuple[Path, str]:
     """Make the report of what is published: where it stands, and a preview in Markdown. Raises NothingPublished."""
-    with stage("writing the report"):
-        report = read_report(published_path(home))
+    with stage("report"):
+        report = read_report(published_path(home), dt.datetime.now(dt.UTC))
         html, path = render(report), report_path(home)
     temporary = make_folder(path.parent) / f".{new_name()}.html"
     try:

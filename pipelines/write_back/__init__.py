@@ -2,7 +2,7 @@
 
     input → planning → outbox → sending → verifying → reporting
 
-`item` has the values that all of them share, `push` begins a push and `running` takes it to its end, `mirror` copies the outbox
+`item` has the values that all of them share, `push` begins a push and `push_service` takes it to its end, `mirror` copies the outbox
 into `sync.writebacks`, `terminal` is the command. `activations` push what queries say after every night. Dagster is known to `jobs`,
 `shown`, `inbox` and `activations.nightly` only.
 """

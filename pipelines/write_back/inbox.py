@@ -21,7 +21,6 @@ from marketing_api.discretion import without_addresses
 from pipelines.settings import Settings
 from pipelines.write_back.accounts import account_of
 from pipelines.write_back.item import Kind
-from pipelines.write_back.jobs import PushConfig
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.reporting.rejected import folder_of
 from pipelines.write_back.reporting.report import result_lines
@@ -137,7 +136,7 @@ def _judge(settings: Settings, context: dg.SensorEvaluationContext, file: Droppe
 
 
 def _request(file: Dropped, content: str, tries: int) -> dg.RunRequest:
-    config = dg.RunConfig(ops={f"plan_{file.kind}": PushConfig(file=str(file.path), account=file.account, dry_run=False)})
+    config = {"ops": {f"plan_{file.kind}": {"config": {"from": str(file.path), "account": file.account, "dry_run": False}}}}
     tags = {CONTENT_TAG: content, FILE_TAG: _file_tag(file)}
     return dg.RunRequest(run_key=f"{content}-{tries}", job_name=f"push_{file.kind}", run_config=config, tags=tags)
 

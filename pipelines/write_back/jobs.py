@@ -1,67 +1,38 @@
 """Pushes as Dagster runs them: one job per kind, of the steps plan → send → verify → report.
 
-Belongs here: steps, their config and what the UI shows of them. Not here: the work (`push`, `running`, `conclusion`), files that are
-dropped into the inbox (`inbox`).
+Belongs here: steps, their config and what the UI shows of them. Not here: the work (`push`, `push_service`, `conclusion`), files that
+are dropped into the inbox (`inbox`).
 
 Between steps go numbers only: a push is in the outbox, so whatever step is run again goes on where it ended.
 """
 
 import datetime as dt
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from enum import Enum
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from pydantic import Field
 
 from marketing_api.discretion import without_addresses
 from pipelines.failures import explain
 from pipelines.home import prepare_home
+from pipelines.options import push_options, values
+from pipelines.run_config import config_fields
 from pipelines.settings import Settings
-from pipelines.write_back.accounts import account_of, rate_of
+from pipelines.write_back.accounts import rate_of
 from pipelines.write_back.item import Kind
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.planning.options import Options
-from pipelines.write_back.push import REJECT_LIMIT, Order, Planned, begin, plan_push
+from pipelines.write_back.push import Planned, begin, order_of, plan_push
+from pipelines.write_back.push_service import PushRun, Watch
 from pipelines.write_back.reporting.conclusion import conclude
 from pipelines.write_back.reporting.report import plan_lines, result_lines
 from pipelines.write_back.reporting.result import Ran
-from pipelines.write_back.running import Watch, delivering, earlier_items, read_back, send_open
 from pipelines.write_back.sending.send import Progress
 from pipelines.write_back.shown import counts_of, headline, plan_metadata, result_metadata
 
 _LOG_EVERY_S = 10.0
-
-
-class Verification(Enum):
-    """How much is read back after sending; names as on the command line."""
-
-    all = "all"
-    sample = "sample"
-    none = "none"
-
-
-class PushConfig(dg.Config):
-    """What to push. Nothing is sent until `dry_run` is off."""
-
-    file: str = Field(default="", description="Path of a CSV, TSV, Excel or Parquet file on this machine. Either this or `sql`.")
-    sql: str = Field(default="", description="One SELECT on the warehouse, which can read nothing else. Either this or `file`.")
-    mapping: dict[str, str] = Field(default={}, description="What our columns are called in the input: `email: E-Mail`.")
-    ignore: list[str] = Field(default=[], description="Columns of the input to leave out.")
-    account: str = Field(default="", description="Name of the account; needed when several are configured.")
-    dry_run: bool = Field(default=True, description="Only tell what would be sent. Turn it off to send.")
-    send_all: bool = Field(default=False, description="Send what is known to be so already, too. Activities are never sent twice.")
-    clear_empty: bool = Field(default=False, description="Contacts: an empty cell empties its custom field, instead of leaving it.")
-    max_rows: int | None = Field(default=None, description="Refuse an input with more rows.")
-    reject_limit: float = Field(default=REJECT_LIMIT, description="Send nothing when a larger share of the rows is bad, 0 to 1.")
-    verify: Verification = Field(default=Verification.sample, description="How much is read back after sending.")
-    confirmed_rows: int = Field(
-        default=0, description="Deletions: how many rows you agree to delete; has to be the number that the dry run tells."
-    )
 
 
 @dataclass(frozen=True)
@@ -70,7 +41,6 @@ class Begun:
 
     push_id: int
     account: str
-    verify: str
     ran: Ran
 
 
@@ -81,13 +51,13 @@ def push_jobs() -> list[dg.JobDefinition]:
 
 def _job(kind: Kind) -> dg.JobDefinition:
     plan = _plan_op(kind)
-    default = dg.RunConfig(ops={plan.name: PushConfig()})
+    default = {option.name: option.unset for option in push_options(kind) if not option.in_ui}
 
     @dg.job(
         name=f"push_{kind}",
         description=f"Rows of a file or query go back to the service as {kind}. A dry run unless `dry_run` is turned off.",
         executor_def=dg.in_process_executor,
-        config=default,
+        config={"ops": {plan.name: {"config": default}}},
     )
     def push() -> None:
         _, begun = plan()
@@ -101,51 +71,36 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
         name=f"plan_{kind}",
         description=f"Read the rows, check them, and find out which {kind} change. No request is sent.",
         required_resource_keys={"settings"},
+        config_schema=config_fields(push_options(kind)),
         out={"plan": dg.Out(dict), "push": dg.Out(Begun, is_required=False, description="Only when it is not a dry run.")},
     )
-    def plan(context: dg.OpExecutionContext, config: PushConfig) -> Iterator[dg.Output[Any]]:
+    def plan(context: dg.OpExecutionContext) -> Iterator[dg.Output[Any]]:
         settings: Settings = context.resources.settings
         with _explained():
+            chosen = values(push_options(kind), context.op_config)
             prepare_home(settings.home)
-            planned = plan_push(settings, _order(settings, kind, config))
-            lines = plan_lines(
-                planned.plan, rate=rate_of(settings, planned.order.account), reject_limit=config.reject_limit, is_discreet=True
-            )
+            planned = plan_push(settings, order_of(settings, kind, chosen))
+            order = planned.order
+            lines = plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit, is_discreet=True)
             context.log.info("\n".join(lines))
-            _check(planned, config, lines)
+            _check(planned, chosen, lines)
         yield dg.Output(counts_of(planned), "plan", metadata=plan_metadata(planned, lines))
-        if not config.dry_run:
+        if not chosen["dry_run"]:
             with _explained():
                 push_id = begin(settings, planned, run=context.run_id)
             ran = Ran(context.run_id, context.job_name, dt.datetime.now(dt.UTC))
-            yield dg.Output(Begun(push_id, planned.order.account, planned.order.verify, ran), "push", metadata={"push": push_id})
+            yield dg.Output(Begun(push_id, order.account, ran), "push", metadata={"push": push_id})
         else:
             context.log.info("nothing was sent: this is a dry run; turn `dry_run` off to send it")
 
     return plan
 
 
-def _order(settings: Settings, kind: Kind, config: PushConfig) -> Order:
-    if bool(config.file) == bool(config.sql):
-        raise dg.Failure("say what to push: either `file` or `sql` of the run config", allow_retries=False)
-    options = Options(
-        mapping=config.mapping,
-        ignore=tuple(config.ignore),
-        send_all=config.send_all,
-        clear_empty=config.clear_empty,
-        max_rows=config.max_rows,
-    )
-    account = account_of(settings, config.account or None)
-    return Order(
-        kind, account, Path(config.file) if config.file else None, config.sql or None, options, config.reject_limit, config.verify.value
-    )
-
-
-def _check(planned: Planned, config: PushConfig, lines: list[str]) -> None:
+def _check(planned: Planned, chosen: Mapping[str, Any], lines: list[str]) -> None:
     if planned.is_refused:
         raise dg.Failure(f"nothing was sent: {planned.refusal}", metadata=plan_metadata(planned, lines), allow_retries=False)
     count = len({row for item in planned.plan.items for row in item.rows})
-    if planned.order.kind is Kind.DELETIONS and not config.dry_run and count and config.confirmed_rows != count:
+    if planned.order.kind is Kind.DELETIONS and not chosen["dry_run"] and count and chosen["confirmed_rows"] != count:
         text = f"nothing was deleted: set `confirmed_rows` to {count}, the number of rows that would be deleted"
         raise dg.Failure(text, metadata=counts_of(planned), allow_retries=False)
 
@@ -155,34 +110,32 @@ def _check(planned: Planned, config: PushConfig, lines: list[str]) -> None:
     description="Send what is open, this push's and earlier ones'. Goes on where it ended when run again.",
 )
 def send_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
-    settings: Settings = context.resources.settings
-    with _explained(), Outbox(outbox_path(settings.home)) as outbox:
-        ran = replace(begun.ran, run=context.run_id, earlier=earlier_items(outbox, begun.account, begun.push_id))
-        if outbox.open(begun.account):
-            watch = LoggedWatch(context)
-            with delivering(settings, outbox, begun.account, watch) as channel:
-                stopped = send_open(outbox, channel, begun.account, watch)
-                ran = replace(ran, spent=channel.spent, stopped=stopped)
+    with _explained(), _step(context, begun, PushRun.send_open) as (outbox, ran):
         if ran.stopped:
-            result = conclude(settings, outbox, begun.push_id, ran)
+            result = conclude(context.resources.settings, outbox, begun.push_id, ran)
             raise dg.Failure(headline(result), metadata=result_metadata(result, outbox), allow_retries=False)
-    context.add_output_metadata({"requests": ran.spent.requests if ran.spent else 0})
     return replace(begun, ran=ran)
 
 
-@dg.op(required_resource_keys={"settings"}, description="Read back what was sent, and note what is not as intended.")
+@dg.op(
+    required_resource_keys={"settings"},
+    description="Read back what was sent and not looked at yet, this push's and earlier ones', and note what is not as intended.",
+)
 def verify_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
+    with _explained(), _step(context, begun, PushRun.read_back) as (_, ran):
+        return replace(begun, ran=ran)
+
+
+@contextmanager
+def _step(context: dg.OpExecutionContext, begun: Begun, do: Callable[[PushRun], None]) -> Iterator[tuple[Outbox, Ran]]:
+    """One step of the push, and what the run has come to then."""
     settings: Settings = context.resources.settings
-    ran = begun.ran
-    if ran.spent is not None and ran.spent.requests:
-        with _explained(), Outbox(outbox_path(settings.home)) as outbox:
-            watch = LoggedWatch(context)
-            with delivering(settings, outbox, begun.account, watch) as channel:
-                pushes = {begun.push_id, *ran.earlier.values()}
-                stopped = read_back(settings, outbox, channel, begun.account, pushes, begun.verify, watch)
-                context.add_output_metadata({"requests": channel.spent.requests})
-                ran = replace(ran, spent=ran.spent.plus(channel.spent), stopped=stopped)
-    return replace(begun, ran=ran)
+    ran = replace(begun.ran, run=context.run_id)
+    with Outbox(outbox_path(settings.home)) as outbox:
+        with PushRun(settings, outbox, begun.account, ran, LoggedWatch(context), begun.push_id) as run:
+            do(run)
+        context.add_output_metadata({"requests": run.spent.requests})
+        yield outbox, run.ran
 
 
 @dg.op(required_resource_keys={"settings"}, description="Write down what came of it; fails when a row is not as it was meant to be.")

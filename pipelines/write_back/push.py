@@ -1,22 +1,20 @@
-"""How a push begins, for the command line, Dagster's ops and activations alike: an order, its rows, its plan, the outbox.
-
-    planned = plan_push(settings, order)          # no request
-    push_id = begin(settings, planned, run=…)     # durable from here on
-    result = finish_push(…)                       # `running`: sends, reads back, concludes
-
-Each step can be repeated after a kill: the outbox knows what is left. Not here: planning itself (`plan`), wording (`report`).
+"""How a push begins: an order, its rows, its plan, the outbox. Not here: how it goes on (`push_service`, which needs the client and
+takes longer to import), planning itself (`plan`), wording (`report`).
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from pipelines.settings import Settings
+from pipelines.settings import Settings, SettingsError
 from pipelines.waiting import tell
+from pipelines.write_back.accounts import account_of
+from pipelines.write_back.input.grid import InputError
 from pipelines.write_back.input.rows import Rows, read_file, read_query
 from pipelines.write_back.item import Kind, Plan
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
@@ -27,7 +25,6 @@ from pipelines.write_back.planning.options import Options
 from pipelines.write_back.planning.plan import make_plan
 from pipelines.write_back.reporting.rejected import REASON, ROW, folder_of, keep_rows
 
-REJECT_LIMIT = 0.05
 #: Whoever begins a push at the same moment takes seconds.
 _PATIENCE_S = 600.0
 
@@ -41,7 +38,7 @@ class Order:
     file: Path | None = None
     query: str | None = None
     options: Options = field(default_factory=Options)
-    reject_limit: float = REJECT_LIMIT
+    reject_limit: float = 0.05
     verify: str = "sample"
 
 
@@ -67,6 +64,19 @@ class Planned:
             f"{100 * share:.1f} % of the rows are not valid, more than the {100 * order.reject_limit:g} % of the limit:"
             " correct them, or allow more with --reject-limit (in the launchpad: reject_limit)"
         )
+
+
+def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order:
+    """What a person chose of `options.push_options`, wherever. Raises SettingsError."""
+    if (chosen["from"] is None) == (chosen["sql"] is None):
+        raise SettingsError("say what to push: either --from or --sql (in the launchpad: from or sql)")
+    mapping = dict(chosen["map"])
+    if len(mapping) < len(chosen["map"]):
+        raise SettingsError("--map names one of our columns twice (in the launchpad: map)")
+    clear_empty = chosen.get("clear_empty", False)
+    options = Options(mapping, tuple(chosen["ignore"]), chosen["all"], clear_empty, chosen["max_rows"])
+    account = account_of(settings, chosen["account"])
+    return Order(kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"])
 
 
 def read_rows(settings: Settings, order: Order) -> Rows:
@@ -122,15 +132,15 @@ def begin(settings: Settings, planned: Planned, *, run: str) -> int:
     """Take the plan into the outbox; the push's number. From here on it survives anything.
 
     One at a time for each account, and planned anew when the outbox changed meanwhile: two people who push the same file at the
-    same moment send it once.
+    same moment send it once. Raises InputError when too many rows are bad for anything to be sent.
     """
     order = planned.order
     options: dict[str, str | bool] = {"verify": order.verify, "send_all": order.options.send_all}
     with Outbox(outbox_path(settings.home)) as outbox, sender_lock(settings.home, f"{order.account} begins", wait_s=_PATIENCE_S):
         if outbox.revision != planned.revision:
             planned = _plan(settings, order, planned.rows, outbox)
-        if planned.plan.items:
-            options["is_read_back"] = False
+        if planned.is_refused:
+            raise InputError(f"nothing was sent: {planned.refusal}")
         push_id = outbox.begin(planned.plan, run=run, options=options)
     wanted = {row for item in planned.plan.items for row in item.rows} | {bad.row for bad in planned.plan.bad}
     keep_rows(folder_of(settings.home, push_id) / "rows.parquet", planned.rows, wanted)

@@ -19,14 +19,16 @@ _SHOWN = 50
 
 def headline(result: Result) -> str:
     """What failed, in one sentence with numbers; without addresses."""
-    parts = [
-        f"{result.rejected:,} rejected" if result.rejected else "",
-        f"{result.open:,} open" if result.open else "",
-        f"{result.counts.drifted:,} read back otherwise than sent" if result.counts.drifted else "",
-    ]
+    parts = {
+        "rejected": result.rejected + result.earlier.get(State.REJECTED, 0),
+        "open": result.open,
+        "read back otherwise than sent": result.counts.drifted + result.drifted_earlier,
+    }
+    earlier, rows = result.earlier_shortfall, f"{result.push.row_count:,} rows"
+    own = f"{result.shortfall - earlier:,} of {rows}{f' and {earlier:,} requests of earlier pushes' if earlier else ''}"
+    said = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
     stopped = f"; stopped: {without_addresses(result.stopped)}" if result.stopped else ""
-    count = f"{result.shortfall:,} of {result.push.row_count:,} rows"
-    return f"push {result.push.push_id}: {count} are not as they were meant to be ({', '.join(filter(None, parts))}){stopped}"
+    return f"push {result.push.push_id}: {own} are not as they were meant to be ({said}){stopped}"
 
 
 def counts_of(planned: Planned) -> dict[str, Any]:

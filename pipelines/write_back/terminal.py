@@ -14,12 +14,12 @@ from typing import TypeVar
 
 from pipelines import exits, interrupts
 from pipelines.home import prepare_home
+from pipelines.options import push_options, words
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.accounts import account_of, rate_of
 from pipelines.write_back.item import Kind
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.planning.options import Options
-from pipelines.write_back.push import Order, Planned, plan_push
+from pipelines.write_back.push import Order, Planned, order_of, plan_push
 from pipelines.write_back.reporting import listing
 from pipelines.write_back.reporting.rejected import folder_of, write_rejected
 from pipelines.write_back.reporting.report import open_lines, plan_lines, result_lines, retry_lines, say
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         return listing.cancel(settings, account, arguments.push, unknown=arguments.unknown)
     if arguments.action == "retry":
         return interruptible(settings, account, lambda stop: _retry(settings, account, arguments.push, stop))
-    order = _order(arguments, account)
+    order = order_of(settings, Kind(arguments.action), vars(arguments))
     return interruptible(settings, account, lambda stop: _push(arguments, settings, order, stop))
 
 
@@ -63,21 +63,6 @@ def _open_count(settings: Settings, account: str | None) -> int:
         return sum(len(outbox.open(name)) for name in names)
 
 
-def _order(arguments: argparse.Namespace, account: str) -> Order:
-    mapping: dict[str, str] = dict(arguments.map)
-    if len(mapping) < len(arguments.map):
-        raise SettingsError("--map names one of our columns twice")
-    options = Options(
-        mapping=mapping,
-        ignore=tuple(arguments.ignore),
-        send_all=arguments.all,
-        clear_empty=getattr(arguments, "clear_empty", False),
-        max_rows=arguments.max_rows,
-    )
-    kind = Kind(arguments.action)
-    return Order(kind, account, arguments.file, arguments.query, options, arguments.reject_limit, arguments.verify)
-
-
 def _push(arguments: argparse.Namespace, settings: Settings, order: Order, stop: interrupts.Stop) -> int:
     planned = plan_push(settings, order)
     say(plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit))
@@ -85,7 +70,7 @@ def _push(arguments: argparse.Namespace, settings: Settings, order: Order, stop:
         return _without_sending(arguments, settings, planned)
     if order.kind is Kind.DELETIONS and planned.plan.items and not arguments.yes and not _agreed(planned):
         say(["nothing was sent"])
-        return exits.DONE
+        return exits.INCOMPLETE
     stop.check()
     from pipelines.write_back.applying import apply_plan
 
@@ -131,14 +116,6 @@ def _retry(settings: Settings, account: str, push_id: int | None, stop: interrup
 
 def command_line(arguments: argparse.Namespace) -> str:
     """The same command with --apply, as it can be pasted."""
-    words = ["marketing-sync", "push", arguments.action]
-    words += ["--from", str(arguments.file)] if arguments.file is not None else ["--sql", arguments.query]
-    words += ["--map", *("=".join(pair) for pair in arguments.map)] if arguments.map else []
-    words += ["--ignore", *arguments.ignore] if arguments.ignore else []
-    words += [f"--{name.replace('_', '-')}" for name in ("all", "clear_empty", "yes") if getattr(arguments, name, False)]
-    words += ["--verify", arguments.verify] if arguments.verify != "sample" else []
-    words += ["--reject-limit", f"{arguments.reject_limit:g}"] if arguments.reject_limit != 0.05 else []
-    words += ["--max-rows", str(arguments.max_rows)] if arguments.max_rows else []
-    words += ["--account", arguments.account] if arguments.account else []
-    piped = "… | " if str(arguments.file) == "-" else ""
-    return piped + shlex.join([*words, "--apply"])
+    chosen = vars(arguments)
+    typed = ["marketing-sync", "push", arguments.action, *words(push_options(Kind(arguments.action)), chosen), "--apply"]
+    return ("… | " if str(chosen["from"]) == "-" else "") + shlex.join(typed)

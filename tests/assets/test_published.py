@@ -13,16 +13,27 @@ from warehouse.errors import NotPublished
 from warehouse.personal_data import PersonalData
 from warehouse.published import Published
 
+
+class Notes:
+    """Stands for the reader: keeps which runs were noted before they published."""
+
+    def __init__(self) -> None:
+        self.runs: list[str] = []
+
+    def note(self, context: dg.AssetExecutionContext) -> None:
+        self.runs.append(context.run.run_id)
+
+
 NOW = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC)
 
 
-def run(publish: Publish, report: Path) -> dg.ExecuteInProcessResult:
+def run(publish: Publish, report: Path, notes: Notes | None = None) -> dg.ExecuteInProcessResult:
     @dg.asset
     def mart() -> None: ...
 
     steps = [mart, published_asset(publish, [mart.key]), report_asset(lambda: (report, "**12** people"))]
     with dg.DagsterInstance.ephemeral() as instance:
-        return dg.materialize(steps, instance=instance, raise_on_error=False)
+        return dg.materialize(steps, instance=instance, raise_on_error=False, resources={"reader": notes or Notes()})
 
 
 def refuse() -> Published:
@@ -32,7 +43,9 @@ def refuse() -> Published:
 def test_they_tell_what_was_published_and_preview_the_report(tmp_path: Path) -> None:
     report = tmp_path / "index.html"
     report.write_text("x" * 4000)
-    result = run(lambda: Published(NOW, NOW, PersonalData.HASH, 71, 20196), report)
+    notes = Notes()
+    result = run(lambda: Published(NOW, NOW, PersonalData.HASH, 71, 20196), report, notes)
+    assert notes.runs == [result.run_id], "the run is written down for the copy to hold it"
     told = {event.asset_key: event.materialization.metadata for event in result.get_asset_materialization_events()}
     assert told[PUBLISHED]["dagster/row_count"].value == 20196
     assert told[PUBLISHED]["personal data"].value == "hash"

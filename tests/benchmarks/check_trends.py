@@ -165,16 +165,13 @@ def _openings(connection: duckdb.DuckDBPyConnection, days: list[Day]) -> Iterato
 
 
 def _lists(connection: duckdb.DuckDBPyConnection, found: Lived) -> Iterator[str]:
-    """Contacts came on the days they registered, and left on the night that saw it."""
+    """Contacts came and left on the night that saw it."""
     sql = "select day_on, sum(joined_count), sum(left_count), sum(size) from marts.list_growth_daily group by day_on"
     growth = {day: values for day, *values in connection.execute(sql).fetchall()}
-    for one in found.days[1:]:
-        joined = growth[dt.date.fromisoformat(one["day"])][0]
-        if joined != one["registered"]:
-            yield f"{one['day']}: {joined} joined, not {one['registered']}"
     for day, span in spans(found.days, found.asked):
-        if growth[day][1] != (deleted := sum(one["deleted"] for one in span)):
-            yield f"{day}: {growth[day][1]} left, not {deleted}"
+        for name, word, number in (("joined", "registered", 0), ("left", "deleted", 1)):
+            if growth[day][number] != (truth := sum(one[word] for one in span)):
+                yield f"{day}: {growth[day][number]} {name}, not {truth}"
     if growth[found.asked[-1]][2] != found.state["contacts"]:
         yield f"lists have {growth[found.asked[-1]][2]} members, not {found.state['contacts']}"
 

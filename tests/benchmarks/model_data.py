@@ -155,7 +155,8 @@ def a_night_later(path: Path) -> None:
     """1 % of the contacts change: other statuses, new events and visits, a few new and a few deleted contacts."""
     moment = f"({_NOW} + interval 1 day)"
     details = """json_array(json_object('key', 'subject', 'value', 'Subject 239'),
-        json_object('key', 'send-date', 'value', '2026-11-20 03:00 PM'), json_object('key', 'open-date', 'value', '2026-11-20 04:00 PM'))"""
+        json_object('key', 'send-date', 'value', '2026-11-20 03:00 PM'), json_object('key', 'open-date', 'value', '2026-11-20 04:00 PM'),
+        json_object('key', 'links-clicked', 'value', '1'))"""
     with duckdb.connect(str(path)) as connection:
         for statement in (
             "set timezone = 'UTC'",

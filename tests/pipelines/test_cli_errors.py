@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -239,11 +240,31 @@ def test_a_warehouse_that_becomes_free_in_time_is_used(command: Command, warehou
 # -- writes by hand
 
 
-def test_a_write_without_a_terminal_sends_nothing(command: Command, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO())
+@pytest.mark.parametrize("stdin", [io.StringIO(), io.StringIO("n\n"), io.StringIO("\n"), None], ids=["end", "no", "empty", "closed"])
+def test_a_write_that_nobody_agrees_to_sends_nothing_and_is_not_done(
+    command: Command, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, stdin: io.StringIO | None
+) -> None:
+    monkeypatch.setattr("sys.stdin", stdin)
     before = sandbox.count
     ran = command("call", "emailmarketing/addtag", "email=ann@example.com", "tagname=vip", sandbox=sandbox)
-    says(ran, 0, "nothing was sent", "emailmarketing/addtag (write) on account main")
+    says(ran, 1, "nothing was sent", "emailmarketing/addtag (write) on account main")
+    assert sandbox.count == before
+
+
+# -- answers as XML
+
+
+def test_an_answer_is_shown_as_xml(command: Command, sandbox: Sandbox) -> None:
+    ran = command("call", "app/me", "--xml", sandbox=sandbox)
+    assert ran.code == 0, ran.text
+    assert ElementTree.fromstring(ran.out).find("data/business/businessName") is not None
+    refused = command("call", "emailmarketing/getcontact", "id=1", "--xml", sandbox=sandbox)
+    assert (refused.code, ElementTree.fromstring(refused.out).findtext("header/status")) == (1, "error")
+
+
+def test_a_write_is_not_sent_for_xml(command: Command, sandbox: Sandbox) -> None:
+    before = sandbox.count
+    says(command("call", "goal/delete", "id=301", "--yes", "--xml", sandbox=sandbox), 2, "its answer is read as JSON")
     assert sandbox.count == before
 
 

@@ -13,6 +13,7 @@ from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
 from pipelines.home import prepare_home
+from pipelines.schedules import ALL_DUE, DAYS_TAG
 from pipelines.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -34,7 +35,7 @@ def result(settings: Settings) -> dg.ExecuteInProcessResult:
         assert partitions is not None
         last = partitions.get_last_partition_key()
         assert last is not None
-        tags = {"dagster/asset_partition_range_start": last, "dagster/asset_partition_range_end": last}
+        tags = {"dagster/asset_partition_range_start": last, "dagster/asset_partition_range_end": last, DAYS_TAG: ALL_DUE}
         return job.execute_in_process(instance=instance, tags=tags, raise_on_error=False)
 
 
@@ -69,6 +70,7 @@ def test_the_log_and_the_metadata_tell_what_was_planned_and_which_days_are_read(
     days = str(reviews.metadata["days read so far"].value)
     assert days.startswith("main: 2015-01-01 to "), days
     assert days.count("to") == 1
+    assert str(reviews.metadata["days read"].value).startswith("main: 2015-01-01 to ")
 
 
 def test_previews_show_no_addresses(result: dg.ExecuteInProcessResult) -> None:

@@ -80,7 +80,7 @@ def test_an_interrupt_while_models_are_built_publishes_nothing(killed_night: Nig
     home = killed_night.home
     process = start(home, killed_night.sandbox, "sync")
     assert process.stderr
-    said = list(takewhile(lambda line: "building and testing the models" not in line, process.stderr))
+    said = list(takewhile(lambda line: "loading" not in line, process.stderr))
     process.send_signal(signal.SIGINT)
     ran = finish(process, 30)
     assert (ran.code, ran.out) == (exits.INTERRUPTED, ""), ran.text

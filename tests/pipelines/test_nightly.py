@@ -129,6 +129,12 @@ def failures(result: dg.ExecuteInProcessResult) -> dict[str, str]:
         ),
         pytest.param({"partition_key": "2026-03-05"}, "2026-03-05", "2026-03-05", id="by key"),
         pytest.param({}, "2015-01-01", None, id="all of history when none is chosen"),
+        pytest.param(
+            {"tags": {"dagster/partition": "2026-03-05", "marketing-sync/days": "all that are due"}},
+            "2015-01-01",
+            None,
+            id="all of history for the schedule",
+        ),
     ],
 )
 def test_the_partitions_of_a_run_are_the_days_that_are_asked(
@@ -296,15 +302,28 @@ def _interrupt_after(service: Sandbox, requests: int) -> None:
 # -- schedule, alert, rebuild, loading
 
 
-def test_the_schedule_asks_for_the_last_days_in_its_own_time_zone(settings: Settings, instance: dg.DagsterInstance) -> None:
-    definitions = build_definitions(replace(settings, schedule_timezone="Pacific/Auckland", lookback_days=3))
+@pytest.mark.parametrize(
+    ("zones", "first", "last"),
+    [
+        pytest.param(["Pacific/Auckland"], "2026-11-18", "2026-11-21", id="a day ahead"),
+        pytest.param(["Pacific/Auckland", "America/New_York"], "2026-11-17", "2026-11-21", id="several"),
+        pytest.param(["America/New_York", None], "2026-11-17", "2026-11-21", id="wherever one may be that tells its zone when it is asked"),
+    ],
+)
+def test_the_schedule_names_the_last_days_of_every_account(
+    settings: Settings, instance: dg.DagsterInstance, zones: list[str | None], first: str, last: str
+) -> None:
+    """And says that it is no choice of these days: what is due is read, all of history the first time."""
+    accounts = tuple(replace(settings.accounts[0], timezone=zone) for zone in zones)
+    definitions = build_definitions(replace(settings, accounts=accounts, schedule_timezone="Asia/Tokyo", lookback_days=3))
     schedule = definitions.get_schedule_def("nightly")
-    moment = dt.datetime(2026, 11, 20, 13, 0, tzinfo=dt.UTC)  # 02:00 of the next day there
+    moment = dt.datetime(2026, 11, 20, 13, 0, tzinfo=dt.UTC)  # 02:00 of the next day in Auckland
     context = dg.build_schedule_context(instance, scheduled_execution_time=moment, repository_def=definitions.get_repository_def())
     (request,) = schedule.evaluate_tick(context).run_requests or []
-    assert request.tags["dagster/asset_partition_range_start"] == "2026-11-18"
-    assert request.tags["dagster/asset_partition_range_end"] == "2026-11-21"
-    assert (schedule.cron_schedule, schedule.execution_timezone) == ("0 2 * * *", "Pacific/Auckland")
+    assert request.tags["dagster/asset_partition_range_start"] == first
+    assert request.tags["dagster/asset_partition_range_end"] == last
+    assert request.tags["marketing-sync/days"] == "all that are due"
+    assert (schedule.cron_schedule, schedule.execution_timezone) == ("0 2 * * *", "Asia/Tokyo")
 
 
 def test_the_schedule_runs_by_itself_for_a_real_account_only(settings: Settings) -> None:

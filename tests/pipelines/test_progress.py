@@ -1,8 +1,9 @@
-"""What long work shows of itself in a plain log."""
+"""What long work shows of itself: named phases, each once and in order, with what they took and what is left."""
 
 from __future__ import annotations
 
 import io
+import re
 import time
 
 import pytest
@@ -11,45 +12,95 @@ from rich.console import Console
 from assets.reader import ReadingState
 from marketing_api.errors import Stopped
 from pipelines import progress, stage
+from pipelines.progress import Phase, Phases
 
 
 class Reading:
+    """Work whose state is set from outside."""
+
+    def __init__(self) -> None:
+        self.state = ReadingState(0, 0, "")
+        self.requests = 0
+
     def progress(self) -> ReadingState:
-        return ReadingState(12, 1300, "timelines")
+        return self.state
 
     def requests_sent(self) -> int:
-        return 12
+        return self.requests
 
 
-def wait_for(text: str, out: io.StringIO) -> None:
-    deadline = time.monotonic() + 20
-    while text not in out.getvalue() and time.monotonic() < deadline:
-        time.sleep(0.005)
-
-
-def test_every_stage_is_said_when_it_begins_and_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_phase_has_one_line_in_its_order_when_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_LOOK_SECONDS", 0.005)
-    monkeypatch.setattr(progress, "_LINE_SECONDS", 0.05)
-    out = io.StringIO()
-    with progress.Progress(Reading(), Console(file=out)):
-        wait_for("12 of 1,300 asked", out)
-        with stage.stage("building the models"):
-            wait_for("s  building the models\n", out)
-            stage.tell(7, 142, "contact_campaign")
-            wait_for("s  building the models, 7 of 142, contact_campaign\n", out)
-        told = len(out.getvalue())
-        monkeypatch.setattr(progress, "_LINE_SECONDS", 1000)
-        with stage.stage("writing the report"):
-            wait_for("writing the report", out)
-    lines = out.getvalue()
-    assert lines.index("asked") < lines.index("models\n") < lines.index("7 of 142") < lines.index("writing the report")
-    assert "models" not in lines[told:]
-    assert stage.now() is None
+    out, work = io.StringIO(), Reading()
+    with progress.Progress(work, Console(file=out)):
+        work.state, work.requests = ReadingState(370, 370, "timelines"), 371
+        time.sleep(0.1)
+        work.state = ReadingState(370, 370, "", "loading")
+        time.sleep(0.1)
+        for what in ("models and tests", "publishing", "report"):
+            with stage.stage(what):
+                stage.tell(142, 142, "contact_campaign")
+            time.sleep(0.02 if what == "models and tests" else 0)  # the work is back at its last word meanwhile
+    lines = [re.sub(r"[\d.]+ requests/s", "N requests/s", line) for line in out.getvalue().splitlines()]
+    assert lines == [
+        "reading 0:00:00, 370 of 370, N requests/s",
+        "loading 0:00:00",
+        "models and tests 0:00:00, 142 of 142",
+        "publishing 0:00:00, 142 of 142",
+        "report 0:00:00, 142 of 142",
+    ]
+
+
+def test_the_rate_is_that_of_asking_and_does_not_fade_afterwards() -> None:
+    work = Reading()
+    phases = Phases(work, 100.0)
+    work.state, work.requests = ReadingState(150, 300, "timelines"), 150
+    (reading,) = phases.look(110.0)
+    assert reading.words(110.0) == "reading 0:00:10, 150 of 300, 15.0 requests/s, about 0:00:10 left, timelines"
+    work.state, work.requests = ReadingState(300, 300, "", "loading"), 300
+    reading, loading = phases.look(120.0)
+    assert reading.words(500.0) == "reading 0:00:20, 300 of 300, 15.0 requests/s"
+    assert loading.words(150.0) == "loading 0:00:30"
+    work.state = ReadingState(299, 300, "timelines", "reading")  # one is read again
+    work.requests += 1
+    assert [phase.name for phase in phases.look(160.0)] == ["reading", "loading"]
+    assert phases.look(160.0)[-1].words(160.0) == "loading 0:00:40, timelines"
+
+
+def test_what_is_left_is_told_when_it_can_be_known() -> None:
+    assert "left" not in Phase("models and tests", 0.0, total=0).words(60.0)
+    assert "left" not in Phase("models and tests", 0.0, done=1, total=142).words(1.0), "too early to judge by"
+    assert "about 0:01:00 left" in Phase("models and tests", 0.0, done=71, total=142).words(60.0)
+
+
+def test_a_long_phase_says_meanwhile_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_LOOK_SECONDS", 0.005)
+    monkeypatch.setattr(progress, "_LINE_SECONDS", 0.1)
+    out, work = io.StringIO(), Reading()
+    work.state = ReadingState(12, 1300, "timelines")
+    with progress.Progress(work, Console(file=out)):
+        deadline = time.monotonic() + 20
+        while out.getvalue().count("12 of 1,300, timelines") < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert out.getvalue().count("12 of 1,300, timelines") >= 2
+
+
+def test_a_terminal_shows_the_phase_under_way_and_keeps_what_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_LOOK_SECONDS", 0.005)
+    out, work = io.StringIO(), Reading()
+    work.state = ReadingState(12, 1300, "timelines")
+    with progress.Progress(work, Console(file=out, force_terminal=True, width=140)):
+        time.sleep(0.3)
+        with stage.stage("publishing"):
+            time.sleep(0.3)
+    text = re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", out.getvalue())
+    assert "12 of 1,300, timelines" in text
+    assert text.index("reading 0:00:00, 12 of 1,300\n") < text.index("publishing 0:00:0")
 
 
 def test_no_stage_begins_once_the_process_was_told_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage._Now, "is_stopped", False)
-    with stage.stage("building the models"):
+    with stage.stage("models and tests"):
         stage.stop()
-    with pytest.raises(Stopped, match="writing the report was left out"), stage.stage("writing the report"):
+    with pytest.raises(Stopped, match="report was left out"), stage.stage("report"):
         pytest.fail("it began")

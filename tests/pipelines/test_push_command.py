@@ -242,19 +242,19 @@ def test_a_refused_key_leaves_everything_open(command: Command, service: Sandbox
 def test_a_warehouse_that_somebody_else_has_does_not_fail_a_push(
     command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pipelines.write_back import running
+    from pipelines.write_back.push_service import PushRun
 
     kept = []
-    sending = running.send_open
+    sending = PushRun.send_open
 
-    def held(*arguments: Any) -> str | None:
+    def held(run: PushRun) -> None:
         """From the moment of sending on, somebody reads."""
         reader = connect(home / "warehouse.duckdb", read_only=True)
         reader.__enter__()
         kept.append(reader)
-        return sending(*arguments)
+        sending(run)
 
-    monkeypatch.setattr(running, "send_open", held)
+    monkeypatch.setattr(PushRun, "send_open", held)
     ran = command(*TAGS, "--apply", sandbox=service, MARKETING_LOCK_SECONDS="0")
     for reader in kept:
         reader.__exit__(None, None, None)
@@ -304,7 +304,9 @@ def test_deletions_have_to_be_agreed_to(command: Command, service: Sandbox, monk
     assert service.count == 0
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda _: "2")
-    assert "nothing was sent" in command(*words, sandbox=service).out
+    declined = command(*words, sandbox=service)
+    assert "nothing was sent" in declined.out
+    assert declined.code == 1, "0 only when what was asked for was done"
     monkeypatch.setattr("builtins.input", lambda _: "3")
     assert command(*words, sandbox=service).code == 0
     assert [name for name in sent(service) if name != "getcontacts"] == ["deletecontact"] * 3

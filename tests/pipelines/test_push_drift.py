@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.write_back import running
+from pipelines.write_back import push_service
 from pipelines.write_back.sending.patience import Patience
 from pipelines.write_back.verifying.verify import verify
 from tests.pipelines.conftest import Command
@@ -19,7 +19,7 @@ from tests.pipelines.sandboxes import Sandbox
 @pytest.fixture(autouse=True)
 def _nothing_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading back does not wait for a queue that is not there."""
-    monkeypatch.setattr(running, "verify", functools.partial(verify, patience=Patience(verify_wait_s=0.0)))
+    monkeypatch.setattr(push_service, "verify", functools.partial(verify, patience=Patience(verify_wait_s=0.0)))
 
 
 def people(folder: Path, home: Path, count: int, lists: int) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ def test_a_push_that_ended_before_it_was_read_back_is_read_by_the_next(
     service.control("switches", **switch)
     words = people(folder, home, 12, 2)
     with monkeypatch.context() as killed:
-        killed.setattr(running, "read_back", lambda *_: "killed")
+        killed.setattr(push_service.PushRun, "read_back", lambda _: None)
         command(*words, sandbox=service)
     ran = command(*words, sandbox=service)
     assert ran.code == code, ran.text

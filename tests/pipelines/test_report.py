@@ -16,6 +16,7 @@ from pipelines.report.data import QUERIES, AccountData, ReportData, read_report
 from pipelines.report.html import tag, text
 from pipelines.report.page import render
 from pipelines.report.preview import preview
+from pipelines.report.sections.overview import key_figures
 from tests.pipelines.conftest import Command
 from warehouse.personal_data import PersonalData
 from warehouse.published import Published
@@ -26,7 +27,7 @@ HOSTILE = "</p><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp; \u2
 
 
 def account(name: str = "main", *, has_texts: bool = True, **rows: list[dict[str, Any]]) -> AccountData:
-    return AccountData(name, NOW, TODAY, "Europe/Berlin", {key: [] for key in QUERIES} | rows, has_texts)
+    return AccountData(name, NOW, TODAY, "Europe/Berlin", {key: [] for key in QUERIES} | rows, NOW, has_texts)
 
 
 def page(*accounts: AccountData) -> str:
@@ -45,6 +46,8 @@ def campaign(subject: str, **values: Any) -> dict[str, Any]:
         **rates,
         "median_open_rate_90d": 0.3,
         "open_rate_over_median": 0.11,
+        "opened_percent": 41.0,
+        "is_percent_inconsistent": False,
         **values,
     }
 
@@ -80,7 +83,7 @@ FULL = {
         for back in range(20)
     ],
     "coupon_days": [{"day_on": TODAY, "redeemed": 1}],
-    "lists": [{"name": "News", "size": 500, "joined_7d": 1, "left_7d": None, "net_7d": 1}],
+    "lists": [{"name": "News", "size": 500, "joined_7d": 1, "left_7d": None, "moved_7d": None, "net_7d": 1}],
     "tiers": [
         {"engagement_tier": "engaged", "addresses": 3, "without_timeline": 1},
         {"engagement_tier": "odd", "addresses": 1, "without_timeline": 1},
@@ -93,9 +96,8 @@ FULL = {
             "average_rating_change_28d": -0.1,
             "review_count": 9,
             "review_count_28d": 2,
-            "good_rate_28d": 0.5,
-            "good_count_28d": 1,
-            "bad_count_28d": 1,
+            "good_rate_28d": None,
+            "positive_rate_28d": 0.5,
             "last_review_at": NOW,
         }
     ],
@@ -177,6 +179,22 @@ def test_the_page_needs_nothing_from_elsewhere_and_every_element_is_closed() -> 
     anchors = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
     assert len(anchors) == len(set(anchors))
     assert {address[1:] for address in addresses} <= set(anchors)
+
+
+def test_a_share_that_the_service_contradicts_is_marked_beside_what_it_states() -> None:
+    said = "".join(Elements(page(account(**FULL))).texts)
+    assert "loaded, by machines" in said
+    assert " *" not in said
+    doubted = campaign("Odd", opened_percent=366.67, is_percent_inconsistent=True)
+    said = "".join(Elements(page(account(**FULL | {"campaigns": [*FULL["campaigns"], doubted]}))).texts)
+    assert "stated as 366.67 % opened" in said
+    assert said.count(" *") == 1
+    assert "* The service states another share" in said
+
+
+def test_messages_whose_opening_cannot_be_known_are_not_below_the_line() -> None:
+    texts = campaign("Text message", opened_count=None, open_rate=None, delivered_count=900)
+    assert key_figures(account(campaigns=[campaign("Mail"), texts])) == key_figures(account(campaigns=[campaign("Mail")]))
 
 
 def test_charts_say_what_they_show() -> None:
@@ -270,7 +288,7 @@ def test_every_query_fits_what_a_night_published(rough_night: Any) -> None:
     with duckdb.connect(str(path), read_only=True) as connection:
         for sql in QUERIES.values():
             connection.execute(sql, {"account": "main"}).fetchall()
-    report = read_report(path)
+    report = read_report(path, dt.datetime.now(dt.UTC))
     assert [one.name for one in report.accounts] == ["main"]
     assert [name for name, rows in report.accounts[0].rows.items() if not rows] == []
     assert (rough_night.home / "report" / "index.html").stat().st_mode & 0o777 == 0o600

@@ -76,5 +76,5 @@ class Home:
 def contents(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of all tables that follow from log and archive."""
     names = [table.qualified for table in TABLES.values()]
-    names += [f"sync.{name}" for name in ("coverage", "contact_coverage", "rejected_records", "unknown_fields", "loads")]
+    names += [f"sync.{name}" for name in ("coverage", "readings", "contact_coverage", "rejected_records", "unknown_fields", "loads")]
     return {name: rows(connection, f"from {name} order by all") for name in names}

@@ -121,18 +121,46 @@ def test_a_campaign_that_is_known_later_than_its_messages_is_found(path: Path) -
     assert len(found) == 1, "the subject that a campaign once had still counts, and one campaign stands for each moment"
 
 
-def test_a_click_moves_with_its_message_to_another_campaign(path: Path) -> None:
+def _copies_of_campaigns(path: Path, created_at: str) -> None:
+    """Every campaign once more under the same subject, with its links; ids above 10,000."""
     anew = "campaign_id + 10000 as campaign_id"
-    later = f"{anew}, created_at + interval 1 hour as created_at"
-    query(path, f"insert into source.campaigns by name select * replace ({later}) from source.campaigns")
+    query(path, f"insert into source.campaigns by name select * replace ({anew}, {created_at} as created_at) from source.campaigns")
     query(path, f"insert into source.campaign_links by name select * replace ({anew}) from source.campaign_links")
-    assert not build(path, select=["+attribution_last_touch"]).problem
+
+
+def test_a_click_moves_with_its_message_to_another_campaign(path: Path) -> None:
+    """To the newer one of its subject, once the older is known to have been sent before that was created."""
+    a_night_later(path)
     clicks = (
-        "select distinct contact_id, touched_at, campaign_id from marts.attribution_last_touch where contact_id > 0 and touch_count > 0"
+        "select contact_id, touched_at, campaign_id from marts.attribution_last_touch where touched_at > timestamptz '2026-11-20 15:00+00'"
     )
-    messages = "select contact_id, clicked_at, campaign_id from marts.contact_campaign where campaign_id > 10000"
-    assert query(path, clicks) != []
-    assert query(path, f"{clicks} except {messages}") == []
+    for wanted in (239, 10239):
+        assert not build(path, select=["+attribution_last_touch"]).problem
+        found = query(path, clicks)
+        assert {campaign_id for *_, campaign_id in found} == {wanted}
+        assert query(path, f"{clicks} except select contact_id, clicked_at, campaign_id from marts.contact_campaign") == []
+        if wanted == 239:
+            _copies_of_campaigns(path, "timestamptz '2026-11-20 12:00+00'")
+
+
+def test_a_message_that_two_campaigns_may_have_sent_is_credited_to_neither(path: Path) -> None:
+    """Also when the second one becomes known after the message was matched."""
+    counts = "select count(campaign_id), count(*) filter (where is_ambiguous), count(*) from marts.contact_campaign where kind = 'standard'"
+    ((matched, _, every),) = query(path, counts)
+    assert matched > 0.9 * every
+    _copies_of_campaigns(path, "created_at + interval 1 minute")
+    assert not build(path, select=["+contact_campaign"]).problem
+    assert query(path, counts) == [(0, every, every)]
+
+
+def test_a_warehouse_that_older_models_built_is_made_anew_with_the_new_columns(path: Path) -> None:
+    """As of what is kept by contact a column cannot be added in a night."""
+    query(path, "alter table marts.contact_campaign drop column is_quick_open")
+    query(path, "update sync.meta set value = 'of older models' where name = 'models'")
+    report = build(path)
+    assert not report.problem
+    assert report.is_full
+    assert query(path, "select count(is_quick_open) > 0 from marts.contact_campaign") == [(True,)]
 
 
 # -- history

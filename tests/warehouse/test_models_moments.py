@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
 from functools import cache
 from zoneinfo import ZoneInfo
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from jinja2 import Environment
 
 from marketing_api.records.values import read_moment
+from tests.marketing_api.records.spellings import READERS
 from warehouse.model_project import PROJECT
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata")
@@ -24,6 +26,7 @@ FORMS = (
     "%d-%m-%Y %I:%M %p",
     "%Y-%m-%d %I:%M%p",
     "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%d %H:%M:%S.25",
     "%Y-%m-%dT%H:%M:%SZ",
     "%Y-%m-%dT%H:%M:%S+02:00",
     "%Y-%m-%d",
@@ -58,14 +61,29 @@ def in_python(text: str, zone: str) -> dt.datetime | None:
 def test_every_form_is_read_as_the_loading_reads_it(local: dt.datetime, form: str, zone: str) -> None:
     text = local.strftime(form)
     assert in_sql(text, zone) == in_python(text, zone)
-    assert in_sql(text, zone) is not None
+    at = local.replace(tzinfo=ZoneInfo(zone))
+    is_skipped = at.astimezone(dt.UTC).astimezone(at.tzinfo) != at
+    assert in_sql(text, zone) is not None or is_skipped
 
 
 @pytest.mark.parametrize(
-    "text", ["1415119980", "1415119980.5", "N/A", "-", "", "0000-00-00 00:00:00", "13/45/2020 10:00", "soon", "12", " "]
+    "text",
+    [
+        *("1415119980", "1415119980.5", "N/A", "-", "", "0000-00-00 00:00:00", "13/45/2020 10:00", "soon", "12", " "),
+        *("14151199800", "02/26/2021 24:00", "02/26/2021 10:30:60", "02/26/21 10:30"),
+    ],
 )
 def test_numbers_nothing_and_nonsense(text: str) -> None:
     assert in_sql(text, "Europe/Berlin") == in_python(text, "Europe/Berlin")
+
+
+def test_near_misses_are_refused_as_the_loading_refuses_them() -> None:
+    rng = random.Random(10)
+    texts = [READERS["moment"].twist(rng) for _ in range(2_000)]
+    connection, expression = _reader()
+    read = connection.execute(f"select word, {expression} as at from (select unnest(?) as word, 'America/New_York' as zone)", [texts])
+    assert [word for word, at in read.fetchall() if at is not None] == []
+    assert [text for text in texts if in_python(text, "America/New_York") is not None] == []
 
 
 @pytest.mark.parametrize("text", ["2026-10-25 02:30 AM", "2026-03-29 02:30 AM", "2026-11-01 01:30 AM", "2026-03-08 02:30 AM"])

@@ -147,3 +147,9 @@ def test_every_column_of_every_model_is_followed() -> None:
     assert is_personal("marts", "attribution_last_touch", "email")
     assert is_personal("history", "contacts", "custom_fields")
     assert not is_personal("marts", "data_freshness", "reason")
+
+
+def test_what_is_said_of_small_groups_names_columns_that_are_there() -> None:
+    for table, groups in lineage()["small_groups"].items():
+        named = {groups["by"], groups["people"], *groups["shares"], *(name for pair in groups["shares"].values() for name in pair)}
+        assert named <= lineage()["columns"][table].keys()

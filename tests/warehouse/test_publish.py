@@ -116,6 +116,32 @@ def test_the_file_is_of_a_version_that_duckdb_1_5_reads(filled: Path) -> None:
     ]
 
 
+def test_what_looks_at_the_clock_goes_on_ageing_whatever_the_file_is_called(filled: Path, tmp_path: Path) -> None:
+    with connect(filled / "warehouse.duckdb") as connection:
+        connection.execute("create table marts.moments as select account, as_of, 'ann@example.com' as email from sync.coverage")
+        connection.execute(
+            "create view marts.ages as select account, as_of, email, epoch(now()) - epoch(as_of) as age_s from marts.moments"
+        )
+        connection.execute("comment on view marts.ages is 'Ages by the clock.'")
+        connection.execute("comment on column marts.ages.age_s is 'Seconds.'")
+    published = publish(filled, Masking(PersonalData.DROP))
+    copy = tmp_path / "elsewhere.duckdb"
+    copy.write_bytes(published_path(filled).read_bytes())
+    first, email = ask(copy, "select age_s, email from marts.ages")[0]
+    time.sleep(0.05)
+    assert first + 0.05 <= ask(copy, "select age_s from marts.ages")[0][0]
+    assert email is None, "it shows what is published, not what the warehouse holds"
+    assert ask(copy, "select comment from duckdb_views() where view_name = 'ages'") == [("Ages by the clock.",)]
+    assert ask(copy, "select comment from duckdb_columns() where table_name = 'ages' and column_name = 'age_s'") == [("Seconds.",)]
+    assert (
+        published.table_count
+        == ask(copy, "select count(distinct (schema_name, table_name)) from duckdb_columns() where not internal")[0][0] - 1
+    )
+    with duckdb.connect() as connection:
+        connection.execute(f"attach '{copy}' as other (read_only)")
+        assert connection.execute("select count(*) from other.marts.ages").fetchall() == [(1,)]
+
+
 def test_the_file_is_its_owners_alone_and_nothing_else_is_left(filled: Path) -> None:
     publish(filled)
     publish(filled)

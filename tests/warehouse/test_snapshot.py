@@ -73,6 +73,18 @@ def test_an_incomplete_listing_deletes_nothing(home: Home) -> None:
     assert coverage["reason"]
 
 
+def test_every_reading_of_a_list_is_written_down_with_the_time_zone_it_was_made_in(home: Home) -> None:
+    """Coverage keeps the newest one only; loading twice, or parts of a single entry, adds none."""
+    home.load([page(home, 1, 2)], tables.CONTACTS)
+    home.zone = "America/New_York"
+    again = page(home, 1, minutes=60)
+    for is_complete in (True, False):
+        home.load([again], tables.CONTACTS, is_complete=is_complete)
+    home.load([home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 12, "fields": {"1": "City"}}]}})], tables.LISTS, tables.LIST_FIELDS)
+    told = [(row["scope"], row["as_of"], row["timezone"], row["is_complete"]) for row in home.rows("sync.readings")]
+    assert told == [("list_id=12", START, "UTC", True), ("list_id=12", START + HOUR, "America/New_York", False)]
+
+
 def test_other_scopes_and_accounts_are_left_alone(home: Home) -> None:
     home.load([page(home, 1, list_id=12), page(home, 1, list_id=13)], tables.CONTACTS)
     other = home.answer(contacts.GETCONTACTS, {"contacts": {"items": [contact(1)]}}, account="second", listid=12)

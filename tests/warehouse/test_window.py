@@ -95,12 +95,51 @@ def test_two_mentions_with_the_same_words_are_two_rows_and_stay_two(home: Home) 
     assert len(home.rows(tables.SENTIMENT_MENTIONS)) == 2
 
 
+A_MONTH = 30 * 24 * 60
+
+
+def covered(home: Home, zone: str = "UTC") -> list[str]:
+    return [f"{first}..{last}" for first, last in home.warehouse.covered_days(tables.DIRECT_REVIEWS, "main", zone)]
+
+
+def lacking(home: Home) -> list[str]:
+    return [f"{first}..{last}" for first, last in home.warehouse.covered_days(tables.DIRECT_REVIEWS, "main", is_complete=False)]
+
+
 def test_the_days_covered_are_those_that_were_read_whole(home: Home) -> None:
-    home.load([reviews(home)], tables.DIRECT_REVIEWS, scope=days(1, 10))
-    home.load([reviews(home, minutes=1)], tables.DIRECT_REVIEWS, scope=days(11, 12), is_complete=False)
-    assert [[str(day) for day in pair] for pair in home.warehouse.covered_days(tables.DIRECT_REVIEWS, "main")] == [
-        ["2026-03-01", "2026-03-10"]
-    ]
+    home.load([reviews(home, minutes=A_MONTH)], tables.DIRECT_REVIEWS, scope=days(1, 10))
+    home.load([reviews(home, minutes=A_MONTH + 1)], tables.DIRECT_REVIEWS, scope=days(11, 12), is_complete=False)
+    assert covered(home) == ["2026-03-01..2026-03-10"]
+    assert lacking(home) == ["2026-03-11..2026-03-12"]
+
+
+def test_a_day_counts_as_read_when_it_was_over_in_the_accounts_zone(home: Home) -> None:
+    home.load([reviews(home, minutes=24 * 60)], tables.DIRECT_REVIEWS, scope=days(1, 31))  # asked on 3 March, 08:00 UTC
+    assert covered(home) == ["2026-03-01..2026-03-02"]
+    assert covered(home, "Pacific/Honolulu") == ["2026-03-01..2026-03-01"], "it is the second there"
+    assert covered(home, "Etc/GMT-14") == ["2026-03-01..2026-03-02"]
+
+
+@pytest.mark.parametrize(
+    ("then", "left"),
+    [
+        pytest.param([days(5, 10)], [], id="all of it"),
+        pytest.param([days(1, 31)], [], id="more"),
+        pytest.param([days(5, 7)], ["2026-03-08..2026-03-10"], id="its begin"),
+        pytest.param([days(9, 20)], ["2026-03-05..2026-03-08"], id="its end"),
+        pytest.param([days(6, 7)], ["2026-03-05..2026-03-05", "2026-03-08..2026-03-10"], id="its middle"),
+        pytest.param([days(5, 6), days(7, 10)], [], id="in parts"),
+        pytest.param([days(11, 12)], ["2026-03-05..2026-03-10"], id="nothing of it"),
+    ],
+)
+def test_what_was_read_of_a_range_that_lacked_lacks_no_more(home: Home, then: list[dict[str, str]], left: list[str]) -> None:
+    reason = {"reason": "left out"}
+    home.load([reviews(home, minutes=A_MONTH)], tables.DIRECT_REVIEWS, scope=days(5, 10) | reason, is_complete=False)
+    assert home.values("sync.coverage", "reason") == ["left out"]
+    for number, scope in enumerate(then, 1):
+        home.load([reviews(home, minutes=A_MONTH + number)], tables.DIRECT_REVIEWS, scope=scope)
+    assert lacking(home) == left
+    assert len(covered(home)) == len(then)
 
 
 def test_one_answer_fills_three_tables(home: Home) -> None:

@@ -32,7 +32,7 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
     as_of = staged.as_of or load.logged_at
     targets = [Target(connection, tables[name], load.account, as_of, staged) for name in load.tables]
     results = [(target, result) for target in targets for result in _fill(target, load, staged, tables)]
-    coverage.write_coverage(results, due_at=load.due_at, service_count=load.service_count)
+    coverage.write_coverage(results, due_at=load.due_at, service_count=load.service_count, zone=load.zone)
     unread.write_rejected(targets, load.scope)
     for target in targets:
         unread.write_unknown_fields(target)

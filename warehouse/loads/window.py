@@ -29,7 +29,7 @@ def load_window(target: Target, load: Window, scope: Mapping[str, Any], *, is_co
     else:
         target.make("missing", f"select {', '.join(target.key)} from {target.table.qualified} limit 0")
     unread = f"{target.report.rejected} entries could not be read: nothing was removed" if has_unread else None
-    incomplete = None if is_complete else "not every page could be had"
+    incomplete = None if is_complete else str(scope.get("reason", "not every page could be had"))
     return [
         ScopeResult(label_of(days), is_complete, target.report.new + target.report.changed + target.report.unchanged, unread or incomplete)
     ]

@@ -5,3 +5,24 @@
 {% macro safe_rate(part, whole) -%}
     (case when ({{ whole }}) > 0 and ({{ part }}) between 0 and ({{ whole }}) then ({{ part }})::double / ({{ whole }}) end)
 {%- endmacro %}
+
+{#
+    Whether a percentage that the service states beside a count contradicts the counts of its own answer (api-observed row 25), of a row
+    of campaign_stats; NULL where no percentage can be compared. The share may be of what was sent or of what arrived, and may be
+    rounded, or cut off, to whole percents.
+#}
+{% macro is_percent_inconsistent(stats) -%}
+    {%- set delivered = "(" ~ stats ~ ".opened_count + " ~ stats ~ ".unopened_count)" -%}
+    {%- set sent = "(" ~ delivered ~ " + " ~ stats ~ ".bounced_count)" -%}
+    list_bool_or([
+        {%- for name in ["opened", "unopened", "bounced", "unsubscribed"] %}
+        {%- set count, percent = stats ~ "." ~ name ~ "_count", stats ~ "." ~ name ~ "_percent" %}
+        least(abs({{ percent }} - {{ _percent(count, delivered) }}), abs({{ percent }} - {{ _percent(count, sent) }})) > 1
+        {{- "," if not loop.last }}
+        {%- endfor %}
+    ])
+{%- endmacro %}
+
+{% macro _percent(count, whole) -%}
+    (case when {{ whole }} > 0 then 100.0 * {{ count }} / {{ whole }} when {{ count }} = 0 then 0 end)
+{%- endmacro %}

@@ -18,18 +18,26 @@
 
 {#
     A TIMESTAMPTZ from any form in which the service writes moments (api-observed row 21), by the rules of the loading's
-    `marketing_api.records.values.read_moment`; NULL for none and for what cannot be read. Local forms are in `zone`, 24 h with PM at
-    once is 24 h. The form of the samples is tried first, as millions of them are read.
+    `marketing_api.records.values.read_moment`; NULL for none and for what cannot be read, a time that clocks skip included. Local
+    forms are in `zone`, 24 h with PM at once is 24 h. The form of the samples is tried first, as millions of them are read.
 #}
 {% macro moment(text, zone) -%}
     case
         when {{ text }}[1] between '0' and '9' then coalesce(
-            {{ from_local("try_strptime(" ~ text ~ ", '%Y-%m-%d %I:%M %p')", zone) }},
-            {{ from_local("try_strptime(" ~ text ~ ", '%m/%d/%Y %H:%M')", zone) }},
-            case when regexp_full_match({{ text }}, '\d{9,11}(\.\d+)?') then to_timestamp({{ text }}::double) end,
+            case when {{ text }}[5] = '-' then {{ _from_clock("try_strptime(" ~ text ~ ", '%Y-%m-%d %I:%M %p')", zone) }} end,
+            case when {{ text }}[-11] = '/' then {{ _from_clock("try_strptime(" ~ text ~ ", '%m/%d/%Y %H:%M')", zone) }} end,
+            case
+                when regexp_full_match(trim({{ text }}), '\d{9,10}(\.\d{1,9})?') and {{ text }}::double between 100000000 and 4133980799.9
+                    then to_timestamp({{ text }}::double)
+            end,
             {{ _moment_by_parts(text, zone) }}
         )
     end
+{%- endmacro %}
+
+{# As `from_local`, NULL for a time that clocks skip. #}
+{% macro _from_clock(local, zone) -%}
+    case when timezone({{ zone }}, timezone({{ zone }}, {{ local }})) = {{ local }} then {{ from_local(local, zone) }} end
 {%- endmacro %}
 
 {% macro _moment_by_parts(text, zone) -%}
@@ -37,7 +45,7 @@
         [regexp_extract(
             trim({{ text }}),
             '^(?:(\d{4})-(\d{1,2})-(\d{1,2})|(\d{1,2})/(\d{1,2})/(\d{4})|(\d{1,2})-(\d{1,2})-(\d{4}))'
-            || '(?:[ T]+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?\s*([AaPp][Mm])?\s*(Z|[+-]\d{2}:?\d{2})?)?$',
+            || '(?:(?: +|T)(\d{1,2}):(\d{2})(?::([0-5]\d(?:\.\d{1,6})?)\d{0,3})? *([AaPp][Mm])? *(Z|[+-](?:0\d|1[0-3]):?[0-5]\d|[+-]14:?00)?)?$',
             ['y', 'm', 'd', 'm2', 'd2', 'y2', 'd3', 'm3', 'y3', 'hour', 'minute', 'second', 'half', 'away']
         )],
         lambda part: list_transform(
@@ -45,13 +53,17 @@
                 (part.y || part.y2 || part.y3)::bigint, (part.m || part.m2 || part.m3)::bigint, (part.d || part.d2 || part.d3)::bigint,
                 case
                     when part.hour = '' then 0
-                    when part.half = '' or part.hour::int > 12 then part.hour::int
+                    when part.hour::int > 23 then null
+                    when part.half = '' then part.hour::int
+                    when part.hour::int not between 1 and 12
+                        then case when (part.hour::int > 12) = (lower(part.half) = 'pm') then part.hour::int end
                     else part.hour::int % 12 + case when lower(part.half) = 'pm' then 12 else 0 end
                 end::bigint,
                 coalesce(try_cast(part.minute as bigint), 0), coalesce(try_cast(part.second as double), 0)
             ))],
             lambda local: case
-                when part.away = '' then {{ from_local('local', zone) }}
+                when part.away = '' and part.hour = '' then {{ from_local('local', zone) }}
+                when part.away = '' then {{ _from_clock('local', zone) }}
                 when part.away = 'Z' then timezone('UTC', local)
                 else timezone('UTC', local) - (case when part.away[1] = '-' then -1 else 1 end)
                     * (to_hours(part.away[2:3]::int) + to_minutes(right(part.away, 2)::int))

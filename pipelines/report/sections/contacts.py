@@ -6,8 +6,8 @@ import datetime as dt
 from collections.abc import Sequence
 
 from pipelines.report import words
-from pipelines.report.changes import Row
-from pipelines.report.charts import Column, columns, line, stack, swatch
+from pipelines.report.changes import Row, by_week
+from pipelines.report.charts import columns, line, stack, swatch
 from pipelines.report.data import AccountData
 from pipelines.report.html import Child, Html, tag
 from pipelines.report.parts import Heading, charts, note, section, table
@@ -17,7 +17,7 @@ _DAYS = 90
 #: Tiers in the order of worth, with their rule in words; `marts.contact_engagement` defines them.
 TIERS = {
     "engaged": "opened, clicked or visited within 90 days",
-    "new": "joined within 30 days, not active yet",
+    "new": "registered within 30 days, not active yet",
     "cooling": "active within a year, not within 90 days",
     "quiet": "hardly mailed, or not active for a year",
     "dormant": "mailed three times or more in 180 days without a reaction",
@@ -33,7 +33,8 @@ def growth(account: AccountData) -> Html:
     if not days:
         return section(anchor, title, "", nothing(account, "There are no lists, or no contacts in them.", "lists", "contacts"))
     pictures = charts(_size(days), _movement(days, account.today))
-    return section(anchor, title, f"Contacts of all lists over the last {_DAYS} days.", pictures, _lists(account))
+    seen = note("Who joined, left or moved to another list stands on the night that first showed it. Moved: came minus went.")
+    return section(anchor, title, f"Contacts of all lists over the last {_DAYS} days.", pictures, _lists(account), seen)
 
 
 def _size(days: Sequence[Row]) -> Html | None:
@@ -41,14 +42,7 @@ def _size(days: Sequence[Row]) -> Html | None:
 
 
 def _movement(days: Sequence[Row], today: dt.date) -> Html | None:
-    """By week, the last one ending today: single days are too few to see anything."""
-    weeks: dict[dt.date, list[float]] = {}
-    for row in days:
-        begins = today - dt.timedelta(days=(today - row["day_on"]).days // 7 * 7 + 6)
-        totals = weeks.setdefault(begins, [0, 0])
-        totals[0] += row["joined_count"] or 0
-        totals[1] += row["left_count"] or 0
-    items = [Column(begins, up, down) for begins, (up, down) in sorted(weeks.items())]
+    items = by_week(days, "joined_count", "left_count", today, (today - min(row["day_on"] for row in days)).days // 7 + 1)
     if not any(item.up or item.down for item in items):
         return None
     return columns("Contacts that joined and left, by week", items, names=("joined", "left"), unit="contacts")
@@ -60,6 +54,7 @@ def _lists(account: AccountData) -> Html | None:
         Heading("Contacts"),
         Heading("Joined, 7 days", is_wide=True),
         Heading("Left, 7 days", is_wide=True),
+        Heading("Moved, 7 days", is_wide=True),
         Heading("Net, 7 days"),
     ]
     rows = [
@@ -68,6 +63,7 @@ def _lists(account: AccountData) -> Html | None:
             words.count(row["size"]),
             words.count(row["joined_7d"]),
             words.count(row["left_7d"]),
+            words.change(row["moved_7d"]),
             words.change(row["net_7d"]),
         ]
         for row in account.rows["lists"]

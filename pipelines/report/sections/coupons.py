@@ -36,7 +36,7 @@ def coupons(account: AccountData) -> Html:
         anchor,
         title,
         "From issued to redeemed.",
-        charts(bars("Coupons of all time", shown)),
+        charts(bars("Coupons of all time", shown, axis=words.count)),
         table(_HEADINGS, [_row(row) for row in months]) if months else None,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pipelines.ages import standstill
 from pipelines.report import words
 from pipelines.report.changes import Row
 from pipelines.report.data import AccountData
@@ -32,7 +33,10 @@ def freshness(account: AccountData) -> Html:
 
 
 def warning(account: AccountData) -> Html | None:
-    """A line for the top of the page when something matters for trusting it."""
+    """A line for the top of the page when something matters for trusting it: nothing is read any more, or much was not."""
+    if stopped := standstill(account.as_of, account.made_at):
+        said = f"These figures are of {words.day(account.as_of)}: {stopped}. Whoever looks after marketing-sync should run it. "
+        return tag("p", tag("strong", "Syncing has stopped. "), said, look="warning")
     late = [str(row["subject"]).replace("_", " ") for row in account.rows["freshness"] if (row["coverage_rate"] or 0) < 0.5]
     if not late:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from zoneinfo import ZoneInfo
 
 from pipelines.report import words
 from pipelines.report.changes import Change, Row, change
@@ -38,15 +39,16 @@ def what_changed(account: AccountData) -> Html:
     ]
     lead = f"Yesterday, {yesterday}, and the week that ends with it against the week before."
     seen = note(
-        "Messages and clicks are seen as changes from night to night, and count for the day before the night. A dash is not known yet."
+        "Contacts that joined or left, messages and clicks are seen as changes from night to night, and count for the day before the "
+        "night. Who moved to another list neither joined nor left. A dash is not known yet."
     )
     return section(f"{account.name}-changes", "What changed", lead, table(headings, rows), seen)
 
 
 #: (what it is, column of `account_daily`, whether it is seen as a change since the night before)
 _COUNTS = (
-    ("Contacts joined", "joined_count", False),
-    ("Contacts left", "left_count", False),
+    ("Contacts joined", "joined_count", True),
+    ("Contacts left", "left_count", True),
     ("Messages sent", "sent_change", True),
     ("Messages opened", "opened_change", True),
     ("Clicks in messages", "click_change", True),
@@ -69,14 +71,14 @@ def changes_of(account: AccountData) -> list[tuple[str, Change]]:
 
 def _contacts(account: AccountData) -> Figure:
     reachable = sum(row["addresses"] for row in account.rows["tiers"] if row["engagement_tier"] != "unreachable")
-    net = change(account.rows["days"], "net_change", account.today)
+    net = change(account.rows["days"], "net_change", account.today, is_seen=True)
     if not account.rows["tiers"]:
         return Figure("Reachable people", words.UNKNOWN)
     return Figure("Reachable people", words.count(reachable), "" if net.week is None else f"{words.change(net.week)} contacts in 7 days")
 
 
 def _openings(account: AccountData) -> Figure:
-    recent = recent_campaigns(account)
+    recent = [row for row in recent_campaigns(account) if row["opened_count"] is not None and row["delivered_count"] is not None]
     opened, delivered = _total(recent, "opened_count"), _total(recent, "delivered_count")
     rate = opened / delivered if delivered else None
     return Figure("Messages opened", words.share(rate), f"{words.plural(len(recent), 'campaign') if recent else 'no campaign'} in 90 days")
@@ -84,12 +86,9 @@ def _openings(account: AccountData) -> Figure:
 
 def recent_campaigns(account: AccountData) -> list[Row]:
     """Those of the last 90 days, newest first; of an account that sends more rarely none."""
-    first = account.today - _CAMPAIGN_DAYS
-    return [
-        row
-        for row in account.rows["campaigns"]
-        if (row["sent_at"] or row["created_at"]) and (row["sent_at"] or row["created_at"]).date() >= first
-    ]
+    first, zone = account.today - _CAMPAIGN_DAYS, ZoneInfo(account.zone)
+    dated = ((row, row["sent_at"] or row["created_at"]) for row in account.rows["campaigns"])
+    return [row for row, moment in dated if moment and moment.astimezone(zone).date() > first]
 
 
 def _total(rows: Sequence[Row], column: str) -> float:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
-
 from pipelines.report import words
-from pipelines.report.changes import Row
-from pipelines.report.charts import Bar, Column, bars, columns
+from pipelines.report.changes import Row, by_week
+from pipelines.report.charts import Bar, bars, columns
 from pipelines.report.data import AccountData
 from pipelines.report.html import Child, Html, tag
 from pipelines.report.parts import Heading, charts, note, section, subheading, table
@@ -19,7 +17,8 @@ _HEADINGS = [
     Heading("Rating"),
     Heading("Change, 28 days", is_wide=True),
     Heading("Reviews, 28 days"),
-    Heading("Good, 28 days"),
+    Heading("Good reviews, 28 days"),
+    Heading("Positive mentions, 28 days", is_wide=True),
     Heading("Newest", is_wide=True),
 ]
 
@@ -36,6 +35,9 @@ def reputation(account: AccountData) -> Html:
         "Reviews on the feedback page and on review sites.",
         charts(_weeks(account), _ratings(account)),
         table(_HEADINGS, channels) if channels else None,
+        note("Good and bad are reviews on the feedback page, positive are mentions on a site as the service judges them.")
+        if channels
+        else None,
         subheading("Latest reviews") if account.rows["reviews"] else None,
         tag("ul", *(_review(row, account.has_texts) for row in account.rows["reviews"]), look="quotes")
         if account.rows["reviews"]
@@ -45,22 +47,16 @@ def reputation(account: AccountData) -> Html:
 
 
 def _weeks(account: AccountData) -> Html | None:
-    weeks = {account.today - dt.timedelta(days=7 * back + 6): [0, 0] for back in range(_WEEKS)}
-    for row in account.rows["days"]:
-        begins = account.today - dt.timedelta(days=(account.today - row["day_on"]).days // 7 * 7 + 6)
-        if begins in weeks:
-            weeks[begins][0] += row["good_count"] or 0
-            weeks[begins][1] += row["bad_count"] or 0
-    items = [Column(begins, good, bad) for begins, (good, bad) in sorted(weeks.items())]
+    items = by_week(account.rows["days"], "good_count", "bad_count", account.today, _WEEKS)
     if not any(item.up or item.down for item in items):
         return None
-    return columns("Good and bad reviews by week", items, names=("good", "bad"), unit="reviews")
+    return columns("Good and bad reviews on the feedback page, by week", items, names=("good", "bad"), unit="reviews")
 
 
 def _ratings(account: AccountData) -> Html | None:
     rated = [row for row in account.rows["channels"] if row["average_rating"] is not None]
     items = [Bar(row["channel"], row["average_rating"], words.rating(row["average_rating"])) for row in rated]
-    return bars("Average rating on review sites, of 5", items, top=5) if items else None
+    return bars("Average rating on review sites, of 5", items, axis=words.count, top=5) if items else None
 
 
 def _channel(row: Row) -> list[Child]:
@@ -70,6 +66,7 @@ def _channel(row: Row) -> list[Child]:
         words.change(row["average_rating_change_28d"], 1),
         words.count(row["review_count_28d"]),
         words.share(row["good_rate_28d"]),
+        words.share(row["positive_rate_28d"]),
         words.day(row["last_review_at"]),
     ]
 

@@ -1,7 +1,7 @@
 """Runs activations: who entered and who left a query's result since last time is pushed, nobody else.
 
 Somebody is a member once the service has taken it, so that a push that failed, was killed or was refused is tried again by the
-next run. Not here: what an activation is (`activations`), how a push works (`push`, `running`).
+next run. Not here: what an activation is (`activations`), how a push works (`push`, `push_service`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.outbox.outbox import Members, Outbox, outbox_path
 from pipelines.write_back.planning.draft import QUEUED
 from pipelines.write_back.push import Order, Planned, begin, plan_push
+from pipelines.write_back.push_service import Watch, finish_push
 from pipelines.write_back.reporting.result import Ran, Result
-from pipelines.write_back.running import Watch, finish_push
 
 #: Skipped, and yet not as it is to be.
 _NOT_DONE = (QUEUED, "cancelled")
@@ -34,14 +34,15 @@ class Shrunken(InputError):
 
 @dataclass(frozen=True)
 class Turnover:
-    """One activation now: the people of its result, and those who came and went. `rows` is what a push is made of."""
+    """One activation now: the people of its result, and those who came and went. `planned` is the push that says so, of no rows where
+    nothing is to be said and an earlier push has left something; None when that is not so either.
+    """
 
     activation: Activation
     account: str
     size: int
     entered: Mapping[str, int] = field(repr=False)  # who → row
     left: Mapping[str, int] = field(repr=False)
-    rows: Rows | None = field(repr=False)  # None: nothing is to be pushed
     planned: Planned | None = None
 
     @property
@@ -59,16 +60,16 @@ def turnover(settings: Settings, activation: Activation, *, accept_shrink: bool 
     if nobody is not None:
         raise InputError(f"activation {activation.name}: {who} is empty in a row of the result; leave such rows out of the query")
     with Outbox(outbox_path(settings.home)) as outbox:
-        members = outbox.members(account, activation.name)
+        members, is_left = outbox.members(account, activation.name), outbox.has_left(account)
     _check_size(activation, len(now), len(members), None if accept_shrink else settings.shrink_limit)
     entered = {key: place for key, place in sorted(now.items(), key=lambda item: item[1]) if key not in members}
     gone = [key for key in members if key not in now]
     rows, came, went = (_tag_rows if activation.tag else _list_rows)(activation, people, who, entered, gone)
-    found = Turnover(activation, account, len(now), came, went, rows if len(rows) else None)
-    if found.rows is None:
+    found = Turnover(activation, account, len(now), came, went)
+    if not len(rows) and not is_left:
         return found
     order = Order(Kind.TAGS if activation.tag else Kind.CONTACTS, account, verify=activation.verify)
-    return replace(found, planned=plan_push(settings, order, found.rows))
+    return replace(found, planned=plan_push(settings, order, rows))
 
 
 def _account(settings: Settings, activation: Activation) -> str:
@@ -95,11 +96,9 @@ def activate(settings: Settings, found: Turnover, ran: Ran, watch: Watch) -> Res
         if found.planned is None:
             outbox.note_members(found.account, Members(found.activation.name, (), found.left))
             return None
-        if found.planned.is_refused:
-            raise InputError(f"activation {found.activation.name}: {found.planned.refusal}")
         push_id = begin(settings, found.planned, run=ran.run)
         try:
-            return finish_push(settings, outbox, push_id, ran, found.activation.verify, watch)
+            return finish_push(settings, outbox, push_id, ran, watch)
         finally:
             _note_members(outbox, found, push_id)
 
@@ -126,7 +125,8 @@ def _check_size(activation: Activation, now: int, before: int, shrink_limit: flo
         return
     raise Shrunken(
         f"activation {activation.name}: its result has {now:,} people, and had {before:,}; nothing was pushed. Look at the query and the "
-        f"data; if it is right, run `marketing-sync push activations {activation.name} --accept-shrink --apply`"
+        f"data; if it is right, run `marketing-sync push activations {activation.name} --accept-shrink --apply` (in the launchpad:"
+        " accept_shrink)"
     )
 
 
@@ -160,7 +160,7 @@ def _tag_rows(activation: Activation, people: Rows, who: str, entered: Mapping[s
         "tag": [activation.tag] * len(names),
         "action": actions,
     }
-    columns = {name: cells for name, cells in columns.items() if any(cells)}
+    columns = {name: cells for name, cells in columns.items() if any(cells) or not names}
     numbers = list(range(2, 2 + len(names)))
     came = dict(zip(entered, numbers, strict=False))
     went = dict(zip(untagged, numbers[len(entered) :], strict=True)) if untagged else dict.fromkeys(gone, 0)

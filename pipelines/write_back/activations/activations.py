@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipelines.options import VERIFY
 from pipelines.settings import SettingsError
 
 FILE = "activations.toml"
@@ -25,7 +26,6 @@ _TYPES: Mapping[str, type] = {
     "enabled": bool,
     "verify": str,
 }
-_VERIFY = ("all", "sample", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,5 +95,5 @@ def _check_value(where: str, key: str, value: Any) -> None:
     if not isinstance(value, kind):
         wanted = "true or false" if kind is bool else "a text in quotation marks"
         raise SettingsError(f"{where}: {key} is {wanted}")
-    if key == "verify" and value not in _VERIFY:
-        raise SettingsError(f"{where}: verify is one of {', '.join(_VERIFY)}")
+    if key == "verify" and value not in VERIFY:
+        raise SettingsError(f"{where}: verify is one of {', '.join(VERIFY)}")

@@ -3,25 +3,23 @@
 Not here: what an activation is, and running one (`activations`, `activating`).
 """
 
-import datetime as dt
-import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import dagster as dg
 
 from marketing_api.discretion import without_addresses
 from pipelines.failures import explain
+from pipelines.options import ACTIVATIONS, values
+from pipelines.run_config import config_fields
 from pipelines.settings import Settings
 from pipelines.stage import stage
 from pipelines.write_back.activations.activating import Turnover, activate, turnover
 from pipelines.write_back.activations.activations import Activation, chosen, read_activations
 from pipelines.write_back.item import State
+from pipelines.write_back.push_service import Watch
 from pipelines.write_back.reporting.report import as_markdown
-from pipelines.write_back.reporting.result import Ran, Result
-from pipelines.write_back.running import Watch
-
-ACTIVATIONS = dg.AssetKey("activations")
+from pipelines.write_back.reporting.result import Result, new_run
 
 
 @dataclass(frozen=True)
@@ -57,25 +55,29 @@ class Activations:
     def problems(self) -> list[str]:
         return [outcome.line for outcome in self.outcomes if outcome.problem]
 
-    def run(self, sandbox_url: str | None = None) -> list[Outcome]:
+    def run(self, sandbox_url: str | None = None, *, names: Sequence[str] = (), accept_shrink: bool = False) -> list[Outcome]:
         """Each for itself: what is wrong with one does not hold up the others. `sandbox_url`: the sandbox that the night reads from."""
         settings = replace(self._settings, sandbox_url=sandbox_url) if sandbox_url else self._settings
         with stage("sending segments back"):
-            self.outcomes = [_outcome(settings, activation) for activation in chosen(read_activations(settings.folder), [])]
+            activations = chosen(read_activations(settings.folder), names)
+            self.outcomes = [_outcome(settings, activation, accept_shrink) for activation in activations]
         return self.outcomes
 
     def asset(self, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
         """The step that runs once everything in `after` is made."""
 
         @dg.asset(
-            key=ACTIVATIONS,
+            key="activations",
             deps=list(after),
             group_name="activations",
+            config_schema=config_fields(ACTIVATIONS),
             required_resource_keys={"reader"},
             description="The segments of activations.toml: who entered or left since last time is tagged, untagged or added to a list.",
         )
         def activations(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-            outcomes = self.run(context.resources.reader.sandbox_url)
+            picked = values(ACTIVATIONS, context.op_execution_context.op_config)
+            sandbox_url = context.resources.reader.sandbox_url
+            outcomes = self.run(sandbox_url, names=picked["names"], accept_shrink=picked["accept_shrink"])
             for outcome in outcomes:
                 context.log.info(outcome.line)
             if self.problems:
@@ -85,11 +87,11 @@ class Activations:
         return activations
 
 
-def _outcome(settings: Settings, activation: Activation) -> Outcome:
+def _outcome(settings: Settings, activation: Activation, accept_shrink: bool) -> Outcome:
     found = None
     try:
-        found = turnover(settings, activation)
-        result = activate(settings, found, Ran(uuid.uuid4().hex, "push_activations", dt.datetime.now(dt.UTC)), Watch())
+        found = turnover(settings, activation, accept_shrink=accept_shrink)
+        result = activate(settings, found, new_run("push_activations"), Watch())
     except Exception as problem:
         return Outcome(activation.name, found, problem=without_addresses(explain(problem)[0]))
     return Outcome(activation.name, found, result, _problem(result) if result else "")
@@ -98,7 +100,8 @@ def _outcome(settings: Settings, activation: Activation) -> Outcome:
 def _problem(result: Result) -> str:
     """Empty when everything is done. Rows that the service refused on an earlier night do not fail this one; the push tells them."""
     rejected = result.counts.requests.get(State.REJECTED, 0) + result.counts.rejected_by_check
-    parts = {"rejected": rejected, "still open": result.open, "read back otherwise than sent": result.counts.drifted}
+    drifted = result.counts.drifted + result.drifted_earlier
+    parts = {"rejected": rejected, "still open": result.open, "read back otherwise than sent": drifted}
     said = [f"{count:,} {what}" for what, count in parts.items() if count]
     return ", ".join([*said, *([f"stopped: {without_addresses(result.stopped)}"] if result.stopped else [])])
 

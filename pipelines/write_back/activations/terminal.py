@@ -10,13 +10,15 @@ from marketing_api.errors import MarketingApiError
 from pipelines import exits
 from pipelines.failures import explain
 from pipelines.interrupts import Stop
+from pipelines.options import ACTIVATIONS, words
 from pipelines.settings import Settings
 from pipelines.write_back.accounts import rate_of
 from pipelines.write_back.activations.activating import activate, turnover, turnover_lines
 from pipelines.write_back.activations.activations import FILE, Activation, chosen, read_activations
-from pipelines.write_back.applying import new_run, watched
+from pipelines.write_back.applying import watched
 from pipelines.write_back.input.grid import InputError
 from pipelines.write_back.reporting.report import plan_lines, result_lines, say
+from pipelines.write_back.reporting.result import new_run
 from warehouse.errors import WarehouseError
 
 
@@ -33,8 +35,8 @@ def run(arguments: argparse.Namespace, settings: Settings, stop: Stop) -> int:
     if len(codes) == 1:
         say([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])
     elif not arguments.apply:
-        words = ["marketing-sync", "push", "activations", *arguments.names, *(["--accept-shrink"] if arguments.accept_shrink else [])]
-        say(["", "nothing was sent; to send it:", f"  {shlex.join([*words, '--apply'])}"])
+        typed = ["marketing-sync", "push", "activations", *words(ACTIVATIONS, vars(arguments)), "--apply"]
+        say(["", "nothing was sent; to send it:", f"  {shlex.join(typed)}"])
     return max(codes)
 
 

@@ -41,6 +41,11 @@ _ENTRY = (
 )
 _IS_OPEN = "state in ('planned', 'sending', 'unknown')"  # as the partial index has it
 _CHUNK = 10_000
+#: Whatever was read back before, of this push something leaves now.
+_UNREAD = (
+    "update push set options = json_set(options, '$.is_read_back', json('false')) where push_id = (select push_id from item where"
+    " item_id = ?) and json_extract(options, '$.is_read_back') is not 0"
+)
 
 #: What a state may become. Whatever is not here would be a mistake of ours, and is refused.
 _NEXT: Mapping[State, tuple[State, ...]] = {
@@ -196,6 +201,8 @@ class Outbox:
                 " request_id = null, contact_id = coalesce(?, contact_id), revision = ? where item_id = ? and state = 'planned'",
                 (now, now, contact_id, change.revision(), item_id),
             )
+            if done.rowcount == 1:
+                change.run(_UNREAD, (item_id,))
             if done.rowcount == 1 and contact_id is not None:  # from now on the subject is known by the contact's id, too
                 change.run(
                     "insert or ignore into effect (account, kind, subject, item_id, content) select account, kind,"
@@ -256,13 +263,17 @@ class Outbox:
             change.run_many("update item set message = ?, revision = ? where item_id = ? and state = 'planned'", told)
 
     def not_read_back(self, account: str) -> set[int]:
-        """Pushes that ended, or were killed, before what they sent was looked at."""
+        """Pushes of which something was sent, by whichever run, that nobody has looked at since."""
         rows = self._store.rows(
             "select push_id from push where account = ? and json_extract(options, '$.is_read_back') = 0"
-            " and exists (select 1 from item where item.push_id = push.push_id and state in ('applied', 'verified'))",
+            " and exists (select 1 from item where item.push_id = push.push_id and state in ('applied', 'verified', 'unknown'))",
             (account,),
         )
         return {row[0] for row in rows}
+
+    def has_left(self, account: str) -> bool:
+        """Whether the next push has something to do beside its own rows: to send, to find out, or to read back."""
+        return bool(self.open(account) or self.not_read_back(account))
 
     def note_read_back(self, push_ids: Collection[int]) -> None:
         with self._store.change() as change:

@@ -1,6 +1,6 @@
 """What earlier pushes have left open, as a plan tells it: it goes first, whether or not the input still has it.
 
-Not here: going on with it (`running`), its wording (`report`).
+Not here: going on with it (`push_service`), its wording (`report`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How a push ends: what came of it, written down where people look. Sends nothing.
 
-Not here: sending (`running`), wording (`report`).
+Not here: sending (`push_service`), wording (`report`).
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Not here: its wording (`report`), how it came about (`push`).
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -54,6 +55,11 @@ class Ran:
     stopped: str | None = None
 
 
+def new_run(job: str) -> Ran:
+    """A run of this moment, of a program that is not Dagster."""
+    return Ran(uuid.uuid4().hex, job, dt.datetime.now(dt.UTC))
+
+
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """Rows of a request that is open, and why it stays so."""
@@ -96,7 +102,12 @@ class Result:
     def shortfall(self) -> int:
         """Rows of this push, and requests of earlier ones, that are not as they were meant to be; 0: everything is done."""
         rows = self.rejected + sum(self.counts.rows.get(state, 0) for state in OPEN)
-        return rows + self.counts.drifted + self.drifted_earlier + sum(self.earlier.get(state, 0) for state in (State.REJECTED, *OPEN))
+        return rows + self.counts.drifted + self.earlier_shortfall
+
+    @property
+    def earlier_shortfall(self) -> int:
+        """Of earlier pushes alone, in requests."""
+        return self.drifted_earlier + sum(self.earlier.get(state, 0) for state in (State.REJECTED, *OPEN))
 
     @property
     def is_idle(self) -> bool:

@@ -9,6 +9,8 @@ from marketing_api.records.campaigns import Campaign, CampaignClicker, CampaignL
 from tests.marketing_api import samples
 from tests.marketing_api.answers import DAY, read, records, rejected, utc
 
+ASKED = {"id": 41, "type": "standard"}
+
 
 def listed(items: Any, **params: Any) -> list[tuple[int, str | None, str | None]]:
     found = records(Campaign, campaigns.CAMPAIGNS, {"campaigns": {"count": "2", "items": items}}, **params)
@@ -67,6 +69,8 @@ def test_one_odd_statistic_does_not_cost_the_others() -> None:
     (stats,) = statistics({"stats": {"open": "plenty", "bounced": "N/A", "unopened": 3, "spam": "1 (2%)"}})[CampaignStats]
     assert (stats.opened_count, stats.bounced_count, stats.unopened_count, stats.unopened_percent) == (None, None, 3, None)
     assert stats.extra == {"open": "plenty", "spam": "1 (2%)"}
+    (bad,) = rejected(campaigns.STATS, {"campaign": {"stats": {"open": "plenty", "spam": "1 (2%)"}}}, id=41, type="standard")
+    assert (bad.raw, bad.reason) == ({"campaign_id": "41", "open": "plenty"}, "opened_count: not a count with a percentage")
 
 
 def test_clicks_of_an_address_on_a_link_are_summed_over_its_entries() -> None:
@@ -94,5 +98,38 @@ def test_campaign_nobody_got_has_a_row_of_statistics() -> None:
 def test_unreadable_clicker_is_set_aside_alone() -> None:
     campaign = {"stats": {}, "clicks": [{"url": "u", "clickers": ["nobody", "a@example.com"]}]}
     (bad,) = rejected(campaigns.STATS, {"campaign": campaign}, id=41, type="standard")
-    assert bad.raw == "nobody"
+    assert (bad.raw, bad.reason) == ("nobody", "not an address with a number of clicks")
     assert [each.click_count for each in statistics(campaign)[CampaignClicker]] == [1]
+
+
+def test_clicks_of_a_link_with_an_unreadable_clicker_are_not_known() -> None:
+    clicks = [{"url": "u", "clickers": ["nobody (2)", "a@example.com"]}, {"url": "v", "clickers": ["a@example.com", "b@example.com (0)"]}]
+    first, second = statistics({"stats": {}, "clicks": clicks})[CampaignLink]
+    assert (first.clicker_count, first.click_count) == (None, None)
+    assert (second.clicker_count, second.click_count) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "clickers",
+    [
+        ["a@example.com (2)", "b@example.com: 3 clicks"],
+        {"a@example.com": 2, "b@example.com": "3"},
+        [{"email": "a@example.com", "clicks": 2}, {"email": "b@example.com", "clicks": "3"}],
+        {"1": ["a@example.com", 2], "2": ["b@example.com", 3]},
+    ],
+    ids=["texts", "by address", "objects", "numbered pairs"],
+)
+def test_clickers_in_any_shape_are_addresses_that_join(clickers: Any) -> None:
+    campaign = {"stats": {}, "clicks": [{"url": "u", "clickers": clickers}]}
+    found = records(CampaignClicker, campaigns.STATS, {"campaign": campaign}, id=41, type="standard")
+    assert {each.email: each.click_count for each in found} == {"a@example.com": 2, "b@example.com": 3}
+
+
+def test_a_numbered_group_is_no_status() -> None:
+    assert listed({"1": {"data": [{"id": 1, "status": "Sent"}]}}) == [(1, "sent", "standard")]
+
+
+def test_a_stated_percentage_is_stored_as_it_is_stated() -> None:
+    (stats,) = records(CampaignStats, campaigns.STATS, {"campaign": {"stats": {"open": "11 (366.67%)", "unopened": "3 (100%)"}}}, **ASKED)
+    assert (stats.opened_count, stats.opened_percent, stats.unopened_percent) == (11, 366.67, 100.0)
+    assert "own statement" in (CampaignStats.model_fields["opened_percent"].description or "")

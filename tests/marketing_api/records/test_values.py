@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import time
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -12,15 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from marketing_api.records.ratings import read_rating
+from marketing_api.records.shapes import content_hash
 from marketing_api.records.values import (
+    as_text,
     is_nothing,
     read_bool,
     read_clicker,
     read_decimal,
     read_int,
     read_moment,
+    read_network,
     read_share,
     read_text,
+    read_word,
     singular,
 )
 from tests.marketing_api.answers import ZONE, utc
@@ -29,6 +35,7 @@ ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
 )
+READERS = (read_int, read_decimal, read_bool, read_share, read_clicker, read_text, read_word, read_network, as_text)
 OSLO = ZoneInfo("Europe/Oslo")
 
 
@@ -51,18 +58,25 @@ OSLO = ZoneInfo("Europe/Oslo")
         (1383582780, "2013-11-04 16:33:00"),
         (1383582780.0, "2013-11-04 16:33:00"),
         (" 11/04/2014 16:33 ", "2014-11-04 21:33:00"),
+        ("2022-05-26 17:40:09.25", "2022-05-26 21:40:09.25"),
+        ("05/16/2013 00:05 AM", "2013-05-16 04:05:00"),
+        ("03/08/2026 03:00", "2026-03-08 07:00:00"),
+        ("03/08/2026", "2026-03-08 05:00:00"),
+        ("11/01/2026 01:30", "2026-11-01 05:30:00"),
     ],
 )
 def test_every_observed_date_form_is_read_in_the_accounts_zone(text: Any, expected: str) -> None:
     assert read_moment(text, ZONE) == utc(expected)
 
 
-@pytest.mark.parametrize("value", ["N/A", "-", "", "0", 0, None, "0000-00-00 00:00:00", "00/00/0000", "null", []])
+@pytest.mark.parametrize("value", ["N/A", "-", "", "0", 0, None, False, "0000-00-00 00:00:00", "00/00/0000", "null", []])
 def test_words_for_no_date_are_none(value: Any) -> None:
     assert read_moment(value, ZONE) is None
 
 
-@pytest.mark.parametrize("value", ["soon", "13/45/2014", "02/30/2014", "2014", True, 1e30, {"a": 1}, "11/04/2014 25:00"])
+@pytest.mark.parametrize(
+    "value", ["soon", "13/45/2014", "02/30/2014", "2014", True, 5, 20141104, 1e30, {"a": 1}, "11/04/2014 25:00", "03/08/2026 02:30"]
+)
 def test_what_is_no_date_is_refused_without_repeating_it(value: Any) -> None:
     with pytest.raises(ValueError, match="date or time") as refused:
         read_moment(value, ZONE)
@@ -85,12 +99,18 @@ def test_unix_seconds_are_the_same_as_number_and_text(seconds: int) -> None:
     assert read_moment(seconds, ZONE) == read_moment(str(seconds), OSLO) == dt.datetime.fromtimestamp(seconds, dt.UTC)
 
 
-@pytest.mark.parametrize(("value", "number"), [("12", 12), (12, 12), (12.0, 12), ("12.0", 12), ("1,204", 1204), (" -3 ", -3), (True, 1)])
+@pytest.mark.parametrize(("value", "number"), [("12", 12), (12, 12), (12.0, 12), ("12.0", 12), ("1,204", 1204), (" -3 ", -3), ("+3", 3)])
 def test_whole_numbers_in_every_form(value: Any, number: int) -> None:
     assert read_int(value) == number
 
 
-@pytest.mark.parametrize("value", ["1.5", 1.5, "x", "", None, [], "1e400", float("nan"), float("inf"), 2**63, "9" * 30, "9" * 5000, "²"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("1.5", 1.5, "x", "", None, [], "1e400", float("nan"), 1e18, True, 2**63, "9" * 30, "9" * 5000, "²", "1,5", "1.000"),
+        pytest.param(10**5000, id="10**5000"),
+    ],
+)
 def test_what_is_no_whole_number_of_64_bits_is_refused(value: Any) -> None:
     with pytest.raises(ValueError, match="number"):
         read_int(value)
@@ -118,7 +138,8 @@ def test_truth_in_every_form(value: Any, truth: bool) -> None:
         ("11 (366.67%)", (11, 366.67)),
         ("3 (27.3 %)", (3, 27.3)),
         ("1,204 (5%)", (1204, 5.0)),
-        ("0(0)", (0, 0.0)),
+        ("0(0%)", (0, 0.0)),
+        ("11 (1,366.67 %)", (11, 1366.67)),
         ("12", (12, None)),
         (12, (12, None)),
         ("N/A", (None, None)),
@@ -140,11 +161,31 @@ def test_any_count_and_percentage_come_back(count: int, share: float) -> None:
         ("name@example.com(2 clicks)", ("name@example.com", 2)),
         ("name@example.com (1 click)", ("name@example.com", 1)),
         ("name@example.com", ("name@example.com", 1)),
-        ("odd(name)@example.com(1,000 Clicks)", ("odd(name)@example.com", 1000)),
+        ('"odd(name)"@example.com(1,000 Clicks)', ('"odd(name)"@example.com', 1000)),
+        ("name@example.com (2)", ("name@example.com", 2)),
+        ("name@example.com: 3 clicks", ("name@example.com", 3)),
+        ("name@example.com - 3", ("name@example.com", 3)),
+        ("3 clicks name@example.com", ("name@example.com", 3)),
+        ("Ann Lee <name@example.com> (2)", ("name@example.com", 2)),
+        ("mailto:name@example.com, 2", ("name@example.com", 2)),
+        ({"email": "name@example.com", "clicks": "2"}, ("name@example.com", 2)),
+        (["name@example.com", 2], ("name@example.com", 2)),
     ],
 )
-def test_clickers(text: str, expected: tuple[str, int]) -> None:
+def test_clickers(text: Any, expected: tuple[str, int]) -> None:
     assert read_clicker(text) == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *({"email": "a@b.example", "name": "Ann"}, {"clicks": 2}, {"email": "a@b.example (3)", "clicks": 2}, {"email": ["a@b.example"]}),
+        *(["a@b.example", True], ["a@b.example", -2], ["a@b.example", 2, 3], ["a@b.example", None], 7, True, None, [], {}),
+    ],
+)
+def test_what_is_no_clicker_is_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match="number"):
+        read_clicker(value)
 
 
 @given(st.emails(), st.integers(1, 10**6))
@@ -165,23 +206,75 @@ def test_any_address_and_number_of_clicks_come_back(email: str, count: int) -> N
         ("businesses", "business"),
         ("inboxes", "inbox"),
         ("status", "status"),
+        ("SMS", "sms"),
+        ("News", "news"),
+        ("Series", "series"),
     ],
 )
 def test_singular(word: str, one: str) -> None:
     assert singular(word) == one
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [("", ""), ("N/A", "N/A"), (7, "7"), (1.5, "1.5"), (True, "true"), ([], None), ({"a": "é"}, '{"a": "é"}')]
-)
+@pytest.mark.parametrize(("value", "text"), [("", ""), ("N/A", "N/A"), (7, "7"), (1.5, "1.5"), (True, "true"), ([], None), ({}, None)])
 def test_texts_stay_as_they_came(value: Any, text: str | None) -> None:
-    assert read_text(value) == text
+    assert read_text(value) == as_text(value) == text
+
+
+@pytest.mark.parametrize("value", [{"a": "é"}, ["a"], 1e300, float("nan"), pytest.param(10**5000, id="10**5000")])
+def test_structures_and_numbers_that_lost_digits_are_no_text(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"text|digits"):
+        read_text(value)
+
+
+def test_structures_are_json_where_the_raw_form_is_asked_for() -> None:
+    assert as_text({"a": "é"}) == '{"a": "é"}'
 
 
 @given(ANYTHING)
 def test_readers_refuse_with_value_errors_only(value: Any) -> None:
     is_nothing(value)
-    read_text(value)
-    for reader in (read_int, read_decimal, read_bool, read_share, read_clicker, lambda item: read_moment(item, ZONE)):
+    for reader in (*READERS, lambda item: read_moment(item, ZONE)):
         with contextlib.suppress(ValueError):
             reader(value)
+
+
+@pytest.mark.parametrize("depth", [900, 100_000])
+def test_absurd_depth_is_refused_like_anything_else(depth: int) -> None:
+    deep: Any = []
+    for _ in range(depth):
+        deep = [deep]
+    for reader in (*READERS, lambda item: read_moment(item, ZONE)):
+        with contextlib.suppress(ValueError):
+            reader(deep)
+    assert read_rating(deep) is None
+    assert content_hash([deep])
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        *(
+            "a@" + "b." * 500_000,
+            "a" * 1_000_000 + "@b.example",
+            "a@b.example" + " " * 1_000_000 + "x",
+            '"' + "\\" * 1_000_000 + '"@b.example',
+        ),
+        *("9" * 1_000_000, "1," * 500_000, "1 (" + " " * 1_000_000 + "%", "05/16/2013 10:34" + " " * 1_000_000 + "x", "é" * 1_000_000),
+        *(
+            "a@" + "b." * 490,
+            "a" * 900 + "@b.example",
+            "a@b.example" + " " * 980 + "x",
+            "i:" * 4_000,
+            "{i:" * 3_000,
+            "<" * 1_000,
+            "\\" * 990 + '"@b.c',
+        ),
+    ],
+    ids=lambda text: f"{text[:5]!r} {len(text)}",
+)
+def test_a_megabyte_of_hostile_text_takes_no_time(hostile: str) -> None:
+    began = time.process_time()
+    for reader in (*READERS, lambda item: read_moment(item, ZONE), read_rating):
+        with contextlib.suppress(ValueError):
+            reader(hostile)
+    assert time.process_time() - began < 0.5

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from marketing_api.operations import webhooks
+from marketing_api.reading import Rejected
 from marketing_api.records.webhooks import Webhook
 from tests.marketing_api import samples
-from tests.marketing_api.answers import records
+from tests.marketing_api.answers import read, records
 
 
 def test_nested_members_of_a_webhook_become_columns() -> None:
@@ -24,15 +25,20 @@ def test_nested_members_of_a_webhook_become_columns() -> None:
         ({"hours": "", "minutes": "0", "seconds": 5}, 5, None),
         ({"hours": "", "minutes": "", "seconds": ""}, None, None),
         ([], None, None),
-        ("90", 90, None),
+        ("0", 0, None),
+        ("90", None, "90"),
         ({"days": 1}, None, {"days": 1}),
         ({"seconds": "soon"}, None, {"seconds": "soon"}),
     ],
 )
-def test_delay_is_a_number_of_seconds_or_kept_as_it_came(delay: Any, seconds: int | None, kept: Any) -> None:
-    (hook,) = records(Webhook, webhooks.LISTS, {"webhooks": {"items": [{"id": 1, "action_rules": {"delay": delay}}]}})
+def test_delay_is_a_number_of_seconds_or_set_aside_alone(delay: Any, seconds: int | None, kept: Any) -> None:
+    (rows,) = read(webhooks.LISTS, {"webhooks": {"items": [{"id": 1, "action_rules": {"delay": delay}}]}})
+    (hook,) = rows.records
+    assert isinstance(hook, Webhook)
     assert hook.delay_seconds == seconds
     assert hook.extra == ({"delay": kept} if kept else None)
+    reason = "delay_seconds: not hours, minutes and seconds"
+    assert rows.rejected == ([Rejected({"id": 1, "delay": kept}, reason)] if kept else [])
 
 
 def test_style_is_read_in_both_spellings() -> None:

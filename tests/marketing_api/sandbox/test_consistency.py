@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import time
 from collections import Counter, defaultdict
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.marketing_api.sandbox.asking import Asking, Refused, asking
+from tests.marketing_api.sandbox.asking import DAY, NOW, Asking, Refused, asking
 
 #: Whole reads of an account as of its start, and after a while.
 AGES = (0, 1, 40)
@@ -191,3 +193,29 @@ def test_without_a_fixed_time_the_clock_follows_the_present() -> None:
     ask = asking(now=None)
     assert ask.control("state", days=0)["now"] == pytest.approx(time.time(), abs=10)
     assert len(ask.all_contacts()) == pytest.approx(200, abs=2)
+
+
+ZONES = ("Pacific/Pago_Pago", "America/New_York", "America/Santiago", "UTC", "Europe/Berlin", "Pacific/Kiritimati")
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("hour", range(0, 24, 3))
+def test_daily_series_has_exactly_the_days_asked_for(zone: str, hour: int) -> None:
+    """Across both changes of the clocks, in every zone, until the account's own today."""
+    now = NOW // DAY * DAY + hour * 3600
+    ask = asking(timezone=zone, now=now)
+    today = dt.datetime.fromtimestamp(now, ZoneInfo(zone)).date()
+    for first, last in ((dt.date(2026, 3, 1), dt.date(2026, 4, 15)), (dt.date(2026, 9, 1), dt.date(2026, 11, 10)), (today, today)):
+        days = [str(first + dt.timedelta(days=more)) for more in range((last - first).days + 1)]
+        told = ask.data("reputation/stats", **{"from": str(first), "to": str(last)})["stats"]
+        assert [[one["periode"] for one in told[part]] for part in ("SocialMedia", "FeedbackHub")] == [days, days]
+        assert {one["periode"] for one in told["Reviews"]} <= set(days)
+    ahead = ask.data("reputation/stats", **{"from": str(today), "to": str(today + dt.timedelta(days=9))})["stats"]
+    assert [one["periode"] for one in ahead["FeedbackHub"]] == [str(today)]
+
+
+def test_a_day_shows_the_same_counts_whatever_range_is_asked_for() -> None:
+    ask = asking(timezone="America/New_York")
+    whole = ask.data("reputation/stats", **{"from": "2026-03-01", "to": "2026-11-10"})["stats"]["FeedbackHub"]
+    for one in whole[::20]:
+        assert ask.data("reputation/stats", **{"from": one["periode"], "to": one["periode"]})["stats"]["FeedbackHub"] == [one]

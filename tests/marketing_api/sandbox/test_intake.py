@@ -8,7 +8,7 @@ import urllib.parse
 import pytest
 
 from marketing_api.sandbox.replies import Request
-from tests.marketing_api.sandbox.asking import Asking, Refused, asking, content, read
+from tests.marketing_api.sandbox.asking import Asking, Refused, asking, content, params_for, read
 
 
 @pytest.fixture
@@ -105,3 +105,32 @@ def test_broken_json_body_is_refused(ask: Asking) -> None:
 def test_parameters_that_only_a_variant_requires_may_be_left_out(ask: Asking) -> None:
     campaign = ask.data("emailmarketing/campaigns")["campaigns"]["items"]["Sent"]["data"][0]["id"]
     assert ask.data("emailmarketing/stats", id=campaign)["campaign"]["stats"]["open"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("9100:Ann,9103:Rome", {"9100": "Ann", "9103": "Rome"}),
+        (" 9100: Ann , 9103:Rome, Italy", {"9100": " Ann ", "9103": "Rome, Italy"}),
+        ("9103:12:30 o'clock", {"9103": "12:30 o'clock"}),
+    ],
+)
+def test_fields_may_come_as_one_text(ask: Asking, text: str, wanted: dict[str, str]) -> None:
+    """api-observed row 33."""
+    added = ask.data("emailmarketing/addcontact", listid=1801, status=1, email="new@example.com", fields=text)["id"]
+    shown = ask.data("emailmarketing/getcontact", id=added)["contact"]
+    assert {name: shown[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize("text", ["Ann", "Ann,9103:Rome", "9103"])
+def test_fields_that_cannot_be_told_apart_are_refused(ask: Asking, text: str) -> None:
+    with pytest.raises(Refused, match="fields is not valid"):
+        ask.data("emailmarketing/addcontact", listid=1801, status=1, email="new@example.com", fields=text)
+
+
+@pytest.mark.parametrize("operation", ["user/add", "user/edit"])
+def test_permissions_are_what_is_missing_without_a_group(ask: Asking, operation: str) -> None:
+    params = {**params_for(ask)[operation], "group": ""}
+    with pytest.raises(Refused, match="permissions is required"):
+        ask.data(operation, **params)
+    assert ask.data(operation, **params, permissions="notes,heatmap")

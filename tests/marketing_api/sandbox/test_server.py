@@ -22,7 +22,7 @@ import pytest
 from marketing_api.sandbox.cli import main, options_from, parser, spawn
 from marketing_api.sandbox.options import AccountOptions, Options
 from marketing_api.sandbox.server import Delay, serve
-from marketing_api.sandbox.switches import AS_OBSERVED
+from marketing_api.sandbox.switches import AS_OBSERVED, RATE_OBSERVED
 from tests.marketing_api.sandbox.asking import NOW, fetch, read
 
 
@@ -274,7 +274,9 @@ def test_options_reach_the_sandbox(tmp_path: Path) -> None:
 
 def test_switches_as_observed_yield_to_those_given_beside_them() -> None:
     chosen = options_from(parser().parse_args(["--email-found", "object", "--as-observed"]))
-    assert chosen.switches == {**AS_OBSERVED, "email-found": "object"}
+    assert (chosen.switches, chosen.rate_limit) == ({**AS_OBSERVED, "email-found": "object"}, RATE_OBSERVED)
+    assert chosen.switches["rate-limit-after"] == "2"
+    assert options_from(parser().parse_args(["--as-observed", "--rate-limit", "15"])).rate_limit == 15
 
 
 @pytest.mark.parametrize(

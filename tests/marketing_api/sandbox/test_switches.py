@@ -11,7 +11,7 @@ import pytest
 
 from marketing_api.sandbox.replies import Request
 from marketing_api.sandbox.switches import SWITCHES
-from tests.marketing_api.sandbox.asking import Asking, Refused, asking, content
+from tests.marketing_api.sandbox.asking import Asking, Refused, asking, content, params_for
 
 #: A look at what a switch changes, and what each of its values makes of it.
 Look = Callable[[Asking], Any]
@@ -302,6 +302,74 @@ def reputation(ask: Asking) -> Any:
     return None
 
 
+@case("sending", added=("Sent", "Scheduled"), edited=("Draft", "Scheduled"))
+def sending(ask: Asking) -> Any:
+    """The status of a campaign that was added to be sent, and of the same one edited to be sent tomorrow (row 34)."""
+    texts = {
+        "name": "n",
+        "subject": "Unmistakable",
+        "fromemail": "a@example.com",
+        "from_name": "f",
+        "reply_to": "a@example.com",
+        "body": "b",
+    }
+    added = ask.data("emailmarketing/addcampaign", **texts, type="standard", lists="1801")["id"]
+    draft = ask.data("emailmarketing/addcampaign", **texts, type="standard", lists="1801", isdraft="true")["id"]
+    ask.data("emailmarketing/editcampaign", **texts, id=draft, isscheduled="true", scheduled_datetime="11/21/2026 09:30")
+    groups = ask.data("emailmarketing/campaigns", filter="all", limit=1000)["campaigns"]["items"]
+    return tuple(name for wanted in (added, draft) for name, one in groups.items() if wanted in [each["id"] for each in one["data"]])
+
+
+@case("delete-everywhere", off=1004, on=0)
+def delete_everywhere(ask: Asking) -> Any:
+    """How many entries an address on two lists keeps when it is deleted without saying from which (row 35)."""
+    ids = [ask.data("emailmarketing/addcontact", email="two@example.com", listid=where, status=1)["id"] for where in (1801, 1814)]
+    try:
+        ask.data("emailmarketing/deletecontact", id=ids[0])
+    except Refused as refused:
+        return refused.code
+    return sum(contact["email"] == "two@example.com" for where in (1801, 1814) for contact in ask.contacts(where))
+
+
+@case("calendar-words", off=[1004, 1004, None], on=[None, None, None])
+def calendar_words(ask: Asking) -> Any:
+    """Ranges as public clients send them (row 37); all ask for everything, and where they are taken, all get it."""
+    ranges = (("2025-01-01 00:00:00", "2027-12-31 23:59:59"), ("none", "none"), ("01/01/1971", "12/31/2999"))
+    codes: list[int | None] = []
+    counts = set()
+    for first, last in ranges:
+        try:
+            asked = {"from": first, "to": last, "includeposted": "true"}
+            counts.add(ask.data("socialmedia/calendar", **asked)["calendar"]["count"])
+            codes.append(None)
+        except Refused as refused:
+            codes.append(refused.code)
+    assert len(counts) == 1
+    return codes
+
+
+@case("email-field", off=(None, "", "refused"), on=("Email Address", "mapped@example.com", "mapped@example.com"))
+def email_field(ask: Asking) -> Any:
+    """The label of the field, the address of a contact added with it alone, and what the contact shows in it (row 38)."""
+    field = "18019"
+    label = ask.data("emailmarketing/getlist", id=1801)["list"]["fields"].get(field)
+    try:
+        added = ask.data("emailmarketing/addcontact", listid=1801, status=1, fields={field: "mapped@example.com"})["id"]
+    except Refused:
+        return label, "", "refused"
+    with pytest.raises(Refused, match="Email Address is required"):
+        ask.data("emailmarketing/addcontact", listid=1801, status=1)
+    contact = next(one for one in ask.contacts(1801) if one["id"] == added)
+    return label, contact["email"], contact[field]
+
+
+@case("campaign-groups", groups=["Sent", "Scheduled", "Draft", "Automation"], list=list, numbered=["1", "2", "3", "4"])
+def campaign_groups(ask: Asking) -> Any:
+    """Row 39."""
+    items = ask.data("emailmarketing/campaigns", filter="all", limit=1000)["campaigns"]["items"]
+    return list(items)[:4] if isinstance(items, dict) else type(items)
+
+
 @case("rating", php=r'a:1:{s:6:"rating";s:1:"\d";}', json=r'{"rating": \d}', number=r"\d", list=r"a:2:{i:0;i:\d;i:1;i:5;}")
 def rating(ask: Asking) -> Any:
     items = ask.data("reputation/online")["reviews"]["items"]
@@ -347,6 +415,22 @@ def timeline_cut(ask: Asking) -> Any:
     return told["count"] == told["total"]
 
 
+def _views(ask: Asking) -> list[str]:
+    shown = ask.data("reputation/stats", from_="2026-11-01", to="2026-11-10", filter="all")["stats"]["FeedbackHub"]
+    return [entry["periode"][-2:] for entry in shown]
+
+
+@case("series-cut", n_0=10, n_3=3)
+def series_cut(ask: Asking) -> Any:
+    return len(_views(ask))
+
+
+@case("series-kept", first=["01", "02"], last=["09", "10"])
+def series_kept(ask: Asking) -> Any:
+    ask.switch("series-cut", 2)
+    return _views(ask)
+
+
 @case("activity-delay", n_0=["activity", "activity"], n_5=["list-subscription", "activity"])
 def activity_delay(ask: Asking) -> Any:
     wanted = ask.data("emailmarketing/addcontact", email="late@example.com", listid=1801, status="Active")["id"]
@@ -382,6 +466,28 @@ def sync_lists(ask: Asking) -> Any:
     except Refused as refused:
         return refused.code
     return len(ask.control("written")["contacts"])
+
+
+@case("unknown-ids", refuse=[1003] * 6, accept=[None] * 6)
+def unknown_ids(ask: Asking) -> Any:
+    """A custom field, a domain, a channel, an audience, a list and a group that nobody has."""
+    known = params_for(ask)
+    writes = {
+        "emailmarketing/addcontact": {"fields": {"77": "x"}},
+        "goal/add": {"domainid": 77},
+        "socialmedia/addpost": {"channelid": 77},
+        "emailmarketing/addcampaign": {"audiences": 77},
+        "webhook/add": {"list_id": 77},
+        "user/add": {"group": 77},
+    }
+    codes: list[int | None] = []
+    for name, wrong in writes.items():
+        try:
+            ask.data(name, **(known[name] | wrong))
+            codes.append(None)
+        except Refused as refused:
+            codes.append(refused.code)
+    return codes
 
 
 @case("add-existing", refuse=(1004, 0), update=(None, 0), duplicate=(None, 1))

@@ -194,7 +194,7 @@ def test_a_file_that_cannot_be_read_does_not_keep_others_waiting(
         return read(path, *arguments)
 
     monkeypatch.setattr(Path, "open", locked)
-    assert daemon.pick_up().run_config["ops"]["plan_tags"]["config"]["file"].endswith("vip.csv")
+    assert daemon.pick_up().run_config["ops"]["plan_tags"]["config"]["from"].endswith("vip.csv")
 
 
 def test_with_several_accounts_each_has_folders_of_its_own(daemon: Daemon, home: Path, tags: list[str]) -> None:

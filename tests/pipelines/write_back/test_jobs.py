@@ -16,7 +16,7 @@ from pipelines.definitions import build_definitions
 from pipelines.home import prepare_home
 from pipelines.settings import Settings, load_settings
 from pipelines.write_back.item import Kind
-from pipelines.write_back.jobs import PushConfig, push_jobs
+from pipelines.write_back.jobs import push_jobs
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.test_nightly import failures
 from tests.pipelines.test_push_command import ACTIVE, ask
@@ -45,7 +45,7 @@ def push(settings: Settings, instance: dg.DagsterInstance) -> RunJob:
     """`push(Kind.TAGS, sql=…, dry_run=False)`: the job as the UI starts it."""
 
     def run(kind: Kind, **config: Any) -> dg.ExecuteInProcessResult:
-        run_config = dg.RunConfig(ops={f"plan_{kind}": PushConfig(**config)}, loggers={"console": {"config": {"log_level": "CRITICAL"}}})
+        run_config = {"ops": {f"plan_{kind}": {"config": config}}, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         return job(kind, settings).execute_in_process(instance=instance, run_config=run_config, raise_on_error=False)
 
     return run
@@ -92,7 +92,7 @@ def test_a_push_is_sent_counted_and_shown_without_addresses(push: RunJob, servic
 def test_contacts_from_a_file_are_read_back(push: RunJob, tmp_path: Path, home: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("Mail,list\nann@example.com,Newsletter\n")
-    result = push(Kind.CONTACTS, file=str(path), mapping={"email": "Mail"}, dry_run=False, verify="all")
+    result = push(Kind.CONTACTS, **{"from": str(path)}, map=["email=Mail"], dry_run=False, verify="all")
     assert result.success, failures(result)
     assert metadata(result, "report_push")["rows verified"] == 1
     assert metadata(result, "verify_push")["requests"] == 1
@@ -101,9 +101,9 @@ def test_contacts_from_a_file_are_read_back(push: RunJob, tmp_path: Path, home: 
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({}, "either `file` or `sql`"),
-        ({"sql": "select 1", "file": "x.csv"}, "either `file` or `sql`"),
-        ({"file": "/nowhere.csv"}, "there is no file /nowhere.csv"),
+        ({}, "either --from or --sql (in the launchpad: from or sql)"),
+        ({"sql": "select 1", "from": "x.csv"}, "either --from or --sql"),
+        ({"from": "/nowhere.csv"}, "there is no file /nowhere.csv"),
         ({"sql": "select 'a@example.com' as email, '' as tag", "dry_run": False}, "nothing was sent: 100.0 % of the rows are not valid"),
         ({"sql": TAGS, "max_rows": 3}, "more than the 3"),
         ({"sql": TAGS, "account": "other"}, "say which account"),
@@ -150,8 +150,8 @@ def test_a_rerun_from_failure_goes_on_and_repeats_nothing(
     for name, value in {"HOME": str(settings.home), "API_URL": service.url, "API_KEY": KEY}.items():
         monkeypatch.setenv(f"MARKETING_{name}", value)
     service.control("faults", **{"1002": "1@emailmarketing/addtag"})
-    run_config = dg.RunConfig(ops={"plan_tags": PushConfig(sql=TAGS, dry_run=False)})
-    with dg.execute_job(dg.reconstructable(tags_job), instance, run_config=run_config.to_config_dict()) as result:
+    run_config = {"ops": {"plan_tags": {"config": {"sql": TAGS, "dry_run": False}}}}
+    with dg.execute_job(dg.reconstructable(tags_job), instance, run_config=run_config) as result:
         (failure,) = [event for event in result.all_events if event.is_step_failure]
     assert failure.step_key == "send_push"
     assert "12 open" in str(failure.step_failure_data.user_failure_data)

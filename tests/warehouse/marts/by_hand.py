@@ -51,7 +51,10 @@ CAMPAIGNS = {
         # the 19th in Berlin: it did not exist when the account was asked on the 18th
         {"campaign_id": 2, "type": "standard", "status": "sent", "subject": "Easter", "created_at": _at("18 23:30")},
     ),
-    "campaign_stats": _rows(_stats(1, 17, 2, 7, 1, 0), _stats(1, 18, 3, 6, 1, 0), _stats(1, 20, 5, 4, 1, 1), _stats(2, 20, 1, 1, 0, 0)),
+    "campaign_stats": _rows(
+        *(_stats(1, 17, 2, 7, 1, 0), _stats(1, 18, 3, 6, 1, 0), _stats(1, 20, 5, 4, 1, 1)),
+        _stats(2, 20, 1, 1, 0, 0) | {"opened_percent": 366.67},
+    ),
     "campaign_links": _rows(
         {"campaign_id": 1, "url": _MENU, "observed_on": _on(18), "message": "Menu", "clicker_count": 1, "click_count": 1},
         {"campaign_id": 1, "url": _MENU, "observed_on": _on(20), "message": "Menu", "clicker_count": 2, "click_count": 3},
@@ -86,7 +89,15 @@ CONTACTS = {
             "type": "email",
             "triggered_at": _at("01 13:00"),
             "details": _details(subject="Hello", open_date="-", click_date="-"),
-        }
+        },
+        {
+            "contact_id": 2,
+            "automation_key": "a2",
+            "name": "Reminder",
+            "type": "sms",
+            "triggered_at": _at("19 13:00"),
+            "details": _details(message="Your table tonight", send_date="2026-03-19 02:00 PM"),
+        },
     ),
     "coupons": _rows(
         {"coupon_id": 1, "email": "anna@example.com", "coupon_code": "A1", "is_redeemed": True, "redeemed_on": _on(18)},
@@ -111,7 +122,10 @@ SOCIAL = {
         {"post_id": 1, "network": "facebook", "message": "Look: https://go.example.com/a1.", "scheduled_at": _at("18 17:00")},
         {"post_id": 2, "network": "facebook", "message": "Soon", "scheduled_at": _at("25 17:00")},
     ),
-    "social_links": _rows({"link_id": 1, "short_url": "https://go.example.com/a1", "created_at": _at("18 17:00"), "track_count": 9}),
+    "social_links": _rows(
+        {"link_id": 1, "short_url": "https://go.example.com/a1", "created_at": _at("18 17:00"), "track_count": 9},
+        {"link_id": 2, "short_url": "https://go.example.com/b2", "created_at": _at("18 17:00"), "track_count": 0},  # nobody clicked it
+    ),
     "social_link_clicks": _rows(
         {"link_id": 1, "network": "facebook", "observed_on": _on(18), "click_count": 2},
         {"link_id": 1, "network": "facebook", "observed_on": _on(20), "click_count": 6},
@@ -130,9 +144,18 @@ SYNC = {
     "sync.coverage": [
         *(_read(table, "2026-03-18..2026-03-20") for table in ("review_stats", "feedback_views", "social_posts")),
         _read("sentiment_mentions", "2026-03-18..2026-03-20", is_complete=False),
+        _read("social_link_clicks", "all"),
         _read("contacts", "list_id=1"),
         _read("contacts", "list_id=2", is_complete=False),
         _read("timeline_events", "all") | {"due_at": NOW + dt.timedelta(days=6)},
+    ],
+    "sync.readings": [
+        {
+            **{"account": ACCOUNT, "table_name": "contacts", "scope": f"list_id={list_id}", "timezone": str(ZONE)},
+            **{"as_of": _at(f"{day} 02:30"), "is_complete": True},
+        }
+        for day in (17, 18, 20)
+        for list_id in (1, 2)
     ],
     "sync.contact_coverage": [{"account": ACCOUNT, "contact_id": 1, "timeline_asked_at": NOW - dt.timedelta(hours=6)}],
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,10 +30,16 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def marts(built: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """It, open for reading."""
     with duckdb.connect(str(built), read_only=True) as connection:
+        connection.begin()  # now() is when the transaction began: queries agree on the time
         yield connection
 
 
 @pytest.fixture(scope="session")
 def source(marts: duckdb.DuckDBPyConnection) -> Source:
     """What the marts were made from."""
-    return Source(read(marts, "source"), read(marts, "sync"), ZONES | {by_hand.ACCOUNT: by_hand.ZONE})
+    return Source(read(marts, "source"), read(marts, "sync"), ZONES | {by_hand.ACCOUNT: by_hand.ZONE}, _now(marts))
+
+
+def _now(connection: duckdb.DuckDBPyConnection) -> dt.datetime:
+    ((moment,),) = connection.execute("select epoch_us(now())").fetchall()
+    return dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=moment)

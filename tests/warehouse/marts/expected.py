@@ -22,11 +22,12 @@ Found = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Source:
-    """The `source` and `sync` tables, and the time zones of the accounts."""
+    """The `source` and `sync` tables, the time zones of the accounts, and the clock of the queries, which stands still."""
 
     source: Mapping[str, pd.DataFrame]
     sync: Mapping[str, pd.DataFrame]
     zones: Mapping[str, ZoneInfo]
+    now: dt.datetime
 
     def rows(self, table: str, *, deleted: bool = False) -> Found:
         """Rows as dictionaries with None for NULL; without deleted ones unless they are wanted."""

@@ -7,7 +7,9 @@ import statistics
 from typing import Any
 
 from tests.warehouse.marts.expected import Found, Source, added, grouped, less, once, share
+from tests.warehouse.marts.expected_contacts import channels
 
+_PERCENTS = ("opened_percent", "unopened_percent", "bounced_percent", "unsubscribed_percent")
 _COUNTS = ("opened_count", "unopened_count", "bounced_count", "unsubscribed_count")
 
 
@@ -41,6 +43,18 @@ def changes(rows: Found, before: dict[tuple[Any, ...], dt.date | None], measure:
     return found
 
 
+def can_tell_openings(source: Source) -> dict[tuple[Any, ...], bool]:
+    """(account, campaign) → whether the service's count of openings means anything."""
+    shown, found = channels(source), {}
+    stats = grouped(source.rows("campaign_stats"), "account", "campaign_id")
+    for campaign in source.rows("campaigns", deleted=True):
+        key = (campaign["account"], campaign["campaign_id"])
+        is_counted = any((row["opened_count"] or 0) > 0 for row in stats.get(key, []))
+        channel = shown.get(key)
+        found[key] = is_counted or (channel == "email" if channel else campaign["type"] == "standard")
+    return found
+
+
 @once
 def campaign_daily(source: Source) -> Found:
     before = nights_before(source)
@@ -54,12 +68,13 @@ def campaign_daily(source: Source) -> Found:
             place = (account, campaign_id, row["observed_on"])
             totals[place] = totals.get(place, 0) + row["click_count"]
             gains[place] = gains.get(place, 0) + (gained[row["observed_on"]] or 0)
-    found = []
+    found, is_told = [], can_tell_openings(source)
     for (account, campaign_id), rows in grouped(source.rows("campaign_stats"), "account", "campaign_id").items():
         change = {name: changes(rows, before, name) for name in _COUNTS}
         for row in rows:
             day = row["observed_on"]
             since = before[account, campaign_id, day]
+            unknown = {} if is_told[account, campaign_id] else dict.fromkeys(("opened_count", "opened_change"))
             found.append(
                 {
                     "account": account,
@@ -74,6 +89,7 @@ def campaign_daily(source: Source) -> Found:
                     "sent_change": added(*(change[name][day] for name in _COUNTS[:3])),
                     **{name.replace("_count", "_change"): change[name][day] for name in _COUNTS if name != "unopened_count"},
                     "click_change": gains.get((account, campaign_id, day), 0) if since else None,
+                    **unknown,
                 }
             )
     return found
@@ -84,34 +100,47 @@ def _counted(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> Fou
     stats = grouped(source.rows("campaign_stats"), "account", "campaign_id")
     links = grouped(source.rows("campaign_links"), "account", "campaign_id", "observed_on")
     clickers = grouped(source.rows("campaign_clickers"), "account", "campaign_id")
-    found = []
+    found, is_told, shown = [], can_tell_openings(source), channels(source)
     for campaign in source.rows("campaigns", deleted=True):
         key = (campaign["account"], campaign["campaign_id"])
-        last = max(stats.get(key, []), key=lambda row: row["observed_on"], default=dict.fromkeys(("observed_on", *_COUNTS)))
+        last = max(stats.get(key, []), key=lambda row: row["observed_on"], default=dict.fromkeys(("observed_on", *_COUNTS, *_PERCENTS)))
         is_asked = last["observed_on"] is not None
         named = links.get((*key, last["observed_on"]), [])
         clicked = len({row["email"].lower() for row in clickers.get(key, [])}) if is_asked else None
         delivered = added(last["opened_count"], last["unopened_count"])
         sent = added(delivered, last["bounced_count"])
+        opened, unopened = (last[name] if is_told[key] else None for name in ("opened_count", "unopened_count"))
         found.append(
             {
                 **{name: campaign[name] for name in ("account", "campaign_id", "subject", "status", "type", "created_at")},
                 "is_deleted": campaign["_deleted_at"] is not None,
                 "sent_at": sent_at.get(key),
-                **{name: last[name] for name in ("observed_on", *_COUNTS)},
+                **{name: last[name] for name in ("observed_on", "bounced_count", "unsubscribed_count", "opened_percent")},
+                **{"opened_count": opened, "unopened_count": unopened, "channel": shown.get(key)},
+                "is_percent_inconsistent": _is_inconsistent(last, delivered, sent),
                 "sent_count": sent,
                 "delivered_count": delivered,
                 "clicker_count": clicked,
                 "click_count": sum(row["click_count"] for row in named) if is_asked else None,
                 "link_count": len(named) if is_asked else None,
-                "open_rate": share(last["opened_count"], delivered),
-                "click_rate": share(clicked, delivered),
-                "click_to_open_rate": share(clicked, last["opened_count"]),
+                "open_rate": share(opened, delivered),
+                "click_rate": share(clicked, delivered) if is_told[key] else None,
+                "click_to_open_rate": share(clicked, opened),
                 "bounce_rate": share(last["bounced_count"], sent),
                 "unsubscribe_rate": share(last["unsubscribed_count"], delivered),
             }
         )
     return found
+
+
+def _is_inconsistent(last: dict[str, Any], delivered: float | None, sent: float | None) -> bool | None:
+    """Whether a stated percentage is more than a point off both shares that its count may be; None when none is to compare."""
+    verdicts = []
+    for count, percent in ((last[name], last[name.replace("_count", "_percent")]) for name in _COUNTS):
+        shares = [100 * count / whole if whole else 0 for whole in (delivered, sent) if count is not None and (whole or count == 0)]
+        if percent is not None and shares:
+            verdicts.append(min(abs(percent - value) for value in shares) > 1)
+    return any(verdicts) if verdicts else None
 
 
 def performance(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> Found:
@@ -126,7 +155,7 @@ def performance(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> 
 
 
 def _is_near(day: dict[int, Any], other: dict[str, Any], row: dict[str, Any]) -> bool:
-    return bool(0 <= (day[row["campaign_id"]] - day[other["campaign_id"]]).days <= 90)
+    return bool(0 <= (day[row["campaign_id"]] - day[other["campaign_id"]]).days < 90)
 
 
 def _compare(row: dict[str, Any], near: Found) -> None:
@@ -173,6 +202,7 @@ def campaign_link_clicks(source: Source, performed: Found) -> Found:
 
 def send_time_performance(source: Source, performed: Found) -> Found:
     chosen = [row for row in performed if row["type"] == "standard" and row["sent_at"] and (row["sent_count"] or 0) > 0]
+    chosen = [row for row in chosen if row["opened_count"] is not None]
     for row in chosen:
         local = source.local(row["account"], row["sent_at"])
         assert local is not None

@@ -34,6 +34,33 @@ def contact_campaign(source: Source) -> Found:
     return found
 
 
+def is_known_opening(message: dict[str, Any]) -> bool:
+    """Whether the message may stand below the line of an open rate."""
+    return message["channel"] == "email" and message["is_opened"] is not None
+
+
+def message_matching(source: Source) -> Found:
+    found = []
+    for (account, kind, channel), rows in grouped(contact_campaign(source), "account", "kind", "channel").items():
+        matched = sum(row["campaign_id"] is not None for row in rows)
+        ambiguous = sum(row["is_ambiguous"] for row in rows)
+        found.append(
+            {
+                **{"account": account, "kind": kind, "channel": channel, "message_count": len(rows), "matched_count": matched},
+                **{"ambiguous_count": ambiguous, "unmatched_count": len(rows) - matched - ambiguous},
+                "matched_message_rate": matched / len(rows),
+            }
+        )
+    return found
+
+
+def channels(source: Source) -> dict[tuple[str, int], str | None]:
+    """The channel of each campaign of which timelines show a message; None where they show several."""
+    known = grouped([row for row in contact_campaign(source) if row["campaign_id"] is not None], "account", "campaign_id")
+    words = {(key[0], key[1]): {row["channel"] for row in rows} for key, rows in known.items()}
+    return {key: some.pop() if len(some) == 1 else None for key, some in words.items()}
+
+
 def sent_at(source: Source) -> dict[tuple[str, int], dt.datetime]:
     """When each campaign's first message went out, as far as timelines tell."""
     known = [row for row in contact_campaign(source) if row["campaign_id"] is not None and row["sent_at"]]
@@ -44,15 +71,20 @@ def _messages(source: Source) -> Found:
     """One per entry that is a message."""
     found = []
     for row in source.rows("timeline_events"):
-        if row["key"].endswith("sent") or "campaign" in row["key"]:
+        if row["key"].endswith(("sent", "campaign")):
             message = {"kind": "standard", "message_key": row["event_key"], "automation": None}
-            message["channel"] = "sms" if "sms" in row["key"] else "email"
+            words = [word for word in row["key"].split("-") if word not in ("campaign", "sent")]
+            message["channel"] = _channel("-".join(words))
             found.append(_told(source, row, message, row["snippet"], row["occurred_at"]))
     for row in source.rows("timeline_automations"):
         message = {"kind": "automated", "message_key": row["automation_key"], "automation": row["name"]}
-        message["channel"] = (row["type"] or "email").lower()
+        message["channel"] = _channel((row["type"] or "").strip().lower())
         found.append(_told(source, row, message, None, row["triggered_at"]))
     return found
+
+
+def _channel(word: str) -> str:
+    return "sms" if "sms" in word else "email" if "mail" in word else word or "unknown"
 
 
 def _told(source: Source, row: dict[str, Any], message: dict[str, Any], snippet: str | None, at: dt.datetime | None) -> dict[str, Any]:
@@ -63,40 +95,67 @@ def _told(source: Source, row: dict[str, Any], message: dict[str, Any], snippet:
     def moment(name: str) -> dt.datetime | None:
         return read_moment(details.get(name), source.zones[row["account"]]) if _says(details.get(name)) else None
 
-    clicks = int(details["links-clicked"]) if details.get("links-clicked") is not None else int(_says(details.get("click-date")))
+    # an e-mail with details says by its silence that nothing happened; other messages say nothing by it
+    is_plain = message["channel"] == "email" and bool(details)
+    clicks: int | None = 0 if is_plain or "click-date" in details else None
+    if details.get("links-clicked") is not None:
+        clicks = int(details["links-clicked"])
+    elif _says(details.get("click-date")):
+        clicks = 1
+    is_opened = True if _says(details.get("open-date")) or clicks else False if is_plain else None
+    sent_at, opened_at = at or moment("send-date"), moment("open-date")
     return {
         "account": row["account"],
         "contact_id": row["contact_id"],
         **message,
-        "message_text": details.get("subject", snippet),
-        "sent_at": at or moment("send-date"),
-        "is_opened": _says(details.get("open-date")) or clicks > 0,
-        "opened_at": moment("open-date"),
-        "is_clicked": clicks > 0,
+        "message_text": details.get("subject", snippet if snippet is not None else details.get("message")),
+        "sent_at": sent_at,
+        "is_opened": is_opened,
+        "opened_at": opened_at,
+        "is_quick_open": False if is_opened is False else _is_quick(sent_at, opened_at),
+        "is_clicked": None if clicks is None else clicks > 0,
         "click_count": clicks,
         "clicked_at": moment("click-date"),
     }
+
+
+def _is_quick(sent_at: dt.datetime | None, opened_at: dt.datetime | None) -> bool | None:
+    """In the minute of the sending or the next one; openings are told to the minute. Unknown when it lies before the sending."""
+    if sent_at is None or opened_at is None:
+        return None
+    minutes = int(opened_at.timestamp() // 60) - int(sent_at.timestamp() // 60)
+    return None if minutes < -1 else minutes <= 1
 
 
 def _says(value: Any) -> bool:
     return value is not None and str(value).strip().lower() not in _NOTHING
 
 
-def _by_subject(source: Source) -> dict[tuple[Any, ...], list[tuple[dt.datetime, int]]]:
-    """(account, kind, subject) → (created, campaign) of those that went out, the oldest first."""
-    found: dict[tuple[Any, ...], list[tuple[dt.datetime, int]]] = {}
+_EVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def _by_subject(source: Source) -> dict[tuple[Any, ...], Found]:
+    """(account, kind, subject) → the campaigns that went out: id, created, and when an answer first listed it as sent."""
+    found: dict[tuple[Any, ...], Found] = {}
     for row in source.rows("campaigns", deleted=True):
         if row["subject"] is None or row["status"] in ("draft", "scheduled"):
             continue
         kind = "automated" if row["type"] == "automated" else "standard"
-        created_at = row["created_at"] or (row["_first_seen_at"] if row["_deleted_at"] else row["_changed_at"])
-        found.setdefault((row["account"], kind, row["subject"].strip().lower()), []).append((created_at, row["campaign_id"]))
-    return {key: sorted(campaigns) for key, campaigns in found.items()}
+        seen_at = row["_first_seen_at"] if row["_deleted_at"] else row["_changed_at"]
+        gone_at = seen_at if kind == "standard" and row["status"] == "sent" else None
+        campaign = {"id": row["campaign_id"], "created_at": row["created_at"] or _EVER, "gone_at": gone_at}
+        found.setdefault((row["account"], kind, row["subject"].strip().lower()), []).append(campaign)
+    return found
 
 
-def _campaign(campaigns: list[tuple[dt.datetime, int]], at: dt.datetime | None) -> tuple[int | None, bool]:
-    """The one created last before the message went out, else the first; whether there is an earlier one."""
+def _campaign(campaigns: Found, at: dt.datetime | None) -> tuple[int | None, bool]:
+    """The one that may have sent the message, and whether several may."""
     if not campaigns or at is None:
         return None, False
-    before = [campaign for campaign in campaigns if campaign[0] <= at] or campaigns[:1]
-    return before[-1][1], len(before) > 1
+    first = min(campaign["created_at"] for campaign in campaigns)
+    if first - dt.timedelta(days=1) <= at < first:
+        at = first  # clocks differ
+    before = [campaign for campaign in campaigns if campaign["created_at"] <= at]
+    newest = max((campaign["created_at"] for campaign in before), default=None)
+    able = [one for one in before if one["created_at"] == newest or one["gone_at"] is None or one["gone_at"] >= newest]
+    return (able[0]["id"] if len(able) == 1 else None), len(able) > 1

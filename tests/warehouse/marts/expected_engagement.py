@@ -7,7 +7,7 @@ import statistics
 from typing import Any
 
 from tests.warehouse.marts.expected import Found, Source, grouped, once, share
-from tests.warehouse.marts.expected_contacts import contact_campaign
+from tests.warehouse.marts.expected_contacts import contact_campaign, is_known_opening
 
 _STATUSES = ("bounced", "active", "unconfirmed", "unsubscribed")
 
@@ -47,26 +47,43 @@ def contact_engagement(source: Source) -> Found:
             "redeemed_count": sum(bool(one["is_redeemed"]) for one in given),
             "timeline_as_of": min((moment for one in ids if (moment := asked.get(one))), default=None),
         }
-        row |= _reactions([one for key in ids for one in messages.get(key, [])], source.as_of(account))
+        row |= _reactions(source, account, [one for key in ids for one in messages.get(key, [])])
         moments = [visit["visited_at"] for key in ids for visit in visits.get(key, [])]
         row |= {"visit_count": len(moments), "last_visited_at": max(moments, default=None)}
-        found.append(row | _tiers(row, source.as_of(account)))
+        clicked = row["last_clicked_at"]
+        row["days_since_clicked"] = max(0, _days_ago(source, account, clicked)) if clicked else None
+        found.append(row | _tiers(source, row))
     for row in found:
         del row["sent_180d_count"]
     return found
 
 
-def _reactions(messages: Found, now: dt.datetime) -> dict[str, Any]:
-    def since(days: int) -> Found:
-        return [one for one in messages if one["sent_at"] and one["sent_at"] > now - dt.timedelta(days=days)]
+def _days_ago(source: Source, account: str, moment: dt.datetime) -> int:
+    """Of the account's calendar: 0 is the day of its newest answer."""
+    today, day = source.local_date(account, source.as_of(account)), source.local_date(account, moment)
+    assert today is not None
+    assert day is not None
+    return (today - day).days
 
-    row: dict[str, Any] = {"sent_180d_count": len(since(180))}
-    for suffix, some in (("", messages), ("_90d", since(90))):
+
+def _reactions(source: Source, account: str, messages: Found) -> dict[str, Any]:
+    """Counts and rates of e-mails that can be seen to be opened; of the other messages how many there are."""
+    emails = [one for one in messages if is_known_opening(one)]
+    texts = [one for one in messages if one["channel"] == "sms"]
+
+    def since(days: int, some: Found) -> Found:
+        return [one for one in some if one["sent_at"] and 0 <= _days_ago(source, account, one["sent_at"]) < days]
+
+    row: dict[str, Any] = {"sent_180d_count": len(since(180, emails))}
+    for suffix, some in (("", emails), ("_90d", since(90, emails))):
         counts = (len(some), sum(one["is_opened"] for one in some), sum(one["is_clicked"] for one in some))
         row |= dict(zip((f"sent{suffix}_count", f"opened{suffix}_count", f"clicked{suffix}_count"), counts, strict=True))
-    row["open_rate"] = share(row["opened_count"], row["sent_count"])
-    row["click_rate"] = share(row["clicked_count"], row["sent_count"])
-    row["open_90d_rate"] = share(row["opened_90d_count"], row["sent_90d_count"])
+    clicks = [one["is_clicked"] for one in texts]
+    row |= {"sms_sent_count": len(texts), "sms_sent_90d_count": len(since(90, texts))}
+    row |= {"sms_clicked_count": None if None in clicks else sum(clicks), "other_sent_count": len(messages) - len(emails) - len(texts)}
+    row["open_of_sent_rate"] = share(row["opened_count"], row["sent_count"])
+    row["click_of_sent_rate"] = share(row["clicked_count"], row["sent_count"])
+    row["open_of_sent_90d_rate"] = share(row["opened_90d_count"], row["sent_90d_count"])
     opened = [one["opened_at"] or one["sent_at"] for one in messages if one["is_opened"]]
     clicked = [one["clicked_at"] or one["opened_at"] or one["sent_at"] for one in messages if one["is_clicked"]]
     for name, moments in (("sent", [one["sent_at"] for one in messages]), ("opened", opened), ("clicked", clicked)):
@@ -74,29 +91,34 @@ def _reactions(messages: Found, now: dt.datetime) -> dict[str, Any]:
     return row
 
 
-def _tiers(row: dict[str, Any], now: dt.datetime) -> dict[str, Any]:
+def _tiers(source: Source, row: dict[str, Any]) -> dict[str, Any]:
     last = max((moment for name in ("opened", "clicked", "visited") if (moment := row[f"last_{name}_at"])), default=None)
-    days = max(0, (now.date() - last.astimezone(dt.UTC).date()).days) if last else None
+    days = max(0, _days_ago(source, row["account"], last)) if last else None
     tier = "never" if days is None else "30 days" if days <= 30 else "90 days" if days <= 90 else "1 year" if days <= 365 else "older"
-    rate = row["open_90d_rate"]
+    rate = row["open_of_sent_90d_rate"]
     frequency = "not mailed" if rate is None else "none" if rate == 0 else "rare" if rate < 0.25 else "regular" if rate < 0.6 else "keen"
     is_dormant = row["status"] == "active" and row["sent_180d_count"] >= 3 and (days is None or days > 180)
-    is_new = row["registered_at"] is not None and (now.date() - row["registered_at"].astimezone(dt.UTC).date()).days <= 30
-    rules = (
-        ("unreachable", row["status"] != "active"),
-        ("engaged", days is not None and days <= 90),
-        ("new", is_new),
-        ("dormant", is_dormant),
-        ("cooling", days is not None and days <= 365),
-        ("quiet", True),
-    )
+    is_new = row["registered_at"] is not None and _days_ago(source, row["account"], row["registered_at"]) <= 30
+
+    def tier_by(since: int | None) -> str:
+        rules = (
+            ("unreachable", row["status"] != "active"),
+            ("engaged", since is not None and since <= 90),
+            ("new", is_new),
+            ("dormant", row["sent_180d_count"] >= 3 and (since is None or since > 180)),
+            ("cooling", since is not None and since <= 365),
+            ("quiet", True),
+        )
+        return next(name for name, holds in rules if holds)
+
     return {
         "last_active_at": last,
         "days_since_active": days,
         "recency_tier": tier,
         "frequency_tier": frequency,
         "is_dormant": is_dormant,
-        "engagement_tier": next(name for name, holds in rules if holds),
+        "engagement_tier": tier_by(days),
+        "click_engagement_tier": tier_by(row["days_since_clicked"]),
     }
 
 
@@ -113,13 +135,13 @@ def deliverability_by_domain(source: Source) -> Found:
         row["other_count"] = len(rows) - sum(row[f"{status}_count"] for status in _STATUSES)
         for name in ("sent_count", "opened_count", "clicked_count", "sent_90d_count", "opened_90d_count"):
             row[name] = sum(one[name] for one in rows)
-        row["bounce_rate"] = share(row["bounced_count"], len(rows))
-        row["unsubscribe_rate"] = share(row["unsubscribed_count"], len(rows))
-        row["open_rate"] = share(row["opened_count"], row["sent_count"])
-        row["click_rate"] = share(row["clicked_count"], row["sent_count"])
-        row["open_90d_rate"] = share(row["opened_90d_count"], row["sent_90d_count"])
+        row["bounced_address_rate"] = share(row["bounced_count"], len(rows))
+        row["unsubscribed_address_rate"] = share(row["unsubscribed_count"], len(rows))
+        row["open_of_sent_rate"] = share(row["opened_count"], row["sent_count"])
+        row["click_of_sent_rate"] = share(row["clicked_count"], row["sent_count"])
+        row["open_of_sent_90d_rate"] = share(row["opened_90d_count"], row["sent_90d_count"])
         usual = average[account]
-        row["relative_open_90d"] = row["open_90d_rate"] / usual if row["open_90d_rate"] is not None and usual else None
+        row["relative_open_90d"] = row["open_of_sent_90d_rate"] / usual if row["open_of_sent_90d_rate"] is not None and usual else None
         row["last_opened_at"] = max((one["last_opened_at"] for one in rows if one["last_opened_at"]), default=None)
         row["is_suspicious"] = row["sent_90d_count"] >= 50 and row["opened_90d_count"] < 0.2 * (usual or 0) * row["sent_90d_count"]
         found.append(row)
@@ -148,7 +170,9 @@ def automation_activity(source: Source) -> Found:
         row |= {"automation": row["automation"] or "(no name)", "triggered_on": source.local_date(row["account"], row["sent_at"])}
     found = []
     for (account, name, channel, day), rows in grouped(messages, "account", "automation", "channel", "triggered_on").items():
-        opened, clicked = (sum(row[word] for row in rows) for word in ("is_opened", "is_clicked"))
+        openings = [row["is_opened"] for row in rows if is_known_opening(row)]
+        clicks = [row["is_clicked"] for row in rows if row["is_clicked"] is not None]
+        opened, clicked = (sum(known) if known else None for known in (openings, clicks))
         campaigns = {row["campaign_id"] for row in rows}
         minutes = [_minutes(row["sent_at"], row["opened_at"]) for row in rows if row["opened_at"]]
         found.append(
@@ -157,10 +181,8 @@ def automation_activity(source: Source) -> Found:
                 "campaign_id": campaigns.pop() if len(campaigns) == 1 else None,
                 "triggered_count": len(rows),
                 "contact_count": len({row["contact_id"] for row in rows}),
-                "opened_count": opened,
-                "clicked_count": clicked,
-                "open_rate": share(opened, len(rows)) if channel != "sms" else None,
-                "click_rate": share(clicked, len(rows)) if channel != "sms" else None,
+                **{"open_known_count": len(openings), "opened_count": opened, "open_of_sent_rate": share(opened, len(openings))},
+                **{"click_known_count": len(clicks), "clicked_count": clicked, "click_of_sent_rate": share(clicked, len(clicks))},
                 "median_hours_to_open": statistics.median(minutes) / 60 if minutes else None,
             }
         )
@@ -197,7 +219,10 @@ def coupon_funnel(source: Source) -> Found:
                 **{"account": account, "issued_month": month, "issued_count": len(rows), "redeemed_count": count},
                 "address_count": len({address(row["email"]) for row in rows}),
                 "redemption_rate": share(count, len(rows)),
-                **{f"redeemed_{length}d_count": sum(one <= length for one in days) for length in (7, 30)},
+                **{
+                    f"redeemed_within_{length}_days_count": None if month == "unknown" else sum(one <= length for one in days)
+                    for length in (7, 30)
+                },
                 "median_days_to_redeem": statistics.median(days) if days else None,
                 "first_redeemed_on": min(redeemed, default=None),
                 "last_redeemed_on": max(redeemed, default=None),

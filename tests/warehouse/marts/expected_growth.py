@@ -3,70 +3,187 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from tests.warehouse.marts.expected import Found, Source, grouped, once
-from tests.warehouse.marts.expected_campaigns import campaign_daily
-from tests.warehouse.marts.expected_reputation import review_daily
+from tests.warehouse.marts.expected_campaigns import campaign_daily, can_tell_openings
+from tests.warehouse.marts.expected_reputation import days_read, review_daily
 from tests.warehouse.marts.expected_social import social_daily
+
+_FLOWS = ("joined_count", "moved_in_count", "left_count", "moved_out_count")
+#: Who is the same person, from the surest on: the same id, the same address on the same list, the same address.
+_PERSONS: tuple[Callable[[Crossing], tuple[Any, ...]], ...] = (
+    lambda one: (one.row["contact_id"],),
+    lambda one: (one.list_id, one.address),
+    lambda one: (one.address,),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Crossing:
+    """Somebody who was seen to come to a list, or to be gone from it."""
+
+    row: dict[str, Any]
+    moment: dt.datetime
+
+    @property
+    def list_id(self) -> int:
+        return int(self.row["list_id"])
+
+    @property
+    def address(self) -> str:
+        return (self.row["email"] or "").strip().lower()
+
+
+@dataclass(frozen=True)
+class Readings:
+    """When the lists of one account were read, and in which time zone its days were counted."""
+
+    source: Source
+    account: str
+
+    @cached_property
+    def all(self) -> Found:
+        rows = [row for row in self.source.rows("sync.readings") if row["account"] == self.account and row["table_name"] == "contacts"]
+        return sorted(rows, key=lambda row: (row["as_of"], row["timezone"]))
+
+    def zone(self, moment: dt.datetime) -> ZoneInfo:
+        """That of the last reading by then; before the first one, its."""
+        if not self.all:
+            return self.source.zones[self.account]
+        earlier = [row for row in self.all if row["as_of"] <= moment]
+        return ZoneInfo((earlier or self.all)[-1 if earlier else 0]["timezone"])
+
+    def day(self, moment: dt.datetime) -> dt.date:
+        return moment.astimezone(self.zone(moment)).date()
+
+    def of(self, list_id: int) -> Found:
+        return [row for row in self.all if row["scope"] == f"list_id={list_id}"]
+
+    @cached_property
+    def new_lists(self) -> dict[int, dt.datetime]:
+        """Lists that were not in the first listing of lists, and when they were seen."""
+        lists = [row for row in self.source.rows("lists", deleted=True) if row["account"] == self.account]
+        began = min(row["_first_seen_at"] for row in lists)
+        return {row["list_id"]: row["_first_seen_at"] for row in lists if row["_first_seen_at"] > began}
+
+    def first(self, list_id: int, rows: Found) -> dt.datetime:
+        """When the list was first read; where that was not written down, when its first contacts came."""
+        if list_id in self.new_lists:
+            return self.new_lists[list_id]
+        seen, tried = min(row["_first_seen_at"] for row in rows), self.of(list_id)
+        if not tried or seen < tried[0]["as_of"]:
+            return seen
+        complete: list[dt.datetime] = [row["as_of"] for row in tried if row["is_complete"]]
+        return complete[0]
+
+    def days_covered(self, list_id: int) -> dict[dt.date, int | None]:
+        days = sorted({row["as_of"].astimezone(ZoneInfo(row["timezone"])).date() for row in self.of(list_id) if row["is_complete"]})
+        return {day: (day - before).days if before else None for before, day in zip([None, *days], days, strict=False)}
 
 
 @once
 def list_growth_daily(source: Source) -> Found:
-    """Of a warehouse whose models are built for the first time: what changed before is not known."""
-    contacts = source.rows("contacts", deleted=True)
-    names = {(row["account"], row["list_id"]): row["name"] for row in source.rows("lists", deleted=True)}
-    first = {
-        account: source.local_date(account, min(_seen_at(row) for row in rows)) or dt.date.min
-        for (account,), rows in grouped(contacts, "account").items()
-    }
-    found: Found = []
-    for (account, list_id), rows in grouped(contacts, "account", "list_id").items():
-        joined: Counter[dt.date | None] = Counter()
-        left: Counter[dt.date | None] = Counter()
-        active: Counter[dt.date | None] = Counter()
-        for row in rows:
-            begun_on = source.local_date(account, min(row["registered_at"] or _seen_at(row), _seen_at(row)))
-            joined[begun_on] += 1
-            active[begun_on] += row["status"] == "active"
-            if row["_deleted_at"]:
-                gone_on = source.local_date(account, row["_deleted_at"])
-                left[gone_on] += 1
-                active[gone_on] -= row["status"] == "active"
-        days = sorted(day for day in {*joined, *left} if day)
-        today = source.local_date(account, source.as_of(account)) or days[-1]
-        size = active_size = 0
-        for offset in range((max(days[-1], today) - days[0]).days + 1):
-            day = days[0] + dt.timedelta(days=offset)
-            size += joined[day] - left[day]
-            active_size += active[day]
-            is_observed = day >= first[account]
-            found.append(
-                {
-                    **{"account": account, "list_id": list_id, "list_name": names[account, list_id], "day_on": day},
-                    "joined_count": joined[day],
-                    **dict.fromkeys(("unsubscribed_count", "bounced_count"), 0 if is_observed else None),
-                    "left_count": left[day] if is_observed else None,
-                    "net_change": joined[day] - left[day],
-                    "size": size,
-                    "active_size": active_size if is_observed else None,
-                    "is_observed": is_observed,
-                }
-            )
-    return found
+    """Of a warehouse whose models are built for the first time: of what was gone and came back only the last is known."""
+    contacts = grouped(source.rows("contacts", deleted=True), "account")
+    return [row for (account,), rows in contacts.items() for row in _growth(Readings(source, account), rows)]
 
 
-def _seen_at(row: dict[str, Any]) -> dt.datetime:
-    """When the only version that is known of a contact began."""
-    moment: dt.datetime = row["_first_seen_at"] if row["_deleted_at"] else row["_changed_at"]
-    return moment
+def _growth(readings: Readings, contacts: Found) -> Iterator[dict[str, Any]]:
+    """The rows of one account."""
+    flows: dict[tuple[int, dt.date], Counter[str]] = defaultdict(Counter)
+    first = {list_id: readings.first(list_id, rows) for (list_id,), rows in grouped(contacts, "list_id").items()}
+    came: list[Crossing] = []
+    for row in contacts:
+        begun_at = first[row["list_id"]]
+        if row["_first_seen_at"] > begun_at:
+            came.append(Crossing(row, row["_first_seen_at"]))
+            continue
+        day = readings.day(begun_at)
+        if row["registered_at"]:
+            day = min(day, row["registered_at"].astimezone(readings.zone(begun_at)).date())
+        flows[row["list_id"], day] += Counter(joined_count=1, size=1, active=row["status"] == "active")
+    went = [Crossing(row, row["_deleted_at"]) for row in contacts if row["_deleted_at"]]
+    for day in {readings.day(one.moment) for one in (*came, *went)}:
+        _cross(flows, day, *([one for one in some if readings.day(one.moment) == day] for some in (came, went)))
+    last = max(
+        [*(day for _, day in flows), readings.source.local_date(readings.account, readings.source.as_of(readings.account)) or dt.date.min]
+    )
+    for list_id in first:
+        yield from _days(
+            readings, list_id, readings.day(first[list_id]), last, {day: one for (other, day), one in flows.items() if other == list_id}
+        )
+
+
+def _cross(flows: dict[tuple[int, dt.date], Counter[str]], day: dt.date, came: list[Crossing], went: list[Crossing]) -> None:
+    """What arrivals and departures of one day are: moves, or nothing where a list has the same person as before."""
+    kinds = dict.fromkeys(came, "joined_count") | dict.fromkeys(went, "left_count")
+    for number, person in enumerate(_PERSONS):
+        for arrival, departure in _pairs(came, went, person, needs_address=number > 0):
+            is_move = arrival.list_id != departure.list_id
+            kinds[arrival], kinds[departure] = ("moved_in_count", "moved_out_count") if is_move else ("", "")
+            came, went = [one for one in came if one is not arrival], [one for one in went if one is not departure]
+    for one, kind in kinds.items():
+        sign = 1 if one.moment == one.row["_first_seen_at"] else -1
+        found = flows[one.list_id, day]
+        found["size"] += sign
+        found["active"] += sign * (one.row["status"] == "active")
+        found[kind] += 1
+
+
+def _pairs(
+    came: list[Crossing], went: list[Crossing], person: Callable[[Crossing], tuple[Any, ...]], *, needs_address: bool
+) -> Iterator[tuple[Crossing, Crossing]]:
+    """Each person's arrivals with its departures, in the order in which they were seen."""
+    sides: list[dict[tuple[Any, ...], list[Crossing]]] = [defaultdict(list), defaultdict(list)]
+    for side, some in zip(sides, (came, went), strict=True):
+        for one in sorted(some, key=lambda one: (one.moment, one.list_id, one.row["contact_id"])):
+            if one.address or not needs_address:
+                side[person(one)].append(one)
+    for key, arrivals in sides[0].items():
+        for arrival, departure in zip(arrivals, sides[1].get(key, []), strict=False):
+            if arrival.list_id != departure.list_id or arrival.moment >= departure.moment:
+                yield arrival, departure
+
+
+def _days(
+    readings: Readings, list_id: int, first_on: dt.date, last: dt.date, flows: dict[dt.date, Counter[str]]
+) -> Iterator[dict[str, Any]]:
+    """The rows of one list, day by day."""
+    names = {(row["account"], row["list_id"]): row["name"] for row in readings.source.rows("lists", deleted=True)}
+    covered, begun = readings.days_covered(list_id), min(flows)
+    size = active = 0
+    for day in (begun + dt.timedelta(days=offset) for offset in range((last - begun).days + 1)):
+        found, is_observed = flows.get(day, Counter()), day >= first_on
+        size += found["size"]
+        active += found["active"]
+        counts = {name: found[name] if is_observed else None for name in _FLOWS}
+        yield {
+            **{"account": readings.account, "list_id": list_id, "list_name": names[readings.account, list_id], "day_on": day},
+            **counts,
+            "joined_count": found["joined_count"],
+            **dict.fromkeys(("unsubscribed_count", "bounced_count"), 0 if is_observed else None),
+            "net_change": found["joined_count"] + found["moved_in_count"] - found["left_count"] - found["moved_out_count"],
+            "size": size,
+            "active_size": active if is_observed else None,
+            "days_covered": covered.get(day),
+            "is_observed": is_observed,
+        }
 
 
 def account_daily(source: Source) -> Found:
+    mails, is_told = campaign_daily(source), can_tell_openings(source)
+    for mail in mails:
+        sent = mail["sent_change"]
+        mail["other_sent_change"] = 0 if sent is not None and is_told[mail["account"], mail["campaign_id"]] else sent
     parts: dict[str, dict[tuple[Any, ...], Found]] = {
         "lists": grouped(list_growth_daily(source), "account", "day_on"),
-        "mails": grouped(campaign_daily(source), "account", "observed_on"),
+        "mails": grouped(mails, "account", "observed_on"),
         "reviews": grouped(review_daily(source), "account", "day_on"),
         "social": grouped([row for row in social_daily(source) if row["day_on"]], "account", "day_on"),
         "visits": grouped(
@@ -79,12 +196,24 @@ def account_daily(source: Source) -> Found:
             "day_on",
         ),
     }
-    return [
-        _day(key, {name: days.get(key, []) for name, days in parts.items()}) for key in {key for days in parts.values() for key in days}
-    ]
+    first = {account: _first_day(source, account) for account in source.zones}
+    keys = {key for days in parts.values() for key in days}
+    found = [_day(key, {name: days.get(key, []) for name, days in parts.items()}, is_known=key[1] >= first[key[0]]) for key in keys]
+    read = days_read(source)
+    for row in found:
+        if row["post_count"] is None and read.get((row["account"], "social_posts"), {}).get(row["day_on"]):
+            row["post_count"] = 0
+    return found
 
 
-def _day(key: tuple[Any, ...], rows: dict[str, Found]) -> dict[str, Any]:
+def _first_day(source: Source, account: str) -> dt.date:
+    """From when on every list had been read that was there from the beginning."""
+    readings = Readings(source, account)
+    lists = grouped([row for row in source.rows("contacts", deleted=True) if row["account"] == account], "list_id")
+    return max(readings.day(readings.first(list_id, rows)) for (list_id,), rows in lists.items() if list_id not in readings.new_lists)
+
+
+def _day(key: tuple[Any, ...], rows: dict[str, Found], *, is_known: bool) -> dict[str, Any]:
     def total(part: str, name: str) -> float | None:
         known = [row[name] for row in rows[part] if row[name] is not None]
         return sum(known) if known else None
@@ -95,11 +224,13 @@ def _day(key: tuple[Any, ...], rows: dict[str, Found]) -> dict[str, Any]:
         "account": key[0],
         "day_on": key[1],
         "member_count": total("lists", "size"),
-        "active_member_count": total("lists", "active_size"),
+        "active_member_count": total("lists", "active_size") if is_known else None,
         "joined_count": total("lists", "joined_count"),
-        "left_count": total("lists", "left_count"),
+        **{name: total("lists", name) if is_known else None for name in _FLOWS[1:]},
+        "list_days_covered": max((row["days_covered"] for row in rows["lists"] if row["days_covered"]), default=None),
         "mail_days_covered": max((row["days_covered"] for row in rows["mails"] if row["days_covered"]), default=None),
-        **{f"{name}_change": total("mails", f"{name}_change") for name in ("sent", "opened", "click", "bounced", "unsubscribed")},
+        **{f"{name}_change": total("mails", f"{name}_change") for name in ("sent", "other_sent", "opened")},
+        **{f"{name}_change": total("mails", f"{name}_change") for name in ("click", "bounced", "unsubscribed")},
         "visit_count": len(rows["visits"]),
         **{name: review.get(name) for name in names},
         "mention_count": total("social", "mention_count"),

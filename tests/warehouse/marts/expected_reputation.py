@@ -127,7 +127,8 @@ def _sites(source: Source, account: str, today: dt.date) -> Found:
             recent = [one for one in mine if (day := source.local_date(account, one["reviewed_at"])) and start < day <= today]
             row |= {f"review_count_{length}d": len(recent), f"average_rating_{length}d": mean([one["rating"] for one in recent])}
             mood = [one["polarity"] for one in mentions.get(channel, []) if one["reviewed_on"] and start < one["reviewed_on"] <= today]
-            row |= _good_and_bad(mood.count("positive"), mood.count("negative"), length)
+            row |= _shares("positive", mood.count("positive"), "negative", mood.count("negative"), length)
+            row |= dict.fromkeys((f"good_count_{length}d", f"bad_count_{length}d", f"good_rate_{length}d"))
         found.append(row)
     return found
 
@@ -143,8 +144,8 @@ def _rating(observations: Found) -> dict[str, Any]:
     }
 
 
-def _good_and_bad(good: int, bad: int, length: int) -> dict[str, Any]:
-    return {f"good_count_{length}d": good, f"bad_count_{length}d": bad, f"good_rate_{length}d": share(good, good + bad)}
+def _shares(name: str, count: int, other: str, rest: int, length: int) -> dict[str, Any]:
+    return {f"{name}_count_{length}d": count, f"{other}_count_{length}d": rest, f"{name}_rate_{length}d": share(count, count + rest)}
 
 
 def _page(source: Source, account: str, days: Found) -> dict[str, Any]:
@@ -156,8 +157,10 @@ def _page(source: Source, account: str, days: Found) -> dict[str, Any]:
     for length in (7, 28):
         recent = days[-length:]
         good, bad = (sum(day[name] or 0 for day in recent) for name in ("good_count", "bad_count"))
-        row |= _good_and_bad(good, bad, length)
-        row[f"review_count_{length}d"] = sum(added(day["good_count"], day["bad_count"]) or 0 for day in recent)
+        row |= _shares("good", good, "bad", bad, length)
+        row |= dict.fromkeys((f"positive_count_{length}d", f"negative_count_{length}d", f"positive_rate_{length}d"))
+        dates = [source.local_date(account, moment) for moment in direct]
+        row[f"review_count_{length}d"] = sum(0 <= (last["day_on"] - date).days < length for date in dates if date)
         row[f"view_count_mean_{length}d"] = last[f"view_count_mean_{length}d"]
     return row
 
@@ -166,6 +169,18 @@ _BY_CONTACT = (("contact timelines", "timeline_asked_at", "timeline_events"), ("
 
 
 def data_freshness(source: Source) -> Found:
+    """`data_coverage` as the clock of the query says."""
+    found = data_coverage(source)
+    for row in found:
+        for name in ("", "median_", "oldest_"):
+            moment = row[f"{name}as_of"]
+            row[f"{name}age_hours"] = (source.now - moment).total_seconds() / 3600 if moment else None
+        row["is_overdue"] = bool(row["due_at"] and row["due_at"] + dt.timedelta(hours=6) < source.now)
+        del row["median_as_of"], row["oldest_as_of"]
+    return found
+
+
+def data_coverage(source: Source) -> Found:
     found = []
     read = days_read(source)
     for (account, table), rows in grouped(source.rows("sync.coverage"), "account", "table_name").items():
@@ -178,7 +193,7 @@ def data_freshness(source: Source) -> Found:
         )
         row["due_at"] = newest["due_at"] if days else min((one["due_at"] for one in rows if one["due_at"]), default=None)
         row["reason"] = max(broken, key=lambda one: (one["as_of"], one["scope"]))["reason"] if broken else None
-        found.append(_aged(source, row, [one["as_of"] for one in rows], is_days=bool(days)))
+        found.append(_counted(source, row, [one["as_of"] for one in rows], is_days=bool(days)))
     due = {(row["account"], row["subject"]): row["due_at"] for row in found}
     asked = {(row["account"], row["contact_id"]): row for row in source.rows("sync.contact_coverage")}
     for account in source.zones:
@@ -186,17 +201,15 @@ def data_freshness(source: Source) -> Found:
         for subject, name, table in _BY_CONTACT:
             moments = [moment for one in ids if (moment := asked.get((account, one), {}).get(name))]
             row = {"account": account, "subject": subject, "part": "contact", "part_count": len(ids), "read_part_count": len(moments)}
-            found.append(_aged(source, row | {"due_at": due.get((account, table)), "reason": None}, moments, is_days=False))
+            found.append(_counted(source, row | {"due_at": due.get((account, table)), "reason": None}, moments, is_days=False))
     return found
 
 
-def _aged(source: Source, row: dict[str, Any], moments: list[dt.datetime], *, is_days: bool) -> dict[str, Any]:
-    now = source.as_of(row["account"])
-    ages = sorted((now - moment).total_seconds() / 3600 for moment in moments)
-    row |= {"as_of": max(moments, default=None), "age_hours": ages[0] if ages else None}
-    row["median_age_hours"] = statistics.median(ages) if ages and not is_days else None
-    row["oldest_age_hours"] = ages[-1] if ages and not is_days else None
-    row["is_overdue"] = bool(row["due_at"] and row["due_at"] < now)
+def _counted(source: Source, row: dict[str, Any], moments: list[dt.datetime], *, is_days: bool) -> dict[str, Any]:
+    seconds = [moment.timestamp() for moment in moments]
+    row["as_of"] = max(moments, default=None)
+    row["median_as_of"] = dt.datetime.fromtimestamp(statistics.median(seconds), dt.UTC) if seconds and not is_days else None
+    row["oldest_as_of"] = min(moments) if moments and not is_days else None
     row["coverage_rate"] = share(row["read_part_count"], row["part_count"])
     rejected = source.rows("sync.rejected_records")
     row["rejected_count"] = sum((one["account"], one["table_name"]) == (row["account"], row["subject"]) for one in rejected)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from tests.warehouse.marts.expected import Found, Source, grouped, less, mean, once, share
+from tests.warehouse.marts.expected import Found, Source, added, grouped, less, mean, once, share
+from tests.warehouse.marts.expected_reputation import days_read
 
 _STOPS = ".,;:!?)]'"
 
@@ -31,19 +32,32 @@ def social_link_performance(source: Source) -> Found:
     clicks = grouped(source.rows("social_link_clicks"), "account", "link_id")
     posts = {(row["account"], row["post_id"], row["network"]): row for row in source.rows("social_posts")}
     standing = post_links(source)
-    found = []
+    found, nights = [], grouped(source.rows("social_link_clicks"), "account")
     for link in source.rows("social_links"):
         rows = clicks.get((link["account"], link["link_id"]), [])
-        last_on = max((row["observed_on"] for row in rows), default=None)
+        last_on = max((row["observed_on"] for row in rows), default=read_completely(source, link["account"]))
         mine = [key for key, ids in standing.items() if key[0] == link["account"] and link["link_id"] in ids]
         dates = [posts[key]["scheduled_at"] for key in mine if posts[key]["scheduled_at"]]
         row = {name: link[name] for name in ("account", "link_id", "short_url", "real_url", "message", "created_at", "track_count")}
         row |= {"observed_on": last_on, "post_count": len(mine), "first_posted_at": min(dates, default=None)}
-        found.append(row | _link_clicks(grouped(rows, "network"), last_on, source.local_date(link["account"], link["created_at"])))
+        first_on = min((row["observed_on"] for row in nights.get((link["account"],), [])), default=dt.date.max)
+        created_on = source.local_date(link["account"], link["created_at"])
+        found.append(row | _link_clicks(grouped(rows, "network"), last_on, created_on, first_on))
     return found
 
 
-def _link_clicks(networks: dict[tuple[Any, ...], Found], last_on: dt.date | None, created_on: dt.date | None) -> dict[str, Any]:
+def read_completely(source: Source, account: str) -> dt.date | None:
+    """The day of the last answer about links, when nothing is missing from it: whatever it does not name was not clicked."""
+    is_table = {"account": account, "table_name": "social_link_clicks"}.items()
+    scopes = [row for row in source.rows("sync.coverage") if is_table <= row.items()]
+    if not scopes or any(is_table <= row.items() for row in source.rows("sync.rejected_records")):
+        return None
+    return source.local_date(account, max(row["as_of"] for row in scopes)) if all(row["is_complete"] for row in scopes) else None
+
+
+def _link_clicks(
+    networks: dict[tuple[Any, ...], Found], last_on: dt.date | None, created_on: dt.date | None, first_on: dt.date
+) -> dict[str, Any]:
     if last_on is None:
         names = ("click_count", "click_count_7d", "click_count_28d", "clicks_per_day", "network_count", "top_network", "top_network_rate")
         return dict.fromkeys(names)
@@ -57,7 +71,7 @@ def _link_clicks(networks: dict[tuple[Any, ...], Found], last_on: dt.date | None
     for days in (7, 28):
         start = last_on - dt.timedelta(days=days)
         before = [count for rows in networks.values() if (count := _clicks_before(rows, start)) is not None]
-        base = 0 if created_on and created_on > start else sum(before) if before else None
+        base = 0 if created_on and created_on > start else sum(before) if first_on <= start else None
         found[f"click_count_{days}d"] = less(total, base)
     return found
 
@@ -77,7 +91,9 @@ def social_post_performance(source: Source) -> Found:
             row["as_of"] for row in source.rows("sync.coverage") if (row["account"], row["table_name"]) == (account, "social_posts")
         )
         local = source.local(account, published_at)
-        known = [_clicks_before(clicks.get((account, link_id, network), []), dt.date.max) or 0 for link_id in links]
+        known = [_clicks_before(clicks.get((account, link_id, network), []), dt.date.max) for link_id in links]
+        if read_completely(source, account):
+            known = [count or 0 for count in known]
         others = [
             ids for (owner, number, place), ids in standing.items() if (owner, place) == (account, network) and number != post["post_id"]
         ]
@@ -91,7 +107,7 @@ def social_post_performance(source: Source) -> Found:
                 "hour": local.hour if local else None,
                 "has_photo": post["photo_url"] is not None,
                 "link_count": len(links),
-                "click_count": sum(known) if links else None,
+                "click_count": added(*known) if links else None,
                 "is_link_shared": any(links & ids for ids in others),
             }
         )
@@ -121,12 +137,13 @@ def social_daily(source: Source) -> Found:
             key = (post["account"], post["network"], source.local_date(post["account"], post["published_at"]))
             posts[key] = posts.get(key, 0) + 1
     clicks = grouped(link_changes(source), "account", "network", "day_on")
-    found = []
+    found, read = [], days_read(source)
     for key in {**mentions, **posts, **clicks}:
         account, network, day = key
+        none = 0 if read.get((account, "social_posts"), {}).get(day) else None
         known = [row["change"] for row in clicks.get(key, []) if row["change"] is not None]
-        row = {"account": account, "network": network, "day_on": day, "mention_count": mentions.get(key), "post_count": posts.get(key, 0)}
-        row["click_change"] = sum(known) if known else None
+        row = {"account": account, "network": network, "day_on": day, "mention_count": mentions.get(key)}
+        row |= {"post_count": posts.get(key, none), "click_change": sum(known) if known else None}
         for days in (7, 28):
             window = [mentions.get((account, network, day - dt.timedelta(days=back))) for back in range(days)]
             row[f"mention_count_mean_{days}d"] = mean(window)

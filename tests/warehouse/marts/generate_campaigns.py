@@ -15,6 +15,10 @@ _URLS = (
 )
 
 
+#: Campaigns with the subject of another: an automation that goes on beside it, and two that are newer than what is long sent.
+_SUBJECTS = {31: 13, 38: 12, 39: 20}
+
+
 def campaign_rows(made: Made) -> dict[str, list[Row]]:
     """About forty campaigns over a year; ids grow with the day of creation."""
     rows: dict[str, list[Row]] = {"campaigns": [], "campaign_stats": [], "campaign_links": [], "campaign_clickers": []}
@@ -34,7 +38,7 @@ def _campaign(made: Made, number: int) -> Row:
         campaign_id=1000 + number,
         status=status,
         type=kind,
-        subject=f"Letter {number // 2 if number % 10 == 1 else number}",  # some subjects are used twice
+        subject=f"Letter {_SUBJECTS.get(number, number // 2 if number % 10 == 1 else number)}",  # some are used twice
         message="Hello",
         created_at=None if number == 30 else created_at,
         _deleted_at=made.moment(3) if number % 13 == 5 else None,
@@ -54,23 +58,23 @@ def _statistics(made: Made, campaign: Row, rows: dict[str, list[Row]]) -> None:
         if made.chance(0.1):
             continue  # this campaign's answer was missing
         opened = min(sent, opened + made.draw.randint(-1, 12)) if sent else 0
-        opened = max(opened, 0)
-        bounced = sent // 50
-        rows["campaign_stats"].append(
-            made.row(
-                campaign_id=campaign["campaign_id"],
-                observed_on=night,
-                opened_count=None if made.chance(0.02) else opened,
-                unopened_count=sent - opened,
-                bounced_count=None if made.chance(0.02) else bounced,
-                unsubscribed_count=min(opened, sent // 70),
-                opened_percent=366.67,
-            )
-        )
+        opened = 0 if campaign["campaign_id"] == 1022 else max(opened, 0)  # text messages
+        counts = {"opened": opened, "unopened": sent - opened, "bounced": sent // 50, "unsubscribed": min(opened, sent // 70)}
+        shares = {f"{name}_percent": _stated(made, count, sent + sent // 50) for name, count in counts.items()}
+        row = made.row(campaign_id=campaign["campaign_id"], observed_on=night, **shares)
+        for name, count in counts.items():
+            row[f"{name}_count"] = None if name in ("opened", "bounced") and made.chance(0.02) else count
+        rows["campaign_stats"].append(row)
         clicks += made.draw.randint(0, 6) if opened else 0
         _links(made, campaign["campaign_id"], night, urls, clicks, rows["campaign_links"])
     if nights and sent:
         rows["campaign_clickers"] += _clickers(made, campaign["campaign_id"], urls, sent)
+
+
+def _stated(made: Made, count: int, whole: int) -> float | None:
+    """The percentage beside a count: rounded or cut off, now and then missing, over 100 or of something else."""
+    share = 100 * count / whole if whole else 0.0
+    return made.draw.choices([round(share, 2), float(int(share)), None, 366.67, share / 2], (80, 10, 5, 2, 3))[0]
 
 
 def _links(made: Made, campaign_id: int, night: dt.date, urls: list[str], clicks: int, rows: list[Row]) -> None:

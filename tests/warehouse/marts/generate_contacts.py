@@ -5,12 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import json
 
-from tests.warehouse.marts.made import Made
+from tests.warehouse.marts.made import NIGHTS, Made
 from tests.warehouse.marts.rows import Row
 
 _DOMAINS = ("example.com", "example.org", "mail.example.net", "old.example.net")
 _STATUS = {0: "unconfirmed", 1: "active", 2: "unsubscribed", 3: "bounced"}
+#: Messages of other channels and of none that is told, and entries that are no message though they name a campaign.
+_OTHER_KEYS = ("sms-sent", "browser-push-sent", "campaign-sent", "email-campaign-opened")
 _LISTS = (1, 2, 3, 4)
+_LATER_LIST = 5
 
 
 def contact_rows(made: Made) -> dict[str, list[Row]]:
@@ -20,9 +23,42 @@ def contact_rows(made: Made) -> dict[str, list[Row]]:
     rows["lists"] = [
         made.row(list_id=number, name=f"List {number}", _deleted_at=made.moment(9) if number == 4 else None) for number in _LISTS
     ]
+    rows["lists"].append(made.row(list_id=_LATER_LIST, name="Came later", _first_seen_at=made.moment(12)))
     for number in range(made.contacts):
         _person(made, number, rows)
+    for number in range(made.contacts // 10):
+        _comer(made, 30_000 + 4 * number, rows["contacts"])
     return rows
+
+
+def _comer(made: Made, contact_id: int, rows: list[Row]) -> None:
+    """Somebody whom a night after the first showed, and what another night showed of it: gone, moved, or there under another id."""
+    list_id, day = made.draw.choice((*_LISTS, _LATER_LIST)), made.draw.randint(1, 11)
+    target = made.draw.choice([one for one in _LISTS if one != list_id])
+    email = f"comer{contact_id}@example.com" if made.chance(0.95) else None
+    status = made.draw.choice(["active", "active", "unsubscribed"])
+    registered_at = made.moment(made.draw.choice([11.2, 30, 300]))
+
+    def seen(where: int, number: int, came: float | None, went: float | None = None) -> None:
+        came_at = made.moment(came) if came else made.moment(NIGHTS)
+        went_at = made.moment(went) if went else None
+        address = email.upper() if email and made.chance(0.3) else email
+        times = {"_first_seen_at": came_at, "_changed_at": went_at or came_at, "_deleted_at": went_at}
+        rows.append(made.row(list_id=where, contact_id=number, email=address, status=status, registered_at=registered_at, **times))
+
+    begun = 12 if list_id == _LATER_LIST else made.draw.choice([None, 12, 20])
+    fate = made.draw.choice(["comes", "goes", "moves", "moves as another", "turns into another", "returns as another", "on two, then one"])
+    seen(list_id, contact_id, begun, None if fate == "comes" else day)
+    if fate == "moves":
+        seen(target, contact_id, day - made.draw.choice([-0.001, 0, 0.001]))  # lists are read one after the other
+    if fate in ("moves as another", "on two, then one"):
+        seen(target, contact_id + 1, day)
+    if fate == "on two, then one":
+        seen(target % 4 + 1 if target % 4 + 1 != list_id else target, contact_id + 2, begun or NIGHTS, day)
+    if fate == "turns into another":
+        seen(list_id, contact_id + 1, day)
+    if fate == "returns as another" and day > 1:
+        seen(list_id, contact_id + 1, day - 1)
 
 
 def _person(made: Made, number: int, rows: dict[str, list[Row]]) -> None:
@@ -62,22 +98,30 @@ def _timeline(made: Made, contact_id: int, registered_at: dt.datetime, rows: dic
             rows["timeline_visits"].append(
                 _visit(made, contact_id, number, campaign, sent_at + dt.timedelta(hours=made.draw.random() * 200))
             )
-    if made.chance(0.3):
-        rows["timeline_automations"].append(_automation(made, contact_id, made.moment(made.draw.random() * since)))
+    by_text = contact_id % 40 in (6, 7)  # hardly mailed, but sent many text messages
+    for number in range(made.draw.randint(3, 9) if by_text else made.chance(0.3)):
+        triggered_at = made.moment(made.draw.random() * since)
+        kind = "sms" if by_text else made.draw.choice(["email", "sms", "Email", "e-mail", " SMS ", "browser_push", None])
+        rows["timeline_automations"].append(_automation(made, contact_id, number, kind, triggered_at))
 
 
-def _automation(made: Made, contact_id: int, triggered_at: dt.datetime) -> Row:
-    """Of some neither the moment nor the details are told."""
-    opened_at = triggered_at + dt.timedelta(hours=made.draw.randint(1, 90)) if made.chance(0.5) else None
+def _automation(made: Made, contact_id: int, number: int, kind: str | None, triggered_at: dt.datetime) -> Row:
+    """Of some neither the moment nor the details are told; text messages have no subject and no opening, and few of them a click."""
+    minutes = made.draw.choice([0, 1, made.draw.randint(2, 5000)])
+    opened_at = triggered_at + dt.timedelta(minutes=minutes) if made.chance(0.5) else None
     clicked_at = opened_at + dt.timedelta(minutes=7) if opened_at and made.chance(0.4) else None
     dates = {"send-date": triggered_at, "open-date": opened_at, "click-date": clicked_at}
-    details = [{"key": "subject", "value": f"Letter {made.draw.choice([4, 13, 22, 31])}"}]
+    is_text = "sms" in (kind or "").lower()
+    if is_text:
+        dates = {name: moment for name, moment in dates.items() if name == "send-date" or (name == "click-date" and made.chance(0.4))}
+    title, numbers = ("message", [13, 22]) if is_text else ("subject", [4, 13, 31])
+    details = [{"key": title, "value": f"Letter {made.draw.choice(numbers)}"}]
     details += [{"key": key, "value": _shown(made, moment)} for key, moment in dates.items()]
     return made.row(
         contact_id=contact_id,
-        automation_key=f"a{contact_id}",
+        automation_key=f"a{contact_id}-{number}",
         name=made.draw.choice(["Welcome", "Birthday"]),
-        type=made.draw.choice(["email", "sms", "Email"]),
+        type=kind,
         triggered_at=None if made.chance(0.05) else triggered_at,
         details=None if made.chance(0.05) else json.dumps(details),
     )
@@ -85,7 +129,8 @@ def _automation(made: Made, contact_id: int, triggered_at: dt.datetime) -> Row:
 
 def _sent(made: Made, contact_id: int, number: int, subject: str, sent_at: dt.datetime) -> Row:
     """As the service lists it: local times as text, counts as text or number, now and then nothing at all."""
-    opened_at = sent_at + dt.timedelta(minutes=made.draw.randint(1, 5000)) if made.chance(0.4) else None
+    minutes = made.draw.choice([0, 1, *(made.draw.randint(1, 5000) for _ in range(8))])
+    opened_at = sent_at + dt.timedelta(minutes=minutes) if made.chance(0.4) else None
     clicks = made.draw.choice([0, "0", "1", 2, "3"]) if opened_at else made.draw.choice(["0"] * 30 + ["1"])
     details = [
         {"key": "subject", "label": "Subject", "value": f" {subject.upper()}" if made.chance(0.1) else subject},
@@ -96,7 +141,7 @@ def _sent(made: Made, contact_id: int, number: int, subject: str, sent_at: dt.da
     return made.row(
         contact_id=contact_id,
         event_key=f"{contact_id}-{number}",
-        key=made.draw.choice(["email-campaign-sent"] * 8 + ["mail-sent", "email-sent", "list-subscription"]),
+        key=made.draw.choice(["email-campaign-sent"] * 16 + ["mail-sent", "email-sent", "list-subscription", *_OTHER_KEYS]),
         snippet=subject,
         occurred_at=sent_at,
         details=None if made.chance(0.03) else json.dumps(details),

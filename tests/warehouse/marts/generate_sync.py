@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 
-from tests.warehouse.marts.made import NOW, Made
+from tests.warehouse.marts.made import NIGHTS, NOW, Made
 from tests.warehouse.marts.rows import Row, Rows
 from warehouse.table import Window
 from warehouse.tables import TABLES
@@ -15,6 +16,7 @@ def sync_rows(made: Made, rows: Rows) -> dict[str, list[Row]]:
     coverage = [row for table in TABLES.values() for row in _table(made, table.name, isinstance(table.load, Window))]
     return {
         "sync.coverage": coverage,
+        "sync.readings": list(_readings(made)) if made.account == "harbor" else [],  # the other home is older than they are
         "sync.contact_coverage": _contacts(made, rows),
         "sync.rejected_records": [{"account": made.account, "table_name": "contacts", "scope": "list_id=1", "reason": "no id"}] * 3,
     }
@@ -25,6 +27,8 @@ def _table(made: Made, name: str, is_range: bool) -> list[Row]:
         return []
     if is_range:
         return [_range(made, name, back) for back in range(0, 130, 6)]
+    if name == "social_link_clicks":  # one account's silence about a link tells that nobody clicked it, the other's tells nothing
+        return [_row(made, name, "all", NOW, is_complete=made.account == "harbor")]
     scopes = [f"list_id={number}" for number in (1, 2, 3, 4)] if name == "contacts" else ["all"]
     return [
         _row(made, name, scope, NOW - dt.timedelta(hours=made.draw.randint(0, 60)), is_complete=made.chance(0.8))
@@ -37,6 +41,21 @@ def _range(made: Made, name: str, back: int) -> Row:
     last = made.today - dt.timedelta(days=back)
     scope = f"{last - dt.timedelta(days=7)}..{last}"
     return _row(made, name, scope, NOW - dt.timedelta(days=back), is_complete=back == 0 or made.chance(0.7))
+
+
+def _readings(made: Made) -> Iterator[Row]:
+    """Of each list on most nights; one list could not be read completely at first, and the account was in another time zone."""
+    for back in [NIGHTS, *(night for night in range(NIGHTS - 1, -1, -1) if made.chance(0.9))]:
+        for list_id in (1, 2, 3, 4, 5):
+            if list_id < 5 or back <= 12:
+                yield {
+                    "account": made.account,
+                    "table_name": "contacts",
+                    "scope": f"list_id={list_id}",
+                    "as_of": made.moment(back),
+                    "timezone": "America/New_York" if back > 30 else str(made.zone),
+                    "is_complete": back < 42 if list_id == 3 else made.chance(0.95) or back == NIGHTS,
+                }
 
 
 def _row(made: Made, name: str, scope: str, as_of: dt.datetime, *, is_complete: bool) -> Row:

@@ -52,7 +52,7 @@ def write(path: Path, rows: Rows) -> None:
 
 def read(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, pd.DataFrame]:
     """Every table of a schema, by its name."""
-    connection.execute("set timezone = 'UTC'")
+    connection.execute("set timezone = 'UTC'").fetchall()
     names = connection.execute("select table_name from duckdb_tables() where schema_name = ?", [schema]).fetchall()
     return {name: frame(connection, f'from {schema}."{name}"') for (name,) in names}
 

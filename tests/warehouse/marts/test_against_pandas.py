@@ -43,9 +43,11 @@ MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
     "contact_campaign": (("account", "contact_id", "message_key"), expected_contacts.contact_campaign),
     "contact_engagement": (("account", "email"), expected_engagement.contact_engagement),
     "coupon_funnel": (("account", "issued_month"), expected_engagement.coupon_funnel),
+    "data_coverage": (("account", "subject"), expected_reputation.data_coverage),
     "data_freshness": (("account", "subject"), expected_reputation.data_freshness),
     "deliverability_by_domain": (("account", "domain"), expected_engagement.deliverability_by_domain),
     "list_growth_daily": (("account", "list_id", "day_on"), expected_growth.list_growth_daily),
+    "message_matching": (("account", "kind", "channel"), expected_contacts.message_matching),
     "reputation_overview": (("account", "channel", "kind"), expected_reputation.reputation_overview),
     "review_daily": (("account", "day_on"), expected_reputation.review_daily),
     "send_time_performance": (

@@ -24,21 +24,28 @@ def _row(columns: str, *values: Any) -> dict[str, Any]:
 
 _CHANGES = "campaign_id observed_on days_covered sent_change opened_change unsubscribed_change click_change click_count"
 _RATES = "campaign_id sent_count open_rate click_rate bounce_rate unsubscribe_rate comparable_count_90d median_open_rate_90d open_rank_90d"
+_RATES += " channel opened_percent is_percent_inconsistent"
 _LINK = "campaign_id clicker_count click_count click_count_7d click_rate click_share_rate click_rank is_current"
-_MESSAGE = "contact_id kind campaign_id is_opened opened_at click_count clicked_at"
+_MESSAGE = "contact_id kind channel campaign_id is_opened opened_at is_quick_open click_count clicked_at"
 _DAY = "day_on good_count bad_count online_review_count average_rating positive_count view_count good_rate_7d view_count_mean_7d"
-_CHANNEL = "channel review_count average_rating average_rating_28d good_count_7d bad_count_7d good_rate_7d view_count_mean_7d"
+_CHANNEL = (
+    "channel review_count average_rating average_rating_28d good_count_7d bad_count_7d good_rate_7d positive_rate_7d view_count_mean_7d"
+)
 _PUBLISHED = "post_id is_published weekday hour link_count click_count"
 _LINKED = "link_id click_count click_count_7d clicks_per_day network_count top_network post_count"
 _NETWORK = "network day_on mention_count post_count click_change"
-_ADDRESS = """email contact_count status sent_count opened_count open_90d_rate days_since_active recency_tier frequency_tier engagement_tier
-    redeemed_count"""
-_DOMAIN = "domain address_count active_count sent_90d_count open_90d_rate relative_open_90d is_suspicious"
+_ADDRESS = """email contact_count status sent_count opened_count open_of_sent_90d_rate days_since_active recency_tier frequency_tier
+    engagement_tier click_engagement_tier days_since_clicked sms_sent_count sms_clicked_count redeemed_count"""
+_DOMAIN = "domain address_count active_count sent_90d_count open_of_sent_90d_rate relative_open_90d is_suspicious"
+_AUTOMATION = "automation channel triggered_on triggered_count open_known_count opened_count open_of_sent_rate clicked_count"
 _TOUCH = "outcome outcome_key touch_count touch campaign_id hours_since_touch"
-_LIST = "list_id day_on joined_count left_count size active_size"
-_HEADLINES = """day_on member_count joined_count left_count mail_days_covered sent_change opened_change click_change good_count bad_count
+_MATCHING = "kind channel message_count matched_count ambiguous_count unmatched_count matched_message_rate"
+_LIST = "list_id day_on joined_count left_count size active_size days_covered"
+_HEADLINES = """day_on member_count joined_count left_count list_days_covered mail_days_covered sent_change opened_change click_change
+    good_count bad_count
     view_count mention_count post_count social_click_change"""
-_FRESH = "subject part part_count read_part_count coverage_rate age_hours due_at"
+_COVERED = "subject part part_count read_part_count coverage_rate as_of due_at"
+_FRESH = "subject is_overdue"
 
 #: From the click at 11:40 on the 16th to the end of the 18th.
 _TO_THE_END = (2 * 86_400 + 12 * 3600 + 19 * 60 + 59) / 3600
@@ -50,15 +57,16 @@ _TOUCHES = [
 #: Mart → its rows of the account, each with the columns that matter.
 BY_HAND: dict[str, list[dict[str, Any]]] = {
     "account_daily": [
-        _row(_HEADLINES, _on(17), 3, 1, 0, None, None, None, None, None, None, None, None, None, None),
-        _row(_HEADLINES, _on(18), 2, 0, 1, 1, 0, 1, 1, 3, 1, 8, None, 1, None),
-        _row(_HEADLINES, _on(19), 3, 1, 0, None, None, None, None, 0, 0, 0, None, None, None),
-        _row(_HEADLINES, _on(20), 3, 0, 0, 2, 2, 3, 2, 0, 0, 4, 7, 0, 7),
+        _row(_HEADLINES, _on(17), 3, 1, 0, None, None, None, None, None, None, None, None, None, None, None),
+        _row(_HEADLINES, _on(18), 2, 0, 1, 1, 1, 0, 1, 1, 3, 1, 8, None, 1, None),
+        _row(_HEADLINES, _on(19), 2, 0, 0, None, None, None, None, None, 0, 0, 0, None, 0, None),
+        _row(_HEADLINES, _on(20), 3, 1, 0, 2, 2, 2, 3, 2, 0, 0, 4, 7, 0, 7),
     ],
     "attribution_first_touch": _TOUCHES,
     "attribution_last_touch": _TOUCHES,
     "automation_activity": [
-        _row("automation channel triggered_on triggered_count opened_count open_rate", "Welcome", "email", _on(1), 1, 0, 0)
+        _row(_AUTOMATION, "Reminder", "sms", _on(19), 1, 0, None, None, None),
+        _row(_AUTOMATION, "Welcome", "email", _on(1), 1, 1, 0, 0, 0),
     ],
     "campaign_daily": [
         _row(_CHANGES, 1, _on(17), None, None, None, None, None, 0),
@@ -67,8 +75,8 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_CHANGES, 2, _on(20), 2, 2, 1, 0, 0, 0),
     ],
     "campaign_performance": [
-        _row(_RATES, 1, 10, 5 / 9, 2 / 9, 0.1, 1 / 9, 0, None, 1),
-        _row(_RATES, 2, 2, 0.5, 0, 0, 0, 1, 5 / 9, 2),
+        _row(_RATES, 1, 10, 5 / 9, 2 / 9, 0.1, 1 / 9, 0, None, 1, "email", None, None),
+        _row(_RATES, 2, 2, 0.5, 0, 0, 0, 1, 5 / 9, 2, "email", 366.67, True),
     ],
     "campaign_link_clicks": [_row(_LINK, 1, 2, 3, None, 2 / 9, 1, 1, True)],
     "send_time_performance": [
@@ -76,22 +84,25 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row("weekday hour campaign_count open_rate", "Thursday", 11, 1, 0.5),
     ],
     "contact_campaign": [
-        _row(_MESSAGE, 1, "automated", None, False, None, 0, None),
+        _row(_MESSAGE, 1, "automated", "email", None, False, None, False, 0, None),
         _row(
             _MESSAGE,
             1,
             "standard",
+            "email",
             1,
             True,
             dt.datetime(2026, 3, 16, 10, 30, tzinfo=dt.UTC),
+            False,
             2,
             dt.datetime(2026, 3, 16, 10, 40, tzinfo=dt.UTC),
         ),
-        _row(_MESSAGE, 2, "standard", 2, False, None, 0, None),
+        _row(_MESSAGE, 2, "automated", "sms", None, None, None, None, None, None),
+        _row(_MESSAGE, 2, "standard", "email", 2, False, None, False, 0, None),
     ],
     "contact_engagement": [
-        _row(_ADDRESS, "anna@example.com", 2, "active", 2, 1, 0.5, 4, "30 days", "regular", "engaged", 1),
-        _row(_ADDRESS, "ben@example.org", 1, "active", 1, 0, 0, None, "never", "none", "new", 0),
+        _row(_ADDRESS, "anna@example.com", 2, "active", 2, 1, 0.5, 4, "30 days", "regular", "engaged", "engaged", 4, 0, 0, 1),
+        _row(_ADDRESS, "ben@example.org", 1, "active", 1, 0, 0, None, "never", "none", "new", "new", None, 1, None, 0),
     ],
     "coupon_funnel": [_row("issued_month issued_count redeemed_count redemption_rate last_redeemed_on", "unknown", 2, 1, 0.5, _on(18))],
     "deliverability_by_domain": [
@@ -99,14 +110,19 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_DOMAIN, "example.org", 1, 1, 1, 0, 0, False),
     ],
     "list_growth_daily": [
-        _row(_LIST, 1, _on(17), 0, 0, 1, 1),
-        _row(_LIST, 1, _on(18), 0, 0, 1, 1),
-        _row(_LIST, 1, _on(19), 1, 0, 2, 2),
-        _row(_LIST, 1, _on(20), 0, 0, 2, 2),
-        _row(_LIST, 2, _on(17), 1, 0, 2, 0),
-        _row(_LIST, 2, _on(18), 0, 1, 1, 0),
-        _row(_LIST, 2, _on(19), 0, 0, 1, 0),
-        _row(_LIST, 2, _on(20), 0, 0, 1, 0),
+        _row(_LIST, 1, _on(17), 0, 0, 1, 1, None),
+        _row(_LIST, 1, _on(18), 0, 0, 1, 1, 1),
+        _row(_LIST, 1, _on(19), 0, 0, 1, 1, None),
+        _row(_LIST, 1, _on(20), 1, 0, 2, 2, 2),
+        _row(_LIST, 2, _on(17), 1, 0, 2, 0, None),
+        _row(_LIST, 2, _on(18), 0, 1, 1, 0, 1),
+        _row(_LIST, 2, _on(19), 0, 0, 1, 0, None),
+        _row(_LIST, 2, _on(20), 0, 0, 1, 0, 2),
+    ],
+    "message_matching": [
+        _row(_MATCHING, "automated", "email", 1, 0, 0, 1, 0),
+        _row(_MATCHING, "automated", "sms", 1, 0, 0, 1, 0),
+        _row(_MATCHING, "standard", "email", 2, 2, 0, 0, 1),
     ],
     "signup_cohorts": [_row("registered_month address_count active_count engaged_count engaged_rate", _on(1), 2, 2, 1, 0.5)],
     "review_daily": [
@@ -115,28 +131,40 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_DAY, _on(20), 0, 0, 0, None, None, 4, 0.75, 4),
     ],
     "reputation_overview": [
-        _row(_CHANNEL, "Feedback page", 1, None, None, 3, 1, 0.75, 4),
-        _row(_CHANNEL, "Yelp", 2, 3.9, 2.5, 1, 0, 1, None),
+        _row(_CHANNEL, "Feedback page", 1, None, None, 3, 1, 0.75, None, 4),
+        _row(_CHANNEL, "Yelp", 2, 3.9, 2.5, None, None, None, 1, None),
     ],
     "social_post_performance": [
         _row(_PUBLISHED, 1, True, "Wednesday", 18, 1, 6),
         _row(_PUBLISHED, 2, False, "Wednesday", 18, 0, None),
     ],
-    "social_link_performance": [_row(_LINKED, 1, 9, 9, 3, 2, "facebook", 1)],
+    "social_link_performance": [_row(_LINKED, 1, 9, 9, 3, 2, "facebook", 1), _row(_LINKED, 2, 0, 0, 0, 0, None, 0)],
     "social_daily": [
         _row(_NETWORK, "facebook", _on(18), None, 1, None),
         _row(_NETWORK, "facebook", _on(20), 7, 0, 4),
         _row(_NETWORK, "twitter", _on(20), None, 0, 3),
     ],
+    "data_coverage": [
+        _row(_COVERED, "contact coupons", "contact", 3, 0, 0, None, None),
+        _row(_COVERED, "contact timelines", "contact", 3, 1, 1 / 3, NOW - dt.timedelta(hours=6), NOW + dt.timedelta(days=6)),
+        _row(_COVERED, "contacts", "scope", 2, 1, 0.5, NOW, None),
+        _row(_COVERED, "feedback_views", "day", 3, 3, 1, NOW, None),
+        _row(_COVERED, "review_stats", "day", 3, 3, 1, NOW, None),
+        _row(_COVERED, "sentiment_mentions", "day", 3, 0, 0, NOW, None),
+        _row(_COVERED, "social_link_clicks", "scope", 1, 1, 1, NOW, None),
+        _row(_COVERED, "social_posts", "day", 3, 3, 1, NOW, None),
+        _row(_COVERED, "timeline_events", "scope", 1, 1, 1, NOW, NOW + dt.timedelta(days=6)),
+    ],
     "data_freshness": [
-        _row(_FRESH, "contact coupons", "contact", 3, 0, 0, None, None),
-        _row(_FRESH, "contact timelines", "contact", 3, 1, 1 / 3, 6, NOW + dt.timedelta(days=6)),
-        _row(_FRESH, "contacts", "scope", 2, 1, 0.5, 0, None),
-        _row(_FRESH, "feedback_views", "day", 3, 3, 1, 0, None),
-        _row(_FRESH, "review_stats", "day", 3, 3, 1, 0, None),
-        _row(_FRESH, "sentiment_mentions", "day", 3, 0, 0, 0, None),
-        _row(_FRESH, "social_posts", "day", 3, 3, 1, 0, None),
-        _row(_FRESH, "timeline_events", "scope", 1, 1, 1, 0, NOW + dt.timedelta(days=6)),
+        _row(_FRESH, "contact coupons", False),
+        _row(_FRESH, "contact timelines", True),
+        _row(_FRESH, "contacts", False),
+        _row(_FRESH, "feedback_views", False),
+        _row(_FRESH, "review_stats", False),
+        _row(_FRESH, "sentiment_mentions", False),
+        _row(_FRESH, "social_link_clicks", False),
+        _row(_FRESH, "social_posts", False),
+        _row(_FRESH, "timeline_events", True),
     ],
 }
 

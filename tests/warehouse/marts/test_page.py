@@ -49,3 +49,25 @@ def test_the_query_of_the_readme_answers(marts: duckdb.DuckDBPyConnection) -> No
 
 def test_no_mart_goes_unchecked() -> None:
     assert {mart.name for mart in described()} == set(MARTS) == set(BY_HAND)
+
+
+_COUNTED = re.compile(r"_(count|change|rate)(_|$)")
+
+
+@pytest.mark.parametrize("schema", ["marts", "history"])
+def test_a_count_is_null_only_where_its_description_says_when(schema: str, marts: duckdb.DuckDBPyConnection) -> None:
+    """NULL is "not known", 0 is "none": of every mart, over rows in which whatever may be missing is."""
+    silent = [
+        (mart.name, name) for mart in described(schema) for name, text in mart.columns if _COUNTED.search(name) and "NULL" not in text
+    ]
+    assert len(silent) > 5
+    has_null = 'select count(*) > count({}) from {}."{}"'
+    assert [(mart, name) for mart, name in silent if marts.execute(has_null.format(name, schema, mart)).fetchall() != [(False,)]] == []
+
+
+def test_beside_every_open_rate_stands_what_it_can_mean() -> None:
+    rates = [(mart.name, name, text) for mart in described() for name, text in mart.columns if re.search(r"open.*_rate", name)]
+    assert len(rates) >= 8
+    said = "Machines open mails, too: see “What this service cannot tell”"
+    assert [(mart, name) for mart, name, text in rates if said not in text and "over_median" not in name] == []
+    assert "## What this service cannot tell" in render()

@@ -1,37 +1,66 @@
--- Under which subject messages of which campaign went out, and when; one row per account, kind, subject and begin.
--- Timelines name subjects, not campaigns. Every subject that a campaign ever had counts, and campaigns that are gone.
-with subjects as (
+-- Under which subject messages of which campaign went out, and when; one row per account, kind, subject and from_at.
+-- Timelines name subjects, not campaigns. Every subject that a campaign ever had counts, and campaigns that are gone. Where several
+-- campaigns may have sent a message, none is named: a guess would credit one campaign with what another did.
+with campaigns as (
     select
         account,
         campaign_id,
         case when type = 'automated' then 'automated' else 'standard' end as kind,
         lower(trim(subject)) as subject,
-        max(trim(subject)) as title,
-        min(coalesce(created_at, valid_from)) as created_at
+        trim(subject) as title,
+        created_at,
+        -- a standard campaign goes out once: sends that come after it was listed as sent are not its own
+        case when type is distinct from 'automated' then min(valid_from) filter (where status = 'sent') over campaign end as gone_out_by
     from {{ ref('history_campaigns') }}
-    where subject is not null and status not in ('draft', 'scheduled')
+    where status not in ('draft', 'scheduled') or status is null
+    window campaign as (partition by account, campaign_id)
+),
+
+subjects as (
+    select
+        account,
+        kind,
+        subject,
+        campaign_id,
+        -- one whose creation is not told may always have been there
+        coalesce(min(created_at), timestamptz '1970-01-01 00:00+00') as created_at,
+        min(gone_out_by) as gone_out_by,
+        max(title) as title
+    from campaigns
+    where subject is not null
     group by all
 ),
 
-ordered as (
+begins as (
+    select distinct account, kind, subject, created_at as from_at from subjects
+),
+
+-- which campaigns may have sent what was sent from then on
+candidates as (
     select
-        *,
-        row_number() over by_subject as place,
-        lead(created_at) over by_subject as next_created_at
-    from subjects
-    window by_subject as (partition by account, kind, subject order by created_at, campaign_id)
+        account,
+        kind,
+        subject,
+        begins.from_at,
+        count(*) as candidate_count,
+        min(subjects.campaign_id) as campaign_id,
+        max(subjects.title) as title
+    from begins
+    join subjects using (account, kind, subject)
+    where subjects.created_at = begins.from_at
+        or (subjects.created_at < begins.from_at and coalesce(subjects.gone_out_by >= begins.from_at, true))
+    group by all
 )
 
 select
     account,
     kind,
     subject,
-    -- what was sent before any of them was created belongs to the first: clocks differ
-    case when place = 1 then timestamptz '1970-01-01 00:00+00' else created_at end as from_at,
-    coalesce(next_created_at, timestamptz '9999-01-01 00:00+00') as until_at,
-    campaign_id,
-    title,
-    place > 1 as is_ambiguous
-from ordered
--- two created in the same moment: the later id stands for both
-where created_at is distinct from next_created_at
+    -- clocks and time zones may differ by up to a day
+    case when lag(from_at) over by_subject is null then from_at - interval 1 day else from_at end as from_at,
+    coalesce(lead(from_at) over by_subject, timestamptz '9999-01-01 00:00+00') as until_at,
+    case when candidate_count = 1 then campaign_id end as campaign_id,
+    case when candidate_count = 1 then title end as title,
+    candidate_count > 1 as is_ambiguous
+from candidates
+window by_subject as (partition by account, kind, subject order by from_at)

@@ -3,16 +3,27 @@ with accounts as (
     select account, timezone from {{ ref('int_accounts') }}
 ),
 
+-- The first day on which every list that was there from the beginning had been read; lists that came later have no past.
+first_days as (
+    select account, case when count(*) = count(first_read_on) then max(first_read_on) end as first_read_on
+    from {{ ref('int_lists_read') }}
+    where not is_new
+    group by account
+),
+
 members as (
     select
         account,
         day_on,
         sum(size)::bigint as member_count,
-        sum(active_size)::bigint as active_member_count,
         sum(joined_count)::bigint as joined_count,
-        sum(left_count)::bigint as left_count
+        max(days_covered) as list_days_covered,
+        {%- for name in ['active_size', 'moved_in_count', 'left_count', 'moved_out_count'] %}
+        case when day_on >= any_value(first_read_on) then sum({{ name }}) end::bigint as {{ name }}{{ "," if not loop.last }}
+        {%- endfor %}
     from {{ ref('list_growth_daily') }}
-    group by all
+    left join first_days using (account)
+    group by account, day_on
 ),
 
 mails as (
@@ -21,11 +32,13 @@ mails as (
         observed_on as day_on,
         max(days_covered) as mail_days_covered,
         sum(sent_change)::bigint as sent_change,
+        sum(sent_change * (not can_tell_openings)::bigint)::bigint as other_sent_change,
         sum(opened_change)::bigint as opened_change,
         sum(click_change)::bigint as click_change,
         sum(bounced_change)::bigint as bounced_change,
         sum(unsubscribed_change)::bigint as unsubscribed_change
     from {{ ref('campaign_daily') }}
+    left join {{ ref('int_campaign_channels') }} using (account, campaign_id)
     group by all
 ),
 
@@ -53,6 +66,10 @@ social as (
     group by all
 ),
 
+posts_read as (
+    select account, day_on, 0 as post_count from {{ ref('int_days_read') }} where is_complete and table_name = 'social_posts'
+),
+
 days as (
     select account, day_on from members
     union
@@ -69,11 +86,15 @@ select
     account,
     day_on,
     members.member_count,
-    members.active_member_count,
+    members.active_size as active_member_count,
     members.joined_count,
+    members.moved_in_count,
     members.left_count,
+    members.moved_out_count,
+    members.list_days_covered,
     mails.mail_days_covered,
     mails.sent_change,
+    mails.other_sent_change,
     mails.opened_change,
     mails.click_change,
     mails.bounced_change,
@@ -87,7 +108,7 @@ select
     reviews.negative_count,
     reviews.view_count,
     social.mention_count,
-    social.post_count,
+    coalesce(social.post_count, posts_read.post_count) as post_count,
     social.social_click_change
 from days
 left join members using (account, day_on)
@@ -95,3 +116,4 @@ left join mails using (account, day_on)
 left join visits using (account, day_on)
 left join reviews using (account, day_on)
 left join social using (account, day_on)
+left join posts_read using (account, day_on)

@@ -11,12 +11,14 @@ select
     case when count(*) = count(campaign_id) and min(campaign_id) = max(campaign_id) then min(campaign_id) end as campaign_id,
     count(*) as triggered_count,
     count(distinct contact_id) as contact_count,
-    count(*) filter (where is_opened) as opened_count,
-    count(*) filter (where is_clicked) as clicked_count,
-    {{ safe_rate('count(*) filter (where is_opened)', "count(*) filter (where channel <> 'sms')") }} as open_rate,
-    {{ safe_rate('count(*) filter (where is_clicked)', "count(*) filter (where channel <> 'sms')") }} as click_rate,
+    count(*) filter (where is_told) as open_known_count,
+    case when count(*) filter (where is_told) > 0 then count(*) filter (where is_told and is_opened) end as opened_count,
+    count(is_clicked) as click_known_count,
+    case when count(is_clicked) > 0 then count(*) filter (where is_clicked) end as clicked_count,
+    {{ safe_rate('count(*) filter (where is_told and is_opened)', 'count(*) filter (where is_told)') }} as open_of_sent_rate,
+    {{ safe_rate('count(*) filter (where is_clicked)', 'count(is_clicked)') }} as click_of_sent_rate,
     median(date_diff('minute', sent_at, opened_at) / 60.0) as median_hours_to_open
-from {{ ref('contact_campaign') }}
+from (select *, {{ can_tell_opening() }} as is_told from {{ ref('contact_campaign') }})
 join accounts using (account)
 where kind = 'automated' and sent_at is not null
 group by all

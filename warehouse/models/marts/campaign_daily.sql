@@ -8,6 +8,10 @@ campaigns as (
     select account, campaign_id, type, subject from {{ source('source', 'campaigns') }}
 ),
 
+channels as (
+    select account, campaign_id, can_tell_openings from {{ ref('int_campaign_channels') }}
+),
+
 -- a campaign that was asked and has no clicked link has no clicks
 clicks as (
     select
@@ -28,15 +32,16 @@ select
     campaigns.type,
     stats.days_covered,
     stats.opened_count + stats.unopened_count + stats.bounced_count as sent_count,
-    stats.opened_count,
+    case when channels.can_tell_openings then stats.opened_count end as opened_count,
     stats.bounced_count,
     stats.unsubscribed_count,
     coalesce(clicks.click_count, 0) as click_count,
     stats.opened_change + stats.unopened_change + stats.bounced_change as sent_change,
-    stats.opened_change,
+    case when channels.can_tell_openings then stats.opened_change end as opened_change,
     stats.bounced_change,
     stats.unsubscribed_change,
     case when stats.days_covered is not null then coalesce(clicks.click_change, 0) end as click_change
 from stats
 left join campaigns using (account, campaign_id)
+left join channels using (account, campaign_id)
 left join clicks using (account, campaign_id, observed_on)

@@ -37,7 +37,7 @@ a_week_before as (
     select links.account, links.campaign_id, links.url, max_by(links.click_count, links.observed_on) as click_count
     from links
     join stats using (account, campaign_id)
-    where links.observed_on <= stats.last_asked_on - 7
+    where {{ observed_before('links.observed_on', 'stats.last_asked_on', 7) }}
     group by all
 ),
 
@@ -45,7 +45,7 @@ asked_a_week_before as (
     select distinct older.account, older.campaign_id
     from {{ ref('stg_campaign_stats') }} as older
     join stats using (account, campaign_id)
-    where older.observed_on <= stats.last_asked_on - 7
+    where {{ observed_before('older.observed_on', 'stats.last_asked_on', 7) }}
 )
 
 select

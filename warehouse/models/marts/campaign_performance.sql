@@ -27,11 +27,8 @@ clickers as (
     group by all
 ),
 
-sends as (
-    select account, campaign_id, min(sent_at) as sent_at
-    from {{ ref('contact_campaign') }}
-    where campaign_id is not null
-    group by all
+channels as (
+    select account, campaign_id, channel, sent_at, can_tell_openings from {{ ref('int_campaign_channels') }}
 ),
 
 counted as (
@@ -43,15 +40,19 @@ counted as (
         campaigns.type,
         campaigns._deleted_at is not null as is_deleted,
         campaigns.created_at,
-        sends.sent_at,
-        {{ local_date('coalesce(sends.sent_at, campaigns.created_at)', 'accounts.timezone') }} as compared_on,
+        channels.channel,
+        channels.can_tell_openings,
+        channels.sent_at,
+        {{ local_date('coalesce(channels.sent_at, campaigns.created_at)', 'accounts.timezone') }} as compared_on,
         latest_stats.observed_on,
         latest_stats.opened_count + latest_stats.unopened_count + latest_stats.bounced_count as sent_count,
         latest_stats.opened_count + latest_stats.unopened_count as delivered_count,
-        latest_stats.opened_count,
-        latest_stats.unopened_count,
+        case when channels.can_tell_openings then latest_stats.opened_count end as opened_count,
+        case when channels.can_tell_openings then latest_stats.unopened_count end as unopened_count,
         latest_stats.bounced_count,
         latest_stats.unsubscribed_count,
+        latest_stats.opened_percent,
+        {{ is_percent_inconsistent('latest_stats') }} as is_percent_inconsistent,
         case when latest_stats.campaign_id is not null then coalesce(clickers.clicker_count, 0) end as clicker_count,
         case when latest_stats.campaign_id is not null then coalesce(clicks.click_count, 0)::bigint end as click_count,
         case when latest_stats.campaign_id is not null then coalesce(clicks.link_count, 0) end as link_count
@@ -60,14 +61,14 @@ counted as (
     left join latest_stats using (account, campaign_id)
     left join clicks using (account, campaign_id, observed_on)
     left join clickers using (account, campaign_id)
-    left join sends using (account, campaign_id)
+    left join channels using (account, campaign_id)
 ),
 
 rated as (
     select
         *,
         {{ safe_rate('opened_count', 'delivered_count') }} as open_rate,
-        {{ safe_rate('clicker_count', 'delivered_count') }} as click_rate,
+        case when can_tell_openings then {{ safe_rate('clicker_count', 'delivered_count') }} end as click_rate,
         {{ safe_rate('clicker_count', 'opened_count') }} as click_to_open_rate,
         {{ safe_rate('bounced_count', 'sent_count') }} as bounce_rate,
         {{ safe_rate('unsubscribed_count', 'delivered_count') }} as unsubscribe_rate,
@@ -86,7 +87,7 @@ compared as (
     from rated
     where is_comparable
     window others as (
-        partition by account order by compared_on range between interval 90 days preceding and current row exclude current row
+        partition by account order by compared_on {{ days_frame(90) }} exclude current row
     )
 ),
 
@@ -99,7 +100,7 @@ ranked as (
     from rated as this
     join rated as other on
         other.account = this.account and other.is_comparable
-        and other.compared_on between this.compared_on - 90 and this.compared_on
+        and {{ in_last_days('other.compared_on', 'this.compared_on', 90) }}
     where this.is_comparable
     group by all
 )
@@ -111,6 +112,7 @@ select
     rated.status,
     rated.type,
     rated.is_deleted,
+    rated.channel,
     rated.created_at,
     rated.sent_at,
     rated.observed_on,
@@ -120,6 +122,8 @@ select
     rated.unopened_count,
     rated.bounced_count,
     rated.unsubscribed_count,
+    rated.opened_percent,
+    rated.is_percent_inconsistent,
     rated.clicker_count,
     rated.click_count,
     rated.link_count,

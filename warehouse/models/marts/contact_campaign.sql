@@ -1,6 +1,6 @@
 -- What each contact was sent and did with it; one row per contact and message.
 -- Incremental by contact: one of whose entries changed (counted and summed over the times of change, so that it does not matter
--- in which order loads came), or whose message belongs to another campaign since the campaigns changed.
+-- in which order loads came), or whose message belongs to another campaign, or to none, since the campaigns changed.
 {{ config(
     materialized='incremental', incremental_strategy='delete+insert', unique_key=['account', 'contact_id'], on_schema_change='fail'
 ) }}
@@ -17,7 +17,7 @@ events as not materialized (
     -- email-campaign-sent, mail-sent, email-sent, …: an open set of keys
     select account, contact_id, event_key, key, snippet, occurred_at, details, changed_at
     from {{ ref('stg_timeline_events') }}
-    where key like '%sent' or key like '%campaign%'
+    where key like '%sent' or key like '%campaign'
 ),
 
 automations as not materialized (
@@ -56,6 +56,7 @@ changed as materialized (
             on subjects.account = before.account and subjects.kind = before.kind and subjects.subject = lower(trim(before.message_text))
             and before.sent_at >= subjects.from_at and before.sent_at < subjects.until_at
         where before.campaign_id is distinct from subjects.campaign_id
+            or before.is_ambiguous <> coalesce(subjects.is_ambiguous, false)
     ) as moved using (account, contact_id)
     {%- else %}
     select * from stamps
@@ -65,14 +66,14 @@ changed as materialized (
 entries as (
     select
         account, contact_id, 'standard' as kind, event_key as message_key,
-        case when key like '%sms%' then 'sms' else 'email' end as channel,
+        {{ channel_of_key('key') }} as channel,
         null::varchar as automation, snippet, occurred_at,
         {{ keys_and_texts('details') }} as entry
     from events
     {{ "semi join changed using (account, contact_id)" if is_incremental() }}
     union all
     select
-        account, contact_id, 'automated', automation_key, coalesce(lower(type), 'email'), name, null, triggered_at,
+        account, contact_id, 'automated', automation_key, {{ channel_of_type('type') }}, name, null, triggered_at,
         {{ keys_and_texts('details') }}
     from automations
     {{ "semi join changed using (account, contact_id)" if is_incremental() }}
@@ -83,11 +84,15 @@ messages as (
         account, contact_id, kind, message_key, channel, automation,
         coalesce({{ detail('entry', 'subject') }}, snippet, {{ detail('entry', 'message') }}) as message_text,
         coalesce(occurred_at, {{ moment(detail('entry', 'send-date'), 'zone') }}) as sent_at,
+        is_email_with_details,
         {{ is_told(detail('entry', 'open-date')) }} as has_open_date,
         {{ moment(detail('entry', 'open-date'), 'zone') }} as opened_at,
         {{ moment(detail('entry', 'click-date'), 'zone') }} as clicked_at,
         case
-            when {{ detail('entry', 'links-clicked') }} is null then {{ is_told(detail('entry', 'click-date')) }}::bigint
+            when {{ detail('entry', 'links-clicked') }} is null then case
+                when {{ is_told(detail('entry', 'click-date')) }} then 1
+                when is_email_with_details or list_contains(entry.keys, 'click-date') then 0
+            end
             else coalesce(
                 try_cast({{ detail('entry', 'links-clicked') }} as bigint),
                 -- a list of links in place of their number
@@ -95,7 +100,8 @@ messages as (
                 {{ is_told(detail('entry', 'links-clicked')) }}::bigint
             )
         end as click_count
-    from entries
+    -- the silence of another channel, and of an e-mail without details, says nothing
+    from (select *, channel = 'email' and coalesce(len(entry.keys) > 0, false) as is_email_with_details from entries)
     join accounts using (account)
 ),
 
@@ -129,8 +135,13 @@ select
     subject,
     message_text,
     sent_at,
-    has_open_date or click_count > 0 as is_opened,
+    case when has_open_date or click_count > 0 then true when is_email_with_details then false end as is_opened,
     opened_at,
+    -- moments are told to the minute: the minute of the sending or the one after is at most two minutes
+    case
+        when not has_open_date and is_email_with_details and click_count = 0 then false
+        when date_diff('minute', sent_at, opened_at) >= -1 then date_diff('minute', sent_at, opened_at) <= 1
+    end as is_quick_open,
     click_count > 0 as is_clicked,
     click_count,
     coalesce(

@@ -45,8 +45,8 @@ select
     count(distinct email) as address_count,
     count(*) filter (where is_redeemed) as redeemed_count,
     {{ safe_rate('count(*) filter (where is_redeemed)', 'count(*)') }} as redemption_rate,
-    count(*) filter (where days_to_redeem <= 7) as redeemed_7d_count,
-    count(*) filter (where days_to_redeem <= 30) as redeemed_30d_count,
+    case when min(issued_on) is not null then count(*) filter (where days_to_redeem <= 7) end as redeemed_within_7_days_count,
+    case when min(issued_on) is not null then count(*) filter (where days_to_redeem <= 30) end as redeemed_within_30_days_count,
     median(days_to_redeem) as median_days_to_redeem,
     min(redeemed_on) as first_redeemed_on,
     max(redeemed_on) as last_redeemed_on

@@ -1,102 +1,19 @@
--- How fresh and how complete each table is, and the contacts' timelines and coupons; one row per account and subject.
-with accounts as (
-    select * from {{ ref('int_accounts') }}
-),
-
-coverage as (
-    select *, regexp_full_match(scope, '\d{4}-\d{2}-\d{2}\.\.\d{4}-\d{2}-\d{2}') as is_range
-    from {{ source('sync', 'coverage') }}
-),
-
-days as (
-    select account, table_name, count(*) as day_count, count(*) filter (where is_complete) as read_day_count
-    from {{ ref('int_days_read') }}
-    group by all
-),
-
--- a part is a scope, such as one list's contacts; of tables that are read by ranges it is a day, since ranges overlap
-tables as (
-    select
-        account,
-        coverage.table_name as subject,
-        case when bool_or(coverage.is_range) then 'day' else 'scope' end as part,
-        max(coverage.as_of) as as_of,
-        case when not bool_or(coverage.is_range) then min(coverage.as_of) end as oldest_as_of,
-        case when not bool_or(coverage.is_range) then median(coverage.as_of) end as median_as_of,
-        case
-            when bool_or(coverage.is_range) then arg_max_null(coverage.due_at, (coverage.as_of, coverage.scope))
-            else min(coverage.due_at)
-        end as due_at,
-        coalesce(max(days.day_count), count(*)) as part_count,
-        coalesce(max(days.read_day_count), count(*) filter (where coverage.is_complete)) as read_part_count,
-        max_by(coverage.reason, (coverage.as_of, coverage.scope)) filter (where not coverage.is_complete) as reason
-    from coverage
-    left join days using (account, table_name)
-    group by all
-),
-
-contacts as (
-    select distinct account, contact_id from {{ ref('stg_contacts') }}
-),
-
--- one row per contact that exists and kind of question, with when it was last asked
-asked as (
-    select
-        account,
-        contact_id,
-        kinds.subject,
-        kinds.table_name,
-        case kinds.table_name when 'coupons' then contact_coverage.coupon_asked_at else contact_coverage.timeline_asked_at end as asked_at
-    from contacts
-    cross join (values ('contact timelines', 'timeline_events'), ('contact coupons', 'coupons')) as kinds(subject, table_name)
-    left join {{ source('sync', 'contact_coverage') }} as contact_coverage using (account, contact_id)
-),
-
--- the plan that asked last says when the first contact is older than the guarantee allows: with the table that the answers went to
-of_contacts as (
-    select
-        asked.account,
-        asked.subject,
-        'contact' as part,
-        max(asked.asked_at) as as_of,
-        min(asked.asked_at) as oldest_as_of,
-        median(asked.asked_at) as median_as_of,
-        any_value(tables.due_at) as due_at,
-        count(*) as part_count,
-        count(asked.asked_at) as read_part_count,
-        null::varchar as reason
-    from asked
-    left join tables on asked.account = tables.account and asked.table_name = tables.subject
-    group by all
-),
-
-rejected as (
-    select account, table_name as subject, count(*) as rejected_count
-    from {{ source('sync', 'rejected_records') }}
-    group by all
-),
-
-subjects as (
-    select * from tables
-    union all by name
-    select * from of_contacts
-)
-
+-- How old each table's data is at the moment of the query, and whether it should have been read since; one row per account and subject.
+-- A view, also in the published file: a pipeline that stands still builds no models, and its data ages all the same.
+{{ config(materialized='view') }}
 select
     account,
     subject,
-    subjects.part,
-    subjects.as_of,
-    (epoch(accounts.as_of) - epoch(subjects.as_of)) / 3600 as age_hours,
-    (epoch(accounts.as_of) - epoch(subjects.median_as_of)) / 3600 as median_age_hours,
-    (epoch(accounts.as_of) - epoch(subjects.oldest_as_of)) / 3600 as oldest_age_hours,
-    subjects.due_at,
-    coalesce(subjects.due_at < accounts.as_of, false) as is_overdue,
-    subjects.part_count,
-    subjects.read_part_count,
-    {{ safe_rate('subjects.read_part_count', 'subjects.part_count') }} as coverage_rate,
-    coalesce(rejected.rejected_count, 0) as rejected_count,
-    subjects.reason
-from subjects
-left join accounts using (account)
-left join rejected using (account, subject)
+    part,
+    as_of,
+    (epoch(now()) - epoch(as_of)) / 3600 as age_hours,
+    (epoch(now()) - epoch(median_as_of)) / 3600 as median_age_hours,
+    (epoch(now()) - epoch(oldest_as_of)) / 3600 as oldest_age_hours,
+    due_at,
+    coalesce(due_at + to_hours({{ env_var('MARKETING_MODELS_GRACE_HOURS', '6') }}) < now(), false) as is_overdue,
+    part_count,
+    read_part_count,
+    coverage_rate,
+    rejected_count,
+    reason
+from {{ ref('data_coverage') }}

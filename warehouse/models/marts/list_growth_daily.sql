@@ -1,10 +1,20 @@
 -- How lists grow and shrink; one row per list and day, without gaps from its first day to the account's today.
+-- What a reading showed stands on the day of that reading, and the figures of a day follow from the readings of that day alone: once it
+-- is over and the lists were read again, nothing that is read later can change them.
 with accounts as (
-    select account, timezone, today from {{ ref('int_accounts') }}
+    select account, today from {{ ref('int_accounts') }}
+),
+
+zones as (
+    select account, timezone, from_at, until_at from {{ ref('int_account_zones') }}
+),
+
+lists_read as (
+    select account, list_id, first_read_at, first_read_on, timezone from {{ ref('int_lists_read') }}
 ),
 
 versions as (
-    select account, list_id, contact_id, status, registered_at, valid_from, valid_to, is_current, ended_by
+    select account, list_id, contact_id, email, status, registered_at, valid_from, valid_to, ended_by
     from {{ ref('history_contacts') }}
 ),
 
@@ -15,35 +25,122 @@ sequences as (
         lag(ended_by) over by_contact as ended_before
     from versions
     window by_contact as (partition by account, list_id, contact_id order by valid_from)
+    -- who was back and gone again between two builds has no begin that is known, but for the end before it
+    qualify not coalesce(ended_before = 'deleted' and valid_from <= lag(valid_to) over by_contact, false)
 ),
 
--- what each version did to its list, and when
-steps as (
+steps as materialized (
+    select sequences.*, first_read_at, first_read_on, timezone, ended_before is null as is_first
+    from sequences
+    join lists_read using (account, list_id)
+),
+
+-- contacts whose history begins after the list's first reading: new ones, and those that had changed before the models were first built
+late as (
+    select steps.*, coalesce(contacts._first_seen_at, valid_from) as seen_at
+    from steps
+    left join {{ source('source', 'contacts') }} as contacts using (account, list_id, contact_id)
+    where is_first and valid_from > first_read_at
+),
+
+-- since when those are members who were there at the first reading: only their registration tells
+past as (
+    select account, list_id, registered_at, status, valid_from, first_read_on, timezone
+    from steps
+    where is_first and coalesce(valid_from <= first_read_at, true)
+    union all
+    select account, list_id, registered_at, status, valid_from, first_read_on, timezone from late where seen_at <= first_read_at
+),
+
+moments as (
+    select account, list_id, contact_id, lower(trim(email)) as address, status, true as is_arrival, seen_at as moment
+    from late
+    where seen_at > first_read_at
+    union all
+    select account, list_id, contact_id, lower(trim(email)), status, true, valid_from from steps where ended_before = 'deleted'
+    union all
+    select account, list_id, contact_id, lower(trim(email)), status, false, valid_to from steps where ended_by = 'deleted'
+),
+
+crossings as materialized (
+    select moments.*, {{ local_date('moment', 'timezone') }} as day_on, row_number() over () as number
+    from moments
+    join zones on zones.account = moments.account and moment >= from_at and moment < until_at
+),
+
+-- An arrival and a departure of one day that are the same person's: a move, or in one list a new id or a return. By id, then by address.
+{%- set persons = [['contact_id'], ['list_id', 'address'], ['address']] %}
+{%- for keys in persons %}
+free_{{ loop.index }} as (
+    select
+        *,
+        row_number() over (
+            partition by account, day_on, is_arrival, {{ keys | join(", ") }} order by moment, list_id, contact_id
+        ) as place
+    from crossings
+    {%- if not loop.first %}
+    anti join pairs_{{ loop.index0 }} as pairs on number = any_number
+    where address <> ''
+    {%- endif %}
+),
+
+pairs_{{ loop.index }} as materialized (
+    {%- if not loop.first %}
+    from pairs_{{ loop.index0 }}
+    union all
+    {%- endif %}
+    select unnest([came.number, went.number]) as any_number, came.list_id <> went.list_id as is_move
+    from free_{{ loop.index }} as came
+    join free_{{ loop.index }} as went using (account, day_on, place, {{ keys | join(", ") }})
+    -- who came and then went again was there
+    where came.is_arrival and not went.is_arrival and (came.list_id <> went.list_id or came.moment >= went.moment)
+),
+{% endfor %}
+dated as (
     select
         account,
         list_id,
-        -- a contact joined when it registered; one that came back, when it was seen again
-        case when ended_before is null then coalesce(least(registered_at, valid_from), valid_from) else valid_from end as begun_at,
-        valid_to as ended_at,
-        ended_before is null or ended_before = 'deleted' as is_join,
-        coalesce(ended_by = 'deleted', false) as is_leave,
-        status = 'active' as is_active,
-        ended_before = 'changed' and status = 'unsubscribed' and status_before is distinct from status as is_unsubscribe,
-        ended_before = 'changed' and status = 'bounced' and status_before is distinct from status as is_bounce
-    from sequences
-),
-
-dated as (
-    select
-        account, list_id, {{ local_date('begun_at', 'timezone') }} as day_on,
-        is_join::int as joined, 0 as left_count, is_unsubscribe::int as unsubscribed, is_bounce::int as bounced, is_active::int as active
-    from steps
-    join accounts using (account)
+        least({{ local_date('registered_at', 'timezone') }}, coalesce(first_read_on, {{ local_date('valid_from', 'timezone') }})) as day_on,
+        1 as joined,
+        0 as moved_in,
+        0 as left_count,
+        0 as moved_out,
+        0 as unsubscribed,
+        0 as bounced,
+        1 as members,
+        (status = 'active')::int as active
+    from past
     union all
-    select account, list_id, {{ local_date('ended_at', 'timezone') }}, 0, is_leave::int, 0, 0, -is_active::int
+    select
+        account,
+        list_id,
+        day_on,
+        (is_arrival and is_move is null)::int,
+        (is_arrival and coalesce(is_move, false))::int,
+        (not is_arrival and is_move is null)::int,
+        (not is_arrival and coalesce(is_move, false))::int,
+        0,
+        0,
+        case when is_arrival then 1 else -1 end,
+        case when status <> 'active' then 0 when is_arrival then 1 else -1 end
+    from crossings
+    left join pairs_{{ persons | length }} on number = any_number
+    union all
+    select
+        steps.account,
+        list_id,
+        {{ local_date('valid_from', 'zones.timezone') }},
+        0,
+        0,
+        0,
+        0,
+        (status = 'unsubscribed')::int,
+        (status = 'bounced')::int,
+        0,
+        (status = 'active')::int - (status_before = 'active')::int
     from steps
-    join accounts using (account)
-    where ended_at is not null
+    join zones on zones.account = steps.account and valid_from >= from_at and valid_from < until_at
+    where ended_before = 'changed' and status is distinct from status_before
 ),
 
 changes as (
@@ -51,27 +148,41 @@ changes as (
         account,
         list_id,
         day_on,
-        sum(joined) as joined_count,
-        sum(left_count) as left_count,
-        sum(unsubscribed) as unsubscribed_count,
-        sum(bounced) as bounced_count,
-        sum(active) as active_change
+        sum(joined)::bigint as joined_count,
+        sum(moved_in)::bigint as moved_in_count,
+        sum(left_count)::bigint as left_count,
+        sum(moved_out)::bigint as moved_out_count,
+        sum(unsubscribed)::bigint as unsubscribed_count,
+        sum(bounced)::bigint as bounced_count,
+        sum(members)::bigint as member_change,
+        sum(active)::bigint as active_change
     from dated
     group by all
 ),
 
-calendar as (
-    select account, list_id, unnest(generate_series(min(day_on), greatest(max(day_on), any_value(today)), interval 1 day))::date as day_on
-    from changes
-    join accounts using (account)
-    group by account, list_id
+readings as (
+    select distinct account, split_part(scope, '=', 2)::bigint as list_id, {{ local_date('as_of', 'timezone') }} as day_on
+    from {{ source('sync', 'readings') }}
+    where table_name = 'contacts' and is_complete
 ),
 
-first_nights as (
-    select account, {{ local_date('min(valid_from)', 'any_value(timezone)') }} as first_read_on
-    from versions
+nights as (
+    select account, list_id, day_on, day_on - lag(day_on) over (partition by account, list_id order by day_on) as days_covered
+    from readings
+),
+
+ends as (
+    select account, greatest(max(day_on), any_value(today)) as last_on
+    from changes
     join accounts using (account)
-    group by all
+    group by account
+),
+
+calendar as (
+    select account, list_id, unnest(generate_series(min(day_on), any_value(last_on), interval 1 day))::date as day_on
+    from changes
+    join ends using (account)
+    group by account, list_id
 ),
 
 filled as (
@@ -79,15 +190,16 @@ filled as (
         account,
         list_id,
         day_on,
-        coalesce(joined_count, 0)::bigint as joined_count,
-        coalesce(left_count, 0)::bigint as left_count,
-        coalesce(unsubscribed_count, 0)::bigint as unsubscribed_count,
-        coalesce(bounced_count, 0)::bigint as bounced_count,
-        coalesce(active_change, 0)::bigint as active_change,
-        first_read_on
+        {%- for name in ['joined_count', 'moved_in_count', 'left_count', 'moved_out_count', 'unsubscribed_count', 'bounced_count',
+            'member_change', 'active_change'] %}
+        coalesce({{ name }}, 0) as {{ name }},
+        {%- endfor %}
+        days_covered,
+        coalesce(day_on >= first_read_on, false) as is_observed
     from calendar
     left join changes using (account, list_id, day_on)
-    join first_nights using (account)
+    left join nights using (account, list_id, day_on)
+    join lists_read using (account, list_id)
 )
 
 select
@@ -96,13 +208,16 @@ select
     lists.name as list_name,
     day_on,
     joined_count,
-    case when day_on >= first_read_on then left_count end as left_count,
-    case when day_on >= first_read_on then unsubscribed_count end as unsubscribed_count,
-    case when day_on >= first_read_on then bounced_count end as bounced_count,
-    joined_count - left_count as net_change,
-    sum(joined_count - left_count) over by_list::bigint as size,
-    case when day_on >= first_read_on then sum(active_change) over by_list end::bigint as active_size,
-    day_on >= first_read_on as is_observed
+    case when is_observed then moved_in_count end as moved_in_count,
+    case when is_observed then left_count end as left_count,
+    case when is_observed then moved_out_count end as moved_out_count,
+    case when is_observed then unsubscribed_count end as unsubscribed_count,
+    case when is_observed then bounced_count end as bounced_count,
+    joined_count + moved_in_count - left_count - moved_out_count as net_change,
+    sum(member_change) over by_list::bigint as size,
+    case when is_observed then sum(active_change) over by_list end::bigint as active_size,
+    days_covered,
+    is_observed
 from filled
 left join {{ source('source', 'lists') }} as lists using (account, list_id)
 window by_list as (partition by account, list_id order by day_on)

@@ -20,7 +20,7 @@ ratings as (
         max(observed_on) as observed_on,
         arg_max_null(average_rating, observed_on) as average_rating,
         arg_max_null(review_count, observed_on) as served_review_count,
-        max_by(average_rating, observed_on) filter (where observed_on <= last_on - 28) as average_rating_before
+        max_by(average_rating, observed_on) filter (where {{ observed_before('observed_on', 'last_on', 28) }}) as average_rating_before
     from (select *, max(observed_on) over (partition by account, channel) as last_on from observations)
     group by all
 ),
@@ -32,10 +32,9 @@ reviews as (
         count(*) as review_count,
         max(reviews.reviewed_at) as last_review_at,
 {%- for days in [7, 28] %}
-        count(*) filter (where reviewed_on between last_days.as_of_on - {{ days - 1 }} and last_days.as_of_on) as review_count_{{ days }}d,
-        avg(reviews.rating) filter (
-            where reviewed_on between last_days.as_of_on - {{ days - 1 }} and last_days.as_of_on
-        ) as average_rating_{{ days }}d{{ "," if not loop.last }}
+        count(*) filter (where {{ in_last_days('reviewed_on', 'last_days.as_of_on', days) }}) as review_count_{{ days }}d,
+        avg(reviews.rating) filter (where {{ in_last_days('reviewed_on', 'last_days.as_of_on', days) }})
+            as average_rating_{{ days }}d{{ "," if not loop.last }}
 {%- endfor %}
     from (
         select reviews.*, {{ local_date('reviews.reviewed_at', 'accounts.timezone') }} as reviewed_on
@@ -51,12 +50,10 @@ mentions as (
         account,
         mentions.channel,
 {%- for days in [7, 28] %}
-        count(*) filter (
-            where mentions.polarity = 'positive' and mentions.reviewed_on between last_days.as_of_on - {{ days - 1 }} and last_days.as_of_on
-        ) as good_count_{{ days }}d,
-        count(*) filter (
-            where mentions.polarity = 'negative' and mentions.reviewed_on between last_days.as_of_on - {{ days - 1 }} and last_days.as_of_on
-        ) as bad_count_{{ days }}d{{ "," if not loop.last }}
+        count(*) filter (where mentions.polarity = 'positive' and {{ in_last_days('mentions.reviewed_on', 'last_days.as_of_on', days) }})
+            as positive_count_{{ days }}d,
+        count(*) filter (where mentions.polarity = 'negative' and {{ in_last_days('mentions.reviewed_on', 'last_days.as_of_on', days) }})
+            as negative_count_{{ days }}d{{ "," if not loop.last }}
 {%- endfor %}
     from {{ ref('stg_sentiment_mentions') }} as mentions
     left join last_days using (account)
@@ -88,12 +85,13 @@ online as (
         reviews.average_rating_28d,
         coalesce(reviews.review_count_7d, 0) as review_count_7d,
         coalesce(reviews.review_count_28d, 0) as review_count_28d,
-        coalesce(mentions.good_count_7d, 0) as good_count_7d,
-        coalesce(mentions.bad_count_7d, 0) as bad_count_7d,
-        coalesce(mentions.good_count_28d, 0) as good_count_28d,
-        coalesce(mentions.bad_count_28d, 0) as bad_count_28d,
-        null::double as view_count_mean_7d,
-        null::double as view_count_mean_28d
+{%- for days in [7, 28] %}
+        null::bigint as good_count_{{ days }}d,
+        null::bigint as bad_count_{{ days }}d,
+        coalesce(mentions.positive_count_{{ days }}d, 0) as positive_count_{{ days }}d,
+        coalesce(mentions.negative_count_{{ days }}d, 0) as negative_count_{{ days }}d,
+        null::double as view_count_mean_{{ days }}d{{ "," if not loop.last }}
+{%- endfor %}
     from sites
     left join last_days using (account)
     left join ratings using (account, channel)
@@ -102,12 +100,23 @@ online as (
 ),
 
 direct as (
-    select account, count(*) as review_count, max(reviewed_at) as last_review_at
-    from {{ ref('stg_direct_reviews') }}
+    select
+        account,
+        count(*) as review_count,
+{%- for days in [7, 28] %}
+        count(*) filter (where {{ in_last_days('reviewed_on', 'last_days.as_of_on', days) }}) as review_count_{{ days }}d,
+{%- endfor %}
+        max(reviewed_at) as last_review_at
+    from (
+        select reviews.account, reviews.reviewed_at, {{ local_date('reviews.reviewed_at', 'accounts.timezone') }} as reviewed_on
+        from {{ ref('stg_direct_reviews') }} as reviews
+        left join accounts using (account)
+    )
+    left join last_days using (account)
     group by all
 ),
 
--- the page's reviews have no rating but good or bad, and it alone has views
+-- the page's reviews have no rating but good or bad, which the service counts by day, and it alone has views; mentions are not on it
 feedback_page as (
     select
         days.account,
@@ -122,13 +131,12 @@ feedback_page as (
         max(direct.last_review_at) as last_review_at,
         null::double as average_rating_7d,
         null::double as average_rating_28d,
-        (sum(days.good_count + days.bad_count) filter (where days.day_on > last_days.as_of_on - 7))::bigint as review_count_7d,
-        (sum(days.good_count + days.bad_count) filter (where days.day_on > last_days.as_of_on - 28))::bigint as review_count_28d,
 {%- for days in [7, 28] %}
-        (sum(days.good_count) filter (where days.day_on > last_days.as_of_on - {{ days }}))::bigint as good_count_{{ days }}d,
-        (sum(days.bad_count) filter (where days.day_on > last_days.as_of_on - {{ days }}))::bigint as bad_count_{{ days }}d,
-{%- endfor %}
-{%- for days in [7, 28] %}
+        coalesce(max(direct.review_count_{{ days }}d), 0) as review_count_{{ days }}d,
+        (sum(days.good_count) filter (where {{ in_last_days('days.day_on', 'last_days.as_of_on', days) }}))::bigint as good_count_{{ days }}d,
+        (sum(days.bad_count) filter (where {{ in_last_days('days.day_on', 'last_days.as_of_on', days) }}))::bigint as bad_count_{{ days }}d,
+        null::bigint as positive_count_{{ days }}d,
+        null::bigint as negative_count_{{ days }}d,
         max_by(days.view_count_mean_{{ days }}d, days.day_on) as view_count_mean_{{ days }}d{{ "," if not loop.last }}
 {%- endfor %}
     from {{ ref('review_daily') }} as days
@@ -161,9 +169,15 @@ select
     good_count_7d,
     bad_count_7d,
     {{ safe_rate('good_count_7d', 'good_count_7d + bad_count_7d') }} as good_rate_7d,
+    positive_count_7d,
+    negative_count_7d,
+    {{ safe_rate('positive_count_7d', 'positive_count_7d + negative_count_7d') }} as positive_rate_7d,
     good_count_28d,
     bad_count_28d,
     {{ safe_rate('good_count_28d', 'good_count_28d + bad_count_28d') }} as good_rate_28d,
+    positive_count_28d,
+    negative_count_28d,
+    {{ safe_rate('positive_count_28d', 'positive_count_28d + negative_count_28d') }} as positive_rate_28d,
     view_count_mean_7d,
     view_count_mean_28d
 from channels

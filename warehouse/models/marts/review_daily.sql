@@ -122,5 +122,5 @@ select
 {%- endfor %}
 from counted
 window
-    last_7 as (partition by account order by day_on range between interval 6 days preceding and current row),
-    last_28 as (partition by account order by day_on range between interval 27 days preceding and current row)
+    last_7 as (partition by account order by day_on {{ days_frame(7) }}),
+    last_28 as (partition by account order by day_on {{ days_frame(28) }})

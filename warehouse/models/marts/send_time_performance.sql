@@ -2,7 +2,7 @@
 
 with campaigns as (
     select * from {{ ref('campaign_performance') }}
-    where type = 'standard' and sent_at is not null and sent_count > 0
+    where type = 'standard' and sent_at is not null and sent_count > 0 and opened_count is not null
 ),
 
 accounts as (

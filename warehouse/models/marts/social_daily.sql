@@ -20,6 +20,11 @@ posts as (
     group by all
 ),
 
+-- a day without a post has none where the calendar was read
+days_read as (
+    select account, day_on, 0 as post_count from {{ ref('int_days_read') }} where is_complete and table_name = 'social_posts'
+),
+
 clicks as (
     select account, network, observed_on as day_on, sum(click_change)::bigint as click_change
     from {{ ref('social_link_clicks_daily') }}
@@ -39,14 +44,15 @@ select
     network,
     day_on,
     mentions.mention_count,
-    coalesce(posts.post_count, 0) as post_count,
+    coalesce(posts.post_count, days_read.post_count) as post_count,
     clicks.click_change,
     avg(mentions.mention_count) over last_7 as mention_count_mean_7d,
     avg(mentions.mention_count) over last_28 as mention_count_mean_28d
 from days
 left join mentions using (account, network, day_on)
 left join posts using (account, network, day_on)
+left join days_read using (account, day_on)
 left join clicks using (account, network, day_on)
 window
-    last_7 as (partition by account, network order by day_on range between interval 6 days preceding and current row),
-    last_28 as (partition by account, network order by day_on range between interval 27 days preceding and current row)
+    last_7 as (partition by account, network order by day_on {{ days_frame(7) }}),
+    last_28 as (partition by account, network order by day_on {{ days_frame(28) }})

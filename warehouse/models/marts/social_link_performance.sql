@@ -13,6 +13,14 @@ clicks as (
     from {{ ref('stg_social_link_clicks') }}
 ),
 
+asked as (
+    select account, read_on as asked_on from {{ ref('int_links_read') }}
+),
+
+first_nights as (
+    select account, min(observed_on) as first_asked_on from clicks group by all
+),
+
 -- the last total of each network, and what it was when last asked at least 7 and 28 days before the link's last asking
 networks as (
     select
@@ -21,8 +29,8 @@ networks as (
         network,
         max(last_asked_on) as last_asked_on,
         max_by(click_count, observed_on) as click_count,
-        max_by(click_count, observed_on) filter (where observed_on <= last_asked_on - 7) as click_count_before_7d,
-        max_by(click_count, observed_on) filter (where observed_on <= last_asked_on - 28) as click_count_before_28d
+        max_by(click_count, observed_on) filter (where {{ observed_before('observed_on', 'last_asked_on', 7) }}) as click_count_before_7d,
+        max_by(click_count, observed_on) filter (where {{ observed_before('observed_on', 'last_asked_on', 28) }}) as click_count_before_28d
     from clicks
     group by account, link_id, network
 ),
@@ -51,9 +59,24 @@ posts as (
 dated as (
     select
         links.*,
-        {{ local_date('links.created_at', 'accounts.timezone') }} as created_on
+        {{ local_date('links.created_at', 'accounts.timezone') }} as created_on,
+        coalesce(totals.observed_on, asked.asked_on) as observed_on,
+        case when totals.link_id is not null then totals.click_count when asked.asked_on is not null then 0 end as click_count,
+        case when totals.link_id is not null then totals.network_count when asked.asked_on is not null then 0 end as network_count,
+{%- for days in [7, 28] %}
+        case
+            when {{ local_date('links.created_at', 'accounts.timezone') }} > coalesce(totals.observed_on, asked.asked_on) - {{ days }} then 0
+            when first_nights.first_asked_on <= coalesce(totals.observed_on, asked.asked_on) - {{ days }}
+                then coalesce(totals.click_count_before_{{ days }}d, 0)
+        end as click_count_before_{{ days }}d,
+{%- endfor %}
+        totals.top_network,
+        totals.top_click_count
     from links
     left join accounts using (account)
+    left join totals using (account, link_id)
+    left join asked using (account)
+    left join first_nights using (account)
 )
 
 select
@@ -63,21 +86,16 @@ select
     dated.real_url,
     dated.message,
     dated.created_at,
-    totals.observed_on,
+    dated.observed_on,
     dated.track_count,
-    totals.click_count,
-    totals.click_count - case
-        when dated.created_on > totals.observed_on - 7 then 0 else totals.click_count_before_7d
-    end as click_count_7d,
-    totals.click_count - case
-        when dated.created_on > totals.observed_on - 28 then 0 else totals.click_count_before_28d
-    end as click_count_28d,
-    totals.click_count / (1 + totals.observed_on - dated.created_on) as clicks_per_day,
-    totals.network_count,
-    totals.top_network,
-    {{ safe_rate('totals.top_click_count', 'totals.click_count') }} as top_network_rate,
+    dated.click_count,
+    dated.click_count - dated.click_count_before_7d as click_count_7d,
+    dated.click_count - dated.click_count_before_28d as click_count_28d,
+    dated.click_count / (1 + dated.observed_on - dated.created_on) as clicks_per_day,
+    dated.network_count,
+    dated.top_network,
+    {{ safe_rate('dated.top_click_count', 'dated.click_count') }} as top_network_rate,
     coalesce(posts.post_count, 0) as post_count,
     posts.first_posted_at
 from dated
-left join totals using (account, link_id)
 left join posts using (account, link_id)

@@ -24,6 +24,10 @@ post_links as (
     from {{ ref('int_post_links') }}
 ),
 
+links_read as (
+    select account, true as is_read from {{ ref('int_links_read') }}
+),
+
 clicks as (
     select account, link_id, network, max_by(click_count, observed_on) as click_count
     from {{ ref('stg_social_link_clicks') }}
@@ -37,10 +41,12 @@ clicked as (
         post_id,
         network,
         count(*) as link_count,
-        sum(coalesce(clicks.click_count, 0))::bigint as click_count,
+        bool_and(clicks.account is not null or links_read.is_read is not null) as is_known,
+        coalesce(sum(clicks.click_count), 0)::bigint as click_count,
         bool_or(post_links.post_count > 1) as is_link_shared
     from post_links
     left join clicks using (account, link_id, network)
+    left join links_read using (account)
     group by all
 ),
 
@@ -70,7 +76,7 @@ select
     hour(placed.published_local) as hour,
     placed.photo_url is not null as has_photo,
     coalesce(clicked.link_count, 0) as link_count,
-    clicked.click_count,
+    case when clicked.is_known then clicked.click_count end as click_count,
     coalesce(clicked.is_link_shared, false) as is_link_shared
 from placed
 left join asked using (account)

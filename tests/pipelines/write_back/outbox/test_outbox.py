@@ -70,6 +70,24 @@ def test_what_was_being_sent_when_the_sender_died_is_unknown(path: Path) -> None
         assert outbox.recover("main") == 0
 
 
+def test_a_push_is_not_read_back_from_the_moment_that_something_of_it_leaves(path: Path) -> None:
+    """Whoever sends it, and also when it was read back before."""
+    with Outbox(path) as outbox:
+        push_id, idle = outbox.begin(a_plan(tag(2), tag(3))), outbox.begin(a_plan(tag(4)))
+        (first, second), unread = outbox.items(push_id), []
+        for entry, state in ((first, State.APPLIED), (second, State.UNKNOWN)):
+            unread += [outbox.not_read_back("main")]
+            outbox.claim(entry.item_id)
+            outbox.settle(entry.item_id, state)
+            unread += [outbox.not_read_back("main")]
+            outbox.note_read_back([push_id, idle])
+        assert unread == [set(), {push_id}, set(), {push_id}]
+        outbox.again([first.item_id])
+        assert (outbox.not_read_back("main"), outbox.not_read_back("other")) == (set(), set())
+        outbox.claim(first.item_id)
+        assert outbox.not_read_back("main") == {push_id}, "the other one may have been sent"
+
+
 @pytest.mark.parametrize("state", [State.APPLIED, State.VERIFIED, State.UNKNOWN, State.SENDING])
 def test_what_was_never_sent_cannot_be_done(path: Path, state: State) -> None:
     with Outbox(path) as outbox:

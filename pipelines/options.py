@@ -1,0 +1,167 @@
+"""What a person may choose about a sync or a push: declared once, for the command line and for the run config of Dagster's UI.
+
+Belongs here: names, readers, defaults and help. Not here: how the command line types them (`commands.arguments`), how the UI shows them
+(`run_config`), what they bring about. Neither argparse nor Dagster is known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.settings import SettingsError, clock_time, count, day, share, whole
+from pipelines.write_back.item import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One choice. The run config calls it `name`; the command line `--name`, with dashes, or by its place.
+
+    `holds`: the type of its value in a run config (`list`: of texts). `read`: from text, for both; ValueError says what the text is
+    not. `in_ui`, `in_command`: what the UI or the command line has in its place, and why; empty: it has the option.
+    """
+
+    name: str
+    help: str
+    holds: type[Any] = bool
+    read: Callable[[str], Any] = str
+    default: Any = None
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+    is_positional: bool = False
+    in_ui: str = ""
+    in_command: str = ""
+
+    @property
+    def flag(self) -> str:
+        return self.name if self.is_positional else f"--{self.name.replace('_', '-')}"
+
+    @property
+    def unset(self) -> Any:
+        """Its value when nobody chooses."""
+        return {bool: False, list: []}.get(self.holds) if self.default is None else self.default
+
+    def of(self, value: Any) -> Any:
+        """A value of a run config, as the command line reads it; nothing and blank are unset. Raises SettingsError."""
+        if value in (None, ""):
+            return self.unset
+        if self.holds is bool:
+            return value
+        return [self._read(each) for each in value] if self.holds is list else self._read(str(value))
+
+    def _read(self, text: str) -> Any:
+        try:
+            return self.read(text)
+        except ValueError as problem:
+            raise SettingsError(f"{self.name}: {text!r} is {problem}") from None
+
+
+def values(options: Iterable[Option], config: Mapping[str, Any]) -> dict[str, Any]:
+    """A run config's values by name. Raises SettingsError."""
+    return {option.name: option.of(config.get(option.name)) for option in options}
+
+
+def words(options: Iterable[Option], chosen: Mapping[str, Any]) -> list[str]:
+    """What was chosen, as it is typed."""
+    found: list[str] = []
+    for option in options:
+        value = chosen.get(option.name, option.unset)
+        if value != option.unset:
+            texts = [] if value is True else map(_typed, value if isinstance(value, list) else [value])
+            found += texts if option.is_positional else [option.flag, *texts]
+    return found
+
+
+def _typed(value: Any) -> str:
+    return "=".join(value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    ours, equals, theirs = text.partition("=")
+    if not equals or not ours.strip() or not theirs.strip():
+        raise ValueError("not OURS=THEIRS; write for example email=E-Mail")
+    return ours.strip(), theirs.strip()
+
+
+# -- sync
+
+#: How much may be asked, and of whom; `plan` tries them out.
+LIMITS = (
+    Option(
+        "max_requests",
+        "at most so many requests, for what is worth most; the next run goes on (default: MARKETING_MAX_REQUESTS)",
+        holds=int,
+        read=count,
+        metavar="N",
+    ),
+    Option("until", "stop asking at this time of the schedule's zone (default: MARKETING_UNTIL)", str, clock_time, metavar="HH:MM"),
+    Option("all", "ask about every contact and campaign, due or not"),
+)
+_PARTITIONS = "the partitions of the run: whoever launches it picks a range of days"
+_SELECTION = "the selection of the run: whoever launches it picks assets"
+SYNC = (
+    Option("only", "these assets or tables only", list, metavar="ASSET", in_ui=_SELECTION),
+    Option("from", "first day of date-ranged reads, e.g. 2026-01-31", str, day, metavar="DAY", in_ui=_PARTITIONS),
+    Option("to", "last day (default: each account's own today)", str, day, metavar="DAY", in_ui=_PARTITIONS),
+    *LIMITS,
+    Option("reads_only", "read and load, build no models, push no activations", in_ui=f"{_SELECTION}; those of `source` are the reads"),
+    Option("accept_shrink", "apply listings that lost most of their rows"),
+)
+
+# -- push
+
+#: How much of a push is read back.
+VERIFY = ("all", "sample", "none")
+SOURCE = (
+    Option("from", "path of a CSV, TSV, Excel or Parquet file; - is standard input", str, Path, metavar="FILE"),
+    Option("sql", "one SELECT on the warehouse, which can read nothing else", str, metavar="QUERY"),
+)
+ACCOUNT = Option("account", "which account, when several are configured", str, metavar="NAME")
+_DRY_RUN = "`dry_run`, which is on in the launchpad until somebody turns it off"
+APPLY = Option("apply", "send it (default: tell only what would be sent)", in_ui=_DRY_RUN)
+_PUSH = (
+    Option("map", "what our columns are called in the input, like email=E-Mail", list, _pair, metavar="OURS=THEIRS"),
+    Option("ignore", "columns of the input to leave out", list, metavar="COLUMN"),
+    APPLY,
+    Option("dry_run", "only tell what would be sent", default=True, in_command="--apply, which is its opposite"),
+    Option("all", "send what is known to be so already, too; activities never twice"),
+    Option("verify", "how much is read back after sending (default: a sample)", str, default="sample", choices=VERIFY),
+    Option("reject_limit", "send nothing when a larger share of the rows is bad (default: 5%)", float, share, 0.05, "SHARE"),
+    Option("max_rows", "refuse an input with more rows", int, count, metavar="N"),
+)
+#: Of one kind only.
+_OF_KIND = {
+    Kind.CONTACTS: (Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),),
+    Kind.DELETIONS: (
+        Option("yes", "do not ask for the number", in_ui="`confirmed_rows`, since nobody can be asked"),
+        Option(
+            "confirmed_rows",
+            "how many rows you agree to delete: the number that the dry run tells",
+            holds=int,
+            read=whole,
+            default=0,
+            in_command="--yes, or the number typed when it is asked for",
+        ),
+    ),
+}
+
+
+def push_options(kind: Kind) -> tuple[Option, ...]:
+    """Those of `push KIND` and of the job `push_KIND`."""
+    return (*SOURCE, *_PUSH, *_OF_KIND.get(kind, ()), ACCOUNT)
+
+
+ACTIVATIONS = (
+    Option("names", "these only (default: all that are enabled)", list, metavar="NAME", is_positional=True),
+    Option("apply", APPLY.help, in_ui="the launch itself: whoever materializes `activations` sends"),
+    Option("accept_shrink", "believe a result that is empty or has lost most of its people"),
+)
+_LOOKING_AFTER = "nothing: pushes are looked after on the command line, the UI shows each step's result"
+#: Of `push status`, `retry` and `cancel`.
+AFTERWARDS = (
+    Option("push", "number of the push (default: all)", int, whole, metavar="N", is_positional=True, in_ui=_LOOKING_AFTER),
+    ACCOUNT,
+)
+UNKNOWN = Option("unknown", "what is unknown, too: you have looked whether it took effect", in_ui=_LOOKING_AFTER)

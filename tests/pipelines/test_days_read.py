@@ -1,0 +1,267 @@
+"""Which days are asked for and which count as read, over real HTTP: chosen days, series that the service cuts, every zone's today."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import dagster as dg
+import duckdb
+import pytest
+
+from assets import reputation, social
+from assets.days import days_of_run, today_in
+from assets.materialize import asset_key, daily_partitions
+from marketing_api.client import Connection, Secret
+from marketing_api.sandbox.options import Options
+from marketing_api.sandbox.server import serve
+from pipelines.definitions import build_definitions
+from pipelines.home import prepare_home
+from pipelines.schedules import ALL_DUE, DAYS_TAG, chosen_days, partition_tags
+from pipelines.settings import Settings
+from tests.pipelines.conftest import Command
+from tests.pipelines.sandboxes import KEY, Sandbox
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+DAY = dt.timedelta(days=1)
+START = dt.date(2015, 1, 1)
+
+
+def account(**options: Any) -> Options:
+    return Options(**{"contacts": 100, "rate_limit": 0, "now": int(dt.datetime.now(dt.UTC).timestamp()), **options})
+
+
+@pytest.fixture
+def service() -> Iterator[Sandbox]:
+    with serve(account()) as url:
+        yield Sandbox(url)
+
+
+def asked(service: Sandbox, operation: str, since: int = 0) -> list[tuple[str, str]]:
+    """The ranges that were asked for."""
+    found = [entry["params"] for entry in service.asked(since) if entry["operation"] == operation]
+    return [(params["from"], params["to"]) for params in found]
+
+
+def query(home: Path, sql: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
+        return connection.execute(sql).fetchall()
+
+
+STATS = "reputation/stats"
+SERIES = ("review_stats", "social_media_stats", "feedback_views")
+
+
+def series(home: Path) -> dict[str, list[tuple[Any, ...]]]:
+    return {name: query(home, f"select * exclude (_first_seen_at, _changed_at) from source.{name} order by all") for name in SERIES}
+
+
+def incomplete(home: Path) -> list[tuple[Any, ...]]:
+    return query(home, "select table_name, scope from sync.coverage where not is_complete order by all")
+
+
+# -- series that the service cuts
+
+
+def test_a_series_that_the_service_cuts_is_read_in_smaller_ranges(command: Command, service: Sandbox, home: Path, tmp_path: Path) -> None:
+    service.control("switches", **{"series-cut": 100})
+    ran = command("sync", "--only", "reputation_stats", sandbox=service)
+    assert ran.code == 0, ran.text
+    assert len(asked(service, STATS)) == 9, "the range, eight of the rest, one of them what is before the beginning"
+    assert incomplete(home) == []
+    cut, since = series(home), service.count
+    assert len(cut["feedback_views"]) > 700
+    service.control("switches", **{"series-cut": 0})
+    whole = command("sync", "--only", "reputation_stats", sandbox=service, MARKETING_HOME=str(tmp_path / "whole"))
+    assert whole.code == 0, whole.text
+    assert series(tmp_path / "whole") == cut
+    assert len(asked(service, STATS, since)) == 2, "once in an account's life: whether there is anything before its beginning"
+
+    service.control("switches", **{"series-cut": 5, "series-kept": "last"})
+    since = service.count
+    assert command("sync", "--only", "reputation_stats", sandbox=service).code == 0
+    assert series(home) == cut, "of days that an answer does not prove no row goes"
+    assert len(asked(service, STATS, since)) == 1, "what was read before is not asked for once more"
+
+
+def test_the_newest_days_alone_are_recognised_as_a_cut_too(command: Command, service: Sandbox, home: Path) -> None:
+    service.control("switches", **{"series-cut": 300, "series-kept": "last"})
+    assert command("sync", "--only", "reputation_stats", sandbox=service).code == 0
+    assert len(asked(service, STATS)) == 4
+    assert len(series(home)["feedback_views"]) > 700
+
+
+@pytest.mark.parametrize("kept", ["first", "last"])
+def test_more_smaller_ranges_than_one_run_asks_for_are_left_to_the_next(
+    command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch, kept: str
+) -> None:
+    monkeypatch.setattr("assets.ask._MOST_AGAIN", 5)
+    service.control("switches", **{"series-cut": 100, "series-kept": kept})
+    ran = command("sync", "--only", "reputation_stats", sandbox=service)
+    assert ran.code == 1, ran.text
+    assert len(asked(service, STATS)) == 6
+    assert {name for name, _ in incomplete(home)} == set(SERIES)
+    since = service.count
+    ran = command("sync", "--only", "reputation_stats", sandbox=service)
+    assert ran.code == 0, ran.text
+    assert len(asked(service, STATS, since)) < 5, "it goes on from there"
+    assert incomplete(home) == []
+    assert len(series(home)["feedback_views"]) >= 730
+
+
+def test_days_that_no_range_brings_are_told_once_stay_incomplete_and_cost_no_further_request(command: Command, home: Path) -> None:
+    """The sandbox's clock is forty days behind: nothing it lists is newer."""
+    today = dt.datetime.now(dt.UTC).date()
+    stopped = dt.datetime.now(dt.UTC) - 40 * DAY
+    with serve(account(now=int(stopped.timestamp()))) as url:
+        service, lacking = Sandbox(url), f"{stopped.date() + DAY} to {today - 2 * DAY}"
+        ran = command("sync", "--only", "reputation_stats", sandbox=service)
+        assert ran.code == 1
+        assert f"reputation/stats, {lacking}: left out by the service" in ran.out
+        assert f"incomplete: {lacking}" in ran.out
+        assert ran.out.count("99 %") == 3, "of the days, whatever came of the requests"
+        assert incomplete(home) == [(name, f"{stopped.date() + DAY}..{today - 2 * DAY}") for name in sorted(SERIES)]
+
+        since = service.count
+        ran = command("sync", "--only", "reputation_stats", sandbox=service)
+        assert ran.code == 0, ran.text
+        assert f"incomplete: {lacking}" in ran.out
+        assert asked(service, STATS, since) == [(str(stopped.date() + DAY), str(today))]
+        assert len(incomplete(home)) == 3
+        coverage = query(home, "from sync.coverage order by all")
+        assert command("rebuild", sandbox=service).code == 0
+        assert query(home, "from sync.coverage order by all") == coverage
+
+        service.control("advance", days=40)
+        ran = command("sync", "--only", "reputation_stats", sandbox=service)
+        assert ran.code == 0, ran.text
+        assert "incomplete" not in ran.out
+        assert incomplete(home) == []
+        assert query(home, "select max(period_on) - min(period_on) + 1 = count(*) from source.feedback_views") == [(True,)]
+
+
+# -- days that a person chooses
+
+
+ONLY = ("sync", "--only", "direct_reviews", "social_posts")
+
+
+@pytest.mark.parametrize("last", ["today", "tomorrow", "2026-03-09"])
+def test_chosen_days_are_asked_exactly_on_a_first_sync_and_for_the_calendar(command: Command, service: Sandbox, last: str) -> None:
+    today = dt.datetime.now(dt.UTC).date()
+    last = {"today": str(today), "tomorrow": str(today + DAY)}.get(last, last)
+    ran = command(*ONLY, "--from", "2026-03-05", "--to", last, sandbox=service)
+    assert ran.code == 0, ran.text
+    assert set(asked(service, "reputation/direct") + asked(service, "socialmedia/calendar")) == {("2026-03-05", last)}
+    assert f"days read of direct_reviews, social_posts: 2026-03-05 to {last}" in ran.out
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue"])
+def test_without_an_end_chosen_days_last_until_the_accounts_own_today(command: Command, zone: str) -> None:
+    """These two never have the same day but for one hour; the run's partitions exist in both."""
+    with serve(account(timezone=zone, switches={"show-timezone": "on"})) as url:
+        service = Sandbox(url)
+        ran = command(*ONLY, "--from", "2026-03-05", sandbox=service)
+        assert ran.code == 0, ran.text
+        today = dt.datetime.now(ZoneInfo(zone)).date()
+        assert {last for _, last in asked(service, "reputation/direct") + asked(service, "socialmedia/calendar")} == {str(today)}
+
+
+def test_the_sync_without_days_completes_history_and_says_so(command: Command, service: Sandbox, home: Path) -> None:
+    assert command(*ONLY, "--from", "2026-03-05", "--to", "2026-03-09", sandbox=service).code == 0
+    ran = command(*ONLY, sandbox=service)
+    today = dt.datetime.now(dt.UTC).date()
+    assert asked(service, "reputation/direct")[-1] == ("2015-01-01", str(today))
+    assert asked(service, "socialmedia/calendar")[-1] == ("2015-01-01", str(today + 90 * DAY))
+    assert f"days read of direct_reviews: 2015-01-01 to {today}\n" in ran.out
+    assert f"days read of social_posts: 2015-01-01 to {today + 90 * DAY}\n" in ran.out
+    command(*ONLY, sandbox=service)
+    assert asked(service, "reputation/direct")[-1] == (str(today - 7 * DAY), str(today))
+
+
+def test_days_that_are_still_to_come_need_an_end(command: Command, service: Sandbox) -> None:
+    day = dt.datetime.now(dt.UTC).date() + 3 * DAY
+    ran = command(*ONLY, "--from", str(day), sandbox=service)
+    assert ran.code == 2
+    assert f"--from {day} is still to come: say --to, too" in ran.text
+    assert command(*ONLY, "--from", str(day), "--to", str(day + DAY), sandbox=service).code == 0
+    assert set(asked(service, "socialmedia/calendar")) == {(str(day), str(day + DAY))}, "there is no such partition, but such a day"
+
+
+# -- one clock
+
+
+def test_every_accounts_today_is_a_partition_at_every_hour() -> None:
+    partitions = daily_partitions(START)
+    for day in ("2026-06-10", "2026-03-29", "2026-11-01", "2026-12-31"):
+        for hour in range(24):
+            moment = dt.datetime.fromisoformat(f"{day}T{hour:02}:30").replace(tzinfo=dt.UTC)
+            zones = [f"Etc/GMT{-offset:+d}" for offset in range(-11, 15)] + ["America/New_York", "Europe/Berlin"]
+            with dg.partition_loading_context(effective_dt=moment):
+                newest = dt.date.fromisoformat(partitions.get_last_partition_key() or "")
+            assert newest == max(today_in(zone, moment) for zone in zones)
+            for zone in zones:
+                tags = partition_tags(days_of_run(moment, [zone], 7), moment, START)
+                assert tags["dagster/asset_partition_range_end"] == str(today_in(zone, moment)) <= str(newest)
+                assert tags["dagster/asset_partition_range_start"] == str(today_in(zone, moment) - 7 * DAY)
+
+
+def test_days_without_partitions_make_no_tags() -> None:
+    moment = dt.datetime(2026, 11, 22, 11, tzinfo=dt.UTC)
+    span = days_of_run(moment, ["UTC"], 7)
+    assert partition_tags(span, moment, dt.date(2027, 1, 1)) == {}
+    assert partition_tags(span, moment, dt.date(2026, 11, 20))["dagster/asset_partition_range_start"] == "2026-11-20"
+
+
+@pytest.mark.parametrize(
+    ("zone", "moment"),
+    [
+        pytest.param("Etc/GMT-14", "2026-10-24T10:00", id="a day ahead"),
+        pytest.param("Etc/GMT+11", "2026-10-24T10:30", id="a day behind"),
+        pytest.param("Europe/Berlin", "2026-10-24T22:30", id="the day of which has 25 hours"),
+        pytest.param("America/New_York", "2026-03-08T04:30", id="before the day of which has 23"),
+    ],
+)
+def test_a_run_reads_until_the_accounts_own_today_wherever_it_is(tmp_path: Path, zone: str, moment: str) -> None:
+    """As the schedule starts it and as a person does, at the run's own time."""
+    now = dt.datetime.fromisoformat(moment).replace(tzinfo=dt.UTC)
+    today = today_in(zone, now)
+    with (
+        serve(account(timezone=zone, now=int(now.timestamp()), switches={"show-timezone": "on"})) as url,
+        dg.DagsterInstance.ephemeral() as instance,
+        dg.partition_loading_context(effective_dt=now),
+    ):
+        service = Sandbox(url)
+        settings = Settings(prepare_home(tmp_path / "home"), (Connection("main", url, Secret(KEY)),))
+        definitions = build_definitions(settings, has_models=False, now=lambda: now)
+        job = definitions.resolve_job_def("nightly_sync")
+        context = dg.build_schedule_context(instance, scheduled_execution_time=now, repository_def=definitions.get_repository_def())
+        (request,) = definitions.get_schedule_def("nightly").evaluate_tick(context).run_requests or []
+        assert request.tags["dagster/asset_partition_range_start"] <= str(today - 7 * DAY)
+        assert str(today) <= request.tags["dagster/asset_partition_range_end"]
+
+        def run(tags: dict[str, str]) -> dg.ExecuteInProcessResult:
+            keys = [asset_key(table) for asset in (reputation.direct_reviews, social.social_posts) for table in asset.tables]
+            quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+            return job.execute_in_process(instance=instance, asset_selection=keys, tags=tags, run_config=quiet)
+
+        result = run(dict(request.tags))
+        assert asked(service, "reputation/direct") == [("2015-01-01", str(today))]
+        reviews = result.asset_materializations_for_node("direct_reviews")[0]
+        assert reviews.metadata["days read"].value == f"main: 2015-01-01 to {today}"
+        run({"dagster/partition": str(today)})
+        assert asked(service, "reputation/direct")[1:] == [(str(today), str(today))]
+        assert {last for _, last in asked(service, "socialmedia/calendar")} == {str(today + 90 * DAY), str(today)}
+
+
+def test_a_persons_partitions_are_chosen_days_and_the_schedules_are_not() -> None:
+    range_ = {"dagster/asset_partition_range_start": "2026-03-05", "dagster/asset_partition_range_end": "2026-03-06"}
+    chosen = chosen_days(range_)
+    assert chosen is not None
+    assert (str(chosen.first), str(chosen.last)) == ("2026-03-05", "2026-03-06")
+    assert chosen_days(range_ | {DAYS_TAG: ALL_DUE}) is None
+    assert chosen_days({}) is None

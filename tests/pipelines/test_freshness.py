@@ -1,0 +1,75 @@
+"""What is late and what is not, by the clock: nothing due is current, and a pipeline that stands still is seen by everybody."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from marketing_api.sandbox.options import Options
+from marketing_api.sandbox.server import serve
+from pipelines.planned import due
+from tests.pipelines.conftest import Command
+from tests.pipelines.sandboxes import Sandbox
+from warehouse.connection import connect
+from warehouse.coverage import FRESH_FOR, GRACE
+from warehouse.models import build
+from warehouse.schema import ensure_schema
+from warehouse.tables import TABLES
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def service() -> Iterator[Sandbox]:
+    with serve(Options(contacts=100, rate_limit=0)) as url:
+        yield Sandbox(url)
+
+
+def ask(path: Path, sql: str) -> list[tuple[object, ...]]:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def pass_time(path: Path, hours: float) -> None:
+    """As if everything in the file had happened so much earlier."""
+    moved = ", ".join(f"{name} = {name} - to_minutes({hours * 60:.0f})" for name in ("as_of", "due_at"))
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"update sync.coverage set {moved}")
+
+
+def test_what_had_nothing_due_is_current_and_what_stands_still_is_late(service: Sandbox, command: Command, home: Path) -> None:
+    warehouse = home / "warehouse.duckdb"
+    assert command("sync", "--reads-only", sandbox=service).code == 0
+    assert "nothing was read since" not in command("status").out
+
+    pass_time(warehouse, 24)
+    late = command("sync", "--reads-only", sandbox=service)
+    assert late.code == 0, late.text
+    assert service.asked()[-1]["operation"] != "socialmedia/getpost", "nothing of it was due"
+    unread = ask(warehouse, "select distinct table_name from sync.coverage where due_at <= now() and not contains(scope, '..')")
+    assert unread == [], "a table with nothing due is current"
+    assert ask(warehouse, "select count(*) from source.social_post_details where _deleted_at is not null") == [(0,)]
+
+    pass_time(warehouse, FRESH_FOR.total_seconds() / 3600 + 1)
+    said = command("status").out
+    assert said.startswith("account main: nothing was read since"), said
+    assert "`marketing-sync sync` reads now" in said
+
+
+@pytest.mark.parametrize("minutes", [-30, 30])
+def test_status_and_the_mart_call_the_same_late(tmp_path: Path, minutes: int) -> None:
+    path = tmp_path / "warehouse.duckdb"
+    now = dt.datetime.now(dt.UTC)
+    moment = now - GRACE - dt.timedelta(minutes=minutes)
+    with connect(path) as connection:
+        ensure_schema(connection, TABLES.values())
+        row = {"account": "a", "table_name": "lists", "scope": "all", "as_of": moment, "due_at": moment, "is_complete": True}
+        connection.execute("insert into sync.coverage by name select unnest($row)", {"row": row})
+    build(path, select=["+data_freshness"])
+    is_late = minutes > 0
+    assert ask(path, "select is_overdue from marts.data_freshness where subject = 'lists'") == [(is_late,)]
+    assert (due(moment, now) == "late") is is_late

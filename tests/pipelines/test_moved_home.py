@@ -1,0 +1,108 @@
+"""A home can be moved, copied and restored: it works where it is, and nothing of it points at where it was."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from pipelines.home import prepare_home
+from tests.pipelines.conftest import UNMISTAKABLE, Night, StartSandbox
+from tests.pipelines.leftovers import contents
+from tests.pipelines.running import finish, run, start
+
+#: What the overview page asks for, and only shows when a run has a `repositoryOrigin` of a loaded code location (Dagster 1.13).
+TIMELINE = """{
+    runsOrError(limit: 10) { ... on Runs { results {
+        id pipelineName status tags { key value } repositoryOrigin { repositoryName repositoryLocationName }
+    } } }
+    workspaceOrError { ... on Workspace { locationEntries { locationOrLoadError { ... on RepositoryLocation {
+        name repositories { name pipelines { name } }
+    } } } } }
+}"""
+
+
+def naming(home: Path, place: Path) -> list[str]:
+    """The files of `home` that name the place."""
+    return [where for where, content in contents(home) if str(place).encode() in content]
+
+
+def state(home: Path) -> dict[Path, tuple[int, int]]:
+    return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in home.rglob("*")}
+
+
+@pytest.fixture
+def copied(rough_night: Night, tmp_path: Path) -> Iterator[Path]:
+    """The home of that night in another place; what is done to it is not seen where it was."""
+    before = state(rough_night.home)
+    home = Path(shutil.copytree(rough_night.home, tmp_path / "restored"))
+    yield home
+    assert state(rough_night.home) == before
+
+
+def test_no_file_of_a_home_names_its_place(rough_night: Night) -> None:
+    assert naming(rough_night.home, rough_night.home) == []
+
+
+def test_a_copied_home_goes_on_where_it_is(copied: Path, start_sandbox: StartSandbox, rough_night: Night) -> None:
+    service, key = start_sandbox("--key", UNMISTAKABLE), UNMISTAKABLE
+    tags = ("push", "tags", "--sql", "select email, 'vip' as tag from source.contacts order by 1 limit 3")
+    commands = (("status",), ("publish",), tags, (*tags, "--apply"), ("rebuild",), ("sync", "--only", "lists"), ("push", "status"))
+    for words in commands:
+        ran = run(copied, service, *words, MARKETING_API_KEY=key)
+        assert ran.code == 0, ran.text
+        assert str(rough_night.home) not in ran.text
+    assert naming(copied, copied) == []
+    assert naming(copied, rough_night.home) == []
+
+
+def test_the_ui_of_a_copied_home_has_the_commands_runs_in_its_timeline(copied: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = start(copied, None, "ui", "--port", str(port))
+    try:
+        answer = _timeline(port, process)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        finish(process)
+    (location,) = (entry["locationOrLoadError"] for entry in answer["workspaceOrError"]["locationEntries"])
+    (repository,) = location["repositories"]
+    (night,) = answer["runsOrError"]["results"]
+    assert night["repositoryOrigin"] == {"repositoryName": repository["name"], "repositoryLocationName": location["name"]}
+    assert (night["pipelineName"], night["status"]) == ("nightly_sync", "SUCCESS")
+    assert night["pipelineName"] in [job["name"] for job in repository["pipelines"]]
+    assert {"key": "user", "value": "marketing-sync sync"} in night["tags"], "else it is shown as launched manually"
+
+
+def _timeline(port: int, process: subprocess.Popen[str]) -> Any:
+    for _ in range(120):
+        assert process.poll() is None, "it did not start"
+        try:
+            answer = requests.post(f"http://127.0.0.1:{port}/graphql", json={"query": TIMELINE}, timeout=60).json()
+        except requests.ConnectionError:
+            time.sleep(1)
+            continue
+        return answer["data"]
+    raise AssertionError("it did not answer")
+
+
+def test_a_home_of_an_earlier_version_forgets_its_place_and_keeps_what_a_person_wrote(home: Path) -> None:
+    yaml = prepare_home(home) / "dagster" / "dagster.yaml"
+    new = yaml.read_text()
+    old = new.replace("base_dir: history/runs   # in this folder, wherever it is: a home can be moved and copied", "base_dir: %s")
+    assert old != new
+    yaml.write_text(old % '"/a/place it had/dagster/history/runs"' + "# mine\n")
+    prepare_home(home)
+    assert yaml.read_text() == old % "history/runs" + "# mine\n"
+    yaml.write_text(old % '"/another/disk/events"')
+    prepare_home(home)
+    assert yaml.read_text() == old % '"/another/disk/events"', "that is where a person wants it"

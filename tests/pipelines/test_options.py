@@ -1,0 +1,231 @@
+"""Every option of sync and push is declared once, and is on the command line and in the UI's run config alike, or it is said why not."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import dagster as dg
+import pytest
+from hypothesis import given
+from hypothesis import settings as example_settings
+from hypothesis import strategies as st
+
+from assets.lists import lists
+from assets.materialize import asset_key
+from marketing_api.client import Connection, Secret
+from marketing_api.errors import MarketingApiError
+from pipelines.cli import _parser
+from pipelines.commands.arguments import add_options
+from pipelines.definitions import build_definitions
+from pipelines.options import ACTIVATIONS, AFTERWARDS, LIMITS, SYNC, UNKNOWN, Option, push_options, values, words
+from pipelines.settings import Settings, SettingsError
+from pipelines.write_back.item import Kind
+from pipelines.write_back.jobs import push_jobs
+from tests.pipelines.conftest import Command
+from tests.pipelines.test_nightly import failures
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+#: Words of the command line → what is declared for them.
+COMMANDS: dict[tuple[str, ...], Sequence[Option]] = {
+    ("sync",): SYNC,
+    ("plan",): LIMITS,
+    **{("push", kind.value): push_options(kind) for kind in Kind},
+    ("push", "activations"): ACTIVATIONS,
+    ("push", "status"): AFTERWARDS,
+    ("push", "retry"): AFTERWARDS,
+    ("push", "cancel"): (*AFTERWARDS, UNKNOWN),
+}
+#: What only one of the two has; `in_ui` and `in_command` of each option say what the other one has in its place, and why.
+ONE_SIDED: dict[tuple[str, ...], set[str]] = {
+    ("sync",): {"only", "from", "to", "reads_only"},  # the UI's own ways: the selection of assets, the range of partitions
+    **{("push", kind.value): {"apply", "dry_run"} for kind in Kind},  # opposites: the launchpad shows that it is on
+    ("push", "deletions"): {"apply", "dry_run", "yes", "confirmed_rows"},  # nobody can be asked, so the number is told beforehand
+    ("push", "activations"): {"apply"},  # materializing the asset sends
+}
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Of an account that nobody asks anything of."""
+    home = tmp_path_factory.mktemp("options") / "home"
+    return Settings(home, (Connection("main", "http://127.0.0.1:9/1", Secret("k")),), activations=True)
+
+
+@pytest.fixture(scope="module")
+def run_configs(settings: Settings) -> dict[tuple[str, ...], dict[str, Any]]:
+    """The fields of the launchpad, as `COMMANDS` names them."""
+    jobs = {job.name: job for job in build_definitions(settings).get_repository_def().get_all_jobs()}
+    found: dict[tuple[str, ...], Any] = {("push", kind.value): jobs[f"push_{kind}"].get_node_named(f"plan_{kind}") for kind in Kind}
+    found[("push", "activations")] = jobs["nightly_sync"].get_node_named("activations")
+    schemas = {words: node.definition.config_schema for words, node in found.items()}
+    schemas[("sync",)] = jobs["nightly_sync"].resource_defs["reader"].config_schema
+    return {words: schema.config_type.fields for words, schema in schemas.items()}
+
+
+def typed(command: Sequence[str]) -> dict[str, argparse.Action]:
+    """What a command takes, by name."""
+    parser = _parser(command)
+    for word in command:
+        (choices,) = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+        parser = choices[word]
+    return {action.dest: action for action in parser._actions if action.dest != "help"}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_the_command_line_has_what_is_declared_and_nothing_else(command: tuple[str, ...]) -> None:
+    actions = typed(command)
+    declared = {option.name: option for option in COMMANDS[command] if not option.in_command}
+    assert actions.keys() == declared.keys()
+    for name, action in actions.items():
+        option = declared[name]
+        assert action.option_strings == ([] if option.is_positional else [f"--{name.replace('_', '-')}"])
+        assert (action.help or "").replace("%%", "%") == option.help
+        assert action.default == option.unset
+
+
+def test_the_run_config_has_what_is_declared_and_nothing_else(run_configs: dict[tuple[str, ...], dict[str, Any]]) -> None:
+    for command, fields in run_configs.items():
+        declared = {option.name: option for option in COMMANDS[command] if not option.in_ui}
+        assert fields.keys() == declared.keys(), command
+        for name, field in fields.items():
+            assert (field.description, field.default_value) == (declared[name].help, declared[name].unset)
+
+
+def test_only_these_differ_and_say_why() -> None:
+    """Pushes are looked after on the command line alone; `plan` has the limits of `sync`."""
+    for command, names in ONE_SIDED.items():
+        reasons = {option.name: option.in_ui or option.in_command for option in COMMANDS[command]}
+        assert {name for name, reason in reasons.items() if reason} == names
+        assert all(len(reason) > 10 for reason in reasons.values() if reason)
+
+
+OPTIONS = {(option.name, option.read): option for options in COMMANDS.values() for option in options if option.holds is not bool}
+
+
+@example_settings(deadline=None)
+@given(st.sampled_from(list(OPTIONS.values())), st.text() | st.from_regex(r"-?[\d:.,%= -]{1,8}", fullmatch=True))
+def test_both_read_a_text_alike_or_refuse_it_in_the_same_words(option: Option, text: str) -> None:
+    """But for a blank text, which in a run config is nothing."""
+    option = replace(option, in_command="", is_positional=False, choices=())
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_options(parser, [option])
+    told = [read(option, text or "?") for read in (as_typed(parser), as_launched)]
+    assert told[0] == told[1]
+
+
+def as_typed(parser: argparse.ArgumentParser) -> Callable[[Option, str], Any]:
+    def read(option: Option, text: str) -> Any:
+        try:
+            return vars(parser.parse_args([f"{option.flag}={text}"]))[option.name]
+        except argparse.ArgumentError as refused:
+            return refused.message
+
+    return read
+
+
+def as_launched(option: Option, text: str) -> Any:
+    try:
+        return option.of([text] if option.holds is list else text)
+    except SettingsError as refused:
+        return str(refused).removeprefix(f"{option.name}: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "given_", "read"),
+    [
+        ("max_requests", 5, 5),
+        ("max_requests", None, None),
+        ("until", "06:30", dt.time(6, 30)),
+        ("until", "", None),
+        ("all", True, True),
+        ("accept_shrink", None, False),
+    ],
+)
+def test_a_run_config_is_read_as_what_is_typed(name: str, given_: Any, read: Any) -> None:
+    assert values(SYNC, {name: given_})[name] == read
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("max_requests", 0), ("max_requests", -1), ("until", "25:00")])
+def test_what_a_run_config_cannot_say_is_named(name: str, wrong: Any) -> None:
+    with pytest.raises(SettingsError, match=f"^{name}: '{wrong}' is not a "):
+        values(SYNC, {name: wrong})
+
+
+def test_the_enumerated_are_the_same_in_the_launchpad() -> None:
+    (job,) = [job for job in push_jobs() if job.name == "push_tags"]
+    ops = {"plan_tags": {"config": {"verify": "some"}}}
+    with pytest.raises(dg.DagsterInvalidConfigError, match="some"):
+        dg.validate_run_config(job, {"ops": ops, "resources": {}})
+
+
+@example_settings(deadline=None)
+@given(st.sampled_from(list(Kind)), st.data())
+def test_what_was_chosen_can_be_typed_again(kind: Kind, data: st.DataObject) -> None:
+    """The command that a plan ends with says the same as the one that made it."""
+    options = [option for option in push_options(kind) if not option.in_command]
+    parser = argparse.ArgumentParser()
+    add_options(parser, options)
+    samples: dict[str, Any] = {
+        "from": Path("people.csv"),
+        "map": [("email", "E-Mail"), ("list", "a list")],
+        "ignore": ["x", "y z"],
+        "verify": "all",
+        "reject_limit": 0.2,
+        "max_rows": 7,
+        "sql": "select 'it''s'",
+        "account": "hill",
+    }
+    chosen = {option.name: data.draw(st.sampled_from([option.unset, samples.get(option.name, True)])) for option in options}
+    assert vars(parser.parse_args(words(options, chosen))) == chosen
+
+
+# -- what they bring about
+
+
+class Opened(MarketingApiError):
+    """Instead of a reader."""
+
+
+@pytest.mark.parametrize(
+    ("words_", "config"),
+    [
+        ([], {}),
+        (["--max-requests", "5", "--until", "06:30"], {"max_requests": 5, "until": "06:30"}),
+        (["--all", "--accept-shrink"], {"all": True, "accept_shrink": True}),
+    ],
+)
+def test_both_open_the_same_reader(
+    command: Command, settings: Settings, monkeypatch: pytest.MonkeyPatch, words_: list[str], config: dict[str, Any]
+) -> None:
+    opened: list[dict[str, Any]] = []
+
+    def open_reader(_: Settings, __: Iterable[Any], **how: Any) -> NoReturn:
+        opened.append({name: value for name, value in how.items() if name not in ("chosen_days", "now")})
+        raise Opened("opened")
+
+    monkeypatch.setattr("pipelines.commands.sync.open_reader", open_reader)
+    monkeypatch.setattr("pipelines.resources.open_reader", open_reader)
+    command("sync", *words_)
+    launched(settings, config)
+    assert len(opened) == 2
+    assert opened[0] == opened[1]
+    assert opened[0]["shrink_limit"] == (None if "--accept-shrink" in words_ else settings.shrink_limit)
+
+
+def test_what_the_launchpad_cannot_say_fails_the_run_in_a_sentence(settings: Settings) -> None:
+    assert set(failures(launched(settings, {"until": "25:00"})).values()) == {"until: '25:00' is not a time of day; write it like 06:00"}
+
+
+def launched(settings: Settings, reader: dict[str, Any]) -> dg.ExecuteInProcessResult:
+    """The reads of the lists, as the UI starts them."""
+    config = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}, "resources": {"reader": {"config": reader}}}
+    job = build_definitions(settings, has_models=False).resolve_job_def("nightly_sync")
+    with dg.DagsterInstance.ephemeral() as instance:
+        keys = [asset_key(table) for table in lists.tables]
+        return job.execute_in_process(instance=instance, run_config=config, asset_selection=keys, raise_on_error=False)

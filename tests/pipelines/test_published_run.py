@@ -1,0 +1,107 @@
+"""What is published holds the run that published it: of the command, the schedule and the UI, and of publishing alone."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import duckdb
+import pytest
+
+from marketing_api.client import Connection, Secret
+from marketing_api.sandbox.options import Options
+from marketing_api.sandbox.server import serve
+from pipelines.definitions import build_definitions
+from pipelines.settings import Settings
+from tests.pipelines.conftest import Command
+from tests.pipelines.sandboxes import KEY, Sandbox
+from warehouse.published import published_path
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+Row = dict[str, Any]
+
+
+@pytest.fixture
+def service() -> Iterator[Sandbox]:
+    with serve(Options(contacts=100, rate_limit=0)) as url:
+        yield Sandbox(url)
+
+
+def rows(path: Path, sql: str) -> list[Row]:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        result = connection.execute(sql)
+        return [dict(zip([column[0] for column in result.description or ()], row, strict=True)) for row in result.fetchall()]
+
+
+def runs(path: Path) -> list[Row]:
+    return rows(path, "from sync.runs order by started_at")
+
+
+def of_the_run(path: Path, run: Row) -> tuple[list[str], set[str]]:
+    """Operations that were asked since the run began, and the questions that it had planned."""
+    asked = rows(path, f"select operation from sync.requests where requested_at >= '{run['started_at']}' order by request_id")
+    planned = rows(path, f"select distinct question from sync.plans where run_id = '{run['run_id']}'")
+    return [row["operation"] for row in asked], {row["question"] for row in planned}
+
+
+def run_job(settings: Settings, job: str) -> dg.ExecuteInProcessResult:
+    with warnings.catch_warnings(), dg.DagsterInstance.ephemeral() as instance:
+        warnings.simplefilter("ignore")
+        found = build_definitions(settings).resolve_job_def(job)
+        last = found.partitions_def.get_last_partition_key() if found.partitions_def else None
+        tags = {"dagster/asset_partition_range_start": last, "dagster/asset_partition_range_end": last} if last else {}
+        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+        return found.execute_in_process(instance=instance, tags=tags, run_config=quiet, raise_on_error=False)
+
+
+def check_noted(warehouse: Path, published: Path, job: str) -> None:
+    """The copy has the run as one that goes on; the warehouse, how it ended; both have what it asked and planned."""
+    *before, during = runs(published)
+    *others, after = runs(warehouse)
+    assert before == others, "earlier runs are shown as they ended"
+    assert during["job"] == job
+    assert (during["outcome"], during["ended_at"]) == ("publishing", None)
+    assert (after["outcome"], after["run_id"], after["request_count"]) == ("done", during["run_id"], during["request_count"])
+    assert after["ended_at"] >= after["started_at"] == during["started_at"]
+    assert of_the_run(published, during) == of_the_run(warehouse, after)
+
+
+def test_the_copy_holds_the_run_that_wrote_it_night_after_night(service: Sandbox, command: Command, home: Path) -> None:
+    warehouse, published = home / "warehouse.duckdb", published_path(home)
+    settings = Settings(home, (Connection("main", service.url, Secret(KEY)),))
+
+    ran = command("sync", sandbox=service)
+    assert ran.code == 0, ran.text[-2000:]
+    check_noted(warehouse, published, "nightly_sync")
+    assert of_the_run(published, runs(published)[-1])[1] == {"timelines", "coupons"}
+    first = service.count
+    assert rows(published, "select count(*) as n from sync.requests") == [{"n": first}]
+    assert runs(published)[-1]["request_count"] == first
+
+    assert run_job(settings, "nightly_sync").success
+    check_noted(warehouse, published, "nightly_sync")
+    assert rows(published, "select count(*) as n from sync.requests") == [{"n": service.count}]
+    assert runs(published)[-1]["request_count"] == service.count - first > 10
+
+    for publish_alone in (lambda: command("publish").code == 0, lambda: run_job(settings, "publish").success):
+        assert publish_alone()
+        check_noted(warehouse, published, "publish")
+        assert runs(published)[-1]["request_count"] == 0
+    assert [row["outcome"] for row in runs(warehouse)] == ["done"] * 4
+
+
+def test_a_run_that_could_not_publish_says_so(service: Sandbox, command: Command, home: Path) -> None:
+    assert command("sync", "--only", "business", sandbox=service).code == 0
+    assert command("publish").code == 1, "there are no models yet"
+    assert [(row["job"], row["outcome"], row["message"]) for row in runs(home / "warehouse.duckdb")][1:] == [
+        ("publish", "failed", "nothing was published")
+    ]
+
+
+def test_publishing_without_a_warehouse_makes_none(command: Command, home: Path) -> None:
+    assert command("publish").code == 1
+    assert not (home / "warehouse.duckdb").exists()

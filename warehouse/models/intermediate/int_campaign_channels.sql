@@ -1,0 +1,28 @@
+-- By which channel the messages of each campaign went out; one row per campaign.
+-- The service does not say it of a campaign: the timelines of contacts do, of each message.
+with messages as (
+    select
+        account,
+        campaign_id,
+        case when min(channel) = max(channel) then min(channel) end as channel,
+        min(sent_at) as sent_at
+    from {{ ref('contact_campaign') }}
+    where campaign_id is not null
+    group by all
+),
+
+reactions as (
+    select account, campaign_id, max(opened_count) > 0 as has_openings from {{ ref('stg_campaign_stats') }} group by all
+)
+
+select
+    account,
+    campaigns.campaign_id,
+    messages.channel,
+    messages.sent_at,
+    -- what the service lists are e-mail campaigns; an automation may send text messages, too
+    coalesce(reactions.has_openings, false) or coalesce(messages.channel = 'email', campaigns.type = 'standard', false)
+        as can_tell_openings
+from {{ source('source', 'campaigns') }} as campaigns
+left join messages using (account, campaign_id)
+left join reactions using (account, campaign_id)

@@ -44,13 +44,13 @@ def test_they_tell_what_was_published_and_preview_the_report(tmp_path: Path) -> 
     report = tmp_path / "index.html"
     report.write_text("x" * 4000)
     notes = Notes()
-    result = run(lambda: Published(NOW, NOW, PersonalData.HASH, 71, 20196), report, notes)
+    result = run(lambda: Published(NOW, NOW, PersonalData.HASH, 5, 71, 20196), report, notes)
     assert notes.runs == [result.run_id], "the run is written down for the copy to hold it"
     told = {event.asset_key: event.materialization.metadata for event in result.get_asset_materialization_events()}
     assert told[PUBLISHED]["dagster/row_count"].value == 20196
     assert told[PUBLISHED]["personal data"].value == "hash"
     assert told[REPORT]["preview"].value == "**12** people"
-    assert told[REPORT]["file"].value == str(report)
+    assert told[REPORT]["file"].value == f"{report.parent.name}/index.html of the home"
 
 
 def test_a_refusal_fails_with_its_sentence_and_nothing_follows(tmp_path: Path) -> None:

@@ -118,9 +118,9 @@ def test_the_file_is_of_a_version_that_duckdb_1_5_reads(filled: Path) -> None:
 
 def test_what_looks_at_the_clock_goes_on_ageing_whatever_the_file_is_called(filled: Path, tmp_path: Path) -> None:
     with connect(filled / "warehouse.duckdb") as connection:
-        connection.execute("create table marts.moments as select account, as_of, 'ann@example.com' as email from sync.coverage")
+        connection.execute("create table marts.data_coverage as select account, as_of, 'ann@example.com' as email from sync.coverage")
         connection.execute(
-            "create view marts.ages as select account, as_of, email, epoch(now()) - epoch(as_of) as age_s from marts.moments"
+            "create view marts.ages as select account, as_of, email, epoch(now()) - epoch(as_of) as age_s from marts.data_coverage"
         )
         connection.execute("comment on view marts.ages is 'Ages by the clock.'")
         connection.execute("comment on column marts.ages.age_s is 'Seconds.'")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import sys
 
 from assets import SOURCE_ASSETS
 from assets.days import FIRST_ZONE, ChosenDays, today_in
@@ -41,6 +42,11 @@ def _sync(arguments: argparse.Namespace, settings: Settings, stop: interrupts.St
     options = vars(arguments)
     days = _days(options["from"], options["to"])
     prepare_home(settings.home)
+    if settings.is_sandbox and not settings.sandbox_url:
+        print(
+            "no key is configured: this reads the embedded sandbox; MARKETING_API_URL and MARKETING_API_KEY name a real account",
+            file=sys.stderr,
+        )
     models = None if arguments.only or arguments.reads_only else Models(settings)
     with open_reader(settings, chosen, chosen_days=days, **limits_of(settings, options)) as reader:
         stop.then(reader.stop_asking)

@@ -146,7 +146,7 @@ def made(seed: int, rows: int, size: int, *, gaps: float = 0.0) -> AccountData:
         {"engagement_tier": tier, "addresses": draw.randint(0, size) + 1, "without_timeline": 0} for tier in ("engaged", "quiet")[:rows]
     ]
     lists = [
-        {"name": f"L{at}", "size": draw.randint(1, size + 1), "joined_7d": count(), "left_7d": count(), "net_7d": None}
+        {"name": f"L{at}", "size": draw.randint(1, size + 1), "joined_7d": count(), "left_7d": count(), "moved_7d": count(), "net_7d": None}
         for at in range(rows)
     ]
     networks = [{"network": f"n{at}", "mention_count": count(), "post_count": count()} for at in range(rows)]
@@ -264,7 +264,7 @@ def _columns(data: AccountData) -> Iterator[tuple[str, int, list[dict[str, Any]]
         "growth",
         0,
         list(data.rows["lists"]),
-        {"Contacts": "size", "Joined, 7 days": "joined_7d", "Left, 7 days": "left_7d", "Net, 7 days": "net_7d"},
+        {"Contacts": "size", "Joined, 7 days": "joined_7d", "Left, 7 days": "left_7d", "Moved, 7 days": "moved_7d", "Net, 7 days": "net_7d"},
     )
     yield "social", 0, list(data.rows["networks"]), {"Mentions, 28 days": "mention_count", "Posts, 28 days": "post_count"}
     yield "coupons", 0, list(data.rows["coupons"][:6]), {"Issued": "issued_count", "Redeemed": "redeemed_count", "Share": "redemption_rate"}

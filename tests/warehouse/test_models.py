@@ -78,7 +78,8 @@ def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_al
     assert (kept.is_full, anew.is_full) == (False, True)
     ours, theirs = tables(path), tables(other)
     assert ours.keys() == theirs.keys()
-    assert [name for name in ours if ours[name] != theirs[name]] == []
+    by_the_clock = {"marts.data_freshness"}  # a view: it ages between the two queries
+    assert {name for name in ours if ours[name] != theirs[name]} <= by_the_clock
     assert len(ours["marts.contact_campaign"]) > 1000
     assert len(ours["marts.attribution_first_touch"]) > 200
 

@@ -264,7 +264,13 @@ def _columns(data: AccountData) -> Iterator[tuple[str, int, list[dict[str, Any]]
         "growth",
         0,
         list(data.rows["lists"]),
-        {"Contacts": "size", "Joined, 7 days": "joined_7d", "Left, 7 days": "left_7d", "Moved, 7 days": "moved_7d", "Net, 7 days": "net_7d"},
+        {
+            "Contacts": "size",
+            "Joined, 7 days": "joined_7d",
+            "Left, 7 days": "left_7d",
+            "Moved, 7 days": "moved_7d",
+            "Net, 7 days": "net_7d",
+        },
     )
     yield "social", 0, list(data.rows["networks"]), {"Mentions, 28 days": "mention_count", "Posts, 28 days": "post_count"}
     yield "coupons", 0, list(data.rows["coupons"][:6]), {"Issued": "issued_count", "Redeemed": "redeemed_count", "Share": "redemption_rate"}

@@ -8,6 +8,7 @@ MarketingApiError
 ├── Transient              retry (writes only where it certainly took no effect)
 │   ├── RateLimited        wait for the window to reset, then retry
 │   ├── Unreachable        no connection, a reset, a time-out
+│   │   └── GivenUp        ask nothing more in this run: no whole answer came for ten minutes; this was not sent
 │   └── BrokenAnswer       5xx, HTML, cut JSON: an answer came, but not a whole one
 │       └── OtherSubject   a whole answer that names another contact than was asked for
 ├── Stopped                nothing: the client was told to stop, and this was not sent
@@ -72,6 +73,13 @@ class Unreachable(Transient):
     def __init__(self, message: str, *, was_sent: bool) -> None:
         super().__init__(message)
         self.was_sent = was_sent
+
+
+class GivenUp(Unreachable):
+    """The account had no whole answer for so long that nothing more is sent to it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, was_sent=False)
 
 
 class BrokenAnswer(Transient):

@@ -19,6 +19,7 @@ from marketing_api.budget import Budget
 from marketing_api.errors import AuthenticationFailed, BrokenAnswer, MarketingApiError, OtherSubject, RateLimited, Stopped, Unreachable
 from marketing_api.exchange import Answer, Exchange, Outcome, new_request_id
 from marketing_api.operation import Question
+from marketing_api.outage import Silence
 from marketing_api.pace import Pace
 from marketing_api.pacing.windows import Slot
 from marketing_api.transport import Received, Transport
@@ -50,6 +51,7 @@ class Sender:
         self, account: str, url: str, transport: Transport, pace: Pace, record: Callable[[Exchange], None], budget: Budget | None
     ) -> None:
         self._account = account
+        self.silence = Silence(account)
         self._url = url
         self._transport = transport
         self._pace = pace
@@ -71,12 +73,13 @@ class Sender:
     ) -> Answer:
         """One request; `before` is called when it has its slot, and when that raises, nothing is sent.
 
-        Raises what `wire.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from then on.
+        Raises what `wire.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from then on, GivenUp too.
         """
         slot, waited = self._wait(first, lambda: self._is_closed() or (is_given_up is not None and is_given_up()))
         if before is not None:
             self._announce(before)
         sending = _Sending(new_request_id(), dt.datetime.now(dt.UTC), time.monotonic(), waited)
+        self.silence.begin()
         try:
             received = self._exchange(question, sending)
         except BaseException:
@@ -88,6 +91,7 @@ class Sender:
         self._keep(question, sending, received, problem)
         if isinstance(problem, AuthenticationFailed):
             self._lockout = problem
+        if self._is_closed():
             self._pace.wake()
         if problem is not None:
             raise problem
@@ -161,6 +165,7 @@ class Sender:
         return None
 
     def _keep(self, question: Question, sending: _Sending, received: Received, problem: MarketingApiError | None) -> None:
+        self.silence.end(problem)
         outcome = _outcome(problem)
         with self._lock:
             self._statistics.requests += 1
@@ -182,13 +187,14 @@ class Sender:
         )
 
     def _is_closed(self) -> bool:
-        return self._is_stopped or self._lockout is not None
+        return self._is_stopped or self._lockout is not None or self.silence.is_over
 
     def _check_open(self) -> None:
         if self._lockout is not None:
             raise copy.copy(self._lockout).with_traceback(None)
         if self._is_stopped:
             raise Stopped("the client was stopped")
+        self.silence.check()
 
 
 def _rate_report(received: Received) -> wire.RateReport | None:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import ipaddress
 import os
 import ssl
+import time
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from requests.structures import CaseInsensitiveDict
 from marketing_api.errors import BrokenAnswer, Transient, Unreachable
 from marketing_api.exchange import Body
 from marketing_api.secret import Redactor, Secret
-from marketing_api.watch import UnderWay, Watch
+from marketing_api.watch import BEGUN, WHOLE, UnderWay, Watch
 from marketing_api.wire import Prepared
 
 CONNECT_SECONDS = 10.0
@@ -49,22 +50,22 @@ class Received:
 class Transport:
     """Connections to one service with one key, kept open between requests. Thread-safe.
 
-    `spool` is the folder for bodies over `SPOOL_BYTES`; its files belong to whoever is given the `Received`.
+    `spool` is the folder for bodies over `SPOOL_BYTES`; its files belong to whoever is given the `Received`. `on_look`: see `Watch`.
     """
 
-    def __init__(self, url: str, key: Secret, *, spool: Path, connections: int) -> None:
+    def __init__(self, url: str, key: Secret, *, spool: Path, connections: int, on_look: Callable[[], object] = lambda: None) -> None:
         self._spool = spool
         self._key = key
         self._redactor = Redactor(key)
         self._settings = _from_environment(url)
-        self._watch = Watch()
+        self._watch = Watch(on_look)
         self._kept = _KeyedAdapter(key, self._watch, pool_connections=1, pool_maxsize=connections)
 
     def send(self, prepared: Prepared, *, what: str, spool_name: str, timeout: float) -> Received:
         """Send once and read all of the answer.
 
         `what`: how messages call the request; `spool_name`: the file for a large body; `timeout`: seconds without a byte; twice
-        as many until what has come must be more than a trickle.
+        as many until what has come must be more than a trickle, ten times as many until all of it must have come.
         """
         return self._send(self._kept, prepared, what, spool_name, timeout)
 
@@ -85,7 +86,7 @@ class Transport:
         status: int | None = None
         headers: Mapping[str, str] = {}
         body = _Inflow(self._spool / spool_name)
-        with self._watch.over(2 * timeout) as under_way:
+        with self._watch.over(timeout) as under_way:
             try:
                 response = adapter.send(_request(prepared), stream=True, timeout=(CONNECT_SECONDS, timeout), **self._settings)
                 status, headers = response.status_code, response.raw.headers
@@ -96,7 +97,7 @@ class Transport:
                 body.discard()
                 raise
         if under_way.is_ended:
-            problem = Unreachable(f"{what}: the answer came too slowly", was_sent=True)
+            problem = Unreachable(f"{what}: {_too_slow(under_way, timeout)}", was_sent=under_way.is_sent)
         return Received(status, headers, body.finish(), problem)
 
     def _receive(self, response: requests.Response, body: _Inflow, under_way: UnderWay) -> None:
@@ -171,7 +172,13 @@ def _keyed(kind: Any, query: str, watch: Watch) -> Any:
         debuglevel = 0  # http.client would print request lines
 
         def putrequest(self, method: str, url: str, *args: Any, **options: Any) -> None:
+            watch.begins()
             super().putrequest(method, f"{url}{'&' if '?' in url else '?'}{query}", *args, **options)
+
+        def _new_conn(self) -> Any:
+            sock = super()._new_conn()
+            watch.connected(sock)
+            return sock
 
         def getresponse(self) -> Any:
             watch.sent(self.sock)
@@ -218,6 +225,12 @@ _NOT_CONNECTED: tuple[tuple[type[Exception], str], ...] = (
     (urllib3.exceptions.NewConnectionError, "the connection was refused"),
     (urllib3.exceptions.ConnectTimeoutError, f"no connection within {CONNECT_SECONDS:g} s"),
 )
+
+
+def _too_slow(under_way: UnderWay, timeout: float) -> str:
+    if not under_way.is_sent:
+        return f"the connection was not agreed on within {BEGUN * timeout:g} s"
+    return "the answer came too slowly" if time.monotonic() < under_way.end else f"the answer was not whole after {WHOLE * timeout:g} s"
 
 
 def _problem(error: Exception, what: str, status: int | None, timeout: float) -> Transient:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -29,6 +31,8 @@ from warehouse.warehouse import Warehouse
 
 #: Threads that ask, per account: 16 keep a limit of 15/s busy up to a second of latency, and many accounts make many threads.
 WORKERS, FEW_ACCOUNTS = 32, 4
+#: Once one account has answered, the others have so long before it is read without waiting for them.
+_OPENED_TOGETHER_S = 2.0
 
 
 @contextmanager
@@ -136,17 +140,18 @@ def _session(
 
 
 def _open_all(sessions: list[Session]) -> None:
-    """Ask every account who it is, all at once. One that does not answer is left to fail by itself, unless it is the last."""
+    """Ask every account who it is, all at once. Those that take long, or do not answer, hold up nobody: they fail by themselves.
 
-    def attempt(session: Session) -> MarketingApiError | None:
-        try:
-            session.open()
-        except MarketingApiError as problem:
-            return problem
-        return None
-
-    with ThreadPoolExecutor(len(sessions)) as pool:
-        problems = list(pool.map(attempt, sessions))
+    Raises AuthenticationFailed or another MarketingApiError when none answers.
+    """
+    for session in sessions:
+        threading.Thread(target=session.open, name=f"{session.account}/open", daemon=True).start()
+    until = math.inf
+    while (late := next((session for session in sessions if not session.opened.is_set()), None)) is not None and time.monotonic() < until:
+        late.opened.wait(0.05)
+        if until == math.inf and any(session.opened.is_set() and not session.problem for session in sessions):
+            until = time.monotonic() + _OPENED_TOGETHER_S
+    problems = [session.problem for session in sessions]
     if all(problems):
         reasons = [explained(session.client.connection, problem) for session, problem in zip(sessions, problems, strict=True) if problem]
         text = "; ".join(f"account {session.account}: {reason}" for session, reason in zip(sessions, reasons, strict=True))

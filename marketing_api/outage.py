@@ -62,7 +62,7 @@ class Outage:
 #: Seconds without any whole answer after which an account is asked nothing more, whatever its service asks to wait for.
 SILENCE = 600.0
 #: When such a time is first said, and how often from then on.
-FIRST_SAID_S, SAID_AGAIN_S = 20.0, 60.0
+FIRST_SAID_S, SAID_AGAIN_S = 15.0, 30.0
 _IDLE_S = 120.0  # without a request, after which a time without answers begins anew
 
 

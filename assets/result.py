@@ -14,7 +14,7 @@ from assets.refusals import is_nothing, refused_as_nothing, words
 from assets.session import Spent
 from marketing_api.client import Failure
 from marketing_api.discretion import without_addresses
-from marketing_api.errors import BudgetSpent, InvalidCall, MarketingApiError, NotAvailable, Refused, Transient
+from marketing_api.errors import BudgetSpent, GivenUp, InvalidCall, MarketingApiError, NotAvailable, Refused, Transient
 from warehouse.errors import WarehouseError
 from warehouse.load import LoadReport
 
@@ -87,7 +87,8 @@ class AccountResult:
     @property
     def is_worth_a_retry(self) -> bool:
         """True when another try may succeed without anybody changing anything."""
-        return isinstance(self.error, Transient) or any(isinstance(failure.error, Transient) for failure in self.failures)
+        errors = [self.error, *(failure.error for failure in self.failures)]
+        return any(isinstance(error, Transient) and not isinstance(error, GivenUp) for error in errors)
 
     def _serious(self) -> list[Failure]:
         few = max(_REFUSED_FEW, _REFUSED_SHARE * self.planned)

@@ -18,6 +18,7 @@ MarketingApiError
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 
@@ -60,11 +61,21 @@ class Transient(MarketingApiError):
 
 
 class RateLimited(Transient):
-    """429: nobody asks before `retry_after` seconds have passed."""
+    """429: the service asks to wait for `retry_after` seconds; who waits, waits for a minute at most."""
 
     def __init__(self, message: str, *, retry_after: float) -> None:
-        super().__init__(message)
+        super().__init__(message + (f"; the service asks to wait until {_moment_in(retry_after)}" if retry_after > _A_MINUTE else ""))
         self.retry_after = retry_after
+
+
+_A_MINUTE, _A_DAY = 60.0, 86_400.0
+
+
+def _moment_in(seconds: float) -> str:
+    try:
+        return f"{dt.datetime.now(dt.UTC) + dt.timedelta(seconds=seconds):{'%Y-%m-%d' if seconds > _A_DAY else '%H:%M UTC'}}"
+    except (OverflowError, ValueError):
+        return "a year that no calendar has"
 
 
 class Unreachable(Transient):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 import threading
 import time
 from collections.abc import Callable
 
-from marketing_api.errors import GivenUp, RateLimited, Refused, Transient
+from marketing_api.errors import GivenUp, Refused, Transient
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +93,7 @@ class Silence:
             if not isinstance(problem, Transient):
                 self._since, self._why = (now if self._under_way else None), ""
             else:
-                self._why = _why(problem)
+                self._why = str(problem)
 
     @property
     def is_over(self) -> bool:
@@ -115,16 +114,6 @@ class Silence:
         self._said_at = now
         why = self._why or f"{self._under_way} under way"
         log.warning("account %s: no answer for %.0f s (%s); it is given up after %s", self._account, now - since, why, _minutes(SILENCE))
-
-
-def _why(problem: Transient) -> str:
-    if not isinstance(problem, RateLimited) or problem.retry_after < FIRST_SAID_S:
-        return str(problem)
-    try:
-        until = f"{dt.datetime.now(dt.UTC) + dt.timedelta(seconds=problem.retry_after):%Y-%m-%d %H:%M UTC}"
-    except (OverflowError, ValueError):
-        until = "a year that no calendar has"
-    return f"{problem}; the service asks to wait until {until}, and is asked again every minute"
 
 
 def _minutes(seconds: float) -> str:

@@ -14,9 +14,7 @@ CODES = st.sampled_from([1003, 1003, 1003, 1003, 1004, None])
 
 
 def failures(codes: list[int | None]) -> list[Failure]:
-    return [
-        Failure(GETCOUPON.bind(email=f"p{number}@example.com"), Refused("refused", code=code)) for number, code in enumerate(codes)
-    ]
+    return [Failure(GETCOUPON.bind(email=f"p{number}@example.com"), Refused("refused", code=code)) for number, code in enumerate(codes)]
 
 
 @given(st.lists(CODES, max_size=60), st.integers(0, 5), st.integers(0, 3))

@@ -30,7 +30,6 @@ def test_it_is_said_once_and_not_asked_again_the_next_night(command: Command, st
     assert "addresses without coupons" not in second.out
     assert asked(service, before) == 0
 
-
     again = command(*CHOSEN, "--all", sandbox=service)
     assert again.code == 0, again.text
     assert "addresses without coupons" not in again.out, "it was said before"

@@ -57,7 +57,9 @@ class Client:
         first_pause: float = FIRST_PAUSE,
     ) -> None:
         self.connection = connection
-        self._transport = Transport(connection.url, connection.key, spool=spool, connections=workers + SPARE_CONNECTIONS)
+        self._transport = Transport(
+            connection.url, connection.key, spool=spool, connections=workers + SPARE_CONNECTIONS, most_bytes=connection.body_limit
+        )
         self._sender = Sender(connection.account, connection.url, self._transport, pace, record, budget)
         self._outage = Outage(lambda: self._sender.send(ME.bind()))
         self._crew = Crew(workers)

@@ -10,6 +10,6 @@ _WORD = re.compile(r"[^\s\"'<>()=&?,;:|]+")
 _ADDRESS = re.compile(r".(?:@|%40).", re.DOTALL)
 
 
-def without_addresses(text: str) -> str:
-    """The text with `•••` in place of every e-mail address."""
-    return _WORD.sub(lambda word: MASK if _ADDRESS.search(word[0]) else word[0], text)
+def without_addresses(text: str, mask: str = MASK) -> str:
+    """The text with `mask` in place of every e-mail address."""
+    return _WORD.sub(lambda word: mask if _ADDRESS.search(word[0]) else word[0], text)

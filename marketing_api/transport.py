@@ -127,9 +127,8 @@ class _TooLarge(Exception):
 def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Iterator[bytes]:
     """The chunks unpacked, a limited piece at a time, however much one byte stands for. Raises _TooLarge and DecodeError."""
     names = [name for each in encodings.lower().split(",") if (name := each.strip()) not in ("", "identity")]
-    if not set(names) <= {"gzip", "x-gzip", "deflate"}:
-        raise urllib3.exceptions.DecodeError("packed in a way that was not asked for")
-    decoder = urllib3.response.MultiDecoder(",".join(names)) if names else None
+    is_known = names and set(names) <= {"gzip", "x-gzip", "deflate"}  # nothing else was asked for: it is taken as it came
+    decoder = urllib3.response.MultiDecoder(",".join(names)) if is_known else None
     came = size = 0
     for chunk in chunks:
         came += len(chunk)

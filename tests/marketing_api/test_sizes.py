@@ -72,7 +72,7 @@ def test_a_body_without_end_is_read_up_to_the_limit(tmp_path: Path, head: bytes)
     assert received.body.stat().st_size == SPOOL_BYTES
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "nonsense", ",".join(itertools.repeat("gzip", 50))])
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", ",".join(itertools.repeat("gzip", 50))])
 def test_a_body_that_is_not_packed_as_it_says_is_a_broken_answer(tmp_path: Path, encoding: str) -> None:
     received = _received(tmp_path, http(body_of(), "200 OK", f"Content-Encoding: {encoding}"))
     assert isinstance(received.problem, BrokenAnswer)

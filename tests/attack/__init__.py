@@ -1,0 +1,1 @@
+"""Attacks: what arrives, strikes or is pressed must not hurt."""

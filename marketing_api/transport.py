@@ -100,7 +100,7 @@ class Transport:
             except _TooLarge as found:
                 problem = BrokenAnswer(f"{what}: HTTP {status}, {found}", status=status)
                 body.cut()
-            except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+            except (requests.RequestException, urllib3.exceptions.HTTPError, ValueError) as error:  # the last: a chunk of -5 bytes
                 problem = _problem(error, what, status, timeout)
             except BaseException:
                 body.discard()

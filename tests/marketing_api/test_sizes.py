@@ -83,3 +83,29 @@ def test_a_whole_answer_is_the_same_however_it_is_packed(tmp_path: Path, encodin
     received = _received(tmp_path, http(pack(body_of()), "200 OK", f"Content-Encoding: {encoding}"))
     assert received.problem is None
     assert received.body == body_of()
+
+
+_CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        _CHUNKED + b"-5\r\n{}",
+        _CHUNKED + b"f" * 5_000 + b"\r\n{}",
+        _CHUNKED + b"9" * 1_000_000 + b"\r\n{}",
+        _CHUNKED + b"nonsense\r\n{}",
+        b"HTTP/1.1 " + b"9" * 5_000 + b" OK\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nSet-Cookie: " + b"a" * 1_000_000 + b"\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\n" + b"X-A: b\r\n" * 100_000 + b"\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nContent-Length: 20\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5_000 + b"\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: \xff\xfe\r\nContent-Encoding: \xff\r\n\r\n{}",
+        b"\x00" * 1_000_000,
+    ],
+    ids=lambda answer: answer[-40:-20].decode("latin-1"),
+)
+def test_whatever_is_sent_in_place_of_http_is_a_problem_of_ours_or_an_answer(tmp_path: Path, answer: bytes) -> None:
+    received = _received(tmp_path, answer)
+    assert received.problem is not None or received.body == b"{}"

@@ -68,7 +68,12 @@ class Client:
     ) -> None:
         self.connection = connection
         self._transport = Transport(
-            connection.url, connection.key, spool=spool, connections=workers + SPARE_CONNECTIONS, on_look=lambda: self._sender.silence.say()
+            connection.url,
+            connection.key,
+            spool=spool,
+            connections=workers + SPARE_CONNECTIONS,
+            most_bytes=connection.body_limit,
+            on_look=lambda: self._sender.silence.say(),
         )
         self._sender = Sender(connection.account, connection.url, self._transport, pace, record, budget)
         self._outage = Outage(lambda: self._sender.send(ME.bind()))

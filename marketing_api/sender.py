@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
+import logging
 import threading
 import time
 from collections import Counter
@@ -23,6 +24,8 @@ from marketing_api.outage import Silence
 from marketing_api.pace import Pace
 from marketing_api.pacing.windows import Slot
 from marketing_api.transport import Received, Transport
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -162,6 +165,12 @@ class Sender:
             return None if self._aliases.confirm(question, problem.named) else problem
         except MarketingApiError as problem:
             return problem
+        except (OSError, MemoryError):
+            raise
+        except Exception as problem:  # whatever a stranger's answer makes of a parser
+            log.exception("an answer of %s cannot be judged", question.operation.name)
+            said = f"HTTP {received.status} with something that cannot be read ({type(problem).__name__}) instead of an answer"
+            return BrokenAnswer(f"{question.operation.name}: {said}", status=received.status)
         return None
 
     def _keep(self, question: Question, sending: _Sending, received: Received, problem: MarketingApiError | None) -> None:

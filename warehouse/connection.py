@@ -37,6 +37,7 @@ _WORTH_TELLING_S = 1.0
 #: Settings of a sealed instance, in this order: the last makes them final.
 _SEAL = (
     "set global timezone = 'UTC'",
+    "set global max_temp_directory_size = '4GB'",  # else nine tenths of what is free on the disk
     "set python_enable_replacements = false",  # or a table's name may mean a variable of this program
     "set autoload_known_extensions = false",
     "set enable_external_access = false",

@@ -10,7 +10,7 @@ import duckdb
 
 from warehouse.errors import Holder, NotAWarehouse, WarehouseError, WarehouseFull, WarehouseLocked, WarehouseTooNew
 
-_HELD = re.compile(r"lock is held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
+_HELD = re.compile(r"lock is held in (?P<program>.{1,500}?) \(PID (?P<pid>\d+)\)")
 _NO_ROOM = ("No space left", "File too large", "quota exceeded")
 _DAMAGED = ("not a valid DuckDB database", "Corrupt database", "Could not read enough bytes", "sqlite_scanner", "older development version")
 

@@ -14,7 +14,8 @@ from pipelines.home import prepare_home
 from pipelines.service import connections
 from pipelines.settings import Settings, SettingsError
 
-_STOP_SECONDS = 20
+#: For each of two signals: the kernel ends this process 12 seconds after the first (`interrupts`), and its children must not stay.
+_STOP_SECONDS = 5
 #: What Dagster says about itself at each start, and what nobody here can change.
 _IDLE_WARNINGS = "ignore:Function `dev_command` is superseded,ignore:Parameter `owners` of initializer `SensorDefinition"
 

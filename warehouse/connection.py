@@ -78,8 +78,8 @@ def connect(
         check_version(connection, path)
         yield connection
     except duckdb.Error as problem:
-        if (no_room := refusals.full(path, problem)) is not None:
-            raise no_room from problem
+        if (known := refusals.full(path, problem) or refusals.damaged(path, problem)) is not None:
+            raise known from problem
         raise
     finally:
         place.leave(connection)

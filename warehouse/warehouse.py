@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -31,6 +30,7 @@ from warehouse.load import Load, LoadReport
 from warehouse.load_queue import LoadQueue
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.bookkeeping import APPLIED, done_ids, logged_last, outcome_of, write_load
+from warehouse.log_repair import is_log_whole, repair_log
 from warehouse.lookups import Lookups
 from warehouse.schema import ensure_schema
 from warehouse.sql import Params, rows, transaction
@@ -91,7 +91,7 @@ class Warehouse(Checks, Lookups, Candidates):
         self._workspace.sweep()
         self._numbers = itertools.count()
         self._queue = LoadQueue(self._session)
-        self._is_prepared = False
+        self._is_prepared = self._is_log_checked = False
 
     # -- loading
 
@@ -169,11 +169,10 @@ class Warehouse(Checks, Lookups, Candidates):
 
     # -- the parts of apply
 
-    def replay(self, connection: duckdb.DuckDBPyConnection, events: Iterable[Mapping[str, Any]]) -> Iterator[LoadReport | None]:
+    def replay(self, connection: duckdb.DuckDBPyConnection, loads: Iterable[Load]) -> Iterator[LoadReport | None]:
         """Apply logged loads in their order from the archive; None for one that cannot be applied (sync.loads says why)."""
         done = done_ids(connection)
-        for event in events:
-            load = Load.from_event(event)
+        for load in loads:
             if load.load_id in done:
                 continue
             try:
@@ -194,12 +193,22 @@ class Warehouse(Checks, Lookups, Candidates):
         """
         with self.writing() as connection:
             rows(connection, _ONE_THREAD)
-            logged = logged_last(connection, self.archive.loads_backwards())
+            logged = self._logged(connection)
             yield _Session(connection, logged, self._recover(connection, logged))
             rows(connection, _ALL_THREADS)  # readers of this process may stay at the file
 
+    def _logged(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Load]:
+        """The last loads of the log, which is mended first where it is damaged; the first time all of it is looked at."""
+        logged = logged_last(connection, self.archive.loads_backwards())
+        if is_log_whole(connection, self.archive, logged, is_checked=self._is_log_checked):
+            self._is_log_checked = True
+            return logged
+        repair_log(connection, self.archive)
+        self._is_log_checked = True
+        return logged_last(connection, self.archive.loads_backwards())
+
     def _recover(self, connection: duckdb.DuckDBPyConnection, logged: Mapping[str, Load]) -> dict[str, LoadReport]:
-        waiting = [load.event() for load_id, load in logged.items() if outcome_of(connection, load_id) is None]
+        waiting = [load for load_id, load in logged.items() if outcome_of(connection, load_id) is None]
         if not waiting:
             return {}
         log.warning("%d loads that were logged and not applied are applied from the archive", len(waiting))

@@ -23,6 +23,10 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     report = rebuild(home, deadline_s=settings.lock_seconds, on_wait=tell, accept_loss=arguments.accept_loss)
     refill(settings)
     print(f"{settings.warehouse_path} rebuilt from {report.loads:,} loads: {report.rows:,} rows, no request sent")
+    if report.aside:
+        print(f"the damaged one is {report.aside} now, which can be deleted; the models are built by the next `marketing-sync sync`")
+    if report.lost:
+        print(f"begun anew, since no copy of the rows could be read: {', '.join(report.lost)}", file=sys.stderr)
     if report.failed:
         print(f"{report.failed:,} loads could not be applied; sync.loads says why", file=sys.stderr)
     return exits.INCOMPLETE if report.failed else exits.DONE

@@ -10,6 +10,7 @@ import contextlib
 import datetime as dt
 import errno
 import fcntl
+import logging
 import os
 import secrets
 import shutil
@@ -18,6 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from warehouse.errors import ArchiveFull
+
+log = logging.getLogger(__name__)
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -80,6 +83,20 @@ def publish(temporary: Path, target: Path) -> None:
         os.close(descriptor)
     temporary.replace(target)
     sync_folder(target.parent)
+
+
+def set_aside(path: Path) -> Path:
+    """Give a file (or folder) that cannot be used another name beside its own, which is free then; nothing is deleted."""
+    aside = path.with_name(f"{path.name}.damaged-{new_name()}")
+    path.rename(aside)
+    return aside
+
+
+def no_folder(path: Path) -> Path:
+    """The path, where a file is or may be made: a folder of that name is set aside."""
+    if path.is_dir():
+        log.warning("%s is a folder in the place of a file: it is %s now", path, set_aside(path).name)
+    return path
 
 
 @contextlib.contextmanager

@@ -6,6 +6,8 @@ tables mean (`outbox`).
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import sqlite3
 import threading
@@ -13,6 +15,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from warehouse.archive.disk import set_aside
+
+log = logging.getLogger(__name__)
 
 VERSION = 1
 _APPLICATION_ID = 0x6D73_6F62  # "msob": tells our file from any other SQLite file
@@ -109,8 +115,13 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.RLock()
+        self._is_checked = self._is_changed = False
         with self._explained():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if copy_of(path).exists() and not (path.exists() and path.stat().st_size):
+                raise OutboxDamaged(damaged(path, "it is gone"))
+            if path.is_dir():
+                raise OutboxDamaged(damaged(path, "it is a folder"))
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # the files beside it take its mode
             self._connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
             try:
@@ -120,8 +131,30 @@ class Store:
                 raise
 
     def close(self) -> None:
+        """What was changed is copied first."""
         with self._lock:
+            if self._is_changed:
+                self._copy()
             self._connection.close()
+
+    def check(self) -> None:
+        """OutboxDamaged when any page or index is not as it should be: 6 s for a million items."""
+        with self._lock, self._explained():
+            if (found := self._connection.execute("pragma integrity_check(1)").fetchone()[0]) != "ok":
+                raise OutboxDamaged(damaged(self.path, found))
+
+    def _copy(self) -> None:
+        """A copy that is damaged is replaced; one that cannot be written now is written after the next change."""
+        copy = copy_of(self.path)
+        for is_last in (False, True):
+            try:
+                os.close(os.open(copy, os.O_RDWR | os.O_CREAT, 0o600))
+                with contextlib.closing(sqlite3.connect(copy, timeout=_BUSY_S)) as target:
+                    return self._connection.backup(target)
+            except (OSError, sqlite3.Error) as problem:
+                if is_last or isinstance(problem, sqlite3.OperationalError):
+                    return log.warning("the copy of the outbox is not up to date: %s", problem)
+                set_aside(copy)
 
     def rows(self, sql: str, parameters: Any = ()) -> list[sqlite3.Row]:
         with self._lock, self._explained():
@@ -129,8 +162,11 @@ class Store:
 
     @contextmanager
     def change(self) -> Iterator[Change]:
-        """One transaction: all of it is committed when the context ends well, else none of it."""
+        """One transaction: all of it is committed when the context ends well, else none of it. Before the first one the file is checked."""
         with self._lock, self._explained():
+            if not self._is_checked:
+                self.check()
+            self._is_checked = self._is_changed = True
             self._connection.execute("begin immediate")
             try:
                 yield Change(self._connection)
@@ -216,7 +252,17 @@ def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
         return OutboxBusy(f"the outbox {path} has been in use by another program for {_BUSY_S:g} s: end it, or try again later")
     if isinstance(problem, sqlite3.OperationalError) and ("readonly" in text or "unable to open" in text):
         return OutboxError(f"the outbox {path} cannot be written ({text}): is it yours?")
-    return OutboxDamaged(
-        f"the outbox {path} is damaged ({text}): nothing more is sent from it. Move it away to begin a new one; "
-        "what was sent before is then only known from sync.writebacks"
-    )
+    return OutboxDamaged(damaged(path, text))
+
+
+def damaged(path: Path, text: str) -> str:
+    """What is the matter, and what to do."""
+    said = f"the outbox {path} is damaged ({text}): nothing more is sent from it"
+    if not copy_of(path).exists():
+        return f"{said}, and there is no copy. Move it away to begin a new one; what was sent is then only known from sync.writebacks"
+    return f"{said}. `marketing-sync rebuild` goes on with its copy, and what may have been sent since is looked for before it is sent"
+
+
+def copy_of(path: Path) -> Path:
+    """Where the outbox's copy stands."""
+    return path.with_name(f"{path.stem}.copy{path.suffix}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -222,4 +223,6 @@ def _open(path: Path, ask: _Ask) -> duckdb.DuckDBPyConnection:
         raise refusals.unopened(path, problem) from problem
     if is_new:
         path.chmod(0o600)
+    if not ask.read_only:  # nobody else has it open: a process that was killed left what did not fit into its memory
+        shutil.rmtree(f"{path}.tmp", ignore_errors=True)
     return connection

@@ -77,15 +77,16 @@ def rebuild(
         workspace = Workspace(home / "tmp" / "rebuild")
         stack.callback(workspace.close)
         old = Warehouse(home, archive, deadline_s=deadline_s, on_wait=on_wait)
-        new = Warehouse(home, archive, file_name=str(workspace.file("warehouse.duckdb")))
-        try:
-            return _rebuild(old, new, on_progress, accept_loss)
-        except NotAWarehouse as problem:
-            aside = _set_aside(old.path)
-            log.warning("%s; it is %s now", problem, aside.name)
+        aside = []
+        if old.path.exists():
+            try:
+                return _rebuild(old, Warehouse(home, archive, file_name=str(workspace.file("warehouse.duckdb"))), on_progress, accept_loss)
+            except NotAWarehouse as problem:
+                aside = [_set_aside(old.path)]
+                log.warning("%s; it is %s now", problem, aside[0].name)
         new = Warehouse(home, archive, file_name=str(workspace.file("anew.duckdb")))
         report = _rebuild(old, new, on_progress, accept_loss)
-        return replace(report, aside=aside.name, lost=salvage(old, [aside, *_published(home)]))
+        return replace(report, aside=aside[0].name if aside else None, lost=salvage(old, [*aside, *_published(home)]))
 
 
 def _rebuild(old: Warehouse, new: Warehouse, on_progress: Callable[[int], None], accept_loss: bool) -> RebuildReport:

@@ -10,7 +10,7 @@ import itertools
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -25,7 +25,7 @@ from warehouse.archive.disk import Workspace
 from warehouse.candidates import Candidates
 from warehouse.checks import Checks
 from warehouse.connection import DEADLINE_S, OnWait, connect
-from warehouse.errors import ArchiveFull, WarehouseLocked
+from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived, WarehouseLocked
 from warehouse.load import Load, LoadReport
 from warehouse.load_queue import LoadQueue
 from warehouse.loads.apply import apply_tables
@@ -176,7 +176,11 @@ class Warehouse(Checks, Lookups, Candidates):
             if load.load_id in done:
                 continue
             try:
-                yield self.commit(connection, load, self.stage(load))
+                try:
+                    yield self.commit(connection, load, self.stage(load))
+                except (ArchiveDamaged, NotArchived) as problem:
+                    self._commit_rest(connection, load, problem)
+                    yield None
             except _PASSING:
                 raise
             except Exception as problem:  # a mistake in reading old answers must not keep new ones out
@@ -184,6 +188,16 @@ class Warehouse(Checks, Lookups, Candidates):
                 with transaction(connection):
                     write_load(connection, load, None, (), error=f"{type(problem).__name__}: {problem}"[:500])
                 yield None
+
+    def _commit_rest(self, connection: duckdb.DuckDBPyConnection, load: Load, problem: ArchiveError) -> None:
+        """Apply what is left of a load whose answers cannot all be read. It counts as failed. Raises `problem` when nothing is left."""
+        left = self.archive.readable(load.request_ids)
+        if not left:
+            raise problem
+        gone = f"{len(load.request_ids) - len(left):,} of {len(load.request_ids):,} answers cannot be read any more, the others are applied"
+        log.warning("a load of %s: %s: %s", load.asset, gone, problem)
+        rest = replace(load, request_ids=tuple(left), is_complete=False, scope={**load.scope, "reason": gone})
+        self.commit(connection, rest, self.stage(rest), instead_of=load, error=f"{gone}: {problem}"[:500])
 
     @contextmanager
     def _session(self) -> Iterator[_Session]:
@@ -214,8 +228,13 @@ class Warehouse(Checks, Lookups, Candidates):
         log.warning("%d loads that were logged and not applied are applied from the archive", len(waiting))
         return {report.load_id: report for report in self.replay(connection, waiting) if report is not None}
 
-    def commit(self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> LoadReport:
-        """The load's one transaction, on a connection whose temporary tables go with it. Its log entry is the caller's business."""
+    def commit(
+        self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged, *, instead_of: Load | None = None, error: str | None = None
+    ) -> LoadReport:
+        """The load's one transaction, on a connection whose temporary tables go with it. Its log entry is the caller's business.
+
+        `instead_of`: the logged load of which this is what could be had, and that failed with the `error`.
+        """
         try:
             with closing(connection.cursor()) as own:
                 rows(own, _UTC)
@@ -223,7 +242,7 @@ class Warehouse(Checks, Lookups, Candidates):
                     rows(own, _ALL_THREADS)
                 with transaction(own):
                     reports = apply_tables(own, load, staged, self.tables)
-                    write_load(own, load, staged.as_of, reports)
+                    write_load(own, instead_of or load, staged.as_of, reports, error)
         finally:
             staged.discard()
         return LoadReport.of(load, reports)

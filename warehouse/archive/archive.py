@@ -127,6 +127,10 @@ class Archive:
         """
         return self._reader.answers(request_ids)
 
+    def readable(self, request_ids: Iterable[int]) -> list[int]:
+        """Those whose answers can be had. Slow: for what is left when some cannot."""
+        return [request_id for request_id in request_ids if self._reader.is_readable(request_id)]
+
     def reusable(self, account: str, since: dt.datetime) -> Reusable:
         """The latest whole answer to each question that was asked at or after `since`, by `Question.key`; what this archive
         records later is added. A large body is a Path to a file that stays until `close`.

@@ -119,22 +119,26 @@ class Workspace:
         self._claim: int | None = None
         self._lock = threading.Lock()
 
-    def file(self, name: str) -> Path:
-        """Where a temporary file of that name may be written; a file left there by an attempt that failed is removed."""
+    def folder(self) -> Path:
+        """Where this process may write."""
         with self._lock:
             while self._folder is None:
                 folder = make_folder(self._parent / new_name())
                 if (claimed := claim(folder)) is not None:
                     self._folder, self._claim = folder, claimed
-        path = self._folder / name
+            return self._folder
+
+    def file(self, name: str) -> Path:
+        """Where a temporary file of that name may be written; a file left there by an attempt that failed is removed."""
+        path = self.folder() / name
         path.unlink(missing_ok=True)
         return path
 
     def sweep(self) -> None:
         """Remove what dead processes left."""
-        for folder in self._parent.iterdir() if self._parent.exists() else ():
+        for folder in self._parent.iterdir() if self._parent.is_dir() else ():
             if (claimed := claim(folder)) is not None:
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove(folder)
                 os.close(claimed)
 
     def close(self) -> None:
@@ -144,3 +148,18 @@ class Workspace:
                 shutil.rmtree(self._folder, ignore_errors=True)
                 os.close(self._claim)
             self._folder = self._claim = None
+
+
+def sweep(home: Path) -> None:
+    """Remove what dead processes left below `tmp` of the home: most of it is personal data."""
+    for parent in (home / "tmp").glob("*"):
+        Workspace(parent).sweep()
+    for leftover in home.glob("warehouse.rebuild.duckdb*"):  # of versions before 2026-11-22
+        _remove(leftover)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

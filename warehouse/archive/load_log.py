@@ -102,6 +102,8 @@ class LoadLog:
         """Put a log in this one's place that has no damaged line, and behind each event (None: in front of all) those that
         `following` says. Damaged lines are kept in a file beside it, which is returned. ArchiveFull: it stays as it is.
         """
+        for leftover in self._path.parent.glob(f"{self._path.name}.new-*"):
+            leftover.unlink()
         temporary, aside = (self._path.with_name(f"{self._path.name}.{kind}-{disk.new_name()}") for kind in ("new", "damaged"))
         with disk.room_for(self._path):
             try:

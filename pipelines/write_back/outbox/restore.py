@@ -60,6 +60,7 @@ def _make(path: Path, temporary: Path, now: float) -> None:
             f"the outbox {path} is damaged, and so is its copy ({problem}): move both away to begin anew. What was sent is then only"
             " known from sync.writebacks, and activities that are pushed again would arrive twice"
         ) from problem
+    Path(f"{temporary}-journal").unlink(missing_ok=True)
     shutil.copyfile(copy_of(path), temporary)
     temporary.chmod(0o600)
     with contextlib.closing(sqlite3.connect(temporary)) as connection, connection:

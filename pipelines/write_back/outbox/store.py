@@ -150,10 +150,12 @@ class Store:
             try:
                 os.close(os.open(copy, os.O_RDWR | os.O_CREAT, 0o600))
                 with contextlib.closing(sqlite3.connect(copy, timeout=_BUSY_S)) as target:
-                    return self._connection.backup(target)
+                    self._connection.backup(target)
+                return
             except (OSError, sqlite3.Error) as problem:
                 if is_last or isinstance(problem, sqlite3.OperationalError):
-                    return log.warning("the copy of the outbox is not up to date: %s", problem)
+                    log.warning("the copy of the outbox is not up to date: %s", problem)
+                    return
                 set_aside(copy)
 
     def rows(self, sql: str, parameters: Any = ()) -> list[sqlite3.Row]:

@@ -204,6 +204,28 @@ def test_a_rebuild_that_would_lose_what_the_warehouse_has_leaves_it_alone(full_h
     assert full_home.contents() != before
 
 
+def test_of_a_load_only_the_answers_that_are_damaged_are_missing_and_nothing_counts_as_gone(home: Home) -> None:
+    home.load([home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": n, "name": "A"} for n in (1, 2)]}})], tables.AUDIENCES)
+    home.archive.seal()
+    answers = [home.answer(contacts.GETCONTACTS, {"contacts": {"items": [{"id": n, "email": "a@x.com"}]}}, listid=1) for n in (3, 4)]
+    home.load(answers[:1], tables.CONTACTS)
+    home.archive.seal()
+    later = home.answer(contacts.GETCONTACTS, {"contacts": {"items": [{"id": 5, "email": "b@x.com"}]}}, 9, listid=1)
+    home.load([*answers, later], tables.CONTACTS)
+    home.archive.seal()
+    newest = max((home.path / "archive" / "requests").glob("*/*.parquet"), key=lambda path: path.stat().st_mtime_ns)
+    newest.write_bytes(b"garbage")
+    home.close()
+    again = Home(home.path)
+    report = rebuild(home.path, archive=again.archive, accept_loss=True)
+    assert (report.loads, report.failed) == (2, 1)
+    assert again.values(tables.AUDIENCES, "audience_id") == [1, 2]
+    assert again.values(tables.CONTACTS, "contact_id", "_deleted_at is null") == [3, 4]
+    (error,) = again.values("sync.loads", "error", "outcome = 'failed'")
+    assert error.startswith("1 of 3 answers cannot be read any more")
+    again.close()
+
+
 def test_a_load_that_never_could_be_applied_keeps_no_rebuild_from_the_rest(full_home: Home) -> None:
     full_home.archive.log_load(Load("main", "test", ("contacts",), (999,), "UTC").event())
     assert rebuild(full_home.path, archive=full_home.archive).failed == 1

@@ -73,6 +73,7 @@ FILES = (
     File("archive/unfinished/*.json"),
     File("outbox.sqlite", used_by=(("push", "status"), PUSH)),
     File("outbox.sqlite-*", (), "the changes since the last closing, of a push that was killed", (PUSH,)),
+    File("outbox.revision", used_by=(PUSH,)),
     File("outbox.copy.sqlite", used_by=(PUSH,)),
     File("sender-*.lock", used_by=(PUSH,)),
     File("dagster/dagster.yaml"),

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from pipelines.write_back.outbox.store import OutboxDamaged, Store, copy_of
+from pipelines.write_back.outbox.store import OutboxDamaged, Store, copy_of, revision_note
 from warehouse.archive.disk import set_aside
 
 log = logging.getLogger(__name__)
@@ -47,6 +47,7 @@ def restore(path: Path, now: float) -> bool:
     for suffix in ("-wal", "-shm", ""):
         if (part := Path(f"{path}{suffix}")).exists():
             set_aside(part)
+    revision_note(path).unlink(missing_ok=True)
     temporary.rename(path)
     return True
 

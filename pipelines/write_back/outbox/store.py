@@ -11,6 +11,7 @@ import logging
 import os
 import sqlite3
 import threading
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -142,6 +143,8 @@ class Store:
         with self._lock, self._explained():
             if (found := self._connection.execute("pragma integrity_check(1)").fetchone()[0]) != "ok":
                 raise OutboxDamaged(damaged(self.path, found))
+            if self._connection.execute("select value from revision").fetchone()[0] < _noted(self.path):
+                raise OutboxDamaged(damaged(self.path, "changes of a process that was killed are missing"))
 
     def _copy(self) -> None:
         """A copy that is damaged is replaced; one that cannot be written now is written after the next change."""
@@ -170,9 +173,11 @@ class Store:
                 self.check()
             self._is_checked = self._is_changed = True
             self._connection.execute("begin immediate")
+            change = Change(self._connection)
             try:
-                yield Change(self._connection)
+                yield change
                 self._connection.execute("commit")
+                _note(self.path, change.last_revision)
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("rollback")
@@ -197,7 +202,9 @@ class Store:
         connection.execute("pragma synchronous = full")
         version = self._version()
         if version == 0:
+            self._is_checked = True
             self._create()
+            self._is_changed = False  # there is nothing in it that could be lost
         elif version > VERSION:
             raise OutboxTooNew(f"{self.path} was written by a newer version of marketing-sync: upgrade this installation")
 
@@ -232,6 +239,7 @@ class Change:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self.last_revision = 0  # none yet
 
     def run(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
         return self._connection.execute(sql, parameters)
@@ -241,7 +249,8 @@ class Change:
 
     def revision(self) -> int:
         """The next revision; all that one transaction changes has the same."""
-        return int(self._connection.execute("update revision set value = value + 1 returning value").fetchone()[0])
+        self.last_revision = int(self._connection.execute("update revision set value = value + 1 returning value").fetchone()[0])
+        return self.last_revision
 
 
 def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
@@ -268,3 +277,24 @@ def damaged(path: Path, text: str) -> str:
 def copy_of(path: Path) -> Path:
     """Where the outbox's copy stands."""
     return path.with_name(f"{path.stem}.copy{path.suffix}")
+
+
+def revision_note(path: Path) -> Path:
+    """Where the revision of the last change stands, too: SQLite passes over damaged changes that a killed process left in its log."""
+    return path.with_name(f"{path.stem}.revision")
+
+
+def _note(path: Path, revision: int) -> None:
+    if revision:
+        number = b"%d" % revision
+        with contextlib.suppress(OSError):  # it only makes damage known
+            revision_note(path).write_bytes(b"%b %d" % (number, zlib.crc32(number)))
+
+
+def _noted(path: Path) -> int:
+    """0 when nothing is noted, or the note itself is damaged."""
+    try:
+        number, check = revision_note(path).read_bytes().split(b" ")
+        return int(number) if zlib.crc32(number) == int(check) else 0
+    except (OSError, ValueError):
+        return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -206,6 +207,28 @@ def test_nothing_is_sent_from_a_damaged_outbox_and_its_copy_takes_everything_sen
         assert {entry.state for entry in outbox.items(first)} == {State.APPLIED}
         assert {entry.state for entry in outbox.open("main")} == {State.UNKNOWN}
         assert len(outbox.open("main")) == 10
+
+
+@pytest.mark.parametrize("harm", ["gone", "emptied", "garbage", "cut"])
+def test_what_a_killed_process_sent_is_not_forgotten_when_its_log_is_damaged(path: Path, tmp_path: Path, harm: str) -> None:
+    home = tmp_path / "killed"
+    with Outbox(path) as outbox:
+        push = outbox.begin(a_plan(*[activity(row, row, "x") for row in range(2, 6)]))
+    with Outbox(path) as outbox:
+        for entry in outbox.items(push):
+            outbox.claim(entry.item_id)
+            outbox.settle(entry.item_id, State.APPLIED)
+        home.mkdir()
+        for part in path.parent.glob("outbox.*"):
+            shutil.copy(part, home)
+    killed = home / path.name
+    HARMS[harm](Path(f"{killed}-wal"))
+    with pytest.raises(OutboxDamaged, match="killed"), Outbox(killed) as outbox:
+        outbox.recover("main")
+    assert restore(killed, 1.0)
+    with Outbox(killed) as outbox:
+        outbox.recover("main")
+        assert {entry.state for entry in outbox.items(push)} == {State.UNKNOWN}
 
 
 @pytest.mark.parametrize("harm", ["gone", "emptied", "garbage", "cut", "head", "folder"])

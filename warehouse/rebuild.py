@@ -18,7 +18,7 @@ from warehouse import requests
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace, set_aside
 from warehouse.connection import DEADLINE_S, OnWait
-from warehouse.errors import ArchiveGone, NotAWarehouse
+from warehouse.errors import ArchiveGone, WarehouseDamaged
 from warehouse.load import Load
 from warehouse.loads.bookkeeping import applied_ids
 from warehouse.log_repair import repair_log
@@ -81,7 +81,7 @@ def rebuild(
         if old.path.exists():
             try:
                 return _rebuild(old, Warehouse(home, archive, file_name=str(workspace.file("warehouse.duckdb"))), on_progress, accept_loss)
-            except NotAWarehouse as problem:
+            except WarehouseDamaged as problem:
                 aside = [_set_aside(old.path)]
                 log.warning("%s; it is %s now", problem, aside[0].name)
         new = Warehouse(home, archive, file_name=str(workspace.file("anew.duckdb")))

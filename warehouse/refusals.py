@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.errors import Holder, NotAWarehouse, WarehouseError, WarehouseFull, WarehouseLocked, WarehouseTooNew
+from warehouse.errors import Holder, WarehouseDamaged, WarehouseError, WarehouseFull, WarehouseLocked, WarehouseTooNew
 
 _HELD = re.compile(r"lock is held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
 _NO_ROOM = ("No space left", "File too large", "quota exceeded")
@@ -43,11 +43,11 @@ def full(path: Path, problem: duckdb.Error) -> WarehouseFull | None:
     )
 
 
-def damaged(path: Path, problem: duckdb.Error) -> NotAWarehouse | None:
+def damaged(path: Path, problem: duckdb.Error) -> WarehouseDamaged | None:
     """None when the problem is another one."""
     if not any(sign in str(problem) for sign in _DAMAGED):
         return None
-    return NotAWarehouse(
+    return WarehouseDamaged(
         f"{path} is damaged: run `marketing-sync rebuild`, which sets it aside and makes it anew without a request. "
         f"DuckDB says: {str(problem).splitlines()[0]}"
     )

@@ -26,7 +26,7 @@ _CHECKED = re.compile(rb',"crc32":"([0-9a-f]{8})"\}\n$')
 _CHECK_BYTES = len(b',"crc32":"00000000"}\n')
 
 
-class _Unchecked(msgspec.Struct):
+class _Unchecked(msgspec.Struct, forbid_unknown_fields=True):
     """A line of a version that wrote no checksums."""
 
     account: str

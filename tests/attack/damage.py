@@ -143,6 +143,7 @@ class Bench:
         settings = {"MARKETING_HOME": str(home), "MARKETING_API_URL": self.service.url, "MARKETING_API_KEY": KEY, "DAGSTER_HOME": ""}
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             patch.chdir(self.folder)
+            patch.setattr(logging.getLogger(), "handlers", [])  # or the terminal's would write to the first command's
             for name in [name for name in os.environ if name.startswith("MARKETING_")]:
                 patch.delenv(name)
             for name, value in settings.items():

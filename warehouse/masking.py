@@ -184,7 +184,7 @@ def personal_key(home: Path, given: Secret | None = None) -> Secret:
     path = home / "personal.key"
     if not path.exists():
         _write_key(path)
-    return _checked(Secret(path.read_text(encoding="utf-8").strip()), str(path))
+    return _checked(Secret(path.read_text(encoding="utf-8", errors="replace").strip()), str(path))
 
 
 def _write_key(path: Path) -> None:

@@ -35,6 +35,10 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Serve until Ctrl-C."""
     _make_sure_of(arguments.port)
     home = prepare_home(settings.home)
+    from pipelines.run_history import set_damaged_history_aside  # Dagster takes seconds to import
+
+    for line in set_damaged_history_aside(home / "dagster"):
+        print(line, file=sys.stderr)
     with connections(settings) as accounts:
         environment = os.environ | {"DAGSTER_HOME": str(home / "dagster"), "MARKETING_HOME": str(home), "PYTHONWARNINGS": _IDLE_WARNINGS}
         if settings.is_sandbox:

@@ -16,11 +16,11 @@ from pipelines.failures import Unexpected
 from pipelines.home import prepare_home
 from pipelines.logs import logging_to_home
 from pipelines.settings import Settings
-from warehouse.archive.disk import make_folder
 from tests.pipelines.conftest import UNMISTAKABLE, Command
 from tests.pipelines.leftovers import contents
 from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import Sandbox
+from warehouse.archive.disk import make_folder
 
 #: A command that meets everything that quotes values: a warning, a thread, a library's log, chained errors.
 PLANTED = f"""

@@ -59,6 +59,7 @@ class Client:
         self.connection = connection
         self._transport = Transport(connection.url, connection.key, spool=spool, connections=workers + SPARE_CONNECTIONS)
         self._sender = Sender(connection.account, connection.url, self._transport, pace, record, budget)
+        self.clock = self._sender.clock
         self._outage = Outage(lambda: self._sender.send(ME.bind()))
         self._crew = Crew(workers)
         self._first_pause = first_pause

@@ -35,7 +35,7 @@ class Candidates(ABC):
         """One row per contact that exists: active ones first, then the newest first.
 
         Columns: contact_id; segment (a number for its lists and whether it is active), is_active, registered_at,
-        first_seen_at; asked_at, first_asked_at, times_asked, times_changed of its timeline (NULL: never asked); and when
+        first_seen_at; asked_at, request_id, first_asked_at, times_asked, times_changed of its timeline (NULL: never asked); and when
         something that may have to do with it was noticed last: row_at, clicked_at, redeemed_at, pushed_at. active_days: days of
         the last `HISTORY_DAYS` on which its timeline has something of its own or of automations; messages: of campaigns, in those days.
         """
@@ -71,7 +71,7 @@ class Candidates(ABC):
             pushed as (select contact_id, max(pushed_at) as pushed_at from pushes where contact_id is not null group by 1),
             pushed_to as (select email, max(pushed_at) as pushed_at from pushes where contact_id is null group by 1)
             select p.contact_id, hash(p.lists, p.is_active) as segment, p.is_active, p.registered_at, p.first_seen_at,
-                c.timeline_asked_at as asked_at, c.timeline_first_asked_at as first_asked_at,
+                c.timeline_asked_at as asked_at, c.timeline_request as request_id, c.timeline_first_asked_at as first_asked_at,
                 c.timeline_times_asked as times_asked, c.timeline_times_changed as times_changed,
                 a.active_days, a.messages, p.row_at, k.clicked_at, r.redeemed_at, greatest(w.pushed_at, t.pushed_at) as pushed_at
             from people p
@@ -100,7 +100,8 @@ class Candidates(ABC):
                 from source.contacts where {_LIVE} and trim(email) <> '' group by 1
             ),
             asked as (
-                select {_ADDRESS} as email, max(coupon_asked_at) as asked_at, min(coupon_first_asked_at) as first_asked_at,
+                select {_ADDRESS} as email, arg_max_null(coupon_asked_at, coalesce(coupon_request, 0)) as asked_at,
+                    max(coupon_request) as request_id, min(coupon_first_asked_at) as first_asked_at,
                     max(coupon_times_asked) as times_asked, max(coupon_times_changed) as times_changed
                 from sync.contact_coverage where account = $account and coupon_asked_at is not null group by 1
             ),
@@ -108,7 +109,7 @@ class Candidates(ABC):
                 select {_ADDRESS} as email, max(_changed_at) as clicked_at from source.campaign_clickers where {_LIVE} group by 1
             )
             select p.email, p.number, hash(p.lists, p.is_active) as segment, p.is_active, p.registered_at, p.first_seen_at,
-                a.asked_at, a.first_asked_at, a.times_asked, a.times_changed, k.clicked_at
+                a.asked_at, a.request_id, a.first_asked_at, a.times_asked, a.times_changed, k.clicked_at
             from people p left join asked a using (email) left join clicked k using (email)
             order by p.is_active desc, p.registered_at desc nulls last, p.number desc
             """,
@@ -172,6 +173,7 @@ class Candidates(ABC):
                 s.reached, coalesce(k.clickers, 0) as clickers
             from steps s left join clickers k using (campaign_id)
             where s.reached > 0 and share > 0 and s.seen_at > now() - to_days(cast($days as integer))
+                and s.seen_at < now() + interval 12 hour
             order by s.seen_at, s.campaign_id
             """,
             {"account": account, "days": days},

@@ -273,14 +273,14 @@ class Ask:
         """Questions outside the plan whose archived answer is newer than what is loaded: answers must not be lost."""
         people = self.plan.people(question)
         found = []
-        for key, asked_at in zip(people[0].to_pylist(), people["asked_at"].to_pylist(), strict=True):
+        for key, loaded in zip(people[0].to_pylist(), people["request_id"].to_pylist(), strict=True):
             if key in planned:
                 continue
             try:
-                at = answered(operation.bind(**params(key)))
+                request_id = answered(operation.bind(**params(key)))
             except InvalidCall:
                 continue
-            if at is not None and (asked_at is None or at > asked_at):
+            if request_id is not None and request_id > (loaded or 0):
                 found.append(params(key))
         return found
 

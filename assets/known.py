@@ -68,9 +68,9 @@ class Known:
         since = days.first - dt.timedelta(days=28)
         return [set(self._warehouse.listed_days(table, self._account, since, days.last)) for table in tables]
 
-    def finished_at(self) -> dict[str, dt.datetime]:
-        """When each asset was last read to the end."""
-        return self._warehouse.finished_at(self._account)
+    def finished(self) -> dict[str, int]:
+        """The request id behind which each asset was last read to the end."""
+        return self._warehouse.finished(self._account)
 
     def answers(self, request_ids: Sequence[int]) -> Iterable[Answer]:
         """From the archive."""

@@ -23,7 +23,7 @@ from assets.planning.plan import COUPONS, Line
 from assets.result import AccountResult
 from assets.session import Session
 from assets.unfinished import Unfinished
-from marketing_api.clock import Clock, utc_now
+from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import BudgetSpent, MarketingApiError, Stopped
 from warehouse.errors import WarehouseError
 from warehouse.load import Load, LoadReport
@@ -42,6 +42,8 @@ _GIVE_WAY_S = 30.0
 #: How long stopping waits for each thread; a load takes seconds.
 _STOP_SECONDS = 30.0
 
+#: A machine's clock that is moved by less is being kept right.
+_JUMP = dt.timedelta(minutes=1)
 #: What nothing else is said about is read again the next night.
 _A_NIGHT = dt.timedelta(days=1)
 
@@ -98,7 +100,15 @@ class Reader:
 
     def days_of_run(self) -> DateRange:
         """The days that the run is about, over all accounts."""
-        return days_of_run(self.began_at, [session.zone for session in self.sessions], self._settings.lookback_days, self.chosen_days)
+        skew = max((session.client.clock.skew for session in self.sessions), key=abs, default=dt.timedelta())
+        return days_of_run(
+            self.began_at + skew, [session.zone for session in self.sessions], self._settings.lookback_days, self.chosen_days
+        )
+
+    @property
+    def began_by_files(self) -> dt.datetime:
+        """When it began as files are dated, which a clock that is set back during the run dates earlier."""
+        return self.began_at + min(self.now.jump if isinstance(self.now, SteadyClock) else dt.timedelta(), dt.timedelta())
 
     def begin(self) -> None:
         """Start reading."""
@@ -174,6 +184,9 @@ class Reader:
             load_requests(connection, self.warehouse.archive)
         if not (is_publishing or is_cut_short):
             self._unfinished.end(self._chosen)
+        if not is_publishing:
+            for notice in self.notices():
+                log.warning("%s", notice)
 
     def _is_cut_short(self) -> bool:
         """Whether the run was stopped before it had tried everything."""
@@ -203,6 +216,16 @@ class Reader:
     def problems(self) -> dict[_Key, list[str]]:
         """What could not be had: (asset, account) → reasons."""
         return {key: result.problems for key, result in self.results.items() if result.problems}
+
+    def notices(self) -> list[str]:
+        """What a person should know although nothing is missing: clocks that are wrong, answers that came too late to be loaded."""
+        found = [notice for session in self.sessions if (notice := session.clock_notice())]
+        if isinstance(self.now, SteadyClock) and abs(self.now.jump) > _JUMP:
+            found.append(f"this machine's clock was moved by {_in_words(self.now.jump)} during the run; times of the run do not show it")
+        for (asset, account), result in self.results.items():
+            stale = [line for report in result.reports for line in report.stale]
+            found += [f"{asset}, account {account}: another run had loaded newer answers of {line}" for line in stale]
+        return found
 
     def _start_ready(self, *sessions: Session) -> None:
         """Start what waits for nothing, what others wait for first. Called with `_changed` held."""
@@ -301,7 +324,8 @@ class Reader:
             scope=part.scope if part.days is None else {"from_on": str(part.days.first), "to_on": str(part.days.last), **part.scope},
             is_complete=part.is_complete,
             service_count=part.service_count,
-            due_at=part.due_at or self.now() + _A_NIGHT,
+            due_at=part.due_at or session.now() + _A_NIGHT,
+            logged_at=session.now(),
             zone=str(session.zone),
             shrink_limit=self._limit_of(part),
         )
@@ -317,3 +341,8 @@ class Reader:
         """How many assets cannot begin before this one is loaded: its loads go first."""
         direct = [other for other in self._chosen.values() if asset in (*other.after, *other.informed_by)]
         return len(direct) + sum(self._waiting_for(other) for other in direct)
+
+
+def _in_words(jump: dt.timedelta) -> str:
+    """E.g. `1 day, 0:00:00 ahead`."""
+    return f"{dt.timedelta(seconds=round(abs(jump).total_seconds()))} {'ahead' if jump > dt.timedelta() else 'back'}"

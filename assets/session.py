@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -18,7 +19,7 @@ from assets.unfinished import Unfinished
 from marketing_api.client import Budget, Client, Connection, Failure
 from marketing_api.clock import Clock
 from marketing_api.errors import MarketingApiError
-from marketing_api.exchange import Answer, Exchange, Outcome
+from marketing_api.exchange import Answer, Exchange, Outcome, new_request_id
 from marketing_api.operation import Operation, Question
 from marketing_api.operations import account as operations
 from marketing_api.pace import Pace
@@ -31,10 +32,12 @@ log = logging.getLogger(__name__)
 
 #: So many operations one after the other that are not available are more likely a key that is refused.
 _UNKNOWN_IN_A_ROW = 3
+#: How far the clock may have been set back since an answer was requested for it to count as recent.
+_AT_ONCE = dt.timedelta(minutes=5)
 
 Reuse = Callable[[Question], Answer | None]
-#: When the archived answer was asked for that a run that died has left to a question; None without one.
-Answered = Callable[[Question], dt.datetime | None]
+#: The request of the archived answer that a run that died has left to a question; None without one.
+Answered = Callable[[Question], int | None]
 
 
 @dataclass
@@ -84,9 +87,10 @@ class Session:
         self.refused: dict[str, Failure] = {}  # in this run, by question key
         self._archive = archive
         self._now = now
-        self._not_before = now() - dt.timedelta(hours=resume_hours)
+        planner.now = self.now
+        self._resume = dt.timedelta(hours=resume_hours)
         self._me: Answer | None = None
-        self._unused_since: dict[str, dt.datetime] = {}
+        self._unused_since: dict[str, int] = {}  # by asset: the first request id whose answer it may use again
         self._archived: Reusable | None = None
         self._left_behind: set[str] = set()  # assets that a run was reading when it died
         self._spent: dict[str, Spent] = defaultdict(Spent)
@@ -97,19 +101,36 @@ class Session:
         self._confirming = threading.Lock()
 
     def prepare(self, assets: Iterable[str], unfinished: Unfinished) -> None:
-        """Find out from when on archived answers have not been used by these assets. Call it before `open` and `reuse`."""
-        finished = self.known.finished_at()
+        """Find out from which request on archived answers have not been used by these assets. Call it before `open` and `reuse`.
+
+        Those dated in the future are not used: nobody knows how old they are.
+        """
+        finished, now = self.known.finished(), self._now()
         for asset in assets:
             died = unfinished.since(asset)
             if died is not None:
                 self._left_behind.add(asset)
-            since = died or finished.get(asset) or self._not_before
-            self._unused_since[asset] = max(self._not_before, since)
-        self._archived = self._archive.reusable(self.account, min(self._unused_since.values(), default=self._now()))
+            self._unused_since[asset] = finished.get(asset, 0) if died is None else died
+        since = min(self._unused_since.values(), default=new_request_id())
+        self._archived = self._archive.reusable(self.account, since, (now - self._resume, now + _AT_ONCE))
+
+    def now(self) -> dt.datetime:
+        """The moment by the service's clock, as far as it is known."""
+        return self._now() + self.client.clock.skew
 
     def today(self) -> dt.date:
         """The account's local date."""
-        return today_in(self.zone, self._now())
+        return today_in(self.zone, self.now())
+
+    def clock_notice(self) -> str:
+        """That the clocks of machine and service differ, with both times; empty while they agree."""
+        if not self.client.clock.skew:
+            return ""
+        ours, theirs = (f"{moment:%Y-%m-%d %H:%M} UTC" for moment in (self._now(), self.now()))
+        return (
+            f"account {self.account}: this machine's clock shows {ours}, the service's {theirs}. "
+            "What was read is dated by the service's; set the machine's clock right"
+        )
 
     def open(self) -> None:
         """Ask who the account is. Without this answer nothing else is worth asking, and `problem` says why there is none."""
@@ -121,8 +142,7 @@ class Session:
             self.opened.set()
 
     def _open(self) -> None:
-        question = operations.ME.bind()
-        self._me = self.reuse("business")(question) or self.client.ask(question)
+        self._me = self.client.ask(operations.ME.bind())
         self.business = business_of(self._me)
         if self.business and self.business.timezone and not self.client.connection.timezone:
             try:
@@ -134,15 +154,14 @@ class Session:
         """Ask once more who the account is, when an operation is not available and that may be for want of a key.
 
         A key that is refused looks like an operation that does not exist (api-observed row 1). It is suspected when the
-        operation was answered before in this run, when several others in a row are not available, or when the run's first
-        answer was an archived one. Raises AuthenticationFailed: then nothing else is worth asking.
+        operation was answered before in this run, or when several others in a row are not available. Raises
+        AuthenticationFailed: then nothing else is worth asking.
         """
         with self._confirming:
             with self._counting:
                 self._unknown.add(operation.name)
-                is_first = operations.ME.name not in self._answered
                 is_sudden = operation.name in self._answered or len(self._unknown) >= _UNKNOWN_IN_A_ROW
-            if operation.name not in self._confirmed and (is_first or is_sudden):
+            if operation.name not in self._confirmed and is_sudden:
                 self.client.ask(operations.ME.bind())
             self._confirmed.add(operation.name)
 
@@ -169,7 +188,7 @@ class Session:
 
         The account's own answer of this run is among them, so that it is asked once.
         """
-        since = self._unused_since.get(asset, self._now())
+        since = self._unused_since.get(asset, sys.maxsize)
 
         def find(question: Question) -> Answer | None:
             if self._me is not None and question.key == self._me.question.key:
@@ -179,8 +198,8 @@ class Session:
         return find
 
     def answered(self, asset: str) -> Answered | None:
-        """Says when archived answers were asked for that a run left which died reading `asset`; None when none did."""
+        """Says which request archived answers are of that a run left which died reading `asset`; None when none did."""
         archived, since = self._archived, self._unused_since.get(asset)
         if asset not in self._left_behind or archived is None or since is None:
             return None
-        return lambda question: archived.asked_at(question.key, since)
+        return lambda question: archived.request_id(question.key, since)

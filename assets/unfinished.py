@@ -20,6 +20,7 @@ from typing import IO, Annotated
 
 import msgspec
 
+from marketing_api.exchange import id_at, new_request_id
 from warehouse.archive.disk import set_aside
 
 log = logging.getLogger(__name__)
@@ -29,19 +30,20 @@ _MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What one run was reading, and since when."""
+    """What one run was reading, and from which request on."""
 
     path: Path
-    started_at: dt.datetime
+    since: int
     assets: frozenset[str]
 
 
 class Unfinished:
     """The notes in `folder`, and this run's own."""
 
-    def __init__(self, folder: Path, now: dt.datetime) -> None:
+    def __init__(self, folder: Path) -> None:
+        """Call it when the archive is open: the run's own requests have larger ids than the one made here."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._now = now
+        self._since = new_request_id()
         self._own = folder / f"{uuid.uuid4().hex}.json"
         self._held: IO[str] | None = None
         self._taken_up = [note for path in sorted(folder.glob("*.json")) if (note := _abandoned(path))]
@@ -50,11 +52,11 @@ class Unfinished:
         """Note that this run is reading these assets."""
         self._held = self._own.open("w")
         fcntl.flock(self._held, fcntl.LOCK_EX)
-        _write(self._held, self._now, sorted(assets))
+        _write(self._held, self._since, sorted(assets))
 
-    def since(self, asset: str) -> dt.datetime | None:
-        """When the earliest run began that was reading the asset and did not end; None when there is none."""
-        return min((note.started_at for note in self._taken_up if asset in note.assets), default=None)
+    def since(self, asset: str) -> int | None:
+        """The request id with which the earliest run began that was reading the asset and did not end; None when there is none."""
+        return min((note.since for note in self._taken_up if asset in note.assets), default=None)
 
     def end(self, assets: Iterable[str]) -> None:
         """This run has read all of these assets: nothing of them is unfinished any more."""
@@ -62,7 +64,7 @@ class Unfinished:
         for note in self._taken_up:
             if left := note.assets - done:
                 with note.path.open("w") as file:
-                    _write(file, note.started_at, sorted(left))
+                    _write(file, note.since, sorted(left))
             else:
                 note.path.unlink(missing_ok=True)
         self._own.unlink(missing_ok=True)
@@ -76,8 +78,17 @@ class Unfinished:
 
 
 class _Written(msgspec.Struct):
-    started_at: Annotated[dt.datetime, msgspec.Meta(tz=True)]
     assets: frozenset[str]
+    since: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    started_at: Annotated[dt.datetime, msgspec.Meta(tz=True)] | None = None  # of versions that noted it in place of `since`
+
+    @property
+    def first_request(self) -> int:
+        if self.since is not None:
+            return self.since
+        if self.started_at is None:
+            raise ValueError("it does not say since when")
+        return id_at(self.started_at)
 
 
 def _abandoned(path: Path) -> Note | None:
@@ -89,16 +100,16 @@ def _abandoned(path: Path) -> Note | None:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             content = file.read(_MOST_BYTES)
         written = msgspec.json.decode(content, type=_Written) if content else None
+        return Note(path, written.first_request, written.assets) if written else None
     except BlockingIOError:
         return None
     except (OSError, ValueError, RecursionError) as problem:
         with contextlib.suppress(OSError):
             log.warning("the note of an earlier run cannot be read (%s): it is %s now", type(problem).__name__, set_aside(path).name)
         return None
-    return Note(path, written.started_at, written.assets) if written else None
 
 
-def _write(file: IO[str], started_at: dt.datetime, assets: list[str]) -> None:
-    json.dump({"started_at": started_at.isoformat(), "assets": assets}, file)
+def _write(file: IO[str], since: int, assets: list[str]) -> None:
+    json.dump({"since": since, "assets": assets}, file)
     file.flush()
     os.fsync(file.fileno())

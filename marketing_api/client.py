@@ -76,6 +76,7 @@ class Client:
             on_look=lambda: self._sender.silence.say(),
         )
         self._sender = Sender(connection.account, connection.url, self._transport, pace, record, budget)
+        self.clock = self._sender.clock
         self._outage = Outage(lambda: self._sender.send(ME.bind()))
         self._crew = Crew(workers)
         self._first_pause = first_pause

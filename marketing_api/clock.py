@@ -1,13 +1,88 @@
-"""The one place where the time of day comes from: whoever needs it is given a `Clock`. Not here: what time decides."""
+"""The one place where the time of day comes from: whoever needs it is given a `Clock`. Not here: what time decides.
+
+The machine's clock may be wrong, and may jump at any moment. So it dates things for people and for calendars; which of two things
+was first is told by request ids (`exchange`), and how long something takes by `elapsed` or the monotonic clock.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
 
 Clock = Callable[[], dt.datetime]
+#: Clocks of machine and service that differ by less are left as they are; and dates that no service gives in earnest.
+TOLERANCE = dt.timedelta(minutes=5)
+_CREDIBLE = (dt.datetime(2015, 1, 1, tzinfo=dt.UTC), dt.datetime(2100, 1, 1, tzinfo=dt.UTC))
+
+
+def wall() -> float:
+    """Unix seconds by the machine's clock."""
+    return time.time()
 
 
 def utc_now() -> dt.datetime:
-    """The moment, aware, in UTC."""
-    return dt.datetime.now(dt.UTC)
+    """The moment by the machine's clock, aware, in UTC."""
+    return dt.datetime.fromtimestamp(wall(), dt.UTC)
+
+
+def elapsed() -> float:
+    """Seconds on a clock that only goes forward; the time of a suspended machine counts where the system tells it (Linux)."""
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot is None else time.clock_gettime(boot)
+
+
+class SteadyClock:
+    """A clock that is set once, by `now`, and goes on evenly whatever becomes of the machine's."""
+
+    def __init__(self, now: Clock = utc_now) -> None:
+        self._now = now
+        self._set_to = now()
+        self._began = elapsed()
+
+    def __call__(self) -> dt.datetime:
+        return self._set_to + dt.timedelta(seconds=elapsed() - self._began)
+
+    def seconds(self) -> float:
+        """The same as unix seconds."""
+        return self().timestamp()
+
+    @property
+    def jump(self) -> dt.timedelta:
+        """By how much the machine's clock was moved since: positive when it is ahead of this one now."""
+        return self._now() - self()
+
+
+class ServiceClock:
+    """What one service calls now: a steady clock, put right by the `Date` of its first answer when the two differ.
+
+    The dates in its answers are by its clock, and so are the days that it is asked for. Thread-safe.
+    """
+
+    def __init__(self, now: Clock = utc_now) -> None:
+        self.steady = SteadyClock(now)
+        self.skew = dt.timedelta()  # by how much the service is ahead of the machine
+        self._is_known = False
+
+    def learn(self, headers: Mapping[str, str], sent_at: dt.datetime) -> None:
+        """Take in an answer that came just now to a request of that moment on the steady clock: its date is of some time between.
+
+        A cache that answers in the service's place says how old the answer is.
+        """
+        if self._is_known or (date := _date_of(headers)) is None:
+            return
+        self._is_known = True
+        ahead, behind = date - self.steady(), sent_at - date
+        if ahead > TOLERANCE or behind > TOLERANCE:
+            self.skew = ahead if ahead > TOLERANCE else -behind
+
+
+def _date_of(headers: Mapping[str, str]) -> dt.datetime | None:
+    """When the answer was made, by who made it; None when that is not said, or in no earnest."""
+    said = {name.lower(): value for name, value in headers.items() if len(name) in (3, 4)}
+    try:
+        date = parsedate_to_datetime(said["date"]) + dt.timedelta(seconds=int(said.get("age", 0)))
+        return date if _CREDIBLE[0] < date < _CREDIBLE[1] else None
+    except (KeyError, ValueError, TypeError, OverflowError):
+        return None

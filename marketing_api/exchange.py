@@ -6,12 +6,14 @@ An Exchange is one request and whatever came back (one row of the archive); an A
 from __future__ import annotations
 
 import datetime as dt
-import itertools
-import time
+import os
+import secrets
+import threading
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from marketing_api.clock import elapsed, wall
 from marketing_api.operation import Question
 
 
@@ -56,9 +58,58 @@ class Answer:
     body: Body = field(repr=False)
 
 
-_counter = itertools.count()
+class _RequestIds:
+    """Microseconds << 10 | a number of the process: the clock sets the first one, and from then on only `elapsed` counts.
+
+    Two processes that run at once make the same id when they draw the same of 1,024 numbers and ask in the same microsecond.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = 0  # in microseconds, as all here but the ids
+        self._lead = min(round(wall() * 1e6), _LATEST) - _microseconds()
+        self.draw()
+
+    def draw(self) -> None:
+        """The number of this process; a forked child has to draw its own."""
+        self._own = secrets.randbits(10)
+
+    def next(self) -> int:
+        with self._lock:
+            self._last = max(self._last + 1, self._lead + _microseconds())
+            return self._last << 10 | self._own
+
+    def exceed(self, request_id: int) -> None:
+        with self._lock:
+            self._lead = max(self._lead, (request_id >> 10) + 1 - _microseconds())
+
+
+def _microseconds() -> int:
+    return round(elapsed() * 1e6)
+
+
+#: A clock beyond 2112 counts as this: ids have to fit into 63 bits.
+_LATEST = 1 << 52
+_ids = _RequestIds()
+os.register_at_fork(after_in_child=_ids.draw)
 
 
 def new_request_id() -> int:
-    """A positive 63-bit number that grows with time (microseconds << 10 | counter): ids of later requests are larger."""
-    return (time.time_ns() // 1000) << 10 | (next(_counter) & 1023)
+    """A positive 63-bit number, larger than all of this process before it and than those that `exceed_request_id` was told."""
+    return _ids.next()
+
+
+def exceed_request_id(request_id: int) -> None:
+    """Let ids made from now on be larger. Whoever opens an archive says its largest: then its order is that of its ids, whatever the
+    machine's clock showed when."""
+    _ids.exceed(request_id)
+
+
+def order_of(request_id: int) -> float:
+    """The id as seconds: those between two requests of one home, whatever the clock showed; unix seconds while it is right."""
+    return (request_id >> 10) / 1e6
+
+
+def id_at(moment: dt.datetime) -> int:
+    """About the id of a request of that moment, made while the clock was right: for what was noted before ids were."""
+    return round(moment.timestamp() * 1e6) << 10

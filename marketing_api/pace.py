@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
+from marketing_api.clock import wall
 from marketing_api.errors import Stopped
 from marketing_api.pacing.slot_file import SlotFile
 from marketing_api.pacing.slots import Report, Slots
@@ -55,7 +56,7 @@ class Pace:
     all processes of the machine.
     """
 
-    def __init__(self, path: Path, *, cap: float | None = None, clock: Clock = time.monotonic, wall: Clock = time.time) -> None:
+    def __init__(self, path: Path, *, cap: float | None = None, clock: Clock = time.monotonic, wall: Clock = wall) -> None:
         self._file = SlotFile(path)
         self._cap = cap
         self._clock = clock

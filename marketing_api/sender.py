@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from marketing_api import wire
 from marketing_api.aliases import Aliases
 from marketing_api.budget import Budget
+from marketing_api.clock import ServiceClock
 from marketing_api.errors import AuthenticationFailed, BrokenAnswer, MarketingApiError, OtherSubject, RateLimited, Stopped, Unreachable
 from marketing_api.exchange import Answer, Exchange, Outcome, new_request_id
 from marketing_api.operation import Question
@@ -39,10 +40,10 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class _Sending:
-    """A request on its way; times are of the steady clock except the first."""
+    """A request on its way: `sent_at` is the time of day, before it is put right; the others are of the monotonic clock."""
 
     request_id: int
-    requested_at: dt.datetime
+    sent_at: dt.datetime
     began: float
     waited: float
 
@@ -53,6 +54,7 @@ class Sender:
     def __init__(
         self, account: str, url: str, transport: Transport, pace: Pace, record: Callable[[Exchange], None], budget: Budget | None
     ) -> None:
+        self.clock = ServiceClock()
         self._account = account
         self.silence = Silence(account)
         self._url = url
@@ -81,7 +83,7 @@ class Sender:
         slot, waited = self._wait(first, lambda: self._is_closed() or (is_given_up is not None and is_given_up()))
         if before is not None:
             self._announce(before)
-        sending = _Sending(new_request_id(), dt.datetime.now(dt.UTC), time.monotonic(), waited)
+        sending = _Sending(new_request_id(), self.clock.steady(), time.monotonic(), waited)
         self.silence.begin()
         try:
             received = self._exchange(question, sending)
@@ -89,6 +91,8 @@ class Sender:
             self._keep(question, sending, Received(), Unreachable(f"{question.operation.name}: interrupted", was_sent=True))
             raise
         problem = received.problem or self._verdict(question, received)
+        if problem is None:
+            self.clock.learn(received.headers, sending.sent_at)
         if received.status is not None:
             self._pace.learn(slot, _rate_report(received), refused=isinstance(problem, RateLimited))
         self._keep(question, sending, received, problem)
@@ -98,7 +102,7 @@ class Sender:
             self._pace.wake()
         if problem is not None:
             raise problem
-        return Answer(sending.request_id, self._account, question, sending.requested_at, received.body)
+        return Answer(sending.request_id, self._account, question, sending.sent_at + self.clock.skew, received.body)
 
     def fetch_xml(self, question: Question) -> Received:
         """One request for the answer as XML, which nobody here reads: as it came, for a person to look at."""
@@ -185,7 +189,7 @@ class Sender:
                 sending.request_id,
                 self._account,
                 question,
-                sending.requested_at,
+                sending.sent_at + self.clock.skew,
                 round(sending.waited * 1000),
                 round((time.monotonic() - sending.began) * 1000),
                 received.status,

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import datetime as dt
 
+from marketing_api.clock import TOLERANCE
 from warehouse.coverage import FRESH_FOR
 
 
 def ago(moment: dt.datetime, now: dt.datetime) -> str:
     """E.g. `just now`, `5 minutes ago`, `7 hours ago`, `3 days ago`."""
     minutes = (now - moment).total_seconds() / 60
+    if is_to_come(moment, now):
+        return "dated in the future"
     if minutes < 1.5:
         return "just now" if minutes < 0.5 else "a minute ago"
     if minutes < 90:
         return f"{minutes:.0f} minutes ago"
     return f"{minutes / 60:.0f} hours ago" if minutes < 48 * 60 else f"{minutes / 60 / 24:.0f} days ago"
+
+
+def is_to_come(moment: dt.datetime, now: dt.datetime) -> bool:
+    """Whether it was dated by a clock that is ahead of this one."""
+    return moment - now > TOLERANCE
 
 
 def standstill(newest: dt.datetime | None, now: dt.datetime) -> str:

@@ -16,6 +16,7 @@ from copy import copy
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 
+from marketing_api.clock import utc_now
 from marketing_api.discretion import without_addresses
 from marketing_api.secret import Redactor
 from pipelines.settings import Settings
@@ -93,7 +94,7 @@ def start_logging(settings: Settings, process: str) -> HomeLog:
         terminal.setFormatter(_Discreet("%(levelname)s %(name)s: %(message)s", settings, has_tracebacks=is_debug))
         terminal.addFilter(lambda record: is_debug or record.name != TOLD.name)
         root.addHandler(terminal)
-    file = HomeLog(settings, process, dt.datetime.now(dt.UTC))
+    file = HomeLog(settings, process, utc_now())
     root.addHandler(file)
     root.setLevel(logging.DEBUG if is_debug else logging.INFO)
     logging.getLogger("urllib3").setLevel(logging.INFO)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from marketing_api.clock import utc_now
 from pipelines.ages import ago
 from pipelines.settings import Settings
 from pipelines.stage import stage
@@ -37,14 +38,14 @@ def publish_home(settings: Settings) -> Published:
 @contextmanager
 def noted(settings: Settings, run_id: str, job: str) -> Iterator[None]:
     """A run that publishes and reads nothing, in `sync.runs`: before, so that the copy holds it, and with its outcome after."""
-    run = Run(run_id, job, dt.datetime.now(dt.UTC), None, PUBLISHING, 0, 0.0, "")
+    run = Run(run_id, job, utc_now(), None, PUBLISHING, 0, 0.0, "")
     _note(settings, run)
     try:
         yield
     finally:
         is_done = is_published_since(settings, run.started_at)
         message = "" if is_done else "nothing was published"
-        _note(settings, replace(run, ended_at=dt.datetime.now(dt.UTC), outcome="done" if is_done else "failed", message=message))
+        _note(settings, replace(run, ended_at=utc_now(), outcome="done" if is_done else "failed", message=message))
 
 
 def _note(settings: Settings, run: Run) -> None:

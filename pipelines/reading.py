@@ -22,7 +22,7 @@ from assets.reader import Reader
 from assets.session import Session
 from assets.unfinished import Unfinished
 from marketing_api.client import Budget, Connection
-from marketing_api.clock import Clock, utc_now
+from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError
 from marketing_api.pace import Pace, pace_path
 from pipelines.service import connections, explained
@@ -54,6 +54,7 @@ def open_reader(
     now: Clock = utc_now,
 ) -> Iterator[Reader]:
     """A reader of the chosen assets over all accounts. Raises AuthenticationFailed or another MarketingApiError when none answers."""
+    now = SteadyClock(now)
     with ExitStack() as stack:
         accounts = stack.enter_context(connections(settings))
         archive = stack.enter_context(Archive(settings.home / "archive"))
@@ -72,7 +73,7 @@ def open_reader(
             sessions.append(_session(settings, connection, archive, warehouse, budget, pace, planner, workers, now, spool))
         for session in sessions:
             stack.enter_context(session.client)
-        unfinished = Unfinished(settings.home / "archive" / "unfinished", now())
+        unfinished = Unfinished(settings.home / "archive" / "unfinished")
         stack.callback(unfinished.leave)
         for session in sessions:
             session.prepare([asset.name for asset in chosen], unfinished)

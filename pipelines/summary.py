@@ -44,12 +44,16 @@ def print_summary(reader: Reader, settings: Settings, models: BuildReport | None
     for line in [*days_read(reader.results), *planned_by(reader), *learnt]:
         console.print(line)
     _print_problems(reader, console)
+    for line in reader.notices():
+        console.print(f"note: {line}", markup=False)
     _print_models(models, console)
     if models is not None:
         console.print(_published(reader, settings), markup=False)
     console.print(f"\nwarehouse  {settings.warehouse_path}")
     file = (
-        published_path(settings.home) if models is not None and is_published_since(settings, reader.began_at) else settings.warehouse_path
+        published_path(settings.home)
+        if models is not None and is_published_since(settings, reader.began_by_files)
+        else settings.warehouse_path
     )
     console.print(f"status     {_this_program()} status\nquery      {first_query(file)}", markup=False)
 
@@ -71,7 +75,7 @@ def first_query(file: Path) -> str:
 
 def _published(reader: Reader, settings: Settings) -> str:
     words = what_is_published(settings, reader.now())
-    if is_published_since(settings, reader.began_at):
+    if is_published_since(settings, reader.began_by_files):
         return f"published: {words}\nreport     {settings.home / 'report' / 'index.html'}"
     return f"nothing was published tonight; analysts have: {words}"
 

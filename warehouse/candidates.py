@@ -37,7 +37,7 @@ class Candidates(ABC):
         """One row per contact that exists: active ones first, then the newest first.
 
         Columns: contact_id; segment (a number for its lists and whether it is active), is_active, registered_at,
-        first_seen_at; asked_at, first_asked_at, times_asked, times_changed of its timeline (NULL: never asked); and when
+        first_seen_at; asked_at, request_id, first_asked_at, times_asked, times_changed of its timeline (NULL: never asked); and when
         something that may have to do with it was noticed last: row_at, clicked_at, redeemed_at, pushed_at. active_days: days of
         the last `HISTORY_DAYS` on which its timeline has something of its own or of automations; messages: of campaigns, in those days.
         """
@@ -73,7 +73,7 @@ class Candidates(ABC):
             pushed as (select contact_id, max(pushed_at) as pushed_at from pushes where contact_id is not null group by 1),
             pushed_to as (select email, max(pushed_at) as pushed_at from pushes where contact_id is null group by 1)
             select p.contact_id, hash(p.lists, p.is_active) as segment, p.is_active, p.registered_at, p.first_seen_at,
-                c.timeline_asked_at as asked_at, c.timeline_first_asked_at as first_asked_at,
+                c.timeline_asked_at as asked_at, c.timeline_request as request_id, c.timeline_first_asked_at as first_asked_at,
                 c.timeline_times_asked as times_asked, c.timeline_times_changed as times_changed,
                 a.active_days, a.messages, p.row_at, k.clicked_at, r.redeemed_at, greatest(w.pushed_at, t.pushed_at) as pushed_at
             from people p
@@ -102,18 +102,20 @@ class Candidates(ABC):
                 from source.contacts where {_LIVE} and trim(email) <> '' group by 1
             ),
             answered as (
-                select {_ADDRESS} as email, max(coupon_asked_at) as asked_at, min(coupon_first_asked_at) as first_asked_at,
+                select {_ADDRESS} as email, arg_max_null(coupon_asked_at, coalesce(coupon_request, 0)) as asked_at,
+                    max(coupon_request) as request_id, min(coupon_first_asked_at) as first_asked_at,
                     max(coupon_times_asked) as times_asked, max(coupon_times_changed) as times_changed
                 from sync.contact_coverage where account = $account and coupon_asked_at is not null group by 1
             ),
             refused as (
-                select lower(trim(params ->> 'email')) as email, max(requested_at) as asked_at, min(requested_at) as first_asked_at,
-                    count(*) as times_asked, 0 as times_changed
+                select lower(trim(params ->> 'email')) as email, arg_max(requested_at, request_id) as asked_at,
+                    max(request_id) as request_id, min(requested_at) as first_asked_at, count(*) as times_asked, 0 as times_changed
                 from sync.requests where account = $account and operation = 'emailmarketing/getcoupon' and outcome = 'refused'
                     and list_contains($nothing::bigint[], {REFUSAL_CODE}) group by 1
             ),
             asked as (
-                select email, max(asked_at) as asked_at, min(first_asked_at) as first_asked_at,
+                select email, arg_max_null(asked_at, coalesce(request_id, 0)) as asked_at, max(request_id) as request_id,
+                    min(first_asked_at) as first_asked_at,
                     sum(times_asked)::bigint as times_asked, sum(times_changed)::bigint as times_changed
                 from (from answered union all by name from refused) group by email
             ),
@@ -121,7 +123,7 @@ class Candidates(ABC):
                 select {_ADDRESS} as email, max(_changed_at) as clicked_at from source.campaign_clickers where {_LIVE} group by 1
             )
             select p.email, p.number, hash(p.lists, p.is_active) as segment, p.is_active, p.registered_at, p.first_seen_at,
-                a.asked_at, a.first_asked_at, a.times_asked, a.times_changed, k.clicked_at
+                a.asked_at, a.request_id, a.first_asked_at, a.times_asked, a.times_changed, k.clicked_at
             from people p left join asked a using (email) left join clicked k using (email)
             order by p.is_active desc, p.registered_at desc nulls last, p.number desc
             """,
@@ -185,6 +187,7 @@ class Candidates(ABC):
                 s.reached, coalesce(k.clickers, 0) as clickers
             from steps s left join clickers k using (campaign_id)
             where s.reached > 0 and share > 0 and s.seen_at > now() - to_days(cast($days as integer))
+                and s.seen_at < now() + interval 12 hour
             order by s.seen_at, s.campaign_id
             """,
             {"account": account, "days": days},

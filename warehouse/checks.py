@@ -60,7 +60,8 @@ class Checks(ABC):
             from sync.coverage c
             where table_name = $table and (not is_complete or rows < service_count) and not exists (
                 from sync.coverage o
-                where o.account = c.account and o.table_name = c.table_name and o.is_complete and o.as_of > c.as_of
+                where o.account = c.account and o.table_name = c.table_name and o.is_complete
+                    and (coalesce(o.last_request, 0), o.as_of) > (coalesce(c.last_request, 0), c.as_of)
                     and contains(c.scope, '..') and contains(o.scope, '..')
                     and split_part(o.scope, '..', 1) <= split_part(c.scope, '..', 1)
                     and split_part(o.scope, '..', 2) >= split_part(c.scope, '..', 2)
@@ -70,12 +71,6 @@ class Checks(ABC):
             {"table": table.name},
         )
         found: list[str] = rows.column(0).to_pylist()
-        return found
-
-    def freshness(self, table: Table) -> dt.datetime | None:
-        """When the table was last read for the account for which that is longest ago; None when it never was."""
-        newest = "select max(as_of) as as_of from sync.coverage where table_name = $table group by account"
-        found: dt.datetime | None = self._value(f"select min(as_of) from ({newest})", table)
         return found
 
     def preview(self, table: Table) -> str:

@@ -17,7 +17,7 @@ from warehouse.loads.target import Target
 from warehouse.sql import literal, rows
 from warehouse.staging import Asked, Staged
 
-_COLUMNS = ("first_asked_at", "asked_at", "changed_at", "times_asked", "times_changed")
+_COLUMNS = ("first_asked_at", "asked_at", "request", "changed_at", "times_asked", "times_changed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def _forget_overtaken(connection: duckdb.DuckDBPyConnection, account: str, asked
         connection,
         f"""
         update sync.contact_coverage as c set timeline_digest = null from arrow_answers a
-        where c.account = {literal(account)} and c.contact_id = a.contact_id and c.timeline_asked_at >= a.requested_at
+        where c.account = {literal(account)} and c.contact_id = a.contact_id and c.timeline_request >= a.request_id
             and c.timeline_digest is distinct from a.timeline_digest
         """,
     )
@@ -99,13 +99,14 @@ def note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Ta
 
 
 def _answers(asked: Sequence[Asked], **columns: pa.Array) -> pa.Table:
-    return pa.table({"requested_at": pa.array([one.requested_at for one in asked], pa.timestamp("us", "UTC")), **columns})
+    times, ids = ([getattr(one, name) for one in asked] for name in ("requested_at", "request_id"))
+    return pa.table({"requested_at": pa.array(times, pa.timestamp("us", "UTC")), "request_id": pa.array(ids, pa.int64()), **columns})
 
 
 def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, asked: pa.Table, answers: str, changed: str) -> None:
     """Replace the coverage of the contacts that were asked. `changed`: ids of contacts whose rows are new, changed or deleted."""
     here, name = literal(account), aspect.prefix
-    told = "".join(f"arg_max_null(a.{column}, a.requested_at) as {column}, " for column in aspect.told)
+    told = "".join(f"arg_max_null(a.{column}, a.request_id) as {column}, " for column in aspect.told)
     mine = [f"{name}_{column}" for column in _COLUMNS] + list(aspect.told)
     connection.register("arrow_answers", asked)
     rows(
@@ -116,10 +117,11 @@ def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, 
         changed as ({changed}),
         before as (from sync.contact_coverage where account = {here} and contact_id in (select contact_id from answers)),
         fresh as (
-            select contact_id, min(a.requested_at) as first, max(a.requested_at) as at, {told} count(*) as times, max(a.email) as email,
+            select contact_id, arg_min(a.requested_at, a.request_id) as first, arg_max(a.requested_at, a.request_id) as at,
+                max(a.request_id) as request, {told} count(*) as times, max(a.email) as email,
                 contact_id in (select contact_id from changed) as is_changed
             from answers a left join before b using (contact_id)
-            where b.{name}_asked_at is null or a.requested_at > b.{name}_asked_at
+            where b.{name}_request is null or a.request_id > b.{name}_request
             group by contact_id
         ),
         people as (
@@ -130,6 +132,7 @@ def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, 
             b.* exclude (account, contact_id, email, {", ".join(mine)}),
             coalesce(b.{name}_first_asked_at, b.{name}_asked_at, f.first) as {name}_first_asked_at,
             f.at as {name}_asked_at,
+            f.request as {name}_request,
             case when is_changed then f.at else b.{name}_changed_at end as {name}_changed_at,
             coalesce(b.{name}_times_asked, 0) + f.times as {name}_times_asked,
             coalesce(b.{name}_times_changed, 0) + is_changed::bigint as {name}_times_changed,

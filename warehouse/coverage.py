@@ -32,13 +32,15 @@ def write_coverage(
         return
     target = results[0][0]
     target.connection.register("arrow_coverage", _as_arrow(results, service_count))
-    read_at = target.as_of if target.asked else f"case when n.is_complete then {target.as_of} else o.as_of end"
+    as_of, last = target.as_of, target.last_request
+    if not target.asked:
+        as_of, last = (f"case when n.is_complete then {new} else o.{old} end" for new, old in ((as_of, "as_of"), (last, "last_request")))
     due = f"timestamptz {literal(due_at.isoformat())}" if due_at else "null"
     target.run(
         f"""
         create or replace temp table covered as
-        select {target.account} as account, n.table_name, n.scope, {read_at} as as_of, {due} as due_at, n.is_complete,
-            coalesce(n.rows, coalesce(o.rows, 0) + n.new) as rows, n.service_count, n.reason
+        select {target.account} as account, n.table_name, n.scope, {as_of} as as_of, {last}::bigint as last_request, {due} as due_at,
+            n.is_complete, coalesce(n.rows, coalesce(o.rows, 0) + n.new) as rows, n.service_count, n.reason
         from arrow_coverage n
         left join sync.coverage o on o.account = {target.account} and o.table_name = n.table_name and o.scope = n.scope
         """

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from marketing_api.clock import utc_now
+from marketing_api.exchange import new_request_id
 from warehouse.archive.load_log import pack_ids, unpack_ids
 from warehouse.loads.target import TableReport
 
@@ -37,13 +39,14 @@ class Load:
     shrink_limit: float | None = None
     service_count: int | None = None
     due_at: dt.datetime | None = None
-    logged_at: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
+    logged_at: dt.datetime = field(default_factory=utc_now)
+    place: int | None = field(default_factory=new_request_id)  # among requests, of a load without any; None: not noted yet
 
     @property
     def load_id(self) -> str:
         """Equal for loads of the same answers into the same tables: such a load is applied once (32 hex digits)."""
         event = self.event() | {"request_ids": list(self.request_ids)}  # however the log writes them
-        for name in ("due_at", "service_count", *(["logged_at"] if self.request_ids else [])):
+        for name in ("due_at", "service_count", "place", *(["logged_at"] if self.request_ids else [])):
             del event[name]
         return hashlib.blake2b(json.dumps(event, sort_keys=True).encode(), digest_size=16).hexdigest()
 
@@ -61,12 +64,13 @@ class Load:
             "shrink_limit": self.shrink_limit,
             "service_count": self.service_count,
             "due_at": self.due_at.astimezone(dt.UTC).isoformat() if self.due_at else None,
+            "place": self.place,
         }
 
     @classmethod
     def from_event(cls, event: Mapping[str, Any]) -> Load:
         """The load that was logged; what later versions of this program added to it is left out."""
-        known = {name: event[name] for name in cls.__dataclass_fields__ if name in event}
+        known = {"place": None} | {name: event[name] for name in cls.__dataclass_fields__ if name in event}
         moments = {name: dt.datetime.fromisoformat(known[name]) for name in ("logged_at", "due_at") if known.get(name)}
         return cls(**{**known, **moments, "tables": tuple(event["tables"]), "request_ids": unpack_ids(event["request_ids"])})
 
@@ -83,6 +87,11 @@ class LoadReport:
     def refused(self) -> dict[str, str]:
         """Why scopes were not applied: table name → a sentence that names them."""
         return {name: f"{name}: {'; '.join(report.refused)}" for name, report in self.tables.items() if report.refused}
+
+    @property
+    def stale(self) -> list[str]:
+        """What was not applied since a newer answer had been loaded before, a sentence for each table."""
+        return [f"{name}: {', '.join(report.stale)}" for name, report in self.tables.items() if report.stale]
 
     @classmethod
     def of(cls, load: Load, reports: Iterable[TableReport]) -> LoadReport:

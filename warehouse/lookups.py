@@ -42,14 +42,16 @@ class Lookups(ABC):
         """List id → share of its contacts (0 to 1) that our own moves and deletions took away since the list was last read."""
         rows = self._read(
             """
-            with taken as (
-                select distinct (params ->> 'id')::bigint as contact_id,
+            with ours as (
+                select account, (params ->> 'id')::bigint as contact_id, request_id, done_at,
                     (case kind when 'moves' then params ->> 'sourceid' else params ->> 'listid' end)::bigint as list_id
-                from sync.writebacks w
+                from sync.writebacks
                 where account = $account and kind in ('moves', 'deletions') and state in ('applied', 'verified')
-                    and done_at > (
-                        select max(as_of) from sync.coverage c where c.account = w.account and table_name = 'contacts'
-                            and scope = 'list_id=' || (case w.kind when 'moves' then params ->> 'sourceid' else params ->> 'listid' end))
+            ),
+            taken as (
+                select distinct contact_id, list_id
+                from ours join sync.coverage c on c.account = ours.account and table_name = 'contacts' and scope = 'list_id=' || list_id
+                where coalesce(request_id > last_request, done_at > as_of)
             )
             select list_id, count(t.contact_id) / count(*) as share
             from source.contacts left join taken t using (contact_id, list_id)
@@ -115,12 +117,19 @@ class Lookups(ABC):
 
     def covered_days(self, table: Table, account: str, zone: str = "UTC", *, is_complete: bool = True) -> list[tuple[dt.date, dt.date]]:
         """The ranges of days that were read completely (or not), both ends included, in order. A day was read when it was over in the
-        account's zone before it was asked for."""
-        over = f"(as_of at time zone {literal(zone)})::date - 1"
+        account's zone before it was asked for: at the latest when anything was that was asked for later, whatever the clock showed."""
+        over = f"(read_by at time zone {literal(zone)})::date - 1"
         rows = self._read(
-            f"select split_part(scope, '..', 1)::date as first, least(split_part(scope, '..', 2)::date, {over}) as last from sync.coverage "
-            f"where account = $account and table_name = {literal(table.name)} and is_complete = {is_complete} "
-            "and contains(scope, '..') and first <= last order by all",
+            f"""
+            with readings as (
+                select *, min(as_of) over (order by coalesce(last_request, 0) rows between current row and unbounded following) as read_by
+                from sync.coverage where account = $account
+            )
+            select split_part(scope, '..', 1)::date as first, least(split_part(scope, '..', 2)::date, {over}) as last
+            from readings
+            where table_name = {literal(table.name)} and is_complete = {is_complete} and contains(scope, '..') and first <= last
+            order by all
+            """,
             account,
         )
         return list(zip(*rows.to_pydict().values(), strict=True))
@@ -133,10 +142,10 @@ class Lookups(ABC):
             f"select distinct {day} from {table.qualified} where account = $account and {day} between '{first}' and '{last}'", account
         )
 
-    def finished_at(self, account: str) -> dict[str, dt.datetime]:
-        """When all of each asset was last read (`Warehouse.finish_assets`)."""
-        finished = "select asset, max(logged_at) as at from sync.loads where account = $account and len(tables) = 0 group by asset"
-        rows = self._read(finished, account)
+    def finished(self, account: str) -> dict[str, int]:
+        """The request id behind which all of each asset was last read (`Warehouse.finish_assets`)."""
+        last = "max(coalesce(last_request, epoch_us(logged_at) * 1024))"  # NULL: from before ids were noted
+        rows = self._read(f"select asset, {last} from sync.loads where account = $account and len(tables) = 0 group by asset", account)
         return dict(zip(*rows.to_pydict().values(), strict=True))
 
     def _read(self, sql: str, account: str) -> pa.Table:

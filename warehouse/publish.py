@@ -8,7 +8,6 @@ The warehouse is held only while its file is copied (a GB a second or so); what 
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import duckdb
 
+from marketing_api.clock import utc_now
 from warehouse.archive.disk import Workspace
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import NotPublished, NoWarehouse, PublishedLocked
@@ -152,7 +152,7 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
                 counts[relation.qualified] = int(value(connection, f"select count(*) from {relation.qualified}"))
         for statement in (*said, *statements(FACTS)):
             rows(connection, statement)
-        now = dt.datetime.now(dt.UTC)
+        now = utc_now()
         write_facts(connection, Published(now, as_of, masking.personal_data, masking.group_min, len(counts), sum(counts.values())))
     rows(connection, "use warehouse")
     rows(connection, "detach published")

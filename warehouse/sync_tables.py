@@ -44,6 +44,12 @@ def _flag(name: str, comment: str) -> Column:
     return Column(name, "BOOLEAN", comment)
 
 
+def _request(name: str) -> Column:
+    comment = "The newest request it rests on (larger ids are later, whatever clocks showed); NULL: from before this was noted."
+    return Column(name, "BIGINT", comment, is_internal=True)
+
+
+_LAST_REQUEST = _request("last_request")
 _TABLE_NAME = _text("table_name", "The `source` table.")
 _SCOPE = _text("scope", "What was asked for: `all`, `column=value`, or `first day..last day`.")
 
@@ -95,6 +101,7 @@ COVERAGE = SyncTable(
         _TABLE_NAME,
         _SCOPE,
         _at("as_of", "When the newest loaded answer was asked, or found that nothing was due to be asked."),
+        _LAST_REQUEST,
         _at("due_at", "When it should be read again; NULL when nobody said."),
         _flag("is_complete", "Whether the whole scope was read and applied."),
         _count("rows", "Rows that the scope has after the load (of a range: that the answers had)."),
@@ -127,6 +134,7 @@ CONTACT_COVERAGE = SyncTable(
         Column("email", "VARCHAR", "Its address when it was last asked.", is_personal=True),
         _at("timeline_first_asked_at", "When its timeline was first asked."),
         _at("timeline_asked_at", "When its timeline was last asked."),
+        _request("timeline_request"),
         _at("timeline_changed_at", "When its timeline was last asked and had something new."),
         _count("timeline_times_asked", "How often its timeline was asked."),
         _count("timeline_times_changed", "How often its timeline had something new (the first time included)."),
@@ -140,6 +148,7 @@ CONTACT_COVERAGE = SyncTable(
         ),
         _at("coupon_first_asked_at", "When its address was first asked for coupons."),
         _at("coupon_asked_at", "When its address was last asked for coupons."),
+        _request("coupon_request"),
         _at("coupon_changed_at", "When its address was last asked and its coupons had changed."),
         _count("coupon_times_asked", "How often its address was asked for coupons."),
         _count("coupon_times_changed", "How often its coupons had changed (the first time included)."),
@@ -199,6 +208,7 @@ LOADS = SyncTable(
         Column("scope", "JSON", "What was asked for."),
         _count("request_count", "Answers it is made of."),
         _at("as_of", "When the newest of its answers was asked."),
+        _LAST_REQUEST,
         _text("outcome", "applied, or failed (its answers could not be read; a rebuild tries again)."),
         Column("error", "VARCHAR", "What failed.", is_personal=True),  # may quote what could not be read
         _count("new_count", "Rows added."),

@@ -124,7 +124,7 @@ class Warehouse(Checks, Lookups, Candidates):
         return self.commit(session.connection, logged or load, staged)
 
     def finish_assets(self, finished: Iterable[tuple[str, str]]) -> None:
-        """Note that all of these (account, asset) was read: answers from before need not be used again (`lookups.finished_at`)."""
+        """Note that all of these (account, asset) was read: answers from before need not be used again (`lookups.finished`)."""
         loads = [Load(account, asset, (), (), "UTC") for account, asset in finished]
         self.archive.flush()
         self._queue.do(lambda session: self._note_finished(session.connection, loads))

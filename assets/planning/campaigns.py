@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from assets.planning.candidates import DAY_S, Floats
+from assets.planning.candidates import DAY_S, Floats, asked_by, noticed_by
 from assets.planning.order import draws
 from assets.planning.turns import is_tonight, nights_left, turn_size
 
@@ -32,9 +32,10 @@ class CampaignPlan:
 def plan_campaigns(rows: pa.Table, now: dt.datetime, *, seed: int = 1, asks_everybody: bool = False) -> CampaignPlan:
     """Never asked, changed in the listing since, or as old as the age rule allows; of those with time left, an even share a night."""
     moment = now.timestamp()
-    asked, ages = _seconds(rows["asked_at"]), max_ages(rows, moment)
+    ages = max_ages(rows, moment)
+    asked = asked_by(_seconds(rows["asked_at"]), moment, ages * DAY_S)
     is_new = np.isnan(asked)
-    is_changed = ~is_new & (_seconds(rows["row_at"]) > asked)
+    is_changed = ~is_new & (noticed_by(_seconds(rows["row_at"]), moment) > asked)
     deadline = np.where(is_new, moment, asked) + ages * DAY_S
     nights = nights_left(deadline, moment)
     rest = np.flatnonzero(~is_new & ~is_changed)

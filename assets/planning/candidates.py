@@ -16,6 +16,8 @@ import pyarrow as pa
 from warehouse.candidates import HISTORY_DAYS
 
 DAY_S = 86_400.0
+#: What is dated so far in the future was dated by a clock that was wrong.
+_AHEAD_S = DAY_S / 2
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -72,7 +74,7 @@ class Candidates(Questions):
 def from_arrow(rows: pa.Table, number: str, max_age: dt.timedelta, now: float) -> tuple[Candidates, npt.NDArray[np.uint64]]:
     """The candidates in the rows of `warehouse.candidates`, and the numbers that those have for the segments 0, 1, …"""
     segments, segment = _segments(rows["segment"].to_numpy())
-    asked, is_dated = _seconds(rows["asked_at"]), "active_days" in rows.column_names
+    asked, is_dated = asked_by(_seconds(rows["asked_at"]), now, max_age.total_seconds()), "active_days" in rows.column_names
     since = np.where(np.isnan(asked), _seconds(rows["first_seen_at"]), asked)
     registered = _seconds(rows["registered_at"])
     return (
@@ -82,17 +84,27 @@ def from_arrow(rows: pa.Table, number: str, max_age: dt.timedelta, now: float) -
             is_active=np.asarray(rows["is_active"].to_numpy(zero_copy_only=False), bool),
             registered=np.where(np.isnan(registered), _seconds(rows["first_seen_at"]), registered),
             asked=asked,
-            first_asked=_seconds(rows["first_asked_at"]),
+            first_asked=np.minimum(_seconds(rows["first_asked_at"]), now),
             times_asked=_counts(rows["times_asked"]),
             times_changed=_counts(rows["times_changed"]),
             deadline=since + max_age.total_seconds(),
             active_days=_counts(rows["active_days"]) if is_dated else np.zeros(len(rows), np.int64),
             history_days=_history(asked, registered, now) if is_dated else np.zeros(len(rows)),
             messages=_counts(rows["messages"]) if is_dated else np.zeros(len(rows), np.int64),
-            signals={name: _seconds(rows[f"{name}_at"]) for name in SIGNALS if f"{name}_at" in rows.column_names},
+            signals={name: noticed_by(_seconds(rows[f"{name}_at"]), now) for name in SIGNALS if f"{name}_at" in rows.column_names},
         ),
         segments,
     )
+
+
+def asked_by(at: Floats, now: float, max_age: Floats | float) -> Floats:
+    """When each was asked. When one was that is dated in the future, nobody knows: it counts as due (`max_age`: seconds)."""
+    return np.where(at > now + _AHEAD_S, now - max_age, np.minimum(at, now))
+
+
+def noticed_by(at: Floats, now: float) -> Floats:
+    """When each thing was noticed; not at all, when that is dated in the future: it would be news every night until then."""
+    return np.where(at > now + _AHEAD_S, np.nan, at)
 
 
 def _seconds(column: pa.ChunkedArray) -> Floats:

@@ -6,10 +6,10 @@ The report follows each time: it must not show what was rolled back, nor persona
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import uuid
 from pathlib import Path
 
+from marketing_api.clock import utc_now
 from pipelines import exits
 from pipelines.home import prepare_home
 from pipelines.publishing import export_home, in_words, noted, publish_home, roll_back_home
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     else:
         with noted(settings, str(uuid.uuid4()), "publish"):
             published = publish_home(settings)
-    print(f"{published_path(settings.home)}: {in_words(published, dt.datetime.now(dt.UTC))}")
+    print(f"{published_path(settings.home)}: {in_words(published, utc_now())}")
     report, _ = write_report(settings.home)
     print(f"{report}: the report of it")
     if arguments.parquet:

@@ -9,8 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table as Grid
 
+from marketing_api.clock import utc_now
 from pipelines import exits
-from pipelines.ages import ago, standstill
+from pipelines.ages import ago, is_to_come, standstill
 from pipelines.planned import LAST_PLANS, due, last_plan
 from pipelines.publishing import what_is_published
 from pipelines.settings import Settings
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         return exits.DONE
     tables, contacts, runs, rejected = (_rows(settings, sql) for sql in (_TABLES, _CONTACTS, _RUNS, _REJECTED))
     plans = _rows(settings, LAST_PLANS)
-    now = dt.datetime.now(dt.UTC)
+    now = utc_now()
     for line in _standstills(tables, now):
         console.print(line, style="bold red", soft_wrap=True, markup=False)
     console.print(_table_grid(tables, now))
@@ -77,11 +78,16 @@ def _grid(title: str, *columns: str, right: tuple[str, ...] = ()) -> Grid:
 def _standstills(rows: list[dict[str, Any]], now: dt.datetime) -> list[str]:
     """The accounts that nobody reads any more, first thing to be seen."""
     newest: dict[str, dt.datetime] = {}
+    ahead = {row["account"]: row["newest"] for row in rows if row["newest"] is not None and is_to_come(row["newest"], now)}
     for row in rows:
-        if row["newest"] is not None:
+        if row["newest"] is not None and not is_to_come(row["newest"], now):
             newest[row["account"]] = max(row["newest"], newest.get(row["account"], row["newest"]))
     found = {account: standstill(moment, now) for account, moment in newest.items()}
     return [
+        f"account {account}: what was read last is dated {moment:%Y-%m-%d %H:%M} UTC, which is still to come: a clock was ahead, or this "
+        "machine's is behind. What is read from now on replaces it\n"
+        for account, moment in ahead.items()
+    ] + [
         f"account {account}: {words}. Is the schedule on (`marketing-sync ui`)? `marketing-sync sync` reads now\n"
         for account, words in found.items()
         if words

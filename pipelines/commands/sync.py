@@ -66,7 +66,7 @@ def _sync(arguments: argparse.Namespace, settings: Settings, stop: interrupts.St
         if not stop.is_set:
             print_summary(reader, settings, models.report if models else None)
             print_activations(activations)
-    is_lacking = models is not None and not is_published_since(settings, reader.began_at)
+    is_lacking = models is not None and not is_published_since(settings, reader.began_by_files)
     return exits.INCOMPLETE if reader.problems() or activations.problems or is_lacking else exits.DONE
 
 

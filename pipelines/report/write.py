@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import os
 from pathlib import Path
 
+from marketing_api.clock import utc_now
 from pipelines.report.data import read_report
 from pipelines.report.page import render
 from pipelines.report.preview import preview
@@ -23,7 +23,7 @@ def report_path(home: Path) -> Path:
 def write_report(home: Path) -> tuple[Path, str]:
     """Make the report of what is published: where it stands, and a preview in Markdown. Raises NothingPublished."""
     with stage("report"):
-        report = read_report(published_path(home), dt.datetime.now(dt.UTC))
+        report = read_report(published_path(home), utc_now())
         html, path = render(report), report_path(home)
     with contextlib.closing(Workspace(home / "tmp" / "report")) as workspace:
         temporary = workspace.file(path.name)

@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import shutil
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ import dagster as dg
 import msgspec
 from dagster._core.execution.plan.objects import UserFailureData
 
+from marketing_api.clock import wall
 from marketing_api.discretion import without_addresses
 from pipelines.settings import Settings
 from pipelines.write_back.accounts import account_of
@@ -127,7 +127,7 @@ def _try_to_judge(settings: Settings, context: dg.SensorEvaluationContext, file:
 
 def _judge(settings: Settings, context: dg.SensorEvaluationContext, file: Dropped, before: list[int] | None) -> dg.RunRequest | None:
     """Start a run for the file, or move it where its run's end says, or leave it for a later look."""
-    if file.look != before or time.time() - file.changed_ns / 1e9 < _STILL_S:
+    if file.look != before or 0 <= wall() - file.changed_ns / 1e9 < _STILL_S:
         return None
     content = file.content()
     runs = context.instance.get_runs(dg.RunsFilter(tags={CONTENT_TAG: content}), limit=100)

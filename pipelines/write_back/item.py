@@ -163,6 +163,6 @@ class Past:
     content: str
     state: State
     message: str | None
-    done_at: float | None  # unix seconds
+    done_at: float | None  # in the order of requests (`exchange.order_of`)
     verified_at: float | None = None  # it was read back as intended: the queue is behind it
     is_drifted: bool = False  # done, and then read back otherwise than intended

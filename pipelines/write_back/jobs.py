@@ -6,7 +6,6 @@ are dropped into the inbox (`inbox`).
 Between steps go numbers only: a push is in the outbox, so whatever step is run again goes on where it ended.
 """
 
-import datetime as dt
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import Any
 
 import dagster as dg
 
+from marketing_api.clock import utc_now
 from marketing_api.discretion import without_addresses
 from pipelines.failures import explain
 from pipelines.home import prepare_home
@@ -88,7 +88,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
         if not chosen["dry_run"]:
             with _explained():
                 push_id = begin(settings, planned, run=context.run_id)
-            ran = Ran(context.run_id, context.job_name, dt.datetime.now(dt.UTC))
+            ran = Ran(context.run_id, context.job_name, utc_now())
             yield dg.Output(Begun(push_id, order.account, ran), "push", metadata={"push": push_id})
         else:
             context.log.info("nothing was sent: this is a dry run; turn `dry_run` off to send it")

@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 
+from marketing_api.clock import utc_now
 from marketing_api.discretion import without_addresses
 from pipelines.settings import Settings
 from pipelines.waiting import tell
@@ -55,7 +56,7 @@ def copy_changes(connection: duckdb.DuckDBPyConnection, outbox: Outbox) -> int:
         return 0
     since = dt.datetime.fromtimestamp(begun_at, dt.UTC)
     changed = outbox.changed_since(shown_revision(connection, since))
-    forget_before = dt.datetime.now(dt.UTC) - dt.timedelta(days=KEEP_SKIPPED_DAYS)
+    forget_before = utc_now() - dt.timedelta(days=KEEP_SKIPPED_DAYS)
     return write_changes(connection, since, _rows(changed), forget_before=forget_before)
 
 

@@ -8,57 +8,62 @@ from pathlib import Path
 import pytest
 
 from assets.unfinished import Unfinished
-
-EVENING = dt.datetime(2026, 11, 21, 20, tzinfo=dt.UTC)
-NIGHT = dt.datetime(2026, 11, 22, 2, tzinfo=dt.UTC)
+from marketing_api.exchange import id_at, new_request_id
 
 
-def test_a_run_that_left_without_ending_is_taken_up(tmp_path: Path) -> None:
-    killed = Unfinished(tmp_path, EVENING)
+def test_a_run_that_left_without_ending_is_taken_up_from_its_first_request_on(tmp_path: Path) -> None:
+    before = new_request_id()
+    killed = Unfinished(tmp_path)
     killed.begin(["lists", "contacts"])
+    first = new_request_id()
     killed.leave()
-    following = Unfinished(tmp_path, NIGHT)
-    assert following.since("contacts") == EVENING
+    following = Unfinished(tmp_path)
+    assert before < (following.since("contacts") or 0) < first
     assert following.since("goals") is None
 
 
 def test_a_run_that_ended_is_over(tmp_path: Path) -> None:
-    run = Unfinished(tmp_path, EVENING)
+    run = Unfinished(tmp_path)
     run.begin(["lists"])
     run.end(["lists"])
-    assert Unfinished(tmp_path, NIGHT).since("lists") is None
+    assert Unfinished(tmp_path).since("lists") is None
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_at_work_is_left_alone(tmp_path: Path) -> None:
     code = (
-        "import sys, datetime as dt; from pathlib import Path; from assets.unfinished import Unfinished\n"
-        "run = Unfinished(Path(sys.argv[1]), dt.datetime.now(dt.UTC)); run.begin(['lists']); print('at work', flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path; from assets.unfinished import Unfinished\n"
+        "run = Unfinished(Path(sys.argv[1])); run.begin(['lists']); print('at work', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "at work\n"
-        assert Unfinished(tmp_path, NIGHT).since("lists") is None
+        assert Unfinished(tmp_path).since("lists") is None
         other.kill()
         other.wait()
-    assert Unfinished(tmp_path, NIGHT).since("lists") is not None
+    assert Unfinished(tmp_path).since("lists") is not None
 
 
 def test_a_run_of_some_assets_leaves_the_others_unfinished(tmp_path: Path) -> None:
-    killed = Unfinished(tmp_path, EVENING)
+    killed = Unfinished(tmp_path)
     killed.begin(["lists", "contacts"])
     killed.leave()
-    part = Unfinished(tmp_path, NIGHT)
+    part = Unfinished(tmp_path)
     part.begin(["lists"])
     part.end(["lists"])
-    following = Unfinished(tmp_path, NIGHT)
+    following = Unfinished(tmp_path)
     assert following.since("lists") is None
-    assert following.since("contacts") == EVENING
+    assert following.since("contacts") is not None
+
+
+def test_a_note_of_a_version_that_noted_times_is_understood(tmp_path: Path) -> None:
+    (tmp_path / "old.json").write_text('{"started_at": "2026-11-21T20:00:00+00:00", "assets": ["lists"]}')
+    assert Unfinished(tmp_path).since("lists") == id_at(dt.datetime(2026, 11, 21, 20, tzinfo=dt.UTC)) < new_request_id()
 
 
 def test_a_note_that_was_torn_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "torn.json").write_text('{"started_at": "2026-')
-    assert Unfinished(tmp_path, NIGHT).since("lists") is None
+    assert Unfinished(tmp_path).since("lists") is None
 
 
 HARMED = [
@@ -74,7 +79,7 @@ HARMED = [
 @pytest.mark.parametrize("content", HARMED)
 def test_a_note_that_cannot_be_read_is_set_aside_and_hinders_nobody(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "note.json").write_bytes(content)
-    run = Unfinished(tmp_path, NIGHT)
+    run = Unfinished(tmp_path)
     assert run.since("lists") is None
     run.begin(["lists"])
     run.end(["lists"])

@@ -73,3 +73,14 @@ def test_status_and_the_mart_call_the_same_late(tmp_path: Path, minutes: int) ->
     is_late = minutes > 0
     assert ask(path, "select is_overdue from marts.data_freshness where subject = 'lists'") == [(is_late,)]
     assert (due(moment, now) == "late") is is_late
+
+
+def test_what_is_dated_in_the_future_is_said_and_hides_no_standstill(service: Sandbox, command: Command, home: Path) -> None:
+    assert command("sync", "--reads-only", "--only", "lists", "users", sandbox=service).code == 0
+    pass_time(home / "warehouse.duckdb", 48)
+    with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
+        connection.execute("update sync.coverage set as_of = as_of + to_days(12) where table_name = 'users'")
+    said = command("status").out
+    assert "account main: what was read last is dated" in said
+    assert "dated in the future" in said
+    assert "account main: nothing was read since" in said

@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from marketing_api.exchange import Answer, Exchange, Outcome
+from marketing_api.exchange import Answer, Exchange, Outcome, id_at
 from marketing_api.operation import Operation, Question
 from warehouse.archive import Archive
 from warehouse.load import Load, LoadReport
@@ -37,12 +37,15 @@ class Home:
     def close(self) -> None:
         self.archive.close()
 
-    def answer(self, operation: Operation, data: Any, minutes: float = 0, account: str = "main", **params: Any) -> Answer:
-        """An archived answer whose payload is `data`, asked `minutes` after START."""
+    def answer(
+        self, operation: Operation, data: Any, minutes: float = 0, account: str = "main", clock_ahead: float = 0, **params: Any
+    ) -> Answer:
+        """An archived answer whose payload is `data`, asked `minutes` after START, with the clock so many minutes ahead."""
         body = json.dumps({"response": {"header": {"status": "ok"}, "data": data}}).encode()
         question: Question = operation.bind(**params)
         asked_at = START + dt.timedelta(minutes=minutes)
-        request_id = next(self._ids)
+        request_id = id_at(asked_at) + next(self._ids)
+        asked_at += dt.timedelta(minutes=clock_ahead)
         self.archive.record(Exchange(request_id, account, question, asked_at, 0, 1, 200, Outcome.OK, None, body))
         return Answer(request_id, account, question, asked_at, body)
 

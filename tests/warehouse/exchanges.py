@@ -15,6 +15,8 @@ from marketing_api.operations import find
 from warehouse.archive import Archive
 
 NOON = dt.datetime(2026, 11, 20, 12, 0, tzinfo=dt.UTC)
+#: For `Archive.reusable`: whenever it was asked.
+ALWAYS = (dt.datetime.min.replace(tzinfo=dt.UTC), dt.datetime.max.replace(tzinfo=dt.UTC))
 TIMELINE = find("emailmarketing/getcontacttimeline")
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import datetime as dt
-
 import pytest
 
 from marketing_api.exchange import Answer
 from marketing_api.operations import contacts, lists, reputation
-from tests.warehouse.answering import START, Home
+from tests.warehouse.answering import Home
 from warehouse import tables
 from warehouse.sql import rows
 
@@ -52,13 +50,6 @@ def test_a_range_that_a_later_one_holds_is_not_named(home: Home) -> None:
     reviews(4, 9, 1, is_complete=False)
     reviews(1, 5, 2, is_complete=True)
     assert home.warehouse.incomplete(tables.DIRECT_REVIEWS) == ["main, 2026-03-06..2026-03-09: not every page could be had"]
-
-
-def test_freshness_is_that_of_the_account_read_longest_ago(home: Home) -> None:
-    assert home.warehouse.freshness(tables.CONTACTS) is None
-    home.load([page(home, 1, minutes=5), page(home, 1, minutes=60, list_id=13)], tables.CONTACTS)
-    home.load([page(home, 1, minutes=30, account="second")], tables.CONTACTS)
-    assert home.warehouse.freshness(tables.CONTACTS) == START + dt.timedelta(minutes=30)
 
 
 def test_a_preview_is_a_markdown_table(home: Home) -> None:

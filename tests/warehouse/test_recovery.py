@@ -177,15 +177,15 @@ def test_what_tells_loads_apart_is_what_they_change() -> None:
 
 
 def test_an_asset_is_finished_when_that_was_noted(home: Home) -> None:
-    assert home.warehouse.finished_at("main").get("contacts") is None
+    assert home.warehouse.finished("main").get("contacts") is None
     home.warehouse.finish_assets([("main", "contacts")])
-    first = home.warehouse.finished_at("main").get("contacts")
+    first = home.warehouse.finished("main").get("contacts")
     home.warehouse.finish_assets([("main", "contacts")])
-    second = home.warehouse.finished_at("main").get("contacts")
+    second = home.warehouse.finished("main").get("contacts")
     assert first is not None
     assert second is not None
     assert second > first
-    assert home.warehouse.finished_at("other").get("contacts") is None
+    assert home.warehouse.finished("other").get("contacts") is None
 
 
 def test_nothing_is_half_applied_when_a_table_fails(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

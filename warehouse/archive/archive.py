@@ -5,7 +5,6 @@ Belongs here: when journals are begun, made durable and sealed. Not here: how th
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 import os
 import threading
@@ -19,12 +18,12 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from marketing_api.exchange import Answer, Exchange
+from marketing_api.exchange import Answer, Exchange, exceed_request_id
 from warehouse.archive import bodies, disk, sealed
 from warehouse.archive.index import Index
 from warehouse.archive.journal import SUFFIX, Journal, frame_of
 from warehouse.archive.load_log import Event, LoadLog
-from warehouse.archive.reader import Reader, Reusable
+from warehouse.archive.reader import Between, Reader, Reusable
 from warehouse.archive.row import HEAD_SCHEMA, Digests, Row, row_of
 from warehouse.archive.sealing import Sealer
 from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull
@@ -63,6 +62,7 @@ class Archive:
         self._workspace.sweep()
         self._index.catch_up()
         self._adopt()
+        exceed_request_id(self._reader.last_id())
 
     def __enter__(self) -> Self:
         return self
@@ -131,14 +131,14 @@ class Archive:
         """Those whose answers can be had. Slow: for what is left when some cannot."""
         return [request_id for request_id in request_ids if self._reader.is_readable(request_id)]
 
-    def reusable(self, account: str, since: dt.datetime) -> Reusable:
-        """The latest whole answer to each question that was asked at or after `since`, by `Question.key`; what this archive
-        records later is added. A large body is a Path to a file that stays until `close`.
+    def reusable(self, account: str, since: int, between: Between) -> Reusable:
+        """The latest whole answer to each question by `Question.key`: of request `since` or a later one, requested `between` the two
+        moments. What this archive records later is added. A large body is a Path to a file that stays until `close`.
         """
-        reusable = Reusable(self._reader, account, since)
+        reusable = Reusable(self._reader, account)
         with self._lock:
             self._reusables.add(reusable)  # first, so that nothing recorded while the files are read is missed
-        newest = self._reader.newest(account, since)
+        newest = self._reader.newest(account, since, between)
         with self._lock:
             reusable.take_in(newest)
         return reusable

@@ -7,7 +7,6 @@ cannot outlive its owner nor be taken over by a stranger.
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import errno
 import fcntl
 import logging
@@ -18,6 +17,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from marketing_api.clock import utc_now
 from warehouse.errors import ArchiveFull
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 def new_name() -> str:
     """A name nobody else has; names sort by the time they were made."""
-    return f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(4)}"
+    return f"{utc_now():%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(4)}"
 
 
 def make_folder(path: Path) -> Path:

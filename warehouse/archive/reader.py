@@ -30,6 +30,8 @@ from warehouse.errors import ArchiveDamaged, ArchiveError, NotArchived
 log = logging.getLogger(__name__)
 K = TypeVar("K")
 V = TypeVar("V")
+#: The first and the last moment, both included.
+Between = tuple[dt.datetime, dt.datetime]
 
 #: Answers are read in slabs of at most so many rows and bytes, each in the order in which it stands on disk.
 _SLAB_ROWS, _SLAB_BYTES = 1_000, 32 << 20
@@ -114,34 +116,45 @@ class Reader:
                 self._unpacked[body_id] = self._unpack(source)
             return answer_of(found.row, self._unpacked[body_id])
 
-    def newest(self, account: str, since: dt.datetime) -> dict[str, tuple[dt.datetime, int]]:
-        """When the latest whole answer since then to each question was asked for, and its request id, by question key."""
+    def last_id(self) -> int:
+        """The largest request id; 0 in an empty archive."""
+        with self._lock:
+            self._refresh()
+            recorded = [max(view.entries, default=0) for view in self._views.values()]
+            return max([*recorded, *self._last_ids[-1:]], default=0)
+
+    def newest(self, account: str, since: int, between: Between) -> dict[str, int]:
+        """The latest whole answer to each question from request `since` on, of those requested `between` two moments: its request
+        id by question key."""
+        first, last = between
         with self._lock:
             self._refresh()
             rows = [entry.row for view in self._views.values() for entry in view.entries.values()]
-            files = [extent.name for extent in self._files if extent.last_at >= since]
-        newest: dict[str, tuple[dt.datetime, int]] = {}
+            files = [extent.name for extent in self._files if extent.last_id >= since and extent.last_at >= first]
+        newest: dict[str, int] = {}
         for name in files:
-            for key, at, request_id in self._whole_answers(name, account, since):
-                newest[key] = max(newest.get(key, (at, request_id)), (at, request_id))
+            for key, request_id in self._whole_answers(name, account, since, between):
+                newest[key] = max(newest.get(key, 0), request_id)
         for row in rows:
-            if row.account == account and row.is_whole and row.requested_at >= since:
-                mine = (row.requested_at, row.request_id)
-                newest[row.question_key] = max(newest.get(row.question_key, mine), mine)
+            if row.account == account and row.is_whole and row.request_id >= since and first <= row.requested_at <= last:
+                newest[row.question_key] = max(newest.get(row.question_key, 0), row.request_id)
         return newest
 
-    def _whole_answers(self, name: str, account: str, since: dt.datetime) -> Iterator[tuple[str, dt.datetime, int]]:
-        columns = ("question_key", "requested_at", "request_id")
+    def _whole_answers(self, name: str, account: str, since: int, between: Between) -> Iterator[tuple[str, int]]:
+        columns = ("question_key", "request_id")
         try:
-            table = sealed.read_columns(self._root / "requests" / name, (*columns, "account", "outcome", "bytes"))
+            table = sealed.read_columns(self._root / "requests" / name, (*columns, "requested_at", "account", "outcome", "bytes"))
         except ArchiveDamaged as problem:
             log.warning("answers cannot be used again: %s", problem)
             return iter(())
+        first, last = between
         fits = [
             pc.equal(table["account"], account),
             pc.equal(table["outcome"], Outcome.OK.value),
             pc.greater(table["bytes"], 0),
-            pc.greater_equal(table["requested_at"], pa.scalar(since, table["requested_at"].type)),
+            pc.greater_equal(table["request_id"], since),
+            pc.greater_equal(table["requested_at"], pa.scalar(first, table["requested_at"].type)),
+            pc.less_equal(table["requested_at"], pa.scalar(last, table["requested_at"].type)),
         ]
         whole = table.filter(functools.reduce(pc.and_, fits))
         return zip(*(whole[column].to_pylist() for column in columns), strict=True)
@@ -243,13 +256,12 @@ class Reader:
 
 
 class Reusable:
-    """The latest whole answers of one account since some time, by question key; the archive adds those it records later."""
+    """The latest whole answers of one account, as request ids by question key; the archive adds those it records later."""
 
-    def __init__(self, reader: Reader, account: str, since: dt.datetime) -> None:
+    def __init__(self, reader: Reader, account: str) -> None:
         self.account = account
-        self.since = since
         self._reader = reader
-        self._newest: dict[str, tuple[dt.datetime, int]] = {}
+        self._newest: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._newest)
@@ -257,32 +269,32 @@ class Reusable:
     def __contains__(self, question_key: str) -> bool:
         return question_key in self._newest
 
-    def asked_at(self, question_key: str, since: dt.datetime) -> dt.datetime | None:
-        """When the answer was asked for; None when there is none from since then on."""
+    def request_id(self, question_key: str, since: int = 0) -> int | None:
+        """The request that was answered; None when there is none from `since` on."""
         newest = self._newest.get(question_key)
-        return newest[0] if newest is not None and newest[0] >= since else None
+        return newest if newest is not None and newest >= since else None
 
-    def get(self, question_key: str, since: dt.datetime | None = None) -> Answer | None:
-        """The answer (asked at or after `since`), or None when the question has to be asked.
+    def get(self, question_key: str, since: int = 0) -> Answer | None:
+        """The answer to request `since` or a later one, or None when the question has to be asked.
 
         Never the answer to a write: that has to take effect again.
         """
-        newest = self._newest.get(question_key)
-        if newest is None or (since is not None and newest[0] < since):
+        newest = self.request_id(question_key, since)
+        if newest is None:
             return None
         try:
-            answer = self._reader.answer(newest[1])
+            answer = self._reader.answer(newest)
         except ArchiveError as problem:
             log.warning("an archived answer cannot be used again: %s", problem)
             return None
         return answer if answer.question.operation.is_read else None
 
-    def take_in(self, newest: Mapping[str, tuple[dt.datetime, int]]) -> None:
+    def take_in(self, newest: Mapping[str, int]) -> None:
         """Add what the reader found. The archive sees to it that only one thread adds at a time."""
         for key, found in newest.items():
-            self._newest[key] = max(self._newest.get(key, found), found)
+            self._newest[key] = max(self._newest.get(key, 0), found)
 
     def note(self, row: Row) -> None:
         """Add what was recorded just now."""
-        if row.account == self.account and row.is_whole and row.requested_at >= self.since:
-            self.take_in({row.question_key: (row.requested_at, row.request_id)})
+        if row.account == self.account and row.is_whole:
+            self.take_in({row.question_key: row.request_id})

@@ -20,6 +20,7 @@ from warehouse.loads.snapshot import load_snapshot, mark_deleted
 from warehouse.loads.target import TableReport, Target
 from warehouse.loads.upsert import upsert
 from warehouse.loads.window import load_window
+from warehouse.sql import literal
 from warehouse.staging import Staged
 from warehouse.table import Accumulate, Snapshot, Table, Window
 
@@ -30,7 +31,8 @@ _TIMELINES = ("timeline_events", "timeline_visits", "timeline_automations")
 def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged, tables: Mapping[str, Table]) -> list[TableReport]:
     """Fill the load's tables and write the coverage. The caller has begun a transaction and commits it."""
     as_of = staged.as_of or load.logged_at
-    targets = [Target(connection, tables[name], load.account, as_of, staged) for name in load.tables]
+    last = max(load.request_ids, default=load.place)
+    targets = [Target(connection, tables[name], load.account, as_of, staged, last) for name in load.tables]
     results = [(target, result) for target in targets for result in _fill(target, load, staged, tables)]
     coverage.write_coverage(results, due_at=load.due_at, service_count=load.service_count, zone=load.zone)
     unread.write_rejected(targets, load.scope)
@@ -52,9 +54,25 @@ def _fill(target: Target, load: Load, staged: Staged, tables: Mapping[str, Table
         return load_window(target, kind, load.scope, is_complete=load.is_complete, zone=ZoneInfo(load.zone))
     if isinstance(kind, Accumulate):
         return load_accumulate(target, staged.whole, is_complete=load.is_complete)
+    _forget_days_to_come(target, ZoneInfo(load.zone))
     target.merge_parts()
     upsert(target)
     return [ScopeResult(ALL, load.is_complete, None, None if load.is_complete else "not everything could be had")]
+
+
+def _forget_days_to_come(target: Target, zone: ZoneInfo) -> None:
+    """Take out of a daily table what earlier answers are dated of days after the newest answer's: a clock was ahead then, and such
+    rows would stand for what is current until those days come. Of which day they are, nobody knows; the archive keeps them."""
+    newest = max((asked.requested_at for asked in target.asked), default=None)
+    if newest is None or target.is_first:
+        return
+    later = f"observed_on > date '{newest.astimezone(zone).date()}'"
+    newer = f"select 1 from sync.coverage where account = {target.account} and table_name = {literal(target.table.name)}"
+    if target.value(f"{newer} and last_request > {target.last_request}") is None:
+        rids = f"select rowid from {target.table.qualified} where account = {target.account} and {later}"
+        if count := target.make("to_come", rids):
+            target.run(f"delete from {target.table.qualified} where rowid in (from {target.temp('to_come')})")
+            target.report.deleted += count
 
 
 def _take_along(target: Target, targets: Sequence[Target], tables: Mapping[str, Table]) -> None:

@@ -66,6 +66,7 @@ def write_load(
                 "scope": json.dumps(event["scope"]),
                 "request_count": len(load.request_ids),
                 "as_of": as_of,
+                "last_request": max(load.request_ids, default=load.place),
                 "outcome": FAILED if error else APPLIED,
                 "error": error,
                 "new_count": sum(report.new for report in reports),

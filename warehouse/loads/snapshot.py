@@ -42,7 +42,7 @@ def _stale(target: Target, load: Snapshot, scopes: Sequence[Scope]) -> list[Scop
         return []
     newer = target.rows(
         f"select scope from sync.coverage where account = {target.account} and table_name = {literal(target.table.name)} "
-        f"and as_of > {target.as_of}"
+        f"and last_request > {target.last_request}"
     )
     labels = {row[0] for row in newer}
     return [scope for scope in scopes if scope.label in labels]

@@ -48,13 +48,18 @@ class TableReport:
 
 
 class Target:
-    """A table that is being loaded. `staged` names the relation with one row per key once `merge_parts` has run."""
+    """A table that is being loaded. `staged` names the relation with one row per key once `merge_parts` has run.
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, table: Table, account: str, as_of: dt.datetime, rows: Staged) -> None:
+    `as_of` dates its rows, `last_request` tells which of two loads is the newer: clocks do not."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, table: Table, account: str, as_of: dt.datetime, rows: Staged, last_request: int | None
+    ) -> None:
         self.connection = connection
         self.table = table
         self.account = literal(account)
         self.as_of = f"timestamptz {literal(as_of.astimezone(dt.UTC).isoformat())}"
+        self.last_request = "null" if last_request is None else str(last_request)
         self.asked = rows.asked
         self.rejects = [reject for reject in rows.rejects if reject.table == table.name]
         self.report = TableReport(table.name, received=rows.counts[table.name], rejected=len(self.rejects))

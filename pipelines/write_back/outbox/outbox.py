@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from marketing_api.clock import SteadyClock
+from marketing_api.exchange import order_of
 from pipelines.write_back.item import DONE, Kind, Past, Plan, State
 from pipelines.write_back.outbox import wishes
 from pipelines.write_back.outbox.beginning import Members, insert_plan, note_members
@@ -65,10 +66,10 @@ def outbox_path(home: Path) -> Path:
 class Outbox:
     """Thread-safe. Every method raises OutboxError (`store`) when the file cannot be used, and then has changed nothing."""
 
-    def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, path: Path, *, clock: Callable[[], float] | None = None) -> None:
         self.path = path
         self._store = Store(path)
-        self._clock = clock
+        self._clock = clock or SteadyClock().seconds
 
     # ---- making and looking
 
@@ -87,14 +88,17 @@ class Outbox:
         wanted = iter(subjects)
         while chunk := list(itertools.islice(wanted, _CHUNK)):
             rows = self._store.rows(
-                "select subject, item_id, content, state, message, done_at, verified_at, drift from json_each(?) cross join effect"
+                "select subject, item_id, content, state, message, request_id, sent_at, done_at, verified_at, drift"
+                " from json_each(?) cross join effect"
                 " on account = ? and kind = ? and subject = value join item using (item_id)"
                 " where state <> 'skipped' order by item_id",
                 (json.dumps(chunk), account, kind),
             )
-            for subject, item_id, content, state, message, done_at, verified_at, drift in rows:
+            for subject, item_id, content, state, message, request_id, sent_at, *times, drift in rows:
                 is_drifted = state in DONE and drift not in (None, "{}")
-                found[subject] = Past(item_id, content, State(state), message, done_at, verified_at, is_drifted)
+                late = 0.0 if request_id is None or sent_at is None else order_of(request_id) - sent_at
+                done, verified = (None if at is None else at + late for at in times)
+                found[subject] = Past(item_id, content, State(state), message, done, verified, is_drifted)
         return found
 
     def pushes(self, account: str | None = None, *, limit: int = 1000) -> list[Push]:

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import duckdb
 import pyarrow as pa
 
+from marketing_api.exchange import order_of
 from pipelines.write_back.input.grid import InputError
 from pipelines.write_back.planning.lists import Lists
 from warehouse.connection import DEADLINE_S, OnWait, connect
@@ -48,8 +49,9 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Known:
-    """One account. `zone`: its time zone. `as_of`: list → unix seconds when all its contacts were last read. `is_all_known`: the
-    contacts of every list were read, so that an id that is not among them belongs to nobody.
+    """One account. `zone`: its time zone. `as_of`: list → when all its contacts were last read, in the order of requests
+    (`exchange.order_of`), and `read_at` in unix seconds. `is_all_known`: the contacts of every list were read, so that an id that is not
+    among them belongs to nobody.
     """
 
     path: Path
@@ -57,6 +59,7 @@ class Known:
     zone: ZoneInfo
     lists: Lists
     as_of: Mapping[int, float] = field(default_factory=dict)
+    read_at: Mapping[int, float] = field(default_factory=dict)
     is_all_known: bool = False
     deadline_s: float = DEADLINE_S
     on_wait: OnWait | None = None
@@ -130,7 +133,7 @@ class Known:
 
     def read_on(self, list_id: int | None = None) -> str:
         """When the list's contacts were last read (of all lists: the oldest reading), in the account's time, for what depends on it."""
-        found = [at for each, at in self.as_of.items() if list_id in (None, each)]
+        found = [at for each, at in self.read_at.items() if list_id in (None, each)]
         return dt.datetime.fromtimestamp(min(found), self.zone).strftime("%Y-%m-%d %H:%M") if found else "never"
 
 
@@ -159,17 +162,21 @@ def load_known(
         raise InputError(
             f"nothing is known about the account {account} yet: run `marketing-sync sync --only business lists contacts` first"
         )
-    as_of = {int(scope.removeprefix("list_id=")): at for scope, at in read if scope.startswith("list_id=") and at is not None}
+    listed = {int(scope.removeprefix("list_id=")): times for _, scope, *times in read if scope.startswith("list_id=") and times[0]}
+    read_at = {list_id: at for list_id, (at, _) in listed.items()}
+    as_of = {list_id: at if last is None else order_of(last) for list_id, (at, last) in listed.items()}
     is_all_known = bool(lists) and all(list_id in as_of for list_id, _ in lists)
     own_zone = _zone(zone, business[0][0], fallback_zone)
-    return Known(path, account, own_zone, Lists.of(lists, fields), as_of, is_all_known, deadline_s, on_wait)
+    return Known(path, account, own_zone, Lists.of(lists, fields), as_of, read_at, is_all_known, deadline_s, on_wait)
 
 
 _BASICS = (
     "select timezone from source.business where account = $account",
     f"select list_id, name from source.lists where {_LIVE} order by 1",  # noqa: S608
     f"select list_id, field_id, label from source.list_fields where {_LIVE} order by 1, 2",  # noqa: S608
-    "select scope, epoch(as_of) from sync.coverage where account = $account and table_name = 'contacts' and is_complete",
+    # A warehouse that the version before has written last has no column of that name: then NULL.
+    "select * from (select null::bigint as last_request) n, lateral (select scope, epoch(as_of), last_request"
+    " from sync.coverage where account = $account and table_name = 'contacts' and is_complete)",
 )
 
 

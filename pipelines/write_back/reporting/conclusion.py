@@ -5,11 +5,11 @@ Not here: sending (`push_service`), wording (`report`).
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from marketing_api.clock import utc_now
 from pipelines.settings import Settings
 from pipelines.waiting import tell
 from pipelines.write_back.item import DONE
@@ -69,4 +69,4 @@ def _run(result: Result, ran: Ran, spent: Spent) -> Run:
     """The row of sync.runs."""
     outcome = "failed" if ran.stopped and not spent.requests else "partial" if result.shortfall else "done"
     message = "\n".join(filter(None, (ran.stopped, f"{result.shortfall:,} rows not done" if result.shortfall else "")))
-    return Run(ran.run, ran.job, ran.began_at, dt.datetime.now(dt.UTC), outcome, spent.requests, spent.waited_s, message)
+    return Run(ran.run, ran.job, ran.began_at, utc_now(), outcome, spent.requests, spent.waited_s, message)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from marketing_api.clock import utc_now
 from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.outbox.entry import Entry, Push
 from pipelines.write_back.outbox.outbox import Counts, Outbox
@@ -57,7 +58,7 @@ class Ran:
 
 def new_run(job: str) -> Ran:
     """A run of this moment, of a program that is not Dagster."""
-    return Ran(uuid.uuid4().hex, job, dt.datetime.now(dt.UTC))
+    return Ran(uuid.uuid4().hex, job, utc_now())
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ Not here: which item is next, and what is done about unknown ones (`send`).
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 from marketing_api.client import Client
+from marketing_api.clock import wall
 from marketing_api.errors import (
     AuthenticationFailed,
     InvalidCall,
@@ -148,7 +148,7 @@ class Delivery:
 def is_early(outbox: Outbox, entry: Entry, patience: Patience) -> bool:
     """Whether who is not there may only not show yet: the same address was synced just now, and that is queued (row 6)."""
     synced_at = None if entry.email is None else outbox.synced_at(entry.account, entry.email)
-    return synced_at is not None and time.time() < synced_at + patience.verify_wait_s
+    return synced_at is not None and abs(wall() - synced_at) < patience.verify_wait_s
 
 
 def _patient(operation: Operation, timeout_s: float) -> Operation:

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from marketing_api.client import Client
+from marketing_api.clock import SteadyClock
 from marketing_api.errors import MarketingApiError, Refused, Stopped
 from pipelines.write_back.item import Kind, State
 from pipelines.write_back.outbox.entry import Entry
@@ -81,6 +82,7 @@ class _Sending:
         self._in_row: Counter[End] = Counter()
         self._tally: Counter[State] = Counter()
         self._stopped: str | None = None
+        self._now = SteadyClock().seconds
 
     def run(self) -> Sent:
         began, asked = time.monotonic(), self._client.statistics.requests
@@ -117,7 +119,7 @@ class _Sending:
             self._schedule.add(entry.item_id, keys_of(entry, subjects.get(entry.item_id, ())), is_ready=not is_unknown)
             if is_unknown:
                 self._twins.hold(entry, entry.contact_id)
-                self._lose(entry, min(entry.changed_at, time.time()))
+                self._lose(entry, self._now())  # how long ago an earlier process lost it, no clock tells for certain
 
     # ---- giving out
 
@@ -130,15 +132,15 @@ class _Sending:
         if self._workers.are_idle and (self._stopped is not None or not (self._lost.is_waiting or self._early)):
             return False
         due = min(self._lost.next_due, *self._early.values(), math.inf)
-        if self._workers.take_in(min(_LOOK_S, due - time.time())):
+        if self._workers.take_in(min(_LOOK_S, due - self._now())):
             now = Progress(len(self._entries), self._tally[State.APPLIED], self._tally[State.REJECTED], len(self._lost))
             self._on_progress(now)
         return True
 
     def _give_out(self) -> None:
-        for item_id in self._lost.due(time.time()):
+        for item_id in self._lost.due(self._now()):
             self._take_up(self._entries[item_id])
-        for item_id in [item_id for item_id, due in self._early.items() if due <= time.time()]:
+        for item_id in [item_id for item_id, due in self._early.items() if due <= self._now()]:
             del self._early[item_id]
             self._schedule.again(item_id)
         while not self._workers.are_busy and (ready := self._schedule.next()) is not None:
@@ -175,7 +177,7 @@ class _Sending:
             self._over(item_id, _OVER[end])
         elif end is End.UNKNOWN:
             self._attempts[item_id] += 1
-            self._lose(self._entries[item_id], time.time())
+            self._lose(self._entries[item_id], self._now())
             if self._in_row[end] >= self._patience.unknown_in_row:
                 self._halt(f"{self._in_row[end]} requests in a row had no whole answer; the last: {delivered.reason}")
         elif end is End.UNAVAILABLE:
@@ -216,7 +218,7 @@ class _Sending:
     def _try_later(self, item_id: int) -> None:
         for twin in self._twins.release(item_id):
             self._schedule.again(twin)
-        self._early[item_id] = time.time() + self._patience.verify_every_s
+        self._early[item_id] = self._now() + self._patience.verify_every_s
 
     # ---- what was lost
 
@@ -230,7 +232,7 @@ class _Sending:
             if self._lost.take(entry.item_id):
                 self._send_again(entry.item_id)
             return
-        contact_id, began = self._addressing.contact_of(entry) or 0, time.time()
+        contact_id, began = self._addressing.contact_of(entry) or 0, self._now()
         together = self._lost.take(entry.item_id, lambda other: self._is_for(self._entries[other], contact_id))
         if together:
             settled = began - self._patience.last_look_s

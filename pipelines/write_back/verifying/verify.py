@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from marketing_api.client import Client
+from marketing_api.clock import SteadyClock
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, Stopped
 from pipelines.write_back.item import DONE, Kind, State
 from pipelines.write_back.outbox.entry import Entry
@@ -111,12 +112,14 @@ class _Verifying:
     def _poll(self, entries: list[Entry], see: Callable[[list[Entry]], Mapping[int, Compared | Unread]]) -> None:
         """Look until all are as intended or the queue has had its time; what is not so by then has drifted."""
         left = {entry.item_id: entry for entry in entries}
+        now = SteadyClock().seconds
+        changed = {entry.item_id: min(entry.changed_at, now()) for entry in entries}  # by a clock that may have been set back since
         pause = self._patience.verify_every_s
         while left:
-            looked_at = time.time()
+            looked_at = now()
             for item_id, told in see(list(left.values())).items():
                 entry = left.pop(item_id, None)
-                late = looked_at >= (entry.changed_at if entry else 0.0) + self._patience.verify_wait_s
+                late = looked_at >= changed.get(item_id, 0.0) + self._patience.verify_wait_s
                 if isinstance(told, Compared) and (told.is_as_intended or late):
                     self._keep(item_id, told, entry)
                 elif late:
@@ -124,8 +127,8 @@ class _Verifying:
                 elif entry is not None:
                     left[item_id] = entry
             if left:
-                wait_until = max(entry.changed_at for entry in left.values()) + self._patience.verify_wait_s
-                self._rest(min(pause, max(0.01, wait_until - time.time())))
+                wait_until = max(map(changed.__getitem__, left)) + self._patience.verify_wait_s
+                self._rest(min(pause, max(0.01, wait_until - now())))
                 pause *= 2
 
     def _rest(self, seconds: float) -> None:

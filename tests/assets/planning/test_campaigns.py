@@ -67,3 +67,8 @@ def test_a_person_may_ask_for_all_of_them() -> None:
 def test_it_is_told_when_the_first_is_due_next() -> None:
     plan = plan_campaigns(campaigns({"age": 60, "asked": 1}, {"age": 300, "asked": 20}), NOW)
     assert plan.due_at == NOW + dt.timedelta(days=6)
+
+
+def test_a_campaign_asked_or_changed_in_the_future_is_asked_now_and_then_as_its_age_wants() -> None:
+    assert asked({"age": 60, "asked": -10}) == [1]
+    assert asked(*[{"age": 60, "asked": 1, "row": -10}] * 3) == []

@@ -87,3 +87,18 @@ def test_until_is_the_next_time_that_the_clock_of_the_zone_shows_it() -> None:
     assert next_moment(dt.time(6), "UTC", NOW) == NOW.replace(hour=6)
     assert next_moment(dt.time(1), "UTC", NOW) == NOW.replace(hour=1) + dt.timedelta(days=1)
     assert next_moment(dt.time(6), "America/New_York", NOW) == NOW.replace(hour=11)
+
+
+def test_what_is_dated_in_the_future_is_due_now_and_not_when_that_day_has_come() -> None:
+    """A clock was ahead when it was asked; when it was, nobody knows."""
+    found = plan([-10.0, -0.01, 1.0], [])
+    line = found.lines[TIMELINES]
+    assert line.keys.to_pylist() == [1]
+    assert line.counts == {Reason.DUE: 1}
+    assert line.is_whole
+
+
+def test_what_was_noticed_by_a_clock_that_was_ahead_is_no_news_every_night() -> None:
+    later = [NOW + dt.timedelta(days=9), NOW - dt.timedelta(hours=1)]
+    inputs = Inputs({TIMELINES: partial(rows, [1.0, 1.0], row_at=later)}, WAVES, REACH, YIELDS)
+    assert plan_contacts(inputs, Rules(), NOW).lines[TIMELINES].keys.to_pylist() == [2]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from marketing_api.exchange import Exchange, Outcome
 from marketing_api.operation import Question
 from marketing_api.operations import find
-from tests.warehouse.exchanges import NOON, bodies, envelope, exchange, files, question, record, rows
+from tests.warehouse.exchanges import ALWAYS, NOON, bodies, envelope, exchange, files, question, record, rows
 from warehouse.archive import Archive
 from warehouse.archive.row import COLUMNS
 from warehouse.errors import ArchiveError, NotArchived
@@ -223,7 +223,7 @@ def test_a_damaged_file_is_left_out_and_said(root: Path, caplog: pytest.LogCaptu
     path.write_bytes(b"PAR1 and nothing else")
     with caplog.at_level(logging.WARNING), Archive(root) as archive:
         assert list(archive.exchanges()) == []
-        assert archive.reusable("main", NOON).get(question().key) is None
+        assert archive.reusable("main", 0, ALWAYS).get(question().key) is None
         with pytest.raises(ArchiveError):
             bodies(archive, ids)
     assert path.name in caplog.text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.warehouse.exchanges import NOON, bodies, envelope, exchange, question, record, rows
+from tests.warehouse.exchanges import ALWAYS, bodies, envelope, exchange, question, record, rows
 from warehouse.archive import Archive
 from warehouse.errors import ArchiveDamaged
 
@@ -43,7 +43,7 @@ def test_a_repeated_large_body_is_kept_once(root: Path, spool: Path) -> None:
             answers.close()  # type: ignore[attr-defined]
         assert rows(archive)[second]["body_ref"] == first
         assert [path.name for path in (root / "bodies").rglob("*.zst")] == [f"{first}.json.zst"]
-        reused = archive.reusable("main", NOON).get(question().key)
+        reused = archive.reusable("main", 0, ALWAYS).get(question().key)
         assert reused is not None
         assert (reused.request_id, Path(str(reused.body)).read_bytes()) == (second, spool.read_bytes())
     assert not Path(str(reused.body)).exists()
@@ -61,4 +61,4 @@ def test_a_damaged_large_body_is_noticed(root: Path, spool: Path, damage: str) -
             packed.write_bytes(content[:-100] if damage == "cut" else content[:999] + b"zzzzzzzz" + content[1007:])
         with pytest.raises(ArchiveDamaged, match=str(ids[0])):
             bodies(archive, ids)
-        assert archive.reusable("main", NOON).get(question().key) is None
+        assert archive.reusable("main", 0, ALWAYS).get(question().key) is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from marketing_api.exchange import Outcome
-from tests.warehouse.exchanges import NOON, bodies, envelope, exchange, question, record, rows
+from tests.warehouse.exchanges import ALWAYS, bodies, envelope, exchange, question, record, rows
 from warehouse.archive import Archive
 from warehouse.errors import ArchiveDamaged
 
@@ -85,7 +85,7 @@ def test_no_answer_refers_to_a_body_that_went_with_a_missing_file(root: Path, ca
         (third,) = record(archive, exchange(envelope({"n": 1})))
         archive.seal()
         assert rows(archive)[third]["body_ref"] is None
-        assert archive.reusable("main", NOON).get(question().key) is not None
+        assert archive.reusable("main", 0, ALWAYS).get(question().key) is not None
         with pytest.raises(ArchiveDamaged, match=str(first)):
             bodies(archive, [second])
     assert "missing" in caplog.text

@@ -11,7 +11,7 @@ import threading
 import time
 from pathlib import Path
 
-from tests.warehouse.exchanges import NOON, envelope, exchange, files, question, rows
+from tests.warehouse.exchanges import ALWAYS, envelope, exchange, files, question, rows
 from warehouse.archive import Archive, disk
 from warehouse.errors import ArchiveError
 
@@ -73,7 +73,7 @@ def test_answers_in_the_journal_of_a_living_process_can_be_read_and_used(root: P
         theirs.record(one := exchange(envelope({"n": 1})))
         assert [answer.body for answer in ours.answers([one.request_id])] == [one.body]
         theirs.record(two := exchange(envelope({"n": 2}), question(2)))
-        reusable = ours.reusable("main", NOON)
+        reusable = ours.reusable("main", 0, ALWAYS)
         assert reusable.get(question(2).key).body == two.body  # type: ignore[union-attr]
         theirs.seal()
         assert [answer.body for answer in ours.answers([one.request_id, two.request_id])] == [one.body, two.body]

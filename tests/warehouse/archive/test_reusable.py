@@ -9,30 +9,34 @@ from typing import Any
 from marketing_api.exchange import Exchange, Outcome
 from marketing_api.operation import Effect, Operation, Question
 from marketing_api.operations import ALL
-from tests.warehouse.exchanges import NOON, envelope, exchange, question, record
+from tests.warehouse.exchanges import ALWAYS, NOON, envelope, exchange, question, record
 from warehouse.archive import Archive
 
 
-def test_the_latest_whole_answer_can_be_used_again(root: Path) -> None:
+def test_the_latest_whole_answer_can_be_used_again_whatever_the_clock_showed(root: Path) -> None:
     def at(minutes: int, n: int, **more: Any) -> Exchange:
         return exchange(envelope({"n": n}), at=NOON + dt.timedelta(minutes=minutes), **more)
 
+    def answered(since: int, first: int = 0, last: int = 9) -> Any:
+        between = (NOON + dt.timedelta(minutes=first), NOON + dt.timedelta(minutes=last))
+        answer = archive.reusable("main", since, between).get(question().key)
+        return None if answer is None else answer.body
+
     with Archive(root) as archive:
-        record(archive, at(0, 0), at(3, 3), at(2, 2), at(4, 4, outcome=Outcome.BROKEN), at(5, 5, account="other"))
+        ids = record(archive, at(0, 0), at(3, 3), at(2, 2), at(4, 4, outcome=Outcome.BROKEN), at(5, 5, account="other"))
         for _ in range(2):
-            reusable = archive.reusable("main", NOON + dt.timedelta(minutes=1))
-            assert len(reusable) == 1
-            answer = reusable.get(question().key)
-            assert answer is not None
-            assert answer.body == envelope({"n": 3})
-            assert archive.reusable("main", NOON + dt.timedelta(minutes=4)).get(question().key) is None
-            assert reusable.get(question(2).key) is None
+            assert len(archive.reusable("main", 0, ALWAYS)) == 1
+            assert answered(ids[0]) == answered(ids[2]) == envelope({"n": 2}), "the last request, though the clock had been set back"
+            assert answered(ids[0], 3) == envelope({"n": 3})
+            assert answered(ids[0], 0, 1) == envelope({"n": 0})
+            assert answered(ids[3]) is None
+            assert archive.reusable("main", 0, ALWAYS).get(question(2).key) is None
             archive.seal()
 
 
 def test_answers_recorded_later_can_be_used_too(root: Path) -> None:
     with Archive(root) as archive:
-        reusable = archive.reusable("main", NOON)
+        reusable = archive.reusable("main", 0, ALWAYS)
         record(archive, exchange(b"{}"), exchange(b"{}", question(2), outcome=Outcome.REFUSED))
         assert question().key in reusable
         assert question(2).key not in reusable
@@ -44,7 +48,7 @@ def test_the_answer_to_a_write_is_never_used_again(root: Path) -> None:
     asked = Question(write, {"id": "1"})
     with Archive(root) as archive:
         record(archive, exchange(envelope({"item": "done"}), asked))
-        assert archive.reusable("main", NOON).get(asked.key) is None
+        assert archive.reusable("main", 0, ALWAYS).get(asked.key) is None
 
 
 def test_an_operation_this_version_does_not_know_keeps_nobody_from_reading(root: Path) -> None:

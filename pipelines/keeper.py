@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 
 #: How long programs may take to end on each of the signals.
-_PATIENCE_S = {signal.SIGINT: 8.0, signal.SIGTERM: 2.0}
+_PATIENCE_S = {signal.SIGINT: 6.0, signal.SIGTERM: 2.0}
 
 
 class Keeper:
@@ -34,7 +34,7 @@ class Keeper:
         self.process.stdin.flush()
 
     def end(self) -> None:
-        """End all programs; takes as long as the longest of them, 10 s at most."""
+        """End all programs; takes as long as the longest of them, 8 s at most."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()

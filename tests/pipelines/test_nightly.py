@@ -37,7 +37,7 @@ RunJob = Callable[..., dg.ExecuteInProcessResult]
 
 @pytest.fixture
 def instance(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
-    """Dagster's history in the home, as `dagster dev` has it."""
+    """Dagster's history in the home, as the UI has it."""
     monkeypatch.setenv("DAGSTER_HOME", str(prepare_home(home) / "dagster"))
     with dg.DagsterInstance.get() as instance:
         yield instance

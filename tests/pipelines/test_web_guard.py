@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from pipelines.web_guard import objection
@@ -113,6 +113,7 @@ def test_another_origin_is_refused(origin: str, host: str, request: dict[str, st
     assert refused([("Host", host), ("Origin", f"http://{other}"), *more], **request)
 
 
+@example("cross-site", "navigate", "document", {"kind": "http", "method": "HEAD", "path": "/", "query": ""}, "text/plain")
 @given(
     st.sampled_from(["cross-site", "same-site"]), st.sampled_from(MODES), st.sampled_from(DESTINATIONS), requests, st.sampled_from(SIMPLE)
 )

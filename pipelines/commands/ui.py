@@ -96,7 +96,12 @@ def _serve(listener: socket.socket, programs: Keeper, folder: Path) -> None:
         app = create_app_from_workspace_process_context(context, live_data_poll_rate=_REFRESH_MS)
         guarded = Guard(app, listener.getsockname()[1])
         server = uvicorn.Server(uvicorn.Config(guarded, log_config=None, lifespan="off", timeout_graceful_shutdown=_LAST_REQUESTS_S))
-        threading.Thread(target=lambda: (programs.process.wait(), setattr(server, "should_exit", True)), daemon=True).start()
+
+        def end_with_the_programs() -> None:
+            programs.process.wait()
+            server.should_exit = True
+
+        threading.Thread(target=end_with_the_programs, daemon=True).start()
         server.run(sockets=[listener])
 
 

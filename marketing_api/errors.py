@@ -21,6 +21,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+from marketing_api.clock import utc_now
+
 
 class MarketingApiError(Exception):
     """Root of every error that this package raises. Messages never hold the key."""
@@ -73,7 +75,7 @@ _A_MINUTE, _A_DAY = 60.0, 86_400.0
 
 def _moment_in(seconds: float) -> str:
     try:
-        return f"{dt.datetime.now(dt.UTC) + dt.timedelta(seconds=seconds):{'%Y-%m-%d' if seconds > _A_DAY else '%H:%M UTC'}}"
+        return f"{utc_now() + dt.timedelta(seconds=seconds):{'%Y-%m-%d' if seconds > _A_DAY else '%H:%M UTC'}}"
     except (OverflowError, ValueError):
         return "a year that no calendar has"
 

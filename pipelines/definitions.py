@@ -73,7 +73,7 @@ def _behind_the_reads(settings: Settings, models: Models, activations: Activatio
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    """What `dagster dev` and the daemon load: settings from the folder they are started in."""
+    """What the UI's code server loads: settings from the folder they are started in."""
     settings = load_settings(Path.cwd())
     start_logging(settings, "dagster")
     return build_definitions(settings)

@@ -63,6 +63,12 @@ def values(options: Iterable[Option], config: Mapping[str, Any]) -> dict[str, An
     return {option.name: option.of(config.get(option.name)) for option in options}
 
 
+def check_confirmed(chosen: Mapping[str, Any]) -> None:
+    """Whatever sends by a run config says so in a word, which no slip and no click brings about. Raises SettingsError."""
+    if chosen[CONFIRM.name].strip().lower() != CONFIRM_WORD:
+        raise SettingsError(f"nothing was sent: to send from the UI, add `{CONFIRM.name}: {CONFIRM_WORD}` to the config of this step")
+
+
 def words(options: Iterable[Option], chosen: Mapping[str, Any]) -> list[str]:
     """What was chosen, as it is typed."""
     found: list[str] = []
@@ -119,13 +125,16 @@ SOURCE = (
     Option("sql", "one SELECT on the warehouse, which can read nothing else", str, metavar="QUERY"),
 )
 ACCOUNT = Option("account", "which account, when several are configured", str, metavar="NAME")
-_DRY_RUN = "`dry_run`, which is on in the launchpad until somebody turns it off"
+_DRY_RUN = "`dry_run`, which is on in the launchpad until somebody turns it off, and `confirm`"
 APPLY = Option("apply", "send it (default: tell only what would be sent)", in_ui=_DRY_RUN)
+CONFIRM_WORD = "send"
+CONFIRM = Option("confirm", f"type {CONFIRM_WORD} to send for real", str, default="", in_command="--apply, which is typed, too")
 _PUSH = (
     Option("map", "what our columns are called in the input, like email=E-Mail", list, _pair, metavar="OURS=THEIRS"),
     Option("ignore", "columns of the input to leave out", list, metavar="COLUMN"),
     APPLY,
     Option("dry_run", "only tell what would be sent", default=True, in_command="--apply, which is its opposite"),
+    CONFIRM,
     Option("all", "send what is known to be so already, too; activities never twice"),
     Option("verify", "how much is read back after sending (default: a sample)", str, default="sample", choices=VERIFY),
     Option("reject_limit", "send nothing when a larger share of the rows is bad (default: 5%)", float, share, 0.05, "SHARE"),
@@ -155,7 +164,8 @@ def push_options(kind: Kind) -> tuple[Option, ...]:
 
 ACTIVATIONS = (
     Option("names", "these only (default: all that are enabled)", list, metavar="NAME", is_positional=True),
-    Option("apply", APPLY.help, in_ui="the launch itself: whoever materializes `activations` sends"),
+    Option("apply", APPLY.help, in_ui="`confirm`, without which whoever materializes `activations` sends nothing"),
+    CONFIRM,
     Option("accept_shrink", "believe a result that is empty or has lost most of its people"),
 )
 _LOOKING_AFTER = "nothing: pushes are looked after on the command line, the UI shows each step's result"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import dagster as dg
 
@@ -18,7 +19,7 @@ from pipelines.resources import GivenReader
 from pipelines.run_history import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, partition_tags
 from pipelines.settings import Settings
-from pipelines.write_back.activations.nightly import Activations
+from pipelines.write_back.activations.nightly import Activations, standing_order
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -51,20 +52,26 @@ def run_in_dagster(
         )
         with instance_of_the_ui() as instance:
             reads = None if models else [asset_key(table) for asset in chosen for table in asset.tables]
-            result = _execute(definitions, instance, "nightly_sync", tags, reads)
+            sending = standing_order(settings) if models else {}
+            result = _execute(definitions, instance, "nightly_sync", tags, reads, sending)
             if models and not stop.is_set and MODELS_STEP not in _tried(result):
-                _execute(definitions, instance, "refresh_models", {}, None)
+                _execute(definitions, instance, "refresh_models", {}, None, sending)
     return str(result.run_id)
 
 
 def _execute(
-    definitions: dg.Definitions, instance: dg.DagsterInstance, job: str, tags: dict[str, str], selection: Sequence[dg.AssetKey] | None
+    definitions: dg.Definitions,
+    instance: dg.DagsterInstance,
+    job: str,
+    tags: dict[str, str],
+    selection: Sequence[dg.AssetKey] | None,
+    config: dict[str, Any],
 ) -> dg.ExecuteInProcessResult:
     return definitions.resolve_job_def(job).execute_in_process(
         instance=instance,
         asset_selection=selection,
         tags=tags | BY_THE_COMMAND | {COMMAND_TAG: "sync"},
-        run_config=_QUIET,
+        run_config=_QUIET | config,
         raise_on_error=False,
     )
 

@@ -9,6 +9,7 @@ import dagster as dg
 
 from assets.days import FIRST_ZONE, LAST_ZONE, ChosenDays, DateRange, days_of_run, today_in
 from pipelines.settings import Settings
+from pipelines.write_back.activations.nightly import standing_order
 
 #: Marks the runs of the command line.
 COMMAND_TAG = "marketing-sync/command"
@@ -52,6 +53,7 @@ def nightly(settings: Settings) -> dg.ScheduleDefinition:
     def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
         moment = context.scheduled_execution_time
         days = days_of_run(moment, zones, settings.lookback_days)
-        return dg.RunRequest(run_key=moment.isoformat(), tags=partition_tags(days, moment, settings.history_start) | {DAYS_TAG: ALL_DUE})
+        tags = partition_tags(days, moment, settings.history_start) | {DAYS_TAG: ALL_DUE}
+        return dg.RunRequest(run_key=moment.isoformat(), run_config=standing_order(settings), tags=tags)
 
     return schedule

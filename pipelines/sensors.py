@@ -9,6 +9,7 @@ from pipelines.jobs import refresh_models
 from pipelines.modelling import MODELS_STEP
 from pipelines.schedules import COMMAND_TAG
 from pipelines.settings import Settings
+from pipelines.write_back.activations.nightly import standing_order
 
 _MAX_TEXT = 2000
 
@@ -47,7 +48,7 @@ def models_after_failed_reads(settings: Settings) -> dg.SensorDefinition:
             return dg.SkipReason("another job, or the command line's, which sees to it itself")
         if context.instance.get_run_step_stats(run.run_id, [MODELS_STEP]):
             return dg.SkipReason("the models themselves failed: running them again would not help")
-        return dg.RunRequest(run_key=run.run_id)
+        return dg.RunRequest(run_key=run.run_id, run_config=standing_order(settings))
 
     return sensor
 

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("marketing_api", "warehouse", "assets", "pipelines")
 #: Needed without being imported: tools, plug-ins, data, and what is started as a program.
-NOT_IMPORTED = {"dagster-webserver", "dbt-duckdb", "tzdata"}
+NOT_IMPORTED = {"dbt-duckdb", "tzdata"}
 
 
 def declared(*groups: str) -> set[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 
+from marketing_api.clock import wall
 from pipelines import exits
 from pipelines.home import prepare_home
 from pipelines.settings import Settings
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Replay every load; the old file is replaced only when the new one is complete."""
     home = prepare_home(settings.home)
-    is_restored = restore(outbox_path(home), time.time())
+    is_restored = restore(outbox_path(home), wall())
     report = rebuild(home, deadline_s=settings.lock_seconds, on_wait=tell, accept_loss=arguments.accept_loss)
     refill(settings)
     print(f"{settings.warehouse_path} rebuilt from {report.loads:,} loads: {report.rows:,} rows, no request sent")

@@ -1,23 +1,31 @@
-"""`marketing-sync ui`: Dagster's web server and daemon on loopback, with the home's run history."""
+"""`marketing-sync ui`: Dagster's web server behind the guard, and its daemon, on loopback, with the home's run history."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import signal
 import socket
-import subprocess
 import sys
+import tempfile
+import threading
+import time
 from pathlib import Path
 
+from pipelines import exits
 from pipelines.home import prepare_home
+from pipelines.keeper import Keeper, keeper
 from pipelines.service import connections
 from pipelines.settings import Settings, SettingsError
 
-#: For each of two signals: the kernel ends this process 12 seconds after the first (`interrupts`), and its children must not stay.
-_STOP_SECONDS = 5
+_HOST = "127.0.0.1"
+_CODE = "pipelines.definitions"
+#: How the web server and the daemon find the code server, which they share.
+_WORKSPACE = 'load_from: [{{grpc_server: {{host: localhost, socket: "{socket}", location_name: {name}}}}}]\n'
 #: What Dagster says about itself at each start, and what nobody here can change.
-_IDLE_WARNINGS = "ignore:Function `dev_command` is superseded,ignore:Parameter `owners` of initializer `SensorDefinition"
+_IDLE_WARNINGS = "ignore:Parameter `owners` of initializer `SensorDefinition"
+_REFRESH_MS = 2000
+#: How long requests under way hold up the end.
+_LAST_REQUESTS_S = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,49 +41,78 @@ def _port(text: str) -> int:
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Serve until Ctrl-C."""
-    _make_sure_of(arguments.port)
-    home = prepare_home(settings.home)
-    from pipelines.run_history import set_damaged_history_aside  # Dagster takes seconds to import
-
-    for line in set_damaged_history_aside(home / "dagster"):
-        print(line, file=sys.stderr)
-    with connections(settings) as accounts:
-        environment = os.environ | {"DAGSTER_HOME": str(home / "dagster"), "MARKETING_HOME": str(home), "PYTHONWARNINGS": _IDLE_WARNINGS}
+    with _listening(arguments.port) as listener, connections(settings) as accounts:
+        os.environ |= _environment(prepare_home(settings.home))
         if settings.is_sandbox:
-            environment["MARKETING_SANDBOX_URL"] = accounts[0].url
+            os.environ["MARKETING_SANDBOX_URL"] = accounts[0].url
             print(f"no key is configured: the embedded sandbox answers at {accounts[0].url}")
-        print(f"Dagster UI: http://127.0.0.1:{arguments.port} in about 20 seconds; Ctrl-C stops it, and the schedule with it", flush=True)
-        return _serve(arguments.port, environment)
+        print(f"Dagster UI: http://{_HOST}:{arguments.port} in about 15 seconds; Ctrl-C stops it, and the schedule with it", flush=True)
+        with tempfile.TemporaryDirectory() as folder, keeper() as programs:
+            _serve(listener, programs, Path(folder))
+    print("marketing-sync: a part of Dagster ended by itself, so the UI has ended; start it again", file=sys.stderr)
+    return exits.INCOMPLETE
 
 
-def _make_sure_of(port: int) -> None:
-    """Dagster takes any other port without a word when this one is in use."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that was in use a moment ago is free
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as problem:
-            why = f"port {port} cannot be had ({problem.strerror})"
-            raise SettingsError(f"{why}: perhaps the UI is open already; otherwise choose another with --port") from None
+def _environment(home: Path) -> dict[str, str]:
+    return {"DAGSTER_HOME": str(home / "dagster"), "MARKETING_HOME": str(home), "PYTHONWARNINGS": _IDLE_WARNINGS}
 
 
-def _serve(port: int, environment: dict[str, str]) -> int:
-    dagster = Path(sys.executable).with_name("dagster")
-    command = [str(dagster), "dev", "--module-name=pipelines.definitions", "--host=127.0.0.1", f"--port={port}", "--log-level=warning"]
-    process = subprocess.Popen(command, env=environment, start_new_session=True)  # noqa: S603 (our own interpreter's dagster)
+def _listening(port: int) -> socket.socket:
+    """Taken before anything is started; whoever opens the page too early waits for it."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that was in use a moment ago is free
     try:
-        return process.wait()
-    finally:
-        _end(process)
+        listener.bind((_HOST, port))
+        listener.listen()
+    except OSError as problem:
+        listener.close()
+        why = f"port {port} cannot be had ({problem.strerror})"
+        raise SettingsError(f"{why}: perhaps the UI is open already; otherwise choose another with --port") from None
+    return listener
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the server and its children: Dagster is slow to end on a first request, so the group is ended after a while."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is not None and number is not signal.SIGKILL:
-            continue
-        try:
-            os.killpg(process.pid, number)
-            process.wait(_STOP_SECONDS)
-        except (ProcessLookupError, subprocess.TimeoutExpired):
-            continue
+def _serve(listener: socket.socket, programs: Keeper, folder: Path) -> None:
+    """A server of the code, the daemon and, in this process, the web server. Returns when one of them has ended."""
+    code, workspace = folder / "code", folder / "workspace.yaml"
+    workspace.write_text(_WORKSPACE.format(socket=code, name=_CODE), encoding="utf-8")
+    python = (sys.executable, "-m")
+    programs.start(*python, "dagster", "code-server", "start", f"--module-name={_CODE}", f"--socket={code}", "--log-level=warning")
+    # Imported while the code is loaded: each takes seconds.
+    import dagster as dg
+    import uvicorn
+    from dagster._core.workspace.context import WorkspaceProcessContext
+    from dagster._core.workspace.load_target import WorkspaceFileTarget
+    from dagster_webserver.app import create_app_from_workspace_process_context
+
+    from pipelines.run_history import set_damaged_history_aside
+    from pipelines.web_guard import Guard
+
+    for line in set_damaged_history_aside(Path(os.environ["DAGSTER_HOME"])):
+        print(line, file=sys.stderr)
+    if not _is_listening(code, programs):
+        return
+    programs.start(*python, "dagster._daemon", "run", f"--workspace={workspace}", "--log-level=warning")
+    with (
+        dg.DagsterInstance.get() as instance,
+        WorkspaceProcessContext(instance, WorkspaceFileTarget([str(workspace)]), version=dg.__version__) as context,
+    ):
+        app = create_app_from_workspace_process_context(context, live_data_poll_rate=_REFRESH_MS)
+        guarded = Guard(app, listener.getsockname()[1])
+        server = uvicorn.Server(uvicorn.Config(guarded, log_config=None, lifespan="off", timeout_graceful_shutdown=_LAST_REQUESTS_S))
+
+        def end_with_the_programs() -> None:
+            programs.process.wait()
+            server.should_exit = True
+
+        threading.Thread(target=end_with_the_programs, daemon=True).start()
+        server.run(sockets=[listener])
+
+
+def _is_listening(path: Path, programs: Keeper) -> bool:
+    """Waits for it; False when a program has ended before."""
+    while programs.process.poll() is None:
+        with socket.socket(socket.AF_UNIX) as probe:
+            if not probe.connect_ex(str(path)):
+                return True
+        time.sleep(0.1)
+    return False

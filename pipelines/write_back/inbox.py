@@ -19,6 +19,7 @@ from dagster._core.execution.plan.objects import UserFailureData
 
 from marketing_api.clock import wall
 from marketing_api.discretion import without_addresses
+from pipelines.options import CONFIRM, CONFIRM_WORD
 from pipelines.settings import Settings
 from pipelines.write_back.accounts import account_of
 from pipelines.write_back.item import Kind
@@ -145,7 +146,8 @@ def _judge(settings: Settings, context: dg.SensorEvaluationContext, file: Droppe
 
 
 def _request(file: Dropped, content: str, tries: int) -> dg.RunRequest:
-    config = {"ops": {f"plan_{file.kind}": {"config": {"from": str(file.path), "account": file.account, "dry_run": False}}}}
+    chosen = {"from": str(file.path), "account": file.account, "dry_run": False, CONFIRM.name: CONFIRM_WORD}
+    config = {"ops": {f"plan_{file.kind}": {"config": chosen}}}
     tags = {CONTENT_TAG: content, FILE_TAG: _file_tag(file)}
     return dg.RunRequest(run_key=f"{content}-{tries}", job_name=f"push_{file.kind}", run_config=config, tags=tags)
 

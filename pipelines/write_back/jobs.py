@@ -18,7 +18,7 @@ from marketing_api.clock import utc_now
 from marketing_api.discretion import without_addresses
 from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.options import push_options, values
+from pipelines.options import check_confirmed, push_options, values
 from pipelines.run_config import config_fields
 from pipelines.settings import Settings
 from pipelines.write_back.accounts import rate_of
@@ -55,7 +55,7 @@ def _job(kind: Kind) -> dg.JobDefinition:
 
     @dg.job(
         name=f"push_{kind}",
-        description=f"Rows of a file or query go back to the service as {kind}. A dry run unless `dry_run` is turned off.",
+        description=f"Rows of a file or query go back to the service as {kind}. A dry run unless `dry_run` is off and `confirm` typed.",
         executor_def=dg.in_process_executor,
         config={"ops": {plan.name: {"config": default}}},
     )
@@ -78,6 +78,8 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
         settings: Settings = context.resources.settings
         with _explained():
             chosen = values(push_options(kind), context.op_config)
+            if not chosen["dry_run"]:
+                check_confirmed(chosen)
             prepare_home(settings.home)
             planned = plan_push(settings, order_of(settings, kind, chosen))
             order = planned.order
@@ -91,7 +93,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
             ran = Ran(context.run_id, context.job_name, utc_now())
             yield dg.Output(Begun(push_id, order.account, ran), "push", metadata={"push": push_id})
         else:
-            context.log.info("nothing was sent: this is a dry run; turn `dry_run` off to send it")
+            context.log.info("nothing was sent: this is a dry run; to send it, set `dry_run: false` and `confirm: send`")
 
     return plan
 

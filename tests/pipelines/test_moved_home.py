@@ -87,7 +87,7 @@ def _timeline(port: int, process: subprocess.Popen[str]) -> Any:
     for _ in range(120):
         assert process.poll() is None, "it did not start"
         try:
-            answer = requests.post(f"http://127.0.0.1:{port}/graphql", json={"query": TIMELINE}, timeout=60).json()
+            answer = requests.post(f"http://127.0.0.1:{port}/graphql", json={"query": TIMELINE}, timeout=150).json()
         except requests.ConnectionError:
             time.sleep(1)
             continue

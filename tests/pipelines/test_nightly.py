@@ -37,7 +37,7 @@ RunJob = Callable[..., dg.ExecuteInProcessResult]
 
 @pytest.fixture
 def instance(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
-    """Dagster's history in the home, as `dagster dev` has it."""
+    """Dagster's history in the home, as the UI has it."""
     monkeypatch.setenv("DAGSTER_HOME", str(prepare_home(home) / "dagster"))
     with dg.DagsterInstance.get() as instance:
         yield instance
@@ -332,6 +332,20 @@ def test_the_schedule_runs_by_itself_for_a_real_account_only(settings: Settings)
 
     assert status(settings) is dg.DefaultScheduleStatus.RUNNING
     assert status(Settings(settings.home)) is dg.DefaultScheduleStatus.STOPPED
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_schedule_may_send_without_a_person_once_activations_are_switched_on(
+    settings: Settings, instance: dg.DagsterInstance, is_on: bool
+) -> None:
+    definitions = build_definitions(replace(settings, activations=is_on))
+    context = dg.build_schedule_context(
+        instance, scheduled_execution_time=dt.datetime(2026, 11, 20, 2, tzinfo=dt.UTC), repository_def=definitions.get_repository_def()
+    )
+    (request,) = definitions.get_schedule_def("nightly").evaluate_tick(context).run_requests or []
+    assert request.run_config == ({"ops": {"activations": {"config": {"confirm": "send"}}}} if is_on else {})
+    for job in ("nightly_sync", "refresh_models"):  # the latter by the sensor, with the same
+        assert dg.validate_run_config(definitions.resolve_job_def(job), request.run_config)
 
 
 def test_a_failed_run_is_told_to_the_alert_address(

@@ -44,9 +44,15 @@ COMMANDS: dict[tuple[str, ...], Sequence[Option]] = {
 #: What only one of the two has; `in_ui` and `in_command` of each option say what the other one has in its place, and why.
 ONE_SIDED: dict[tuple[str, ...], set[str]] = {
     ("sync",): {"only", "from", "to", "reads_only"},  # the UI's own ways: the selection of assets, the range of partitions
-    **{("push", kind.value): {"apply", "dry_run"} for kind in Kind},  # opposites: the launchpad shows that it is on
-    ("push", "deletions"): {"apply", "dry_run", "yes", "confirmed_rows"},  # nobody can be asked, so the number is told beforehand
-    ("push", "activations"): {"apply"},  # materializing the asset sends
+    **{("push", kind.value): {"apply", "dry_run", "confirm"} for kind in Kind},  # what --apply says in one word
+    ("push", "deletions"): {
+        "apply",
+        "dry_run",
+        "confirm",
+        "yes",
+        "confirmed_rows",
+    },  # nobody can be asked, so the number is told beforehand
+    ("push", "activations"): {"apply", "confirm"},
 }
 
 

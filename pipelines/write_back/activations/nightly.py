@@ -3,16 +3,17 @@
 Not here: what an activation is, and running one (`activations`, `activating`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import dagster as dg
 
 from marketing_api.discretion import without_addresses
 from pipelines.failures import explain
-from pipelines.options import ACTIVATIONS, values
+from pipelines.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, check_confirmed, values
 from pipelines.run_config import config_fields
-from pipelines.settings import Settings
+from pipelines.settings import Settings, SettingsError
 from pipelines.stage import stage
 from pipelines.write_back.activations.activating import Turnover, activate, turnover
 from pipelines.write_back.activations.activations import Activation, chosen, read_activations
@@ -75,7 +76,7 @@ class Activations:
             description="The segments of activations.toml: who entered or left since last time is tagged, untagged or added to a list.",
         )
         def activations(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-            picked = values(ACTIVATIONS, context.op_execution_context.op_config)
+            picked = _picked(context.op_execution_context.op_config)
             sandbox_url = context.resources.reader.sandbox_url
             outcomes = self.run(sandbox_url, names=picked["names"], accept_shrink=picked["accept_shrink"])
             for outcome in outcomes:
@@ -85,6 +86,20 @@ class Activations:
             return dg.MaterializeResult(metadata=_metadata(outcomes))
 
         return activations
+
+
+def standing_order(settings: Settings) -> dict[str, Any]:
+    """The run config of runs that nobody launches by hand: whoever switched activations on confirmed them once and for all."""
+    return {"ops": {"activations": {"config": {CONFIRM.name: CONFIRM_WORD}}}} if settings.activations else {}
+
+
+def _picked(config: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        picked = values(ACTIVATIONS, config)
+        check_confirmed(picked)
+    except SettingsError as problem:
+        raise dg.Failure(str(problem), allow_retries=False) from None
+    return picked
 
 
 def _outcome(settings: Settings, activation: Activation, accept_shrink: bool) -> Outcome:

@@ -42,7 +42,7 @@ def settings(home: Path, service: Sandbox) -> Settings:
 
 @pytest.fixture
 def push(settings: Settings, instance: dg.DagsterInstance) -> RunJob:
-    """`push(Kind.TAGS, sql=…, dry_run=False)`: the job as the UI starts it."""
+    """`push(Kind.TAGS, sql=…, dry_run=False, confirm="send")`: the job as the UI starts it."""
 
     def run(kind: Kind, **config: Any) -> dg.ExecuteInProcessResult:
         run_config = {"ops": {f"plan_{kind}": {"config": config}}, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -75,7 +75,7 @@ def test_a_run_is_dry_unless_told_otherwise(push: RunJob, service: Sandbox, home
 
 
 def test_a_push_is_sent_counted_and_shown_without_addresses(push: RunJob, service: Sandbox, home: Path) -> None:
-    result = push(Kind.TAGS, sql=TAGS, dry_run=False)
+    result = push(Kind.TAGS, sql=TAGS, dry_run=False, confirm="send")
     assert result.success, failures(result)
     told = metadata(result, "report_push")
     assert (told["push"], told["requests"], told["rows applied"]) == (1, 12, 12)
@@ -84,7 +84,7 @@ def test_a_push_is_sent_counted_and_shown_without_addresses(push: RunJob, servic
     shown = "\n".join(str(event) for event in result.all_events)
     assert person[0] not in shown
     assert ask(home, "select run_id, outcome from sync.runs where job = 'push_tags'") == [(result.run_id, "done")]
-    again = push(Kind.TAGS, sql=TAGS, dry_run=False)
+    again = push(Kind.TAGS, sql=TAGS, dry_run=False, confirm="send")
     assert again.success
     assert service.count == 12
 
@@ -92,7 +92,7 @@ def test_a_push_is_sent_counted_and_shown_without_addresses(push: RunJob, servic
 def test_contacts_from_a_file_are_read_back(push: RunJob, tmp_path: Path, home: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("Mail,list\nann@example.com,Newsletter\n")
-    result = push(Kind.CONTACTS, **{"from": str(path)}, map=["email=Mail"], dry_run=False, verify="all")
+    result = push(Kind.CONTACTS, **{"from": str(path)}, map=["email=Mail"], dry_run=False, confirm="send", verify="all")
     assert result.success, failures(result)
     assert metadata(result, "report_push")["rows verified"] == 1
     assert metadata(result, "verify_push")["requests"] == 1
@@ -104,7 +104,10 @@ def test_contacts_from_a_file_are_read_back(push: RunJob, tmp_path: Path, home: 
         ({}, "either --from or --sql (in the launchpad: from or sql)"),
         ({"sql": "select 1", "from": "x.csv"}, "either --from or --sql"),
         ({"from": "/nowhere.csv"}, "there is no file /nowhere.csv"),
-        ({"sql": "select 'a@example.com' as email, '' as tag", "dry_run": False}, "nothing was sent: 100.0 % of the rows are not valid"),
+        (
+            {"sql": "select 'a@example.com' as email, '' as tag", "dry_run": False, "confirm": "send"},
+            "nothing was sent: 100.0 % of the rows are not valid",
+        ),
         ({"sql": TAGS, "max_rows": 3}, "more than the 3"),
         ({"sql": TAGS, "account": "other"}, "say which account"),
     ],
@@ -118,20 +121,32 @@ def test_what_cannot_be_pushed_fails_the_first_step_in_a_sentence(
     assert service.count == 0
 
 
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("typed", [{}, {"confirm": ""}, {"confirm": "yes"}, {"confirm": "sent"}], ids=str)
+def test_nothing_is_sent_unless_the_word_is_typed(push: RunJob, service: Sandbox, home: Path, kind: Kind, typed: dict[str, str]) -> None:
+    result = push(kind, sql=TAGS, dry_run=False, **typed)
+    assert failures(result) == {f"plan_{kind}": "nothing was sent: to send from the UI, add `confirm: send` to the config of this step"}
+    assert service.count == 0
+    assert not (home / "outbox.sqlite").exists(), "no push was begun that a later one would send"
+
+
 def test_deletions_need_the_number_that_the_dry_run_tells(push: RunJob, service: Sandbox) -> None:
     sql = "select contact_id, list_id from source.contacts order by 1 limit 3"
     assert push(Kind.DELETIONS, sql=sql).success
-    refused = push(Kind.DELETIONS, sql=sql, dry_run=False, confirmed_rows=2)
+    refused = push(Kind.DELETIONS, sql=sql, dry_run=False, confirm="send", confirmed_rows=2)
     assert "set `confirmed_rows` to 3" in failures(refused)["plan_deletions"]
     assert service.count == 0
-    assert push(Kind.DELETIONS, sql=sql, dry_run=False, confirmed_rows=3).success
+    assert push(Kind.DELETIONS, sql=sql, dry_run=False, confirm="send", confirmed_rows=3).success
     assert sum(entry["operation"].endswith("deletecontact") for entry in service.asked()) == 3
 
 
 def test_a_partly_failed_push_fails_its_last_step_and_says_how_many(push: RunJob, home: Path) -> None:
     sql = f"{TAGS} union all select 'gone@example.com', 'vip'"
     result = push(
-        Kind.TAGS, sql=f"select *, case when email like 'gone%' then 'remove' else 'add' end as action from ({sql})", dry_run=False
+        Kind.TAGS,
+        sql=f"select *, case when email like 'gone%' then 'remove' else 'add' end as action from ({sql})",
+        dry_run=False,
+        confirm="send",
     )
     assert failures(result).keys() == {"report_push"}
     assert "1 of 13 rows are not as they were meant to be (1 rejected)" in failures(result)["report_push"]
@@ -150,7 +165,7 @@ def test_a_rerun_from_failure_goes_on_and_repeats_nothing(
     for name, value in {"HOME": str(settings.home), "API_URL": service.url, "API_KEY": KEY}.items():
         monkeypatch.setenv(f"MARKETING_{name}", value)
     service.control("faults", **{"1002": "1@emailmarketing/addtag"})
-    run_config = {"ops": {"plan_tags": {"config": {"sql": TAGS, "dry_run": False}}}}
+    run_config = {"ops": {"plan_tags": {"config": {"sql": TAGS, "dry_run": False, "confirm": "send"}}}}
     with dg.execute_job(dg.reconstructable(tags_job), instance, run_config=run_config) as result:
         (failure,) = [event for event in result.all_events if event.is_step_failure]
     assert failure.step_key == "send_push"

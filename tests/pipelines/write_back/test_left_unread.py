@@ -107,7 +107,7 @@ def by_command(command: Command, left: Sandbox) -> Push:
 
 def job_with(settings: Settings, people: str) -> dg.ExecuteInProcessResult:
     """The job that tags people, as the UI starts it."""
-    config = {"sql": f"select *, 'vip' as tag from ({people})", "dry_run": False}
+    config = {"sql": f"select *, 'vip' as tag from ({people})", "dry_run": False, "confirm": "send"}
     with dg.DagsterInstance.ephemeral() as instance:
         return job(Kind.TAGS, settings).execute_in_process(
             instance=instance, run_config={"ops": {"plan_tags": {"config": config}}}, raise_on_error=False

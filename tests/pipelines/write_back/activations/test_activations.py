@@ -13,10 +13,11 @@ import pytest
 from marketing_api.client import Connection, Secret
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.activations.activations import Activation, chosen, read_activations
-from pipelines.write_back.activations.nightly import Activations
+from pipelines.write_back.activations.nightly import Activations, standing_order
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.test_nightly import failures
 from tests.pipelines.test_push_command import sent
 
 VIP = """
@@ -191,7 +192,7 @@ def test_what_is_wrong_with_one_does_not_hold_up_the_others(command: Command, se
 
 def test_a_night_runs_them_and_says_what_came_of_each(segment: Segment, service: Sandbox, home: Path, folder: Path) -> None:
     segment(3)
-    settings = replace(Settings(home, (Connection("main", service.url, Secret(KEY)),)), folder=folder)
+    settings = replace(Settings(home, (Connection("main", service.url, Secret(KEY)),)), folder=folder, activations=True)
     activations = Activations(settings)
     asset = activations.asset([dg.AssetKey("models")])
     assert asset.dependency_keys == {dg.AssetKey("models")}
@@ -199,7 +200,11 @@ def test_a_night_runs_them_and_says_what_came_of_each(segment: Segment, service:
     class Reading:
         sandbox_url = None
 
-    result = dg.materialize([asset], resources={"reader": dg.ResourceDefinition.hardcoded_resource(Reading())})
+    resources = {"reader": dg.ResourceDefinition.hardcoded_resource(Reading())}
+    refused = dg.materialize([asset], resources=resources, raise_on_error=False)
+    assert "add `confirm: send`" in failures(refused)["activations"]
+    assert service.count == 0
+    result = dg.materialize([asset], resources=resources, run_config=standing_order(settings))
     (materialization,) = result.asset_materializations_for_node("activations")
     assert "| vip | 3 | 3 | 0 | 3 |  |" in str(materialization.metadata["result"].value)
     assert [outcome.line for outcome in activations.outcomes] == ["vip: 3 people, 3 entered, 0 left, 3 requests"]

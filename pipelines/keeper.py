@@ -1,0 +1,84 @@
+"""Programs that end with the process that started them, however that ends, with all that they started in turn.
+
+Between both stands a process of this file alone (standard library, 10 MB): it starts a program for each line of its standard input, and
+ends them all when the input ends, which a kill of the other side brings about, too. Not here: which programs (`commands.ui`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+#: How long programs may take to end on each of the signals.
+_PATIENCE_S = {signal.SIGINT: 6.0, signal.SIGTERM: 2.0}
+
+
+class Keeper:
+    """The other side: `process` ends when one of the programs does."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-IS", __file__]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True)  # noqa: S603 (this file)
+
+    def start(self, *command: str) -> None:
+        """Start a program. Raises BrokenPipeError when one has ended already."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.flush()
+
+    def end(self) -> None:
+        """End all programs; takes as long as the longest of them, 8 s at most."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.wait()
+        with contextlib.suppress(ProcessLookupError):  # somebody killed the process between
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def keeper() -> Iterator[Keeper]:
+    """Programs for the length of a `with`, with the environment as of its beginning."""
+    kept = Keeper()
+    try:
+        yield kept
+    finally:
+        kept.end()
+
+
+def _main() -> None:
+    """Leader of the process group in which everything runs."""
+    for number in _PATIENCE_S:
+        signal.signal(number, lambda *_: None)  # meant for the others; a handler, since ignoring would be passed on to them
+    programs: list[subprocess.Popen[bytes]] = []
+    over = threading.Event()
+
+    def watch(program: subprocess.Popen[bytes]) -> None:
+        program.wait()
+        over.set()
+
+    def read() -> None:
+        for line in sys.stdin:
+            programs.append(subprocess.Popen(json.loads(line), stdin=subprocess.DEVNULL))  # noqa: S603 (what our other side wrote)
+            threading.Thread(target=watch, args=(programs[-1],), daemon=True).start()
+        over.set()
+
+    threading.Thread(target=read, daemon=True).start()
+    over.wait()
+    for number, patience in _PATIENCE_S.items():
+        os.killpg(0, number)
+        until = time.monotonic() + patience
+        while time.monotonic() < until and any(program.poll() is None for program in programs):
+            time.sleep(0.1)
+    os.killpg(0, signal.SIGKILL)  # what the programs left behind, and this process
+
+
+if __name__ == "__main__":
+    _main()

@@ -57,9 +57,13 @@ def decode(raw: Buffer) -> Any:
 
 
 def parts(raw: Buffer) -> Parts:
-    """The members of a JSON object, undecoded; ValueError when it is none."""
+    """The members of a JSON object, undecoded; bytes of a name that are no UTF-8 cost their character. ValueError when it is none."""
     try:
         return _decode_parts(raw)
+    except (ValueError, msgspec.MsgspecError, RecursionError):
+        pass
+    try:
+        return _decode_parts(bytes(memoryview(raw)).decode("utf-8", "replace"))
     except (ValueError, msgspec.MsgspecError, RecursionError):
         raise ValueError("not a whole JSON object") from None
 
@@ -160,8 +164,8 @@ def read_envelope(body: Body | memoryview | None) -> Envelope:
     """ValueError when the body is no whole JSON object."""
     whole = view(body)
     try:
-        top = parts(whole)
-    except ValueError:
+        top = _decode_parts(whole)
+    except (ValueError, msgspec.MsgspecError, RecursionError):
         top = parts(_mended(whole))
     response = parts_or_none(part(top, "response"))
     inner = response if response is not None else top

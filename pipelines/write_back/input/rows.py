@@ -6,6 +6,7 @@ what the columns mean (`columns`).
 
 from __future__ import annotations
 
+import stat
 import sys
 from pathlib import Path
 from typing import BinaryIO
@@ -41,6 +42,7 @@ def _content(path: Path, stdin: BinaryIO | None) -> tuple[str, bytes]:
     if str(path) == "-":
         return "standard input", (stdin or sys.stdin.buffer).read()
     try:
+        _refuse_endless(path.expanduser())
         return path.name, path.expanduser().read_bytes()
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
@@ -48,3 +50,11 @@ def _content(path: Path, stdin: BinaryIO | None) -> tuple[str, bytes]:
         raise InputError(f"{path} is a folder: name a file in it") from None
     except OSError as problem:
         raise InputError(f"{path} cannot be read: {problem.strerror}") from None
+
+
+def _refuse_endless(path: Path) -> None:
+    """A device has no end, a pipe that nobody writes to no beginning; what a shell pipes in (`<(…)`, /dev/stdin) has both."""
+    mode = path.stat().st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or (stat.S_ISFIFO(mode) and str(path).startswith(("/dev/", "/proc/"))):
+        return
+    raise InputError(f"{path} is a device, a pipe or a socket, and no file: name a file, or `-` for standard input")

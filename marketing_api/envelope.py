@@ -57,19 +57,22 @@ def decode(raw: Buffer) -> Any:
 
 
 def parts(raw: Buffer) -> Parts:
-    """The members of a JSON object, undecoded; bytes of a name that are no UTF-8 cost their character. ValueError when it is none."""
+    """The members of a JSON object, undecoded; ValueError when it is none."""
     try:
         return _decode_parts(raw)
-    except (ValueError, msgspec.MsgspecError, RecursionError):
-        pass
-    try:
-        return _decode_parts(bytes(memoryview(raw)).decode("utf-8", "replace"))
     except (ValueError, msgspec.MsgspecError, RecursionError):
         raise ValueError("not a whole JSON object") from None
 
 
 #: Every escape in turn, so that an escaped backslash before `ud800` is not taken for one.
 _ESCAPE = re.compile(rb"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)", re.DOTALL)
+
+
+def _in_utf8(body: bytes | memoryview) -> bytes | memoryview:
+    """The body; ValueError for one that can be mended and is no UTF-8: a name of a member within would be found out too late."""
+    if len(body) <= _MENDABLE:
+        str(body, "utf-8")
+    return body
 
 
 def _mended(body: bytes | memoryview) -> bytes:
@@ -164,8 +167,8 @@ def read_envelope(body: Body | memoryview | None) -> Envelope:
     """ValueError when the body is no whole JSON object."""
     whole = view(body)
     try:
-        top = _decode_parts(whole)
-    except (ValueError, msgspec.MsgspecError, RecursionError):
+        top = parts(_in_utf8(whole))
+    except ValueError:
         top = parts(_mended(whole))
     response = parts_or_none(part(top, "response"))
     inner = response if response is not None else top

@@ -74,7 +74,7 @@ _PICTURE = re.compile(
 
 
 def shown(value: object) -> str:
-    """A text, a date or an id; a dash for what is not known. The address of a picture is text: an unseen joiner keeps it from being loaded."""
+    """A text, a date or an id; a dash for what is not known. An unseen joiner keeps the picture of an address from being loaded."""
     unknown = value is None or value is pd.NaT or (isinstance(value, float) and value != value)
     return "–" if unknown else _PICTURE.sub("\\g<0>\u2060", str(value))
 

@@ -3,7 +3,7 @@ With several accounts it is `inbox/<account>/<kind>/`.
 
 A file stays where it is until the run that pushes it has ended, and is judged by how that ended: a run that dies, or a daemon that
 is stopped, loses nothing, and what a file says is never sent twice (the outbox sees to that). Only plain files are looked into: a link
-may lead anywhere, a pipe never ends. What cannot be pushed is said at each look and keeps nothing else waiting. Not here: the push (`jobs`).
+may lead anywhere, a pipe never ends. What cannot be pushed is named at each look and keeps no other waiting. Not here: the push (`jobs`).
 """
 
 import contextlib
@@ -251,8 +251,9 @@ class _Told:
 
 def _short(name: str) -> str:
     """The name with room for more behind it."""
-    stem, suffix = os.path.splitext(name)
-    return name if len(os.fsencode(name)) <= _LONGEST_NAME else stem.encode()[: _LONGEST_NAME - 20].decode("utf-8", "ignore") + suffix[:10]
+    if len(name.encode()) <= _LONGEST_NAME:
+        return name
+    return name.encode()[: _LONGEST_NAME - 20].decode("utf-8", "ignore") + Path(name).suffix[:10]
 
 
 def _free(path: Path) -> Path:

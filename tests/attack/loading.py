@@ -1,6 +1,6 @@
 """Mutated answers through asking and loading, after a good one: is anything deleted that nobody proved to be gone?
 
-Each answer goes the way of a night: asked for page by page, refused or staged, applied in one transaction; then comes the true answer again.
+Each answer goes the way of a night: asked for page by page, refused or staged, applied in one transaction; then comes the true one.
 Every try is a transaction that is rolled back, so that each begins with the same tables.
 """
 

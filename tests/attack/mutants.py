@@ -111,7 +111,7 @@ def described(tally: Tally, half: str) -> str:
 
 
 def attack(minutes: float, seed: int) -> str:
-    """Mutated answers through reading and loading, half of the time each; AssertionError with what does not hold and how to see it again."""
+    """Mutated answers through reading and loading, half of the time each; AssertionError: what does not hold, and how to see it again."""
     samples = corpus()
     read = read_mutants(seed, range(1_000_000), time.monotonic() + 30 * minutes, samples)
     loaded = load_mutants(seed, 20_000, time.monotonic() + 30 * minutes, samples)

@@ -20,8 +20,8 @@ _RAW = "\ue000raw"
 
 _DATES = (
     "0000-00-00", "0000-00-00 00:00:00", "-0001-11-30", "02/30/2014 16:33", "13/13/2013", "2014-11-04T16:33:00Z", "2014-11-04 25:00",
-    "2014-11-04T16:33:00+14:00", "04.11.2014", "Tue, 04 Nov 2014", "1415118780", "1415118780000", 1415118780, -1, 1e308, "9999-12-31", "N/A",
-    "11/04/2014 16:33:60", "03/08/2015 02:30", "11/01/2015 01:30", "2014-11-04 00:00 AM", "today", "٠٤/١١/٢٠١٤",
+    "2014-11-04T16:33:00+14:00", "04.11.2014", "Tue, 04 Nov 2014", "1415118780", "1415118780000", 1415118780, -1, 1e308, "9999-12-31",
+    "N/A",    "11/04/2014 16:33:60", "03/08/2015 02:30", "11/01/2015 01:30", "2014-11-04 00:00 AM", "today", "٠٤/١١/٢٠١٤",
 )  # fmt: skip
 _TEXTS = (
     "", " ", "null", "None", "0", "-", "N/A", "false", "[]", "{}", "\x00", "\u202etxt", "=1+1", "<script>", "a" * 3000, "\u2028", "\ufeff",
@@ -30,8 +30,9 @@ _TEXTS = (
 _NUMBERS = (0, -1, 1, True, False, 1.5, 2**31, 2**53 + 1, 2**63 - 1, 2**63, -(2**63) - 1, 2**64, 1e308, -0.0, 5e-324)
 _RAWS = (
     "NaN", "Infinity", "-Infinity", "1e999", "-1e999", "9" * 30, "9" * 400, "9" * 5000, "1" + "0" * 4300, "0." + "1" * 400, "1E400000",
-    "01", "+1", "0x1f", "1.", ".5", "'a'", "undefined", "\"\\ud83d\"", "\"\\ude00\\ud83d\"", "\"\\ud800abc\"", "\"\\x41\"", "\"a\nb\"", "\"\t\"",
-    "[" * 100 + "]" * 100, "{\"a\":" * 100 + "1" + "}" * 100, "[" * 3000 + "]" * 3000, "{\"id\":" * 1500 + "1" + "}" * 1500, "[" * 60000,
+    "01", "+1", "0x1f", "1.", ".5", "'a'", "undefined", "\"\\ud83d\"", "\"\\ude00\\ud83d\"", "\"\\ud800abc\"", "\"\\x41\"", "\"a\nb\"",
+    "\"\t\"",    "[" * 100 + "]" * 100, "{\"a\":" * 100 + "1" + "}" * 100, "[" * 3000 + "]" * 3000, "{\"id\":" * 1500 + "1" + "}" * 1500,
+    "[" * 60000,
     "/*c*/1", "1,", "\"\\u0000\"", "True", "nul", "--1",
 )  # fmt: skip
 _KEYS = (
@@ -290,8 +291,8 @@ def _reorder(rng: random.Random, tree: list[Any], raws: list[str], others: Seque
 
 
 _CHANGES: tuple[Change, ...] = (
-    _nothing, _empty_kind, _other_value, _odd_scalar, _odd_scalar, _delete, _delete, _twice, _cut_entries, _cut_entries, _repeat_entries, _nest,
-    _unwrap, _other_kind, _odd_name, _swap, _foreign, _error_inside, _verdict, _count, _marker, _reorder,
+    _nothing, _empty_kind, _other_value, _odd_scalar, _odd_scalar, _delete, _delete, _twice, _cut_entries, _cut_entries, _repeat_entries,
+    _nest, _unwrap, _other_kind, _odd_name, _swap, _foreign, _error_inside, _verdict, _count, _marker, _reorder,
 )  # fmt: skip
 
 Damage = Callable[[random.Random, bytes], bytes]

@@ -32,9 +32,10 @@ BOUND_S = 2.0
 _TABLE = {table.record: name for name, table in TABLES.items()}
 #: Tables whose rows are the answer's entries, one for one. (Others have a row per network, per channel of a post, per clicker and so on.)
 _ONE_FOR_ONE = {
-    "business", "direct_reviews", "online_reviews", "sentiment_mentions", "review_stats", "feedback_views", "social_profiles", "social_post_details",
-    "social_links", "campaigns", "lists", "audiences", "contacts", "timeline_events", "timeline_visits", "timeline_automations", "coupons", "users",
-    "managers", "user_groups", "goals", "webhooks",
+    "business", "direct_reviews", "online_reviews", "sentiment_mentions", "review_stats", "feedback_views", "social_profiles",
+    "social_post_details", "social_links", "campaigns", "lists", "audiences", "contacts", "timeline_events", "timeline_visits",
+    "timeline_automations", "coupons",
+    "users", "managers", "user_groups", "goals", "webhooks",
 }  # fmt: skip
 #: Fields that are worked out from several values, or from none that stands in the answer.
 _DERIVED = {"click_count", "clicker_count", "review_count", "delay_seconds", "status_code", "event_key", "visit_key", "automation_key"}

@@ -1,4 +1,6 @@
-"""Whatever lies in the inbox: what cannot be pushed is named and left, other files go on, nothing is pushed twice or half, nothing hangs."""
+"""Whatever lies in the inbox: what cannot be pushed is named and left, others go on, nothing is pushed twice or half, nothing hangs."""
+
+# ruff: noqa: F811 (fixtures of another module)
 
 from __future__ import annotations
 
@@ -49,9 +51,8 @@ def _folder(folder: Path) -> None:
 
 def _named(name: str | bytes) -> Callable[[Path], None]:
     def make(folder: Path) -> None:
-        path = os.fsencode(folder) + b"/" + (name if isinstance(name, bytes) else name.encode())
-        with open(path, "w") as file:
-            file.write("email,tag\n")
+        path = folder / (os.fsdecode(name) if isinstance(name, bytes) else name)
+        path.write_text("email,tag\n")
         os.utime(path, (0, 0))
 
     return make
@@ -72,7 +73,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_what_cannot_be_pushed_is_named_and_left_and_others_go_on(daemon: Daemon, drop: Drop, tags: list[str], odd: str) -> None:  # noqa: F811
+def test_what_cannot_be_pushed_is_named_and_left_and_others_go_on(daemon: Daemon, drop: Drop, tags: list[str], odd: str) -> None:
     path = drop(tags)
     ODD[odd](path.parent)
     warnings: list[str] = []
@@ -85,7 +86,7 @@ def test_what_cannot_be_pushed_is_named_and_left_and_others_go_on(daemon: Daemon
 
 
 @pytest.mark.parametrize("name", ["x" * 251 + ".csv", "é" * 120 + ".csv", "=cmd|'calc'!A0.csv", "🐘 [a](b).csv", "VIP.CSV"])
-def test_any_name_that_can_be_shown_is_put_away(daemon: Daemon, drop: Drop, tags: list[str], name: str) -> None:  # noqa: F811
+def test_any_name_that_can_be_shown_is_put_away(daemon: Daemon, drop: Drop, tags: list[str], name: str) -> None:
     path = drop(["email,tag", "nobody,vip"], name)
     assert not daemon.run(daemon.pick_up())
     assert daemon.look() == []
@@ -99,7 +100,7 @@ def test_a_file_that_changes_after_it_was_taken_up_is_not_pushed_half(
     daemon: Daemon,
     drop: Drop,
     tags: list[str],
-    service: object,  # noqa: F811
+    service: object,
 ) -> None:
     path = drop(tags)
     request = daemon.pick_up()
@@ -117,7 +118,7 @@ def test_a_file_that_changes_after_it_was_taken_up_is_not_pushed_half(
     assert (path.parent / "done" / "vip.csv").exists()
 
 
-def test_a_folder_whose_name_a_file_has_keeps_nobody_waiting(daemon: Daemon, drop: Drop, tags: list[str]) -> None:  # noqa: F811
+def test_a_folder_whose_name_a_file_has_keeps_nobody_waiting(daemon: Daemon, drop: Drop, tags: list[str]) -> None:
     path = drop(tags)
     (path.parent.parent / "moves").write_text("no folder")
     (path.parent / "done").write_text("no folder either")
@@ -130,13 +131,13 @@ def test_a_folder_whose_name_a_file_has_keeps_nobody_waiting(daemon: Daemon, dro
     assert (path.parent / "done" / "vip.csv").exists()
 
 
-def test_thousands_of_files_are_taken_up_over_several_looks(daemon: Daemon, drop: Drop, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_thousands_of_files_are_taken_up_over_several_looks(daemon: Daemon, drop: Drop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inbox_module, "_MOST_RUNS", 5)
     for number in range(40):
         drop(["email,tag", f"a{number}@example.com,vip"], f"{number}.csv", age_s=100 - number)
     daemon.look()
     started = time.monotonic()
-    assert [str(each.run_config["ops"]["plan_tags"]["config"]["from"])[-5:] for each in daemon.look()] == [f"/{n}.csv" for n in range(5)]
+    assert [Path(each.run_config["ops"]["plan_tags"]["config"]["from"]).name for each in daemon.look()] == [f"{n}.csv" for n in range(5)]
     assert time.monotonic() - started < 10
 
 

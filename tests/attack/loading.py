@@ -117,10 +117,11 @@ class Ground:
         self.connection = duckdb.connect()
         rows(self.connection, "set timezone = 'UTC'")
         rows(self.connection, "set threads = 1")
-        ensure_schema(self.connection, TABLES.values())
         self.way, names = _WAYS[sample.operation]
         self.tables = tuple(TABLES[name] for name in names)
         self.watched = {table.name: table for table in TABLES.values() if table in self.tables or self._hangs_on(table)}
+        parents = {table.load.within for table in self.tables if isinstance(table.load, Snapshot)}
+        ensure_schema(self.connection, [*self.watched.values(), *(TABLES[name] for name in parents - self.watched.keys() if name)])
         self.connection.begin()
         self._lay()
         self.connection.commit()
@@ -240,8 +241,8 @@ class Ground:
             return None
         try:
             seen = look(self.sample.question, strictly(body))
-        except (ValueError, RecursionError) as error:
-            return f"deleted by what is no JSON by the letter: {type(error).__name__}"
+        except Exception as error:
+            return f"deleted by what is no JSON by the letter, or none that can be walked: {type(error).__name__}"
         return next((problem for name, keys in gone.items() for key in keys if (problem := self._why(seen, name, key, gone))), None)
 
     def _why(self, seen: Seen, name: str, key: tuple[Any, ...], gone: dict[str, set[tuple[Any, ...]]]) -> str | None:

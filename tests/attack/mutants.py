@@ -134,6 +134,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--reading", type=int, default=1_000_000)
     parser.add_argument("--loading", type=int, default=20_000)
+    parser.add_argument("--each", type=int, default=2, help="true answers of every operation that loading begins with")
     parser.add_argument("--only", type=int)
     parser.add_argument("--only-loading", type=int)
     chosen = parser.parse_args()
@@ -146,7 +147,7 @@ def main() -> None:
         read = read_mutants(chosen.seed, range(chosen.reading), until, samples)
         print(described(read, "reading"), *_problems(read, chosen.seed, "--only"), sep="\n", flush=True)
     if chosen.loading:
-        loaded = load_mutants(chosen.seed, chosen.loading, until, samples, only=chosen.only_loading)
+        loaded = load_mutants(chosen.seed, chosen.loading, until, samples, chosen.each, chosen.only_loading)
         print(described(loaded, "loading"), *_problems(loaded, chosen.seed, "--only-loading"), sep="\n")
 
 

@@ -79,8 +79,11 @@ def judge(question: Question, body: bytes, reading: Reading) -> str | None:
         whole = leniently(body)
     except (ValueError, RecursionError) as error:
         return f"accepted what is no JSON: {type(error).__name__}"
-    seen = look(question, whole)
-    return _uncounted(seen, reading) or _dropped(question, seen, reading) or _invented(question, whole, reading)
+    try:
+        seen = look(question, whole)
+        return _uncounted(seen, reading) or _dropped(question, seen, reading) or _invented(question, whole, reading)
+    except Exception as error:  # an attack goes on, and its own mistakes are shown like the program's
+        return f"the oracle fails: {type(error).__name__}: {error}"[:200]
 
 
 def _uncounted(seen: Seen, reading: Reading) -> str | None:
@@ -165,7 +168,7 @@ def _shown(reading: Reading) -> Iterable[Any]:
 
 
 def _dumped(record: Record) -> dict[str, Any]:
-    return {name: str(value) if isinstance(value, Decimal | dt.date) else value for name, value in dict(record).items()}
+    return {name: str(value) if isinstance(value, Decimal | dt.date) else value for name, value in record}
 
 
 def _invented(question: Question, whole: Any, reading: Reading) -> str | None:
@@ -173,7 +176,7 @@ def _invented(question: Question, whole: Any, reading: Reading) -> str | None:
     told = _Told([*leaves(whole), *question.params.values()])
     for rows in reading.rows:
         for record in rows.records:
-            for name, value in dict(record).items():
+            for name, value in record:
                 if name not in _DERIVED and value is not None and not told.has(name, value):
                     return f"invented: {type(record).__name__}.{name} = {value!r}"[:200]
     return None

@@ -120,8 +120,7 @@ class Ground:
         self.way, names = _WAYS[sample.operation]
         self.tables = tuple(TABLES[name] for name in names)
         self.watched = {table.name: table for table in TABLES.values() if table in self.tables or self._hangs_on(table)}
-        parents = {table.load.within for table in self.tables if isinstance(table.load, Snapshot)}
-        ensure_schema(self.connection, [*self.watched.values(), *(TABLES[name] for name in parents - self.watched.keys() if name)])
+        ensure_schema(self.connection, TABLES.values())
         self.connection.begin()
         self._lay()
         self.connection.commit()

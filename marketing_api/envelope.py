@@ -68,6 +68,13 @@ def parts(raw: Buffer) -> Parts:
 _ESCAPE = re.compile(rb"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)", re.DOTALL)
 
 
+def _in_utf8(body: bytes | memoryview) -> bytes | memoryview:
+    """The body; ValueError for one that can be mended and is no UTF-8: a name of a member within would be found out too late."""
+    if len(body) <= _MENDABLE:
+        str(body, "utf-8")
+    return body
+
+
 def _mended(body: bytes | memoryview) -> bytes:
     """The body as JSON by the letter: one cut emoji, control character or NaN must not cost a whole listing.
 
@@ -160,7 +167,7 @@ def read_envelope(body: Body | memoryview | None) -> Envelope:
     """ValueError when the body is no whole JSON object."""
     whole = view(body)
     try:
-        top = parts(whole)
+        top = parts(_in_utf8(whole))
     except ValueError:
         top = parts(_mended(whole))
     response = parts_or_none(part(top, "response"))

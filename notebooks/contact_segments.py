@@ -114,7 +114,9 @@ def _(account, plan, segment, tag):
         not plan.value,
         mo.md(f"The plan costs no request and writes `{file}`. Adding `--apply` sends it:\n\n```sh\n{shown} --apply\n```"),
     )
-    segment[["email"]].assign(tag=tag.value, action="add").to_csv(file, index=False)
+    # A spreadsheet would take these for formulas; reading the file drops the apostrophe.
+    emails = segment["email"].str.replace("^(?=[=+@-])", "'", regex=True)
+    segment[["email"]].assign(email=emails, tag=tag.value, action="add").to_csv(file, index=False)
     told = subprocess.run([str(Path(sys.executable).parent / command[0]), *command[1:]], capture_output=True, text=True, check=False)
     mo.plain_text(told.stdout + told.stderr)
     return

@@ -124,7 +124,7 @@ def _(con, question):
     try:
         answer = published.table(con.sql(question.value).df())
     except Exception as problem:
-        answer = mo.callout(mo.md(f"```\n{problem}\n```"), kind="warn")
+        answer = mo.callout(mo.plain_text(str(problem)), kind="warn")
     answer
     return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -66,9 +67,16 @@ def decimal(value: float) -> str:
     return "–" if pd.isna(value) else f"{value:.1f}"
 
 
+#: marimo's tables load the pictures that texts name, which tells a stranger who reads them, and when.
+_PICTURE = re.compile(
+    r"(?:^data:|https?:)(?=image/|//[^\s\"<>`{}|\\^]*(?:\.(?:png|jpe?g|gif|webp|svg|ico|avif)|githubusercontent))", re.IGNORECASE
+)
+
+
 def shown(value: object) -> str:
-    """A text, a date or an id; a dash for what is not known."""
-    return "–" if value is None or value is pd.NaT or value != value else str(value)
+    """A text, a date or an id; a dash for what is not known. An unseen joiner keeps the picture of an address from being loaded."""
+    unknown = value is None or value is pd.NaT or (isinstance(value, float) and value != value)
+    return "–" if unknown else _PICTURE.sub("\\g<0>\u2060", str(value))
 
 
 def table(frame: pd.DataFrame, forms: Mapping[str, Callable[[float], str]] | None = None, **more: Any) -> mo.ui.table:

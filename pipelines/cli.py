@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from marketing_api.foreign_text import plain
 from pipelines import exits, interrupts
 
 #: name → what it does; each is a module of `pipelines.commands`.
@@ -78,7 +79,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _say(text: str, code: int) -> int:
-    print(text, file=sys.stderr)
+    print(plain(text), file=sys.stderr)
     return code
 
 

@@ -18,6 +18,7 @@ from logging.handlers import RotatingFileHandler
 
 from marketing_api.clock import utc_now
 from marketing_api.discretion import without_addresses
+from marketing_api.foreign_text import in_log
 from marketing_api.secret import Redactor
 from pipelines.settings import Settings
 from warehouse.archive.disk import make_folder
@@ -48,7 +49,7 @@ class _Discreet(logging.Formatter):
         line = text.encode(errors="replace")
         for redactor in self._redactors:
             line = redactor.redact(line)
-        return without_addresses(line.decode().replace(self._home, "$MARKETING_HOME"))
+        return without_addresses(in_log(line.decode()).replace(self._home, "$MARKETING_HOME"))
 
 
 class HomeLog(RotatingFileHandler):

@@ -19,6 +19,7 @@ from assets import SOURCE_ASSETS
 from assets.reader import Reader
 from assets.result import AccountResult, share_read
 from marketing_api.exchange import Outcome
+from marketing_api.foreign_text import plain
 from pipelines.planned import planned_by
 from pipelines.publishing import is_published_since, what_is_published
 from pipelines.settings import Settings
@@ -132,10 +133,10 @@ def _print_models(report: BuildReport | None, console: Console) -> None:
     tests = [outcome for outcome in report.outcomes if outcome.is_test]
     console.print(f"models: {len(built)} built, {len(tests)} tests")
     for warning in report.warnings:
-        console.print(f"  worth a look: {warning}", markup=False)
+        console.print(f"  worth a look: {plain(warning)}", markup=False)
     if report.problem:
         console.print("\n[bold]models[/bold]")
-        console.print(f"  {report.problem}", markup=False)
+        console.print(f"  {plain(report.problem)}", markup=False)
 
 
 def print_activations(activations: Activations) -> None:
@@ -143,7 +144,7 @@ def print_activations(activations: Activations) -> None:
     if activations.outcomes:
         print("\nactivations")
         for outcome in activations.outcomes:
-            print(f"  {outcome.line}")
+            print(f"  {plain(outcome.line)}")
 
 
 def _print_problems(reader: Reader, console: Console) -> None:
@@ -153,7 +154,7 @@ def _print_problems(reader: Reader, console: Console) -> None:
         return
     console.print("\n[bold]not read[/bold]")
     for line in problem_lines(problems):
-        console.print(f"  {line}", markup=False)
+        console.print(f"  {plain(line)}", markup=False)
 
 
 def problem_lines(problems: Mapping[tuple[str, str], Iterable[str]]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from marketing_api.foreign_text import markdown_table
 from warehouse.sql import Params, literal, quoted
 from warehouse.table import EXTRA, Column, Snapshot, Table
 
@@ -80,8 +81,7 @@ class Checks(ABC):
         shown = ", ".join(f"{_shown(column)} as {quoted(column.name)}" for column in columns)
         rows = self.read(f"select {shown} from {table.qualified} where {_live(table)} order by _changed_at desc limit {_PREVIEW_ROWS}")
         names = [column.name for column in columns]
-        lines = [names, ["---"] * len(names), *(map(_cell, row.values()) for row in rows.to_pylist())]
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return markdown_table(names, (row.values() for row in rows.to_pylist()))
 
     def _value(self, sql: str, table: Table | None = None) -> Any:
         return self.read(sql, {"table": table.name} if table else None).column(0)[0].as_py()
@@ -96,7 +96,3 @@ def _shown(column: Column) -> str:
     if column.is_personal:
         return f"case when {name} is not null then {literal(_MASK)} end"
     return f"left(regexp_replace({name}::varchar, {literal(_ADDRESS)}, {literal(_MASK)}, 'g'), {_PREVIEW_WIDTH})"
-
-
-def _cell(value: str | None) -> str:
-    return "" if value is None else value.replace("|", "\\|").replace("\n", " ").replace("\r", " ")

@@ -22,7 +22,7 @@ from marketing_api.records.fields import (
     field,
     key,
 )
-from marketing_api.records.shapes import each, entries, is_collection, is_numbered, items_of, mapping, member, objects
+from marketing_api.records.shapes import each, entries, is_collection, is_full, is_numbered, items_of, mapping, member, objects
 from marketing_api.records.values import is_nothing, read_clicker, read_share
 
 
@@ -111,7 +111,8 @@ def _data(group: Any) -> Any:
         return group["data"] if isinstance(group, dict) else group
     if any(isinstance(item, dict) for item in group.values()):
         return group
-    return [] if group.get("count") in (None, 0, "0") else [group]
+    is_empty = group.get("count") in (None, 0, "0") and not any(map(is_full, group.values()))
+    return [] if is_empty else found if (found := member(group, "data")) else [group]
 
 
 def _campaign(entry: dict[str, Any], group: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from assets.session import business_of
 from marketing_api.client import Client, Connection
 from marketing_api.errors import MarketingApiError
 from marketing_api.exchange import Exchange
+from marketing_api.foreign_text import plain
 from marketing_api.operations import account
 from marketing_api.pace import Pace, pace_path
 from pipelines import exits
@@ -40,11 +41,11 @@ def _check(connection: Connection) -> int:
         try:
             answer = client.ask(account.ME.bind())
         except MarketingApiError as problem:
-            print(f"{connection.account}: not connected: {explained(connection, problem)}")
+            print(f"{connection.account}: not connected: {plain(explained(connection, problem))}")
             return exits.WRONG_USE
     business = business_of(answer)
     name = business.business_name if business else "an account without a name"
-    print(f"{connection.account}: connected as {name}, limit {pace.limit:,.15g}/s")
+    print(f"{connection.account}: connected as {plain(name)}, limit {pace.limit:,.15g}/s")
     return exits.DONE
 
 

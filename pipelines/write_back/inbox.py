@@ -2,14 +2,20 @@
 With several accounts it is `inbox/<account>/<kind>/`.
 
 A file stays where it is until the run that pushes it has ended, and is judged by how that ended: a run that dies, or a daemon that
-is stopped, loses nothing, and what a file says is never sent twice (the outbox sees to that). Not here: the push (`jobs`).
+is stopped, loses nothing, and what a file says is never sent twice (the outbox sees to that). Only plain files are looked into: a link
+may lead anywhere, a pipe never ends. What cannot be pushed is named at each look and keeps no other waiting. Not here: the push (`jobs`).
 """
 
+import contextlib
+import errno
 import hashlib
+import itertools
 import json
 import os
 import shutil
-from collections.abc import Mapping
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +25,7 @@ from dagster._core.execution.plan.objects import UserFailureData
 
 from marketing_api.clock import wall
 from marketing_api.discretion import without_addresses
+from marketing_api.foreign_text import plain
 from pipelines.options import CONFIRM, CONFIRM_WORD
 from pipelines.settings import Settings
 from pipelines.write_back.accounts import account_of
@@ -34,6 +41,10 @@ DONE, FAILED = "done", "failed"
 #: A file is complete when it has not changed for so long, and not since the last look.
 _STILL_S = 5.0
 _LOOK_S = 30
+#: New runs, and seconds, of one look: thousands of files are taken up over several.
+_MOST_RUNS, _MOST_S = 20, 20.0
+#: Bytes of a name in done/ or failed/, where more is put behind it.
+_LONGEST_NAME = 200
 #: Names that programs give to files they have not finished.
 _UNFINISHED = (".part", ".partial", ".tmp", ".crdownload", ".filepart", ".swp")
 
@@ -63,8 +74,15 @@ class Dropped:
 
     def content(self) -> str:
         """Account, kind and hash of what is in it."""
-        with self.path.open("rb") as stream:
-            return f"{self.account}-{self.kind}-{hashlib.file_digest(stream, 'sha256').hexdigest()[:24]}"
+        return content_of(self.account, self.kind, self.path)
+
+
+def content_of(account: str, kind: Kind, path: Path) -> str:
+    """What the run of a file is tagged with. OSError for what is no plain file (any more); a pipe is not waited for."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file")
+        return f"{account}-{kind}-{hashlib.file_digest(stream, 'sha256').hexdigest()[:24]}"
 
 
 def inbox_sensor(settings: Settings, jobs: Mapping[str, dg.JobDefinition]) -> dg.SensorDefinition:
@@ -80,8 +98,8 @@ def inbox_sensor(settings: Settings, jobs: Mapping[str, dg.JobDefinition]) -> dg
     def inbox(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         folders = make_folders(settings)
         before = _looks(context.cursor)
-        files = dropped(folders)
-        requests = [request for file in files if (request := _try_to_judge(settings, context, file, before.get(file.name)))]
+        files = dropped(folders, context.log.warning)
+        requests = [*itertools.islice(_requests(settings, context, files, before), _MOST_RUNS)]
         return dg.SensorResult(run_requests=requests, cursor=json.dumps({file.name: file.look for file in files}))
 
     return inbox
@@ -101,35 +119,70 @@ def make_folders(settings: Settings) -> dict[Path, tuple[str, Kind]]:
     accounts = {name: root / name for name in names} if len(names) > 1 else {account_of(settings, None): root}
     folders: dict[Path, tuple[str, Kind]] = {folder / kind.value: (name, kind) for name, folder in accounts.items() for kind in KINDS}
     for folder in folders:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):  # a file of that name: `dropped` says so
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folders
 
 
-def dropped(folders: Mapping[Path, tuple[str, Kind]]) -> list[Dropped]:
+def dropped(folders: Mapping[Path, tuple[str, Kind]], warn: Callable[[str], None]) -> list[Dropped]:
     """The files in the inbox, oldest first, without those that a program is still writing under another name."""
     found = []
     for folder, (account, kind) in folders.items():
-        for path in folder.glob("*"):
-            if path.name.startswith((".", "~")) or path.suffix.lower() in _UNFINISHED or not path.is_file():
-                continue
-            about = path.stat()
-            found.append(Dropped(kind, account, path, about.st_size, about.st_mtime_ns))
+        try:
+            entries = [entry for entry in os.scandir(folder) if not _is_passed_over(entry.name)]
+        except OSError as problem:
+            warn(f"inbox/{kind} cannot be looked into: {problem.strerror}")
+            continue
+        for entry in entries:
+            try:
+                about = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue  # taken away meanwhile
+            if reason := _oddity(entry.name, about):
+                warn(f"inbox/{kind}: {_shown(entry.name)} is left where it is: {reason}")
+            else:
+                found.append(Dropped(kind, account, folder / entry.name, about.st_size, about.st_mtime_ns))
     return sorted(found, key=lambda file: file.changed_ns)
 
 
-def _try_to_judge(settings: Settings, context: dg.SensorEvaluationContext, file: Dropped, before: list[int] | None) -> dg.RunRequest | None:
-    """A file that cannot be read, or is taken away meanwhile, does not keep the others waiting."""
-    try:
-        return _judge(settings, context, file, before)
-    except OSError as problem:
-        context.log.warning(f"a file in inbox/{file.kind} cannot be looked at: {problem.strerror}")
-        return None
+def _is_passed_over(name: str) -> bool:
+    return name in (DONE, FAILED) or name.startswith((".", "~")) or Path(name).suffix.lower() in _UNFINISHED
+
+
+def _oddity(name: str, about: os.stat_result) -> str:
+    """Why it cannot be pushed; empty when it can."""
+    if stat.S_ISLNK(about.st_mode):
+        return "it is a link: put the file itself here"
+    if not stat.S_ISREG(about.st_mode):
+        return "it is no file"
+    return "" if name.isprintable() else "its name has characters that cannot be shown: rename it"
+
+
+def _shown(name: str) -> str:
+    return without_addresses(plain(name).replace("\n", "\ufffd"))
+
+
+def _requests(
+    settings: Settings, context: dg.SensorEvaluationContext, files: list[Dropped], before: Mapping[str, list[int]]
+) -> Iterator[dg.RunRequest]:
+    """A file that cannot be read, put away or is taken away meanwhile does not keep the others waiting."""
+    until = time.monotonic() + _MOST_S
+    for file in files:
+        try:
+            if (request := _judge(settings, context, file, before.get(file.name))) is not None:
+                yield request
+        except OSError as problem:
+            context.log.warning(f"inbox/{file.kind}: {_shown(file.path.name)} cannot be read or put away: {problem.strerror}")
+        if time.monotonic() > until:
+            return
 
 
 def _judge(settings: Settings, context: dg.SensorEvaluationContext, file: Dropped, before: list[int] | None) -> dg.RunRequest | None:
     """Start a run for the file, or move it where its run's end says, or leave it for a later look."""
     if file.look != before or 0 <= wall() - file.changed_ns / 1e9 < _STILL_S:
         return None
+    if file.size > settings.input_limit:
+        raise OSError(errno.EFBIG, "it is larger than MARKETING_INPUT_LIMIT allows")
     content = file.content()
     runs = context.instance.get_runs(dg.RunsFilter(tags={CONTENT_TAG: content}), limit=100)
     latest = runs[0] if runs else None
@@ -161,9 +214,9 @@ def put_away(file: Dropped, where: str, told: "_Told", was_for_it: bool) -> Path
     """Move the file to done/ or failed/, with what became of it beside; the result is written first, so that none is without."""
     folder = file.path.parent / where
     folder.mkdir(mode=0o700, exist_ok=True)
-    target = _free(folder / file.path.name)
+    target = _free(folder / _short(file.path.name))
     said = [] if was_for_it else ["the same content was pushed before; nothing was sent again"]
-    target.with_name(f"{target.name}.result.txt").write_text("\n".join([*said, *told.lines()]) + "\n", encoding="utf-8")
+    target.with_name(f"{target.name}.result.txt").write_text("\n".join([*said, *map(plain, told.lines())]) + "\n", encoding="utf-8")
     if rejected := told.rejected():
         shutil.copyfile(rejected, target.with_name(f"{target.name}.rejected.csv"))
     os.utime(file.path)  # dropped again, it is another file
@@ -208,6 +261,13 @@ class _Told:
         events = [log.dagster_event for log in self._instance.all_logs(run_id, of_type=dg.DagsterEventType.STEP_FAILURE)]
         told = [event.step_failure_data.user_failure_data for event in events if event]
         return [each for each in told if each]
+
+
+def _short(name: str) -> str:
+    """The name with room for more behind it."""
+    if len(name.encode()) <= _LONGEST_NAME:
+        return name
+    return name.encode()[: _LONGEST_NAME - 20].decode("utf-8", "ignore") + Path(name).suffix[:10]
 
 
 def _free(path: Path) -> Path:

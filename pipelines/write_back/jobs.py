@@ -22,6 +22,7 @@ from pipelines.options import check_confirmed, push_options, values
 from pipelines.run_config import config_fields
 from pipelines.settings import Settings
 from pipelines.write_back.accounts import rate_of
+from pipelines.write_back.inbox import CONTENT_TAG, content_of
 from pipelines.write_back.item import Kind
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.push import Planned, begin, order_of, plan_push
@@ -86,6 +87,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
             lines = plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit, is_discreet=True)
             context.log.info("\n".join(lines))
             _check(planned, chosen, lines)
+            _check_content(planned, context.run.tags.get(CONTENT_TAG))
         yield dg.Output(counts_of(planned), "plan", metadata=plan_metadata(planned, lines))
         if not chosen["dry_run"]:
             with _explained():
@@ -105,6 +107,13 @@ def _check(planned: Planned, chosen: Mapping[str, Any], lines: list[str]) -> Non
     if planned.order.kind is Kind.DELETIONS and not chosen["dry_run"] and count and chosen["confirmed_rows"] != count:
         text = f"nothing was deleted: set `confirmed_rows` to {count}, the number of rows that would be deleted"
         raise dg.Failure(text, metadata=counts_of(planned), allow_retries=False)
+
+
+def _check_content(planned: Planned, expected: str | None) -> None:
+    """Of a file that the inbox took up: what was read is what was whole then, and neither replaced nor half of something new."""
+    order = planned.order
+    if expected is not None and order.file is not None and content_of(order.account, order.kind, order.file) != expected:
+        raise dg.Failure("nothing was sent: the file changed after the inbox took it up; it is taken up anew", allow_retries=False)
 
 
 @dg.op(

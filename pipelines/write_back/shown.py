@@ -7,11 +7,12 @@ from typing import Any
 import dagster as dg
 
 from marketing_api.discretion import without_addresses
+from marketing_api.foreign_text import markdown_block, markdown_table
 from pipelines.write_back.item import State
 from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.push import Planned
-from pipelines.write_back.reporting.report import as_markdown, masked
+from pipelines.write_back.reporting.report import masked
 from pipelines.write_back.reporting.result import Result
 
 _SHOWN = 50
@@ -48,8 +49,8 @@ def counts_of(planned: Planned) -> dict[str, Any]:
 def plan_metadata(planned: Planned, lines: list[str]) -> dict[str, Any]:
     """Counts, the plan in words, and the first rejected rows."""
     bad = [(each.row, without_addresses(each.reason)) for each in planned.plan.bad[:_SHOWN]]
-    table = {"rejected rows": dg.MetadataValue.md(as_markdown(bad, "row", "why"))} if bad else {}
-    return counts_of(planned) | {"plan": dg.MetadataValue.md("```\n" + "\n".join(lines) + "\n```")} | table
+    table = {"rejected rows": dg.MetadataValue.md(markdown_table(("row", "why"), bad))} if bad else {}
+    return counts_of(planned) | {"plan": dg.MetadataValue.md(markdown_block(lines))} | table
 
 
 def result_metadata(result: Result, outbox: Outbox) -> dict[str, Any]:
@@ -61,7 +62,7 @@ def result_metadata(result: Result, outbox: Outbox) -> dict[str, Any]:
         "requests": result.spent.requests if result.spent else 0,
         **{f"rows {state}": count for state, count in sorted(result.counts.rows.items())},
         "drifted": result.counts.drifted,
-        "result": dg.MetadataValue.md(as_markdown(map(_result_row, entries[:_SHOWN]), "row", "who", "state", "message")),
+        "result": dg.MetadataValue.md(markdown_table(("row", "who", "state", "message"), map(_result_row, entries[:_SHOWN]))),
     }
     if result.rejected_csv:
         metadata["rejected rows"] = dg.MetadataValue.path(str(result.rejected_csv))

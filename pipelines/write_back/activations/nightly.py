@@ -10,6 +10,7 @@ from typing import Any
 import dagster as dg
 
 from marketing_api.discretion import without_addresses
+from marketing_api.foreign_text import markdown_table
 from pipelines.failures import explain
 from pipelines.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, check_confirmed, values
 from pipelines.run_config import config_fields
@@ -19,7 +20,6 @@ from pipelines.write_back.activations.activating import Turnover, activate, turn
 from pipelines.write_back.activations.activations import Activation, chosen, read_activations
 from pipelines.write_back.item import State
 from pipelines.write_back.push_service import Watch
-from pipelines.write_back.reporting.report import as_markdown
 from pipelines.write_back.reporting.result import Result, new_run
 
 
@@ -129,4 +129,4 @@ def _metadata(outcomes: list[Outcome]) -> dict[str, dg.MetadataValue | int]:
         for each in outcomes
     ]
     header = ("activation", "people", "entered", "left", "requests", "problem")
-    return {"requests": sum(each.requests for each in outcomes), "result": dg.MetadataValue.md(as_markdown(rows, *header))}
+    return {"requests": sum(each.requests for each in outcomes), "result": dg.MetadataValue.md(markdown_table(header, rows))}

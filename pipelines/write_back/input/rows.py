@@ -7,6 +7,7 @@ what the columns mean (`columns`).
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from pathlib import Path
 from typing import BinaryIO
@@ -44,6 +45,7 @@ def _content(path: Path, stdin: BinaryIO | None, limit: int) -> tuple[str, bytes
     if str(path) == "-":
         return "standard input", _read("standard input", stdin or sys.stdin.buffer, limit)
     try:
+        _refuse_endless(path.expanduser())
         with path.expanduser().open("rb") as file:
             if os.fstat(file.fileno()).st_size > limit:
                 Budget(path.name, limit).take(limit + 1)
@@ -60,3 +62,11 @@ def _read(name: str, file: BinaryIO, limit: int) -> bytes:
     content = file.read(limit + 1)
     Budget(name, limit).take(len(content))
     return content
+
+
+def _refuse_endless(path: Path) -> None:
+    """A device has no end, a pipe that nobody writes to no beginning; what a shell pipes in (`<(…)`, /dev/stdin) has both."""
+    mode = path.stat().st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or (stat.S_ISFIFO(mode) and str(path).startswith(("/dev/", "/proc/"))):
+        return
+    raise InputError(f"{path} is a device, a pipe or a socket, and no file: name a file, or `-` for standard input")

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from marketing_api.foreign_text import plain
 from pipelines.write_back.item import Change, Earlier, Kind, Plan, State
 from pipelines.write_back.outbox.wishes import Retried
 from pipelines.write_back.reporting.result import Refusal, Result, Waiting
@@ -150,15 +151,7 @@ def open_lines(open_count: int) -> list[str]:
 def say(lines: Iterable[str], stream: object = None) -> None:
     """Print lines; one that is wider than the terminal is not cut."""
     for line in lines:
-        print(line, file=stream or sys.stdout, flush=True)  # type: ignore[arg-type]
-
-
-def as_markdown(rows: Iterable[Sequence[object]], *header: str) -> str:
-    """A table for Dagster's metadata."""
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return "\n".join(
-        [*lines, *("| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows)]
-    )
+        print(plain(line), file=stream or sys.stdout, flush=True)  # type: ignore[arg-type]
 
 
 def masked(address: str | None) -> str:

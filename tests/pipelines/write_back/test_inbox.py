@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
 
 import dagster as dg
 import pytest
@@ -15,7 +14,9 @@ import pytest
 from marketing_api.client import Connection, Secret
 from pipelines.home import prepare_home
 from pipelines.settings import Settings
+from pipelines.write_back import inbox as inbox_module
 from pipelines.write_back.inbox import CONTENT_TAG, inbox_sensor
+from pipelines.write_back.item import Kind
 from pipelines.write_back.jobs import push_jobs
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.test_push_command import ACTIVE, ask
@@ -186,14 +187,14 @@ def test_a_file_that_cannot_be_read_does_not_keep_others_waiting(
     daemon: Daemon, drop: Drop, tags: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drop(tags), drop(tags[:3], "locked.csv")
-    read = Path.open
+    read = inbox_module.content_of
 
-    def locked(path: Path, *arguments: str) -> IO[Any]:
+    def locked(account: str, kind: Kind, path: Path) -> str:
         if path.name == "locked.csv":
             raise PermissionError(13, "Permission denied", str(path))
-        return read(path, *arguments)
+        return read(account, kind, path)
 
-    monkeypatch.setattr(Path, "open", locked)
+    monkeypatch.setattr(inbox_module, "content_of", locked)
     assert daemon.pick_up().run_config["ops"]["plan_tags"]["config"]["from"].endswith("vip.csv")
 
 

@@ -109,3 +109,19 @@ def test_a_campaign_s_figures_are_its_row_of_the_mart(home: Path, run: Any) -> N
 def test_without_a_published_file_the_way_to_one_is_said(tmp_path: Path, run: Any) -> None:
     with pytest.raises(Exception, match="make sync"):
         run("getting_started", tmp_path)
+
+
+#: What marimo takes for the address of a picture in a cell of a table, and loads.
+_LOADED = re.compile(r"^data:image/|https?://[^\s\"<>`{}|\\^]+", re.IGNORECASE)
+_PICTURES = ("https://x.example/a.png", "look http://x.example/b.GIF?u=1 here", "data:image/svg+xml;base64,AA==", "https://x.example/a.svg#b",
+             '<img src="https://x.example/c.webp">', "https://avatars.githubusercontent.com/u/1", "HTTPS://x.example/d.jpeg")  # fmt: skip
+
+
+@pytest.mark.parametrize("text", _PICTURES)
+def test_no_picture_that_a_text_names_is_loaded(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    shown = importlib.import_module("published").shown
+    assert _LOADED.search(text)
+    assert not _LOADED.search(shown(text))
+    assert shown(text).replace("\u2060", "") == text, "it is read as it was written"
+    assert shown("https://x.example/menu?a=1") == "https://x.example/menu?a=1", "other addresses stay links"

@@ -1,0 +1,245 @@
+"""What must hold of reading any answer: only declared errors, every entry a record or set aside, nothing invented, in bounded time.
+
+`judge` says what does not hold, None for nothing. What an answer really holds is read by `proof`, not by the program.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from functools import cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from marketing_api import wire
+from marketing_api.errors import MarketingApiError
+from marketing_api.exchange import Answer
+from marketing_api.operation import Question
+from marketing_api.records.fields import Record
+from tests.attack.corpus import corpus
+from tests.attack.proof import Seen, leaves, leniently, look
+from tests.marketing_api.samples import SAMPLES
+from warehouse.tables import TABLES
+
+ZONE = ZoneInfo("America/New_York")
+DAY = dt.date(2026, 11, 20)
+#: Seconds that reading one small answer may take.
+BOUND_S = 2.0
+_TABLE = {table.record: name for name, table in TABLES.items()}
+#: Tables whose rows are the answer's entries, one for one. (Others have a row per network, per channel of a post, per clicker and so on.)
+_ONE_FOR_ONE = {
+    "business", "direct_reviews", "online_reviews", "sentiment_mentions", "review_stats", "feedback_views", "social_profiles",
+    "social_post_details", "social_links", "campaigns", "lists", "audiences", "contacts", "timeline_events", "timeline_visits",
+    "timeline_automations", "coupons",
+    "users", "managers", "user_groups", "goals", "webhooks",
+}  # fmt: skip
+#: Fields that are worked out from several values, or from none that stands in the answer.
+_DERIVED = {"click_count", "clicker_count", "review_count", "delay_seconds", "status_code", "event_key", "visit_key", "automation_key"}
+_DERIVED |= {"mention_key", "review_key", "observed_on"}
+
+
+class Reading:
+    """What the program makes of an answer: its error, or its rows."""
+
+    def __init__(self, question: Question, body: bytes, status: int = 200) -> None:
+        self.rows: list[wire.Rows] = []
+        self.refusal = self.unexpected = ""
+        answer = Answer(1, "main", question, dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC), body)
+        began = time.perf_counter()
+        try:
+            wire.rate_report(body, {})
+            wire.check(question, status, {}, body)
+            self.rows = list(wire.read_rows(answer, ZONE, DAY))
+            wire.service_count(answer)
+            assert wire.item_count(answer) == len(wire.item_keys(answer)), "item_count differs from item_keys"
+            if question.operation.name == "emailmarketing/getcontacttimeline":
+                wire.timeline_extent(answer)
+        except MarketingApiError as error:
+            self.refusal = type(error).__name__
+            if self.rows:
+                self.unexpected = f"{type(error).__name__} after it was accepted"
+        except Exception as error:
+            self.unexpected = f"{type(error).__name__}: {error}"[:200]
+        self.took_s = time.perf_counter() - began
+
+
+def judge(question: Question, body: bytes, reading: Reading) -> str | None:
+    """The first thing that does not hold."""
+    if reading.unexpected:
+        return f"not a declared error: {reading.unexpected}"
+    if reading.took_s > BOUND_S:
+        return f"took {reading.took_s:.1f} s"
+    if reading.refusal:
+        return None
+    try:
+        whole = leniently(body)
+    except (ValueError, RecursionError) as error:
+        return f"accepted what is no JSON: {type(error).__name__}"
+    try:
+        seen = look(question, whole)
+        return _uncounted(seen, reading) or _dropped(question, seen, reading) or _invented(question, whole, reading)
+    except Exception as error:  # an attack goes on, and its own mistakes are shown like the program's
+        return f"the oracle fails: {type(error).__name__}: {error}"[:200]
+
+
+def _uncounted(seen: Seen, reading: Reading) -> str | None:
+    """Entries in, against records and rejected entries out."""
+    if seen.problems:
+        return None
+    for name, entries in seen.entries.items():
+        if name in _ONE_FOR_ONE:
+            rows = [rows for rows in reading.rows if _TABLE[rows.record] == name]
+            records, rejected = sum(len(one.records) for one in rows), sum(len(one.rejected) for one in rows)
+            if not records <= len(entries) <= records + rejected:
+                return f"{name}: {len(entries)} entries became {records} records and {rejected} rejected"
+    return None
+
+
+_WORD = re.compile(r"[^\W\d_]{4,}|\d{5,}")
+#: Said of a clicker, of nothing, of a yes or no.
+_READ_AWAY = {"click", "clicks", "none", "null", "mailto", "false", "true"}
+
+
+def _words(texts: Iterable[Any]) -> set[str]:
+    found: set[str] = set()
+    for text in texts:
+        if isinstance(text, str) or (type(text) in (int, float) and abs(text) > 9999):
+            found.update(_WORD.findall(_plain(str(text)).lower()))
+    return {word.lstrip("0") for word in found}
+
+
+def _plain(text: str) -> str:
+    """Halves of surrogate pairs are no characters."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+@cache
+def _names_of_members(operation: str) -> frozenset[str]:
+    """Words that are lost in reading true answers, and names of members there: those became columns."""
+    found = _words(_names(SAMPLES[operation][0]))
+    for sample in corpus():
+        if sample.operation == operation:
+            seen = look(sample.question, leniently(sample.body))
+            found |= _lost(seen, Reading(sample.question, sample.body))
+    return frozenset(found)
+
+
+def _names(value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        yield from value if isinstance(value, dict) else ()
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _names(part)
+
+
+def _dropped(question: Question, seen: Seen, reading: Reading) -> str | None:
+    """Words of the declared members that stand in no record and in no rejected entry."""
+    missing = _lost(seen, reading)
+    if missing and (missing := missing - _names_of_members(question.operation.name) - _decided(seen)):
+        return f"dropped: {sorted(missing)[:3]}"
+    return None
+
+
+def _decided(seen: Seen) -> set[str]:
+    """Words that the tables leave out by design: a campaign's own `type`, the text of a link that is listed again."""
+    found: list[Any] = [entry.get("type") for entry in seen.entries.get("campaigns", []) if isinstance(entry, dict)]
+    for entry in seen.entries.get("campaign_stats", []):
+        links = entry.get("clicks") if isinstance(entry, dict) else None
+        found += [link.get("message") for link in (links.values() if isinstance(links, dict) else links or []) if isinstance(link, dict)]
+    return _words(leaf for part in found for leaf in leaves(part))
+
+
+def _lost(seen: Seen, reading: Reading) -> set[str]:
+    wanted = _words(leaf for root in seen.roots for leaf in leaves(root, seen.wrappers))
+    wanted = {word for word in wanted if word not in _READ_AWAY and not (word.isdigit() and len(word) in (9, 10))}
+    missing = wanted - (found := _words(leaf for leaf in _shown(reading))) if wanted else set()
+    return {word for word in missing if not any(word in other for other in found)}
+
+
+def _shown(reading: Reading) -> Iterable[Any]:
+    for rows in reading.rows:
+        for record in rows.records:
+            yield from leaves(_dumped(record))
+        for rejected in rows.rejected:
+            yield from leaves(json.loads(json.dumps(rejected.raw, default=str)) if isinstance(rejected.raw, dict | list) else rejected.raw)
+
+
+def _dumped(record: Record) -> dict[str, Any]:
+    return {name: str(value) if isinstance(value, Decimal | dt.date) else value for name, value in record}
+
+
+def _invented(question: Question, whole: Any, reading: Reading) -> str | None:
+    """Values of records that stand nowhere in the answer, nor in what was asked."""
+    told = _Told([*leaves(whole), *question.params.values()])
+    for rows in reading.rows:
+        for record in rows.records:
+            for name, value in record:
+                if name not in _DERIVED and value is not None and not told.has(name, value):
+                    return f"invented: {type(record).__name__}.{name} = {value!r}"[:200]
+    return None
+
+
+_GIVEN = {"standard", "automated", "automation", "active", "unconfirmed", "unsubscribed", "bounced", "true", "false"}
+
+
+class _Told:
+    """The values of an answer, in every form that a value may have."""
+
+    def __init__(self, found: list[Any]) -> None:
+        self.texts = {_plain(leaf if isinstance(leaf, str) else json.dumps(leaf)) for leaf in found}
+        self.folded = {text.strip().lower() for text in self.texts}
+        self.all = "\n".join(self.folded)
+        self._groups: list[set[int]] | None = None
+        self._numbers: set[float] | None = None
+
+    def has(self, name: str, value: Any) -> bool:
+        if isinstance(value, bool):
+            return True
+        if isinstance(value, str):
+            return self._has_text(_plain(value))
+        if isinstance(value, int | float | Decimal):
+            return abs(value) < 1e300 and float(value) in self.numbers
+        if isinstance(value, dt.datetime):
+            return self._has_moment(value)
+        if isinstance(value, dt.date):
+            return any({value.year, value.month, value.day} <= group for group in self.groups) or self._has_unix(value)
+        return all(self.has(name, leaf) for leaf in leaves(value) if leaf is not None and not (type(leaf) is int and abs(leaf) >= 2**63))
+
+    def _has_text(self, text: str) -> bool:
+        if text in self.texts or (folded := text.strip().lower()) in self.folded or folded in _GIVEN:
+            return True
+        if folded[:1] in "[{" or "\ufffd" in folded:
+            return True
+        return folded in self.all or any(folded[:-1] and known.startswith(folded[:-1]) for known in self.folded)
+
+    @property
+    def numbers(self) -> set[float]:
+        if self._numbers is None:
+            plain = self.all.replace(",", "")
+            self._numbers = {float(text) for text in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?|-?\.\d+", plain) if len(text) < 400}
+            self._numbers |= {float(text) for text in re.findall(r"\d+(?:\.\d+)?|\.\d+", plain) if len(text) < 400}
+            self._numbers |= {1.0, 0.0} if "true" in plain or "false" in plain else set()
+        return self._numbers
+
+    @property
+    def groups(self) -> list[set[int]]:
+        """The numbers of each text that may be a date or a time."""
+        if self._groups is None:
+            short = (text for text in self.folded if len(text) <= 60)
+            self._groups = [set(map(int, re.findall(r"\d{1,6}", text))) for text in short]
+        return self._groups
+
+    def _has_moment(self, value: dt.datetime) -> bool:
+        if value.timestamp() in self.numbers:
+            return True
+        for zone in (ZONE, dt.UTC, dt.timezone(dt.timedelta(hours=14))):
+            local = value.astimezone(zone)
+            if any({local.year, local.month, local.day} <= group for group in self.groups):
+                return local.minute == 0 or any(local.minute in group for group in self.groups)
+        return False
+
+    def _has_unix(self, day: dt.date) -> bool:
+        return any(1e8 <= number < 5e9 and dt.datetime.fromtimestamp(number, ZONE).date() == day for number in self.numbers)

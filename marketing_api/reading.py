@@ -35,11 +35,12 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A batch of records of one type, and the entries that could not become one."""
+    """A batch of records of one type, the entries that could not become one, and collections of them that were not told."""
 
     record: type[Record]
     records: list[Record] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
+    untold: list[str] = field(default_factory=list)
 
 
 def read_rows(answer: Answer, zone: dt.tzinfo | None, observed_on: dt.date, *, batch: int = BATCH) -> Iterator[Rows]:
@@ -110,7 +111,10 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
         rows = Rows(record)
     for raw in raws:
         if isinstance(raw, Unread):
-            rows.rejected.append(Rejected(raw.raw, raw.reason))
+            if raw.is_entry:
+                rows.rejected.append(Rejected(raw.raw, raw.reason))
+            else:
+                rows.untold.append(raw.reason)
             continue
         try:
             rows.records.append(record.model_validate(raw, context=context))
@@ -139,6 +143,15 @@ def service_count(answer: Answer) -> int | None:
         return None if count is None else read_int(decode(count))
     except ValueError:
         return None
+
+
+def shortage(answer: Answer) -> str:
+    """How a listing that is one answer contradicts its own count; "" when it does not. A count below the entries proves nothing lost."""
+    operation = answer.question.operation
+    if not operation.is_listing or operation.paging is not None:
+        return ""
+    count, listed = service_count(answer) or 0, len(set(item_keys(answer)))
+    return f"{operation.name}: the service counts {count:,} entries and lists {listed:,}" if listed < count else ""
 
 
 def item_count(answer: Answer) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from warehouse.sql import Params, literal, quoted
-from warehouse.table import EXTRA, Column, Snapshot, Table
+from warehouse.table import EXTRA, Column, Table
 
 _PREVIEW_ROWS, _PREVIEW_WIDTH = 5, 40
 _MASK = "•••"
@@ -93,7 +93,7 @@ class Checks(ABC):
 
 
 def _live(table: Table) -> str:
-    return "_deleted_at is null" if isinstance(table.load, Snapshot) else "true"
+    return "_deleted_at is null" if table.marks_deleted else "true"
 
 
 def _shown(column: Column) -> str:

@@ -6,7 +6,6 @@ Not here: opening the warehouse, the log, recovery (`warehouse.warehouse`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from zoneinfo import ZoneInfo
 
 import duckdb
 
@@ -14,12 +13,11 @@ from warehouse import contact_coverage, coverage, unread
 from warehouse.load import Load
 from warehouse.loads.accumulate import load_accumulate
 from warehouse.loads.details import take_entry_hashes
+from warehouse.loads.listing import load_listing, mark_deleted
 from warehouse.loads.result import ScopeResult
 from warehouse.loads.scopes import ALL
-from warehouse.loads.snapshot import load_snapshot, mark_deleted
 from warehouse.loads.target import TableReport, Target
 from warehouse.loads.upsert import upsert
-from warehouse.loads.window import load_window
 from warehouse.staging import Staged
 from warehouse.table import Accumulate, Snapshot, Table, Window
 
@@ -30,7 +28,7 @@ _TIMELINES = ("timeline_events", "timeline_visits", "timeline_automations")
 def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged, tables: Mapping[str, Table]) -> list[TableReport]:
     """Fill the load's tables and write the coverage. The caller has begun a transaction and commits it."""
     as_of = staged.as_of or load.logged_at
-    targets = [Target(connection, tables[name], load.account, as_of, staged) for name in load.tables]
+    targets = [Target(connection, tables[name], load.account, as_of, staged, load.zone) for name in load.tables]
     results = [(target, result) for target in targets for result in _fill(target, load, staged, tables)]
     coverage.write_coverage(results, due_at=load.due_at, service_count=load.service_count, zone=load.zone)
     unread.write_rejected(targets, load.scope)
@@ -38,6 +36,8 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
         unread.write_unknown_fields(target)
     for target in targets:
         _take_along(target, targets, tables)
+        if target.table.name == "coupons":
+            contact_coverage.drop_orphans(target)
     _note_contacts(connection, load, staged, targets)
     return [target.report for target in targets]
 
@@ -47,9 +47,8 @@ def _fill(target: Target, load: Load, staged: Staged, tables: Mapping[str, Table
     if isinstance(kind, Snapshot):
         if kind.detail and not kind.listing:
             take_entry_hashes(target, tables[kind.within])
-        return load_snapshot(target, kind, load.scope, is_complete=load.is_complete, shrink_limit=load.shrink_limit)
-    if isinstance(kind, Window):
-        return load_window(target, kind, load.scope, is_complete=load.is_complete, zone=ZoneInfo(load.zone))
+    if isinstance(kind, Snapshot | Window):
+        return load_listing(target, load.scope, is_complete=load.is_complete, shrink_limit=load.shrink_limit)
     if isinstance(kind, Accumulate):
         return load_accumulate(target, staged.whole, is_complete=load.is_complete)
     target.merge_parts()

@@ -6,6 +6,7 @@ holds (`reading`). A body in a file is mapped, not read: a listing of a million 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import mmap
@@ -123,18 +124,20 @@ def repeated(raw: Buffer, members: Parts) -> str:
     """
     text, place, seen = memoryview(raw), 0, dict[str, list[Any]]()
     while found := _BETWEEN.match(text, place):
-        name = decode(found[1])
-        value = memoryview(members[name])
+        name = found[1][1:-1].decode() if b"\\" not in found[1] else decode(found[1])
+        value = memoryview(members.get(name, b""))
         place = found.end() + len(value)
-        if not _is_same(text[found.end() : place], value):
+        if name not in members or not _is_same(text[found.end() : place], value):
             return str(name)
         seen.setdefault(name.lower(), []).append((name, bytes(value[:1]).decode()))
     return next((same[0][0] for same in seen.values() if _is_ambiguous(same)), "")
 
 
 def _is_same(one: memoryview, other: memoryview) -> bool:
+    if len(other) <= _CHUNK:
+        return bytes(one) == bytes(other)
     places = range(0, len(other), _CHUNK)
-    return len(one) == len(other) and all(bytes(one[at : at + _CHUNK]) == bytes(other[at : at + _CHUNK]) for at in places)
+    return all(bytes(one[at : at + _CHUNK]) == bytes(other[at : at + _CHUNK]) for at in places)
 
 
 def _is_ambiguous(same: list[tuple[str, Any]]) -> bool:
@@ -157,7 +160,8 @@ def repeated_within(raw: Buffer) -> str:
                 found.extend([one] if _is_ambiguous(same) else [])
         return "{"
 
-    json.loads(bytes(memoryview(raw)).decode("utf-8", "replace"), object_pairs_hook=look, parse_int=str)
+    with contextlib.suppress(RecursionError):  # as deep as it can be decoded
+        json.loads(bytes(memoryview(raw)).decode("utf-8", "replace"), object_pairs_hook=look, parse_int=str)
     return found[0] if found else ""
 
 

@@ -223,9 +223,11 @@ def _only_object(raw: msgspec.Raw) -> Parts | None:
 
 
 def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:
-    """True when a wrapper says that there is something and does not hold it. Empty wrappers are just empty, null is so beside a count of 0."""
+    """True when a wrapper says that there is something and does not hold it. Empty wrappers are just empty; `is_strict`: what is held is a
+    collection, or null beside a count of 0.
+    """
     held = part(wrapper, entries)
-    if not wrapper or (held is not None and not is_strict) or (held is not None and _kind(held) in "[{"):
+    if not wrapper or (held is not None and (not is_strict or _kind(held) in "[{")):
         return False
     count = part(wrapper, "count")
     return (held is not None and _kind(held) != "n") or count is None or decode(count) not in (0, "0")
@@ -233,9 +235,8 @@ def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:
 
 def _check_scalar(operation: Operation, status: int, name: str, value: Any) -> None:
     """Words in the payload's place are a refusal (api-observed row 5); anything else there is no answer."""
-    if isinstance(value, str):
-        if value.strip():
-            raise Refused(f"{operation.name}: the service answered in words ({_public(value)})", status=status, detail={name: value})
+    if isinstance(value, str) and value.strip():
+        raise Refused(f"{operation.name}: the service answered in words ({_public(value)})", status=status, detail={name: value})
     if not operation.records and (value is None or value == ""):
         return
     raise BrokenAnswer(f"{operation.name}: `{name}` is no object or list", status=status)

@@ -75,7 +75,8 @@ class Lookups(ABC):
             select p.post_id, p.network from source.social_posts p
             left join source.social_post_details d
                 on d.account = p.account and d.post_id = p.post_id and d.network = p.network and d._deleted_at is null
-            where p.account = $account and p._deleted_at is null and p.network in ({among}) and d._listing_hash is distinct from {row_hash(SOCIAL_POSTS, "p")}
+            where p.account = $account and p._deleted_at is null and p.network in ({among})
+                and d._listing_hash is distinct from {row_hash(SOCIAL_POSTS, "p")}
             order by p.scheduled_at desc nulls last, p.post_id desc
             """,
             account,

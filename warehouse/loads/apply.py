@@ -44,9 +44,8 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
 
 def _fill(target: Target, load: Load, staged: Staged, tables: Mapping[str, Table]) -> list[ScopeResult]:
     kind = target.table.load
-    if isinstance(kind, Snapshot):
-        if kind.detail and not kind.listing:
-            take_entry_hashes(target, tables[kind.within])
+    if isinstance(kind, Snapshot) and kind.detail and not kind.listing:
+        take_entry_hashes(target, tables[kind.within])
     if isinstance(kind, Snapshot | Window):
         return load_listing(target, load.scope, is_complete=load.is_complete, shrink_limit=load.shrink_limit)
     if isinstance(kind, Accumulate):

@@ -114,14 +114,14 @@ def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
     Where the listing proves nothing, because something in it could not be understood, such rows stay, and that is said.
     """
     read = [scope for scope in scopes if scope.is_read and scope.values is not None]
-    columns = ", ".join(["rid", *target.key])
+    columns, stored = ", ".join(["rid", *target.key]), ", ".join(f"t.{name}" for name in ("rid", *target.key))
     if not read or target.is_first:
         target.make("missing", f"select {columns} from {target.stored} limit 0")
         return
     target.make(
         "absent",
         f"""
-        select {", ".join(f"t.{name}" for name in ("rid", *target.key))}, x._scope from {target.stored} t join {these(target, read)} x on {in_scope(target, "t")}
+        select {stored}, x._scope from {target.stored} t join {these(target, read)} x on {in_scope(target, "t")}
         where t._deleted_at is null and not exists (from {target.staged} s where s._is_listed and {target.on("s", "t")})
         """,
     )

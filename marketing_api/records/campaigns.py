@@ -135,6 +135,8 @@ def campaign(payload: Any, asked: Mapping[str, str]) -> Rows:
 
 def statistics(payload: Any, asked: Mapping[str, str]) -> Rows:
     """`campaign`: {stats: {open, unopened, bounced, unsubscribed}, clicks: [{url, message, clickers?}]}."""
+    if not objects(payload):
+        yield untold(CampaignClicker, "campaign")
     for entry in objects(payload):
         if not isinstance(entry, dict):
             yield CampaignStats, entry

@@ -51,8 +51,8 @@ def lists(payload: Any, asked: Mapping[str, str]) -> Rows:
 
 
 def contact_list(payload: Any, asked: Mapping[str, str]) -> Rows:
-    """`list`: one object with `fields`."""
-    yield from _lists(objects(payload), asked)
+    """`list`: one object with `fields`; an empty one tells nothing of them."""
+    yield from _lists(objects(payload), asked) if objects(payload) else [untold(ListField, "list")]
 
 
 def _lists(items: Any, asked: Mapping[str, str]) -> Rows:

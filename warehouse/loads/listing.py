@@ -91,7 +91,7 @@ def _sentences(target: Target, scopes: Sequence[Scope], sentence: Callable[[Sequ
         scope.reason = sentence([scope])
     if _is_whole(target):
         return [sentence(scopes)] if scopes else []
-    return [f"{scope.label}: {scope.reason}" for scope in scopes]
+    return [f"{scope.label}: {scope.reason}" if scope.label != ALL else str(scope.reason) for scope in scopes]
 
 
 def _flaws(scopes: Sequence[Scope]) -> str:

@@ -136,21 +136,32 @@ def _fault(field_name: str, kind: str, message: str) -> str:
 
 
 def service_count(answer: Answer) -> int | None:
-    """The payload's own `count`, which may be the total or that of this page (api-observed row 15); None without one."""
-    operation = answer.question.operation
-    count = part(parts_or_none(read_envelope(answer.body).payload(operation)), "count") if operation.at else None
+    """The payload's own `count`, which may be the total or that of this page (api-observed row 15); None without a readable one."""
     try:
-        return None if count is None else read_int(decode(count))
+        return _count(answer)
     except ValueError:
         return None
 
 
-def shortage(answer: Answer) -> str:
-    """How a listing that is one answer contradicts its own count; "" when it does not. A count below the entries proves nothing lost."""
+def _count(answer: Answer) -> int | None:
     operation = answer.question.operation
-    if not operation.is_listing or operation.paging is not None:
+    count = part(parts_or_none(read_envelope(answer.body).payload(operation)), "count") if operation.at else None
+    return None if count is None else read_int(decode(count))
+
+
+def shortage(answer: Answer) -> str:
+    """How a listing contradicts its own count, those of one page by not being readable; "" when it does not.
+
+    A count below the entries proves nothing lost.
+    """
+    operation = answer.question.operation
+    if not operation.is_listing:
         return ""
-    count, listed = service_count(answer) or 0, len(set(item_keys(answer)))
+    try:
+        count = _count(answer) or 0
+    except ValueError:
+        return f"{operation.name}: its count is no number"
+    listed = count if operation.paging else len(set(item_keys(answer)))
     return f"{operation.name}: the service counts {count:,} entries and lists {listed:,}" if listed < count else ""
 
 

@@ -204,8 +204,14 @@ def _check_member(operation: Operation, status: int, name: str, raw: msgspec.Raw
             raise BrokenAnswer(f"{operation.name}: `{name}` lacks `{wanted}`", status=status)
     elif _kind(raw) != "[" and (operation.at or operation.records):
         _check_scalar(operation, status, name, decode(raw))
-    if operation.records and (twice := repeated(raw, inner or {}) if operation.is_streamed else repeated_within(raw)):
+    if operation.records and (twice := _repeated_entry(raw, inner or {}) if operation.is_streamed else repeated_within(raw)):
         raise BrokenAnswer(f"{operation.name}: `{name}` has `{twice}` more than once", status=status)
+
+
+def _repeated_entry(raw: msgspec.Raw, inner: Parts) -> str:
+    """A member that a wrapper has twice, or its entries when they are keyed; the entries themselves stand alone."""
+    entries = part(inner, "items")
+    return repeated(raw, inner) or (repeated(entries, parts(entries)) if entries is not None and is_object(entries) else "")
 
 
 def _kind(raw: msgspec.Raw) -> str:

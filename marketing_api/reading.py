@@ -5,7 +5,7 @@ found (`records/AREA.py`), where the records land (`warehouse`).
 from __future__ import annotations
 
 import datetime as dt
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -173,10 +173,10 @@ def item_count(answer: Answer) -> int:
 
 
 def item_keys(answer: Answer) -> list[str]:
-    """One identity per entry served, in order, equal for the same entry on another page: id (and network), else a hash."""
-    if answer.question.operation.is_streamed:
-        return [_item_key(_entry(raw)) for raw in _entries(answer)]
-    return [_item_key(raw) for raw in _items(answer)]
+    """One identity per entry served, in order, equal for the same entry on another page: id (and network), else a hash and a number."""
+    seen: Counter[str] = Counter()
+    raws = map(_entry, _entries(answer)) if answer.question.operation.is_streamed else _items(answer)
+    return [_item_key(raw, seen) for raw in raws]
 
 
 def _items(answer: Answer) -> Iterator[Any]:
@@ -187,10 +187,12 @@ def _items(answer: Answer) -> Iterator[Any]:
     yield from (raw for record, raw in _pairs(answer) if record is operation.records[0] and not isinstance(raw, Unread))
 
 
-def _item_key(raw: Any) -> str:
+def _item_key(raw: Any, seen: Counter[str]) -> str:
     if isinstance(raw, dict) and raw.get("id") not in (None, ""):
         return f"{raw['id']}/{raw['network']}" if "network" in raw else str(raw["id"])
-    return content_hash(sorted(raw.items()) if isinstance(raw, dict) else [raw])
+    digest = content_hash(sorted(raw.items()) if isinstance(raw, dict) else [raw])
+    seen[digest] += 1  # equal entries of one page are two entries
+    return f"{digest}-{seen[digest]}"
 
 
 def timeline_extent(answer: Answer) -> tuple[int, int]:

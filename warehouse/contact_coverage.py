@@ -103,9 +103,13 @@ def note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Ta
 def drop_orphans(target: Target) -> None:
     """Mark coupons as deleted whose address only contacts have that are gone, once every list was read completely.
 
-    Who comes back is asked as one who never was asked, which brings the coupons back.
+    Who comes back is asked as one who never was asked, which brings the coupons back. Comparing a million contacts takes a while: they
+    are looked at when they were read since the last load of coupons.
     """
     here = f"account = {target.account}"
+    read = f"select max(as_of) from sync.coverage where {here} and table_name in"
+    if not target.value(f"select ({read} ('contacts', 'lists')) > coalesce(({read} ('coupons')), 'epoch'::timestamptz)"):
+        return
     same = f"{here} and lower(trim(p.email)) = lower(trim(c.email))"
     unread = (
         f"from source.lists l where {here} and _deleted_at is null and not exists (from sync.coverage v where {here} "

@@ -228,7 +228,7 @@ def _with_coupons(home: Home) -> None:
 
 def _night(home: Home, minutes: float) -> list[str]:
     """The addresses with coupons after a night in which nobody's were due."""
-    home.load([], tables.COUPONS, logged_at=START.replace(day=20, minute=int(minutes)))
+    home.load([], tables.COUPONS, logged_at=START + dt.timedelta(minutes=minutes))
     return [email[:3] for email in home.values(tables.COUPONS, "email", "_deleted_at is null")]
 
 

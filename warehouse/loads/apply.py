@@ -36,8 +36,6 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
         unread.write_unknown_fields(target)
     for target in targets:
         _take_along(target, targets, tables)
-        if target.table.name == "coupons":
-            contact_coverage.drop_orphans(target)
     _note_contacts(connection, load, staged, targets)
     return [target.report for target in targets]
 
@@ -46,6 +44,8 @@ def _fill(target: Target, load: Load, staged: Staged, tables: Mapping[str, Table
     kind = target.table.load
     if isinstance(kind, Snapshot) and kind.detail and not kind.listing:
         take_entry_hashes(target, tables[kind.within])
+    if target.table.name == "coupons":
+        contact_coverage.drop_orphans(target)
     if isinstance(kind, Snapshot | Window):
         return load_listing(target, load.scope, is_complete=load.is_complete, shrink_limit=load.shrink_limit)
     if isinstance(kind, Accumulate):

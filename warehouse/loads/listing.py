@@ -67,17 +67,20 @@ def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None)
     live = _count_by_scope(target, checked, _live(target))
     received = _count_by_scope(target, checked, f"(from {target.staged} where _is_listed)") if live else {}
 
-    def lost(scopes: Sequence[Scope]) -> int:
-        before, now = (sum(counts.get(scope.number, 0) for scope in scopes) for counts in (live, received))
-        return before - now if now < (1 - limit) * before and before - now > (0 if is_guarded else FEW) else 0
+    def totals(scopes: Sequence[Scope]) -> tuple[int, int]:
+        return sum(live.get(scope.number, 0) for scope in scopes), sum(received.get(scope.number, 0) for scope in scopes)
+
+    def is_shrunk(scopes: Sequence[Scope]) -> bool:
+        before, now = totals(scopes)
+        return now < (1 - limit) * before and before - now > (0 if is_guarded else FEW)
 
     def sentence(scopes: Sequence[Scope]) -> str:
-        before, now = (sum(counts.get(scope.number, 0) for scope in scopes) for counts in (live, received))
+        before, now = totals(scopes)
         return f"{now} rows were listed where {before} are known: more than {limit:.0%} would be deleted; not applied"
 
-    refused = [scope for scope in checked if lost([scope])]
+    refused = [scope for scope in checked if is_shrunk([scope])]
     rest = [scope for scope in checked if scope not in refused]
-    if not is_guarded and lost(rest):
+    if not is_guarded and is_shrunk(rest):
         refused += [scope for scope in rest if live.get(scope.number, 0) > received.get(scope.number, 0)]
     target.report.refused += _sentences(target, refused, sentence)
     for scope in refused:

@@ -113,7 +113,7 @@ def drop_orphans(target: Target) -> None:
     same = f"{here} and lower(trim(p.email)) = lower(trim(c.email))"
     unread = (
         f"from source.lists l where {here} and _deleted_at is null and not exists (from sync.coverage v where {here} "
-        "and table_name = 'contacts' and scope = concat('list_id=', l.list_id) and is_complete)"
+        "and table_name = 'contacts' and scope = concat('list_id=', l.list_id) and is_complete and reason is null)"
     )
     target.report.deleted += target.make(
         "orphans",

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from assets.days import DateRange
+from assets.refusals import CONTRADICTING, FEWEST
 from marketing_api.exchange import Answer
+from marketing_api.operations.contacts import GETCOUPON
 from marketing_api.records.fields import Record
 from marketing_api.wire import read_rows
 from warehouse.loads.details import needs_detail
@@ -37,6 +40,15 @@ class Known:
     def taken_away(self) -> dict[int, float]:
         """List id → share of its contacts that our own pushes took away since it was last read."""
         return self._warehouse.taken_away(self._account)
+
+    @cached_property
+    def refused_as_nothing(self) -> set[int]:
+        """The errorCodes of earlier runs by which the service says that an address has no coupons (`assets.refusals`)."""
+        return self._warehouse.refused_as_nothing(self._account, GETCOUPON.name, FEWEST, CONTRADICTING)
+
+    def with_coupons(self) -> set[str]:
+        """The addresses that have coupons, in lower case."""
+        return self._warehouse.with_coupons(self._account)
 
     def domain_ids(self) -> list[int]:
         """Tracked domains that webhooks name."""

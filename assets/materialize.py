@@ -151,6 +151,8 @@ def _raise_on_failure(context: dg.AssetExecutionContext, reader: Reader, asset: 
     """
     failed = {result.account: result.problems for result in results if result.is_failure}
     for result in results:
+        for line in result.learnt:
+            context.log.info(f"account {result.account}: {line}")
         if result.problems and not result.is_failure:
             context.log.warning(f"{asset.name}, account {result.account}: {'; '.join(result.problems)}")
     if not failed:

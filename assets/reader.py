@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from assets.ask import Ask, AskSettings, Part
 from assets.days import ChosenDays, DateRange, days_of_run
 from assets.extract import SourceAsset
-from assets.planning.plan import Line
+from assets.planning.plan import COUPONS, Line
 from assets.result import AccountResult
 from assets.session import Session
 from assets.unfinished import Unfinished
@@ -224,6 +224,9 @@ class Reader:
         key = (asset.name, session.account)
         result = self.results[key] = AccountResult(session.account)
         try:
+            while not session.opened.wait(0.5):
+                if self._is_stopping:
+                    raise Stopped("the run was stopped before the account had answered")
             if session.problem is not None:
                 raise session.problem
             self._run(asset, session, result)
@@ -260,6 +263,8 @@ class Reader:
         )
         try:
             self._load_all(asset, session, asset.function(ask), result)
+            if asset.name == COUPONS and result.failures:
+                result.learn_refusals(session.known)
         finally:
             result.spent = session.spent(ask.operations)
         if self._is_stopping:

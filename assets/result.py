@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 
 from assets.ask import Part
 from assets.days import DateRange, joined
+from assets.known import Known
 from assets.planning.plan import Line
+from assets.refusals import is_nothing, refused_as_nothing, words
 from assets.session import Spent
 from marketing_api.client import Failure
 from marketing_api.discretion import without_addresses
-from marketing_api.errors import BudgetSpent, InvalidCall, MarketingApiError, NotAvailable, Refused, Transient
+from marketing_api.errors import BudgetSpent, GivenUp, InvalidCall, MarketingApiError, NotAvailable, Refused, Transient
 from warehouse.errors import WarehouseError
 from warehouse.load import LoadReport
 
@@ -36,6 +38,8 @@ class AccountResult:
     days: list[DateRange] = field(default_factory=list)  # that were read, of a date-ranged asset
     lacking: list[DateRange] = field(default_factory=list)  # that were asked for and did not come whole
     shortfalls: list[str] = field(default_factory=list)
+    nothing: set[int] = field(default_factory=set)  # errorCodes by which refusals say that there is nothing
+    learnt: list[str] = field(default_factory=list)  # what this run found out and says once
 
     def note(self, part: Part) -> None:
         """Take in what a part says about the reading."""
@@ -43,6 +47,14 @@ class AccountResult:
         self.shortfalls += [part.problem] if part.problem else []
         if part.days is not None:
             (self.days if part.is_complete else self.lacking).append(part.days)
+
+    def learn_refusals(self, known: Known) -> None:
+        """Find out whether refusals say that there is nothing to be had."""
+        self.nothing = set(known.refused_as_nothing)
+        others = [failure for failure in self.failures if not is_nothing(failure, self.nothing)]
+        if (code := refused_as_nothing(others, self.asked, known.with_coupons())) is not None:
+            self.nothing.add(code)
+            self.learnt.append(words(others, code, self.asked))
 
     @property
     def days_in_words(self) -> str:
@@ -76,12 +88,14 @@ class AccountResult:
     @property
     def is_worth_a_retry(self) -> bool:
         """True when another try may succeed without anybody changing anything."""
-        return isinstance(self.error, Transient) or any(isinstance(failure.error, Transient) for failure in self.failures)
+        errors = [self.error, *(failure.error for failure in self.failures)]
+        return any(isinstance(error, Transient) and not isinstance(error, GivenUp) for error in errors)
 
     def _serious(self) -> list[Failure]:
         few = max(_REFUSED_FEW, _REFUSED_SHARE * self.planned)
-        others = [failure for failure in self.failures if not isinstance(failure.error, Refused | InvalidCall)]
-        return self.failures if len(self.failures) - len(others) > few else others
+        failures = [failure for failure in self.failures if not is_nothing(failure, self.nothing)]
+        others = [failure for failure in failures if not isinstance(failure.error, Refused | InvalidCall)]
+        return failures if len(failures) - len(others) > few else others
 
 
 def share_read(results: Iterable[AccountResult]) -> float | None:

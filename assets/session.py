@@ -55,7 +55,7 @@ def business_of(answer: Answer) -> Business | None:
 
 
 class Session:
-    """`open` makes the first request; it must succeed before anything else is asked."""
+    """`open` makes the first request; it must succeed before anything else is asked. It may be under way while other accounts are read."""
 
     def __init__(
         self,
@@ -78,6 +78,7 @@ class Session:
         self.zone = ZoneInfo(connection.timezone or fallback_zone)
         self.business: Business | None = None
         self.problem: MarketingApiError | None = None
+        self.opened = threading.Event()  # or failed to
         self.known = Known(warehouse, self.account)
         self.planner = planner
         self.refused: dict[str, Failure] = {}  # in this run, by question key
@@ -111,13 +112,17 @@ class Session:
         return today_in(self.zone, self._now())
 
     def open(self) -> None:
-        """Ask who the account is. Raises MarketingApiError: without this answer nothing else is worth asking."""
+        """Ask who the account is. Without this answer nothing else is worth asking, and `problem` says why there is none."""
         try:
-            question = operations.ME.bind()
-            self._me = self.reuse("business")(question) or self.client.ask(question)
+            self._open()
         except MarketingApiError as problem:
             self.problem = problem
-            raise
+        finally:
+            self.opened.set()
+
+    def _open(self) -> None:
+        question = operations.ME.bind()
+        self._me = self.reuse("business")(question) or self.client.ask(question)
         self.business = business_of(self._me)
         if self.business and self.business.timezone and not self.client.connection.timezone:
             try:

@@ -6,15 +6,25 @@ ran out of requests; it goes when a run that read the same assets ends. Runs at 
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import fcntl
 import json
+import logging
 import os
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Annotated
+
+import msgspec
+
+from warehouse.archive.disk import set_aside
+
+log = logging.getLogger(__name__)
+
+_MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +75,27 @@ class Unfinished:
             self._held = None
 
 
+class _Written(msgspec.Struct):
+    started_at: Annotated[dt.datetime, msgspec.Meta(tz=True)]
+    assets: frozenset[str]
+
+
 def _abandoned(path: Path) -> Note | None:
-    """The note of a run that is no more; None for one at work, or a note that was being written when its run was killed."""
+    """The note of a run that is no more; None for one at work, or one that ended before it wrote anything. One that cannot be read
+    is set aside: what its run was reading is asked for again.
+    """
     try:
-        with path.open() as file:
+        with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            found = json.load(file)
-        return Note(path, dt.datetime.fromisoformat(found["started_at"]), frozenset(found["assets"]))
-    except (OSError, ValueError, KeyError):
+            content = file.read(_MOST_BYTES)
+        written = msgspec.json.decode(content, type=_Written) if content else None
+    except BlockingIOError:
         return None
+    except (OSError, ValueError, RecursionError) as problem:
+        with contextlib.suppress(OSError):
+            log.warning("the note of an earlier run cannot be read (%s): it is %s now", type(problem).__name__, set_aside(path).name)
+        return None
+    return Note(path, written.started_at, written.assets) if written else None
 
 
 def _write(file: IO[str], started_at: dt.datetime, assets: list[str]) -> None:

@@ -17,7 +17,17 @@ from typing import Self
 from marketing_api.budget import Budget
 from marketing_api.connection import Connection
 from marketing_api.crew import Crew
-from marketing_api.errors import BrokenAnswer, InvalidCall, OutcomeUnknown, RateLimited, ServiceError, Stopped, Transient, Unreachable
+from marketing_api.errors import (
+    BrokenAnswer,
+    GivenUp,
+    InvalidCall,
+    OutcomeUnknown,
+    RateLimited,
+    ServiceError,
+    Stopped,
+    Transient,
+    Unreachable,
+)
 from marketing_api.exchange import Answer, Exchange
 from marketing_api.fan_out import Failure, FanOut
 from marketing_api.operation import Question
@@ -57,7 +67,14 @@ class Client:
         first_pause: float = FIRST_PAUSE,
     ) -> None:
         self.connection = connection
-        self._transport = Transport(connection.url, connection.key, spool=spool, connections=workers + SPARE_CONNECTIONS)
+        self._transport = Transport(
+            connection.url,
+            connection.key,
+            spool=spool,
+            connections=workers + SPARE_CONNECTIONS,
+            most_bytes=connection.body_limit,
+            on_look=lambda: self._sender.silence.say(),
+        )
         self._sender = Sender(connection.account, connection.url, self._transport, pace, record, budget)
         self._outage = Outage(lambda: self._sender.send(ME.bind()))
         self._crew = Crew(workers)
@@ -68,7 +85,7 @@ class Client:
         """The answer to a read, after as many tries as it takes; while the whole service is down, for two minutes more.
 
         Raises what the last try raised: Refused, NotAvailable, AuthenticationFailed (from then on for every question),
-        Transient, BudgetSpent; or Stopped.
+        Transient (GivenUp from then on), BudgetSpent; or Stopped.
         """
         return self._persist(question, self._stop, lambda: False)
 
@@ -110,6 +127,8 @@ class Client:
                 if refusals >= REFUSALS:
                     raise
                 continue
+            except GivenUp:
+                raise
             except (Unreachable, BrokenAnswer) as problem:
                 if not isinstance(problem, Unreachable) or problem.was_sent:
                     raise OutcomeUnknown(f"{problem}; it was sent and may have taken effect") from problem
@@ -160,9 +179,11 @@ class Client:
                 raise
             except RateLimited:  # no pause: the pace holds everybody until the window resets, then this one goes first
                 refusals, is_refused = refusals + 1, True
-                if refusals >= REFUSALS or is_hopeless():
+                if refusals >= REFUSALS or is_hopeless() or time.monotonic() - began > PATIENCE:
                     raise
                 continue
+            except GivenUp:
+                raise
             except Transient:
                 tries, is_refused = tries + 1, False
                 before, failed_at = failed_at, time.monotonic()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 MASK = "•••"
-#: An e-mail address, also as it stands in a link.
-_ADDRESS = re.compile(r"[^\s\"'<>()=&?,;:|]+(?:@|%40)[^\s\"'<>()=&?,;:|]+")
+#: What may be an e-mail address, and whether it is, also as it stands in a link. Two steps: one pattern for both would be quadratic.
+_WORD = re.compile(r"[^\s\"'<>()=&?,;:|]+")
+_ADDRESS = re.compile(r".(?:@|%40).", re.DOTALL)
 
 
-def without_addresses(text: str) -> str:
-    """The text with `•••` in place of every e-mail address."""
-    return _ADDRESS.sub(MASK, text)
+def without_addresses(text: str, mask: str = MASK) -> str:
+    """The text with `mask` in place of every e-mail address."""
+    return _WORD.sub(lambda word: mask if _ADDRESS.search(word[0]) else word[0], text)

@@ -8,6 +8,7 @@ MarketingApiError
 ├── Transient              retry (writes only where it certainly took no effect)
 │   ├── RateLimited        wait for the window to reset, then retry
 │   ├── Unreachable        no connection, a reset, a time-out
+│   │   └── GivenUp        ask nothing more in this run: no whole answer came for ten minutes; this was not sent
 │   └── BrokenAnswer       5xx, HTML, cut JSON: an answer came, but not a whole one
 │       └── OtherSubject   a whole answer that names another contact than was asked for
 ├── Stopped                nothing: the client was told to stop, and this was not sent
@@ -17,6 +18,7 @@ MarketingApiError
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 
@@ -59,11 +61,21 @@ class Transient(MarketingApiError):
 
 
 class RateLimited(Transient):
-    """429: nobody asks before `retry_after` seconds have passed."""
+    """429: the service asks to wait for `retry_after` seconds; who waits, waits for a minute at most."""
 
     def __init__(self, message: str, *, retry_after: float) -> None:
-        super().__init__(message)
+        super().__init__(message + (f"; the service asks to wait until {_moment_in(retry_after)}" if retry_after > _A_MINUTE else ""))
         self.retry_after = retry_after
+
+
+_A_MINUTE, _A_DAY = 60.0, 86_400.0
+
+
+def _moment_in(seconds: float) -> str:
+    try:
+        return f"{dt.datetime.now(dt.UTC) + dt.timedelta(seconds=seconds):{'%Y-%m-%d' if seconds > _A_DAY else '%H:%M UTC'}}"
+    except (OverflowError, ValueError):
+        return "a year that no calendar has"
 
 
 class Unreachable(Transient):
@@ -72,6 +84,13 @@ class Unreachable(Transient):
     def __init__(self, message: str, *, was_sent: bool) -> None:
         super().__init__(message)
         self.was_sent = was_sent
+
+
+class GivenUp(Unreachable):
+    """The account had no whole answer for so long that nothing more is sent to it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, was_sent=False)
 
 
 class BrokenAnswer(Transient):

@@ -56,7 +56,7 @@ def _seconds_until(moment: str, headers: Mapping[str, str]) -> Any:
     now = next((value for name, value in headers.items() if name.lower() == "date"), "")
     try:
         return (parsedate_to_datetime(moment) - parsedate_to_datetime(now)).total_seconds()
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return moment
 
 

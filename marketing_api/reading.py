@@ -5,6 +5,7 @@ found (`records/AREA.py`), where the records land (`warehouse`).
 from __future__ import annotations
 
 import datetime as dt
+import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ from marketing_api.exchange import Answer
 from marketing_api.records.fields import Record, Unread
 from marketing_api.records.shapes import content_hash, objects
 from marketing_api.records.values import read_int
+
+log = logging.getLogger(__name__)
 
 #: Records in one batch. 20,000 took a third more time (a million contacts), since Python's collector walks what is alive.
 BATCH = 1_000
@@ -46,8 +49,21 @@ class Rows:
 def read_rows(answer: Answer, zone: dt.tzinfo | None, observed_on: dt.date, *, batch: int = BATCH) -> Iterator[Rows]:
     """The records of an answer that `check` accepted, at most `batch` at a time; none for operations that fill no table.
 
-    `zone` is that of the account's local date-times; `observed_on` the account's local date of asking, for daily tables.
+    `zone` is that of the account's local date-times; `observed_on` the account's local date of asking, for daily tables. Of an
+    answer that no reader can make anything of, each type has one rejected entry, which protects what hangs on it.
     """
+    try:
+        yield from _batches(answer, zone, observed_on, batch)
+    except (OSError, MemoryError):
+        raise
+    except Exception as problem:  # whatever a stranger's answer makes of a parser, it costs this answer and nothing beside it
+        log.exception("an answer of %s (request %d) cannot be read", answer.question.operation.name, answer.request_id)
+        reason = f"the rest of the answer cannot be read ({type(problem).__name__})"
+        for record in answer.question.operation.records:
+            yield Rows(record, rejected=[Rejected(None, reason)])
+
+
+def _batches(answer: Answer, zone: dt.tzinfo | None, observed_on: dt.date, batch: int) -> Iterator[Rows]:
     waiting: dict[type[Record], list[Any]] = defaultdict(list)
     for record, raw in _pairs(answer):
         raws = waiting[record]

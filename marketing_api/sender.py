@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
+import logging
 import threading
 import time
 from collections import Counter
@@ -19,9 +20,12 @@ from marketing_api.budget import Budget
 from marketing_api.errors import AuthenticationFailed, BrokenAnswer, MarketingApiError, OtherSubject, RateLimited, Stopped, Unreachable
 from marketing_api.exchange import Answer, Exchange, Outcome, new_request_id
 from marketing_api.operation import Question
+from marketing_api.outage import Silence
 from marketing_api.pace import Pace
 from marketing_api.pacing.windows import Slot
 from marketing_api.transport import Received, Transport
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -50,6 +54,7 @@ class Sender:
         self, account: str, url: str, transport: Transport, pace: Pace, record: Callable[[Exchange], None], budget: Budget | None
     ) -> None:
         self._account = account
+        self.silence = Silence(account)
         self._url = url
         self._transport = transport
         self._pace = pace
@@ -71,12 +76,13 @@ class Sender:
     ) -> Answer:
         """One request; `before` is called when it has its slot, and when that raises, nothing is sent.
 
-        Raises what `wire.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from then on.
+        Raises what `wire.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from then on, GivenUp too.
         """
         slot, waited = self._wait(first, lambda: self._is_closed() or (is_given_up is not None and is_given_up()))
         if before is not None:
             self._announce(before)
         sending = _Sending(new_request_id(), dt.datetime.now(dt.UTC), time.monotonic(), waited)
+        self.silence.begin()
         try:
             received = self._exchange(question, sending)
         except BaseException:
@@ -88,6 +94,7 @@ class Sender:
         self._keep(question, sending, received, problem)
         if isinstance(problem, AuthenticationFailed):
             self._lockout = problem
+        if self._is_closed():
             self._pace.wake()
         if problem is not None:
             raise problem
@@ -158,9 +165,16 @@ class Sender:
             return None if self._aliases.confirm(question, problem.named) else problem
         except MarketingApiError as problem:
             return problem
+        except (OSError, MemoryError):
+            raise
+        except Exception as problem:  # whatever a stranger's answer makes of a parser
+            log.exception("an answer of %s cannot be judged", question.operation.name)
+            said = f"HTTP {received.status} with something that cannot be read ({type(problem).__name__}) instead of an answer"
+            return BrokenAnswer(f"{question.operation.name}: {said}", status=received.status)
         return None
 
     def _keep(self, question: Question, sending: _Sending, received: Received, problem: MarketingApiError | None) -> None:
+        self.silence.end(problem)
         outcome = _outcome(problem)
         with self._lock:
             self._statistics.requests += 1
@@ -182,13 +196,14 @@ class Sender:
         )
 
     def _is_closed(self) -> bool:
-        return self._is_stopped or self._lockout is not None
+        return self._is_stopped or self._lockout is not None or self.silence.is_over
 
     def _check_open(self) -> None:
         if self._lockout is not None:
             raise copy.copy(self._lockout).with_traceback(None)
         if self._is_stopped:
             raise Stopped("the client was stopped")
+        self.silence.check()
 
 
 def _rate_report(received: Received) -> wire.RateReport | None:

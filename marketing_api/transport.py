@@ -12,26 +12,32 @@ from __future__ import annotations
 import ipaddress
 import os
 import ssl
+import time
 import urllib.parse
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import requests
 import urllib3
+import urllib3.response
 from requests.adapters import HTTPAdapter
 from requests.structures import CaseInsensitiveDict
 
 from marketing_api.errors import BrokenAnswer, Transient, Unreachable
 from marketing_api.exchange import Body
 from marketing_api.secret import Redactor, Secret
-from marketing_api.watch import UnderWay, Watch
+from marketing_api.watch import BEGUN, WHOLE, UnderWay, Watch
 from marketing_api.wire import Prepared
 
 CONNECT_SECONDS = 10.0
 SPOOL_BYTES = 4 * 1024 * 1024  # larger bodies go to a file while they arrive
 _CHUNK = 256 * 1024
+#: Answers pack to a twentieth, those full of zeros to a hundredth; what unpacks to more than this many times its size, and is not
+#: small, was made to fill a disk. (Deflate's most is a thousand.)
+MOST_RATIO, SMALL_BYTES = 200, 16 * 1024 * 1024
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate", "User-Agent": "marketing-sync"}
 _FORM = {**_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
 
@@ -49,22 +55,26 @@ class Received:
 class Transport:
     """Connections to one service with one key, kept open between requests. Thread-safe.
 
-    `spool` is the folder for bodies over `SPOOL_BYTES`; its files belong to whoever is given the `Received`.
+    `spool` is the folder for bodies over `SPOOL_BYTES`; its files belong to whoever is given the `Received`. An answer of more than
+    `most_bytes`, unpacked, is read no further: of its body the beginning is kept. `on_look`: see `Watch`.
     """
 
-    def __init__(self, url: str, key: Secret, *, spool: Path, connections: int) -> None:
+    def __init__(
+        self, url: str, key: Secret, *, spool: Path, connections: int, most_bytes: int, on_look: Callable[[], object] = lambda: None
+    ) -> None:
         self._spool = spool
+        self._most_bytes = most_bytes
         self._key = key
         self._redactor = Redactor(key)
         self._settings = _from_environment(url)
-        self._watch = Watch()
+        self._watch = Watch(on_look)
         self._kept = _KeyedAdapter(key, self._watch, pool_connections=1, pool_maxsize=connections)
 
     def send(self, prepared: Prepared, *, what: str, spool_name: str, timeout: float) -> Received:
         """Send once and read all of the answer.
 
         `what`: how messages call the request; `spool_name`: the file for a large body; `timeout`: seconds without a byte; twice
-        as many until what has come must be more than a trickle.
+        as many until what has come must be more than a trickle, ten times as many until all of it must have come.
         """
         return self._send(self._kept, prepared, what, spool_name, timeout)
 
@@ -85,28 +95,62 @@ class Transport:
         status: int | None = None
         headers: Mapping[str, str] = {}
         body = _Inflow(self._spool / spool_name)
-        with self._watch.over(2 * timeout) as under_way:
+        with self._watch.over(timeout) as under_way:
             try:
                 response = adapter.send(_request(prepared), stream=True, timeout=(CONNECT_SECONDS, timeout), **self._settings)
                 status, headers = response.status_code, response.raw.headers
                 self._receive(response, body, under_way)
-            except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+            except _TooLarge as found:
+                problem = BrokenAnswer(f"{what}: HTTP {status}, {found}", status=status)
+                body.cut()
+            except (requests.RequestException, urllib3.exceptions.HTTPError, ValueError) as error:  # the last: a chunk of -5 bytes
                 problem = _problem(error, what, status, timeout)
             except BaseException:
                 body.discard()
                 raise
         if under_way.is_ended:
-            problem = Unreachable(f"{what}: the answer came too slowly", was_sent=True)
+            problem = Unreachable(f"{what}: {_too_slow(under_way, timeout)}", was_sent=under_way.is_sent)
         return Received(status, headers, body.finish(), problem)
 
     def _receive(self, response: requests.Response, body: _Inflow, under_way: UnderWay) -> None:
+        packed = response.raw.stream(_CHUNK, decode_content=False)
         with response:
-            for chunk in self._redactor.stream(response.raw.stream(_CHUNK, decode_content=True)):
+            for chunk in self._redactor.stream(_unpacked(packed, response.headers.get("Content-Encoding", ""), self._most_bytes)):
                 under_way.received += len(chunk)
                 body.write(chunk)
         if response.status_code < 200:
             response.raw.close()  # an announcement: the real answer must not be taken for that to the next question
             raise urllib3.exceptions.ProtocolError("an announcement instead of an answer")
+
+
+class _TooLarge(Exception):
+    """An answer is larger than any should be; its text says how large."""
+
+
+def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Iterator[bytes]:
+    """The chunks unpacked, a limited piece at a time, however much one byte stands for. Raises _TooLarge and DecodeError."""
+    names = [name for each in encodings.lower().split(",") if (name := each.strip()) not in ("", "identity")]
+    is_known = names and set(names) <= {"gzip", "x-gzip", "deflate"}  # nothing else was asked for: it is taken as it came
+    decoder = urllib3.response.MultiDecoder(",".join(names)) if is_known else None
+    came = size = 0
+    for chunk in chunks:
+        came += len(chunk)
+        for piece in _pieces(decoder, chunk) if decoder else (chunk,):
+            size += len(piece)
+            if size > most_bytes:
+                raise _TooLarge(f"an answer of more than {most_bytes:,} bytes (MARKETING_BODY_LIMIT allows more)")
+            if size > max(SMALL_BYTES, came * MOST_RATIO):
+                raise _TooLarge(f"an answer that unpacks to more than {MOST_RATIO} times its size")
+            yield piece
+
+
+def _pieces(decoder: urllib3.response.MultiDecoder, chunk: bytes) -> Iterator[bytes]:
+    try:
+        while (piece := decoder.decompress(chunk, max_length=_CHUNK)) or decoder.has_unconsumed_tail:
+            chunk = b""
+            yield piece
+    except zlib.error as problem:
+        raise urllib3.exceptions.DecodeError("not packed as it says") from problem
 
 
 class _Inflow:
@@ -129,6 +173,11 @@ class _Inflow:
             self._file.writelines(self._parts)
             self._parts.clear()
         self._file.write(chunk)
+
+    def cut(self) -> None:
+        """Keep the beginning alone."""
+        if self._file is not None:
+            self._file.truncate(SPOOL_BYTES)
 
     def finish(self) -> Body:
         if self._file is None:
@@ -171,7 +220,13 @@ def _keyed(kind: Any, query: str, watch: Watch) -> Any:
         debuglevel = 0  # http.client would print request lines
 
         def putrequest(self, method: str, url: str, *args: Any, **options: Any) -> None:
+            watch.begins()
             super().putrequest(method, f"{url}{'&' if '?' in url else '?'}{query}", *args, **options)
+
+        def _new_conn(self) -> Any:
+            sock = super()._new_conn()
+            watch.connected(sock)
+            return sock
 
         def getresponse(self) -> Any:
             watch.sent(self.sock)
@@ -218,6 +273,12 @@ _NOT_CONNECTED: tuple[tuple[type[Exception], str], ...] = (
     (urllib3.exceptions.NewConnectionError, "the connection was refused"),
     (urllib3.exceptions.ConnectTimeoutError, f"no connection within {CONNECT_SECONDS:g} s"),
 )
+
+
+def _too_slow(under_way: UnderWay, timeout: float) -> str:
+    if not under_way.is_sent:
+        return f"the connection was not agreed on within {BEGUN * timeout:g} s"
+    return "the answer came too slowly" if time.monotonic() < under_way.end else f"the answer was not whole after {WHOLE * timeout:g} s"
 
 
 def _problem(error: Exception, what: str, status: int | None, timeout: float) -> Transient:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from marketing_api.discretion import without_addresses
 from marketing_api.envelope import (
     Envelope,
     Parts,
@@ -147,7 +148,7 @@ def _code_and_text(error: Mapping[str, Any]) -> tuple[int | None, str]:
 
 def _public(text: str) -> str:
     """The service's words without what may be personal data: addresses and longer numbers."""
-    return re.sub(r"\S+@\S+|\+?\d[\d\s().-]{5,}\d", "…", text.strip())[:200]
+    return re.sub(r"\+?\d[\d\s().-]{5,}\d", "…", without_addresses(text.strip(), "…"))[:200]
 
 
 def _is_bare_payload(envelope: Envelope, operation: Operation) -> bool:

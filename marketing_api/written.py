@@ -93,9 +93,20 @@ def _plain(sentence: str, sent: Iterable[str]) -> str:
 
 
 def _alike(text: str) -> str:
-    text = re.sub(r"<[^<>]*>", " ", html.unescape(text))
+    text = re.sub(r"<[^<>]*>", " ", unescaped(text if len(text) <= _LONGEST else text[: _LONGEST // 2] + " … " + text[-_LONGEST // 2 :]))
     return " ".join(text.translate(_QUOTES).lower().split())
 
+
+def unescaped(text: str) -> str:
+    """HTML's entities resolved; as it came where one stands for no letter, by a number too long for Python."""
+    try:
+        return html.unescape(text)
+    except ValueError:
+        return text
+
+
+#: Letters of a sentence that are looked at: its begin and its end, between which it may repeat what was sent.
+_LONGEST = 20_000
 
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
 

@@ -45,6 +45,8 @@ def explain(problem: Exception) -> tuple[str, int]:
         TOLD.error("something unexpected happened", exc_info=problem)
     if any(map(_is_full, _chain(problem))):
         return "the disk is full; free some room and run the command again, nothing that came is lost", exits.INCOMPLETE
+    if isinstance(problem, IsADirectoryError | NotADirectoryError | FileExistsError) and problem.filename:
+        return f"{problem.filename} is in the way ({problem.strerror}): move it away and run the command again", exits.INCOMPLETE
     if isinstance(problem, OSError):
         return str(problem), exits.INCOMPLETE
     text, log = told(problem)

@@ -8,9 +8,14 @@ Not here: what is in the files (`warehouse`), where the home is (`settings`).
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import re
 from pathlib import Path
+
+from warehouse.archive.disk import no_folder, set_aside, sweep
+
+log = logging.getLogger(__name__)
 
 _DAGSTER_YAML = """\
 # Written once by marketing-sync; yours to change.
@@ -37,18 +42,25 @@ event_log_storage:     # Dagster's own, without a flush to disk per event
 _FIXED_PLACE = re.compile(r'^( +base_dir: )"[^"\n]*/dagster/history/runs"$', re.MULTILINE)
 
 
+_SETTING = re.compile(r"^[a-z_]+:", re.MULTILINE)
+
+
 class HomeError(Exception):
     """The home cannot be used: the message names the folder and what to do."""
 
 
 def prepare_home(home: Path) -> Path:
-    """Create the home and Dagster's folder in it, readable by the owner only. Raises HomeError, or OSError when the disk is full."""
+    """Create the home and Dagster's folder in it, readable by the owner only, and remove what killed processes left.
+
+    Raises HomeError, or OSError when the disk is full.
+    """
     os.umask(0o077)
     dagster = home / "dagster"
     try:
         dagster.mkdir(parents=True, exist_ok=True)
         home.chmod(0o700)
         _write_yaml(dagster / "dagster.yaml")
+        sweep(home)
         probe = home / f".writable-{os.getpid()}"
         probe.touch()
         probe.unlink()
@@ -61,7 +73,16 @@ def prepare_home(home: Path) -> Path:
 
 def _write_yaml(path: Path) -> None:
     """Leave alone what a person wrote into it."""
-    text = path.read_text(encoding="utf-8") if path.exists() else _DAGSTER_YAML
-    movable = _FIXED_PLACE.sub(r"\1history/runs", text)
+    text = _text_of(path) if no_folder(path).exists() else ""
+    movable = _FIXED_PLACE.sub(r"\1history/runs", text) or _DAGSTER_YAML
     if movable != text or not path.exists():
         path.write_text(movable, encoding="utf-8")
+
+
+def _text_of(path: Path) -> str:
+    """Empty when it holds no settings; what it held is kept under another name."""
+    text = path.read_bytes().decode(errors="replace")
+    if not text or (_SETTING.search(text) and "\0" not in text and "\ufffd" not in text):
+        return text
+    log.warning("%s is damaged: it is %s now, and written anew", path, set_aside(path).name)
+    return ""

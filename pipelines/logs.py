@@ -25,7 +25,7 @@ from warehouse.archive.disk import make_folder
 TOLD = logging.getLogger("marketing_sync.told")
 
 _FOLDER = "logs"
-_KEPT_FILES = 50
+_KEPT_FILES = 20  # of each command: two hundred calls of `status` must not push out what a sync wrote
 _MOST_BYTES = 5_000_000  # of a process, and once as much of what it wrote before
 
 
@@ -55,6 +55,7 @@ class HomeLog(RotatingFileHandler):
 
     def __init__(self, settings: Settings, process: str, now: dt.datetime) -> None:
         self.path = settings.home / _FOLDER / f"{now:%Y%m%dT%H%M%SZ}-{process}-{os.getpid()}.log"
+        self._process = process
         self.has_errors = False  # tracebacks that somebody should look at
         super().__init__(self.path, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8", delay=True)
         self.discreet = _Discreet("%(asctime)s %(levelname)s %(name)s: %(message)s", settings, has_tracebacks=True)
@@ -72,7 +73,7 @@ class HomeLog(RotatingFileHandler):
             self.has_errors |= bool(record.exc_info) and record.levelno >= logging.ERROR
 
     def _open(self) -> TextIOWrapper:
-        for old in sorted(make_folder(self.path.parent).glob("*.log*"))[: 1 - _KEPT_FILES]:
+        for old in sorted(make_folder(self.path.parent).glob(f"*-{self._process}-*.log*"))[: 1 - _KEPT_FILES]:
             old.unlink(missing_ok=True)
         return open(self.path, "a", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600))
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
+import math
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 from assets.ask import AskSettings
@@ -25,10 +29,16 @@ from pipelines.service import connections, explained
 from pipelines.settings import Settings
 from pipelines.waiting import tell
 from warehouse.archive import Archive
+from warehouse.archive.disk import Workspace
+from warehouse.rebuild import rebuild
 from warehouse.warehouse import Warehouse
+
+log = logging.getLogger(__name__)
 
 #: Threads that ask, per account: 16 keep a limit of 15/s busy up to a second of latency, and many accounts make many threads.
 WORKERS, FEW_ACCOUNTS = 32, 4
+#: Once one account has answered, the others have so long before it is read without waiting for them.
+_OPENED_TOGETHER_S = 2.0
 
 
 @contextmanager
@@ -47,7 +57,11 @@ def open_reader(
     with ExitStack() as stack:
         accounts = stack.enter_context(connections(settings))
         archive = stack.enter_context(Archive(settings.home / "archive"))
+        if not settings.warehouse_path.exists() and any(archive.loads()):
+            log.warning("%s is gone: it is made anew from the archive, the models with this sync", settings.warehouse_path)
+            rebuild(settings.home, archive=archive, deadline_s=settings.lock_seconds, on_wait=tell)
         warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=tell)
+        spool = stack.enter_context(closing(Workspace(settings.home / "tmp" / "spool"))).folder()
         budget = budget_of(settings, max_requests, until, now)
         plan_settings = PlanSettings(dt.timedelta(days=settings.max_age_days), asks_everybody)
         sessions = []
@@ -55,7 +69,7 @@ def open_reader(
             pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
             planner = planner_of(warehouse, connection, pace, plan_settings, chosen, budget, len(accounts), now)
             workers = WORKERS if len(accounts) <= FEW_ACCOUNTS else WORKERS // 2
-            sessions.append(_session(settings, connection, archive, warehouse, budget, pace, planner, workers, now))
+            sessions.append(_session(settings, connection, archive, warehouse, budget, pace, planner, workers, now, spool))
         for session in sessions:
             stack.enter_context(session.client)
         unfinished = Unfinished(settings.home / "archive" / "unfinished", now())
@@ -119,13 +133,14 @@ def _session(
     planner: Planner,
     workers: int,
     now: Clock,
+    spool: Path,
 ) -> Session:
     return Session(
         connection,
         archive,
         warehouse,
         pace=pace,
-        spool=settings.home / "tmp" / "spool",
+        spool=spool,
         budget=budget,
         fallback_zone=settings.timezone,
         resume_hours=settings.resume_hours,
@@ -136,17 +151,18 @@ def _session(
 
 
 def _open_all(sessions: list[Session]) -> None:
-    """Ask every account who it is, all at once. One that does not answer is left to fail by itself, unless it is the last."""
+    """Ask every account who it is, all at once. Those that take long, or do not answer, hold up nobody: they fail by themselves.
 
-    def attempt(session: Session) -> MarketingApiError | None:
-        try:
-            session.open()
-        except MarketingApiError as problem:
-            return problem
-        return None
-
-    with ThreadPoolExecutor(len(sessions)) as pool:
-        problems = list(pool.map(attempt, sessions))
+    Raises AuthenticationFailed or another MarketingApiError when none answers.
+    """
+    for session in sessions:
+        threading.Thread(target=session.open, name=f"{session.account}/open", daemon=True).start()
+    until = math.inf
+    while (late := next((session for session in sessions if not session.opened.is_set()), None)) is not None and time.monotonic() < until:
+        late.opened.wait(0.05)
+        if until == math.inf and any(session.opened.is_set() and not session.problem for session in sessions):
+            until = time.monotonic() + _OPENED_TOGETHER_S
+    problems = [session.problem for session in sessions]
     if all(problems):
         reasons = [explained(session.client.connection, problem) for session, problem in zip(sessions, problems, strict=True) if problem]
         text = "; ".join(f"account {session.account}: {reason}" for session, reason in zip(sessions, reasons, strict=True))

@@ -8,10 +8,12 @@ this class.
 
 from __future__ import annotations
 
+import logging
 import os
+import sqlite3
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,11 @@ from dagster._serdes import ConfigurableClassData
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import QueuePool
 
+from pipelines.home import HomeError
+from warehouse.archive.disk import set_aside
+
+log = logging.getLogger(__name__)
+
 _KEPT_FILES = 8  # a file per run, and the index
 _BUSY_S = 60
 
@@ -32,13 +39,44 @@ _CODE_LOCATION = RemoteRepositoryOrigin(location_origin_from_module_name("pipeli
 BY_THE_COMMAND = {"user": "marketing-sync sync"}
 
 
+def set_damaged_history_aside(dagster_home: Path) -> list[str]:
+    """Begin a new history where Dagster's files are damaged, so that a run is recorded all the same; returns what a person has to know.
+
+    What is lost is what the UI shows of earlier runs, or which schedules and sensors are on; no data.
+    """
+    lost = {"history": "the runs before now are not in the UI any more", "schedules": "turn its schedules and sensors on again in the UI"}
+    said = []
+    for name, what in lost.items():
+        folder = dagster_home / name
+        if folder.exists() and not all(_is_whole(path) for path in (folder, *folder.glob("*.db"), *folder.glob("runs/index.db"))):
+            said.append(f"Dagster's {name} were damaged and are in {set_aside(folder)} now: {what}")
+    return said
+
+
+def _is_whole(path: Path) -> bool:
+    """A folder, or a SQLite file without damage."""
+    if path.suffix != ".db":
+        return path.is_dir()
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as connection:
+            is_filled = connection.execute("select count(*) from sqlite_schema").fetchone()[0] > 0
+            return bool(is_filled and connection.execute("pragma quick_check(1)").fetchone()[0] == "ok")
+    except sqlite3.OperationalError as problem:
+        return "locked" in str(problem)
+    except sqlite3.Error:
+        return False
+
+
 @contextmanager
 def instance_of_the_ui() -> Iterator[dg.DagsterInstance]:
     """Dagster's instance of `DAGSTER_HOME`, which files runs executed in this process under the UI's code location.
 
     `execute_in_process` has no parameter for that, and the instance offers nothing else to say it with.
     """
-    with dg.DagsterInstance.get() as instance:
+    home = Path(os.environ["DAGSTER_HOME"])
+    for line in set_damaged_history_aside(home):
+        log.warning(line)
+    with _opened(home) as instance:
         create = instance.create_run_for_job
 
         def filed(job_def: dg.JobDefinition, **given: Any) -> dg.DagsterRun:
@@ -46,6 +84,17 @@ def instance_of_the_ui() -> Iterator[dg.DagsterInstance]:
 
         setattr(instance, "create_run_for_job", filed)  # noqa: B010 (a plain assignment to a method is no type)
         yield instance
+
+
+def _opened(home: Path) -> dg.DagsterInstance:
+    """HomeError when its settings are none."""
+    try:
+        return dg.DagsterInstance.get()
+    except Exception as problem:  # whatever a setting makes it import or read
+        reason = " ".join(str(problem).split())[:200]
+        raise HomeError(
+            f"Dagster cannot begin with {home / 'dagster.yaml'} ({reason}): correct it, or move it away and it is written anew"
+        ) from problem
 
 
 class KeptOpenEventLog(SqliteEventLogStorage):

@@ -10,16 +10,20 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from dotenv.parser import parse_stream
 
-from marketing_api.connection import Connection
+from marketing_api.connection import BODY_LIMIT, Connection
 from marketing_api.secret import Secret
 from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
+
+#: Bytes of the input of a push: a million contacts with ten fields have a third of it.
+INPUT_LIMIT = 500_000_000
+QUERY_SECONDS = 600
 
 
 class SettingsError(Exception):
@@ -113,6 +117,12 @@ def _memory(value: str) -> str:
     return value
 
 
+def _size(value: str) -> int:
+    """Bytes: `2GB`, `800 MB`, `1.5GiB`."""
+    number, unit = re.split(r" ?(?=[MG]i?B)", _memory(value))
+    return int(float(number) * {"MB": 1e6, "GB": 1e9, "MiB": 2**20, "GiB": 2**30}[unit])
+
+
 def _whole_numbers(value: str) -> tuple[int, ...]:
     return tuple(whole(part.strip()) for part in value.split(",") if part.strip())
 
@@ -160,6 +170,11 @@ class Settings:
     )
     alert_url: str = setting("MARKETING_ALERT_URL", _text, "", "webhook address that is told of failed runs")
     activations: bool = setting("MARKETING_ACTIVATIONS", _switch, False, "on: every nightly sync pushes the segments of activations.toml")
+    body_limit: int = setting("MARKETING_BODY_LIMIT", _size, BODY_LIMIT, "most that one answer may hold, unpacked: larger ones are refused")
+    input_limit: int = setting(
+        "MARKETING_INPUT_LIMIT", _size, INPUT_LIMIT, "most that the file of a push, unpacked, or the result of its query may hold"
+    )
+    query_seconds: int = setting("MARKETING_QUERY_SECONDS", count, QUERY_SECONDS, "how long the query of a push or an activation may run")
     log_level: str = setting("MARKETING_LOG", _log_level, "WARNING", "what the commands log to standard error, from DEBUG to CRITICAL")
     sandbox_url: str = setting("MARKETING_SANDBOX_URL", _text, "", "a sandbox that runs already, instead of the embedded one")
     sandbox_contacts: int = setting("MARKETING_SANDBOX_CONTACTS", whole, 600, "contacts of the embedded sandbox")
@@ -186,6 +201,8 @@ def _shown(value: Any) -> str:
         return ",".join(map(str, value))
     if isinstance(value, bool):
         return "on" if value else "off"
+    if isinstance(value, int) and value >= 10**6:
+        return f"{value // 10**6}MB" if value % 10**9 else f"{value // 10**9}GB"
     return "" if value is None else str(value)
 
 
@@ -198,6 +215,7 @@ def load_settings(folder: Path, environment: Mapping[str, str] | None = None) ->
         if values.get(item.metadata.get("variable", ""), "") != ""
     }
     accounts = _accounts(folder / "accounts.toml", values, given.get("max_rate"))
+    accounts = tuple(replace(account, body_limit=given.get("body_limit", BODY_LIMIT)) for account in accounts)
     home = (folder / Path(values.get("MARKETING_HOME") or ("data/live" if accounts else "data/sandbox")).expanduser()).resolve()
     return Settings(home=_in_utf8(home), accounts=accounts, folder=folder, **given)
 

@@ -40,7 +40,8 @@ def print_summary(reader: Reader, settings: Settings, models: BuildReport | None
     with reader.warehouse.reading():
         console.print(_tables(reader))
     console.print(_requests(reader))
-    for line in [*days_read(reader.results), *planned_by(reader)]:
+    learnt = [f"account {result.account}: {line}" for result in reader.results.values() for line in result.learnt]
+    for line in [*days_read(reader.results), *planned_by(reader), *learnt]:
         console.print(line)
     _print_problems(reader, console)
     _print_models(models, console)

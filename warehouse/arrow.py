@@ -39,11 +39,14 @@ _encoder = msgspec.json.Encoder(order="sorted")
 
 
 def json_text(value: Any) -> str:
-    """JSON with sorted keys, so that equal values are equal text."""
+    """JSON with sorted keys, so that equal values are equal text. ValueError for what is nested too deeply."""
     try:
-        return _encoder.encode(value).decode()
-    except (ValueError, TypeError, OverflowError):  # lone surrogates, numbers beyond 64 bits
-        return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str).encode("utf-8", "replace").decode()
+        try:
+            return _encoder.encode(value).decode()
+        except (ValueError, TypeError, OverflowError):  # lone surrogates, numbers beyond 64 bits
+            return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str).encode("utf-8", "replace").decode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def entry_hash(record: Record) -> str:

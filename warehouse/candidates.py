@@ -6,9 +6,11 @@ One Arrow row per question, cheap for a million contacts. Not here: deciding who
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 
 import pyarrow as pa
 
+from warehouse.lookups import REFUSAL_CODE
 from warehouse.sql import Params
 
 #: Days of a contact's dated history that tell how active it is.
@@ -86,11 +88,11 @@ class Candidates(ABC):
             {"account": account},
         )
 
-    def coupon_candidates(self, account: str) -> pa.Table:
+    def coupon_candidates(self, account: str, nothing: Collection[int] = ()) -> pa.Table:
         """One row per e-mail address of contacts that exist, case aside, in the same order.
 
-        Columns: email, number (the largest id of its contacts), and those of `timeline_candidates` from segment on, for its
-        coupons; clicked_at only among what was noticed.
+        A refusal with an errorCode among `nothing` counts as asked. Columns: email, number (the largest id of its contacts), and those
+        of `timeline_candidates` from segment on, for its coupons; clicked_at only among what was noticed.
         """
         return self.read(
             f"""
@@ -99,10 +101,21 @@ class Candidates(ABC):
                     bit_xor(hash(list_id)) as lists, max(registered_at) as registered_at, min(_first_seen_at) as first_seen_at
                 from source.contacts where {_LIVE} and trim(email) <> '' group by 1
             ),
-            asked as (
+            answered as (
                 select {_ADDRESS} as email, max(coupon_asked_at) as asked_at, min(coupon_first_asked_at) as first_asked_at,
                     max(coupon_times_asked) as times_asked, max(coupon_times_changed) as times_changed
                 from sync.contact_coverage where account = $account and coupon_asked_at is not null group by 1
+            ),
+            refused as (
+                select lower(trim(params ->> 'email')) as email, max(requested_at) as asked_at, min(requested_at) as first_asked_at,
+                    count(*) as times_asked, 0 as times_changed
+                from sync.requests where account = $account and operation = 'emailmarketing/getcoupon' and outcome = 'refused'
+                    and list_contains($nothing::bigint[], {REFUSAL_CODE}) group by 1
+            ),
+            asked as (
+                select email, max(asked_at) as asked_at, min(first_asked_at) as first_asked_at,
+                    sum(times_asked)::bigint as times_asked, sum(times_changed)::bigint as times_changed
+                from (from answered union all by name from refused) group by email
             ),
             clicked as (
                 select {_ADDRESS} as email, max(_changed_at) as clicked_at from source.campaign_clickers where {_LIVE} group by 1
@@ -112,7 +125,7 @@ class Candidates(ABC):
             from people p left join asked a using (email) left join clicked k using (email)
             order by p.is_active desc, p.registered_at desc nulls last, p.number desc
             """,
-            {"account": account},
+            {"account": account, "nothing": list(nothing)},
         )
 
     def campaign_candidates(self, account: str) -> pa.Table:

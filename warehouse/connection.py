@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ _WORTH_TELLING_S = 1.0
 #: Settings of a sealed instance, in this order: the last makes them final.
 _SEAL = (
     "set global timezone = 'UTC'",
+    "set global max_temp_directory_size = '4GB'",  # else nine tenths of what is free on the disk
     "set python_enable_replacements = false",  # or a table's name may mean a variable of this program
     "set autoload_known_extensions = false",
     "set enable_external_access = false",
@@ -78,8 +80,8 @@ def connect(
         check_version(connection, path)
         yield connection
     except duckdb.Error as problem:
-        if (no_room := refusals.full(path, problem)) is not None:
-            raise no_room from problem
+        if (known := refusals.full(path, problem) or refusals.damaged(path, problem)) is not None:
+            raise known from problem
         raise
     finally:
         place.leave(connection)
@@ -222,4 +224,6 @@ def _open(path: Path, ask: _Ask) -> duckdb.DuckDBPyConnection:
         raise refusals.unopened(path, problem) from problem
     if is_new:
         path.chmod(0o600)
+    if not ask.read_only:  # nobody else has it open: a process that was killed left what did not fit into its memory
+        shutil.rmtree(f"{path}.tmp", ignore_errors=True)
     return connection

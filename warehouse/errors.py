@@ -3,7 +3,8 @@
 WarehouseError
 ├── WarehouseLocked   another process has the file open: wait, or end `holder`
 ├── WarehouseTooNew   written by a newer DuckDB or a newer version of this program: upgrade this installation
-├── NotAWarehouse     a damaged file, or not one of ours: move it away and rebuild from the archive
+├── NotAWarehouse     not one of ours: choose another home
+│   └── WarehouseDamaged   rebuild it from the archive
 ├── NoWarehouse       there is no file yet: nothing has been synced
 ├── WarehouseFull     no space left: the tables are as before, make room and run again
 ├── NotPublished      the warehouse is not fit for analysts: the published file stays as it was
@@ -51,7 +52,11 @@ class WarehouseTooNew(WarehouseError):
 
 
 class NotAWarehouse(WarehouseError):
-    """The file is damaged, or was never one of ours."""
+    """The file was never one of ours."""
+
+
+class WarehouseDamaged(NotAWarehouse):
+    """The file, or what DuckDB keeps beside it, cannot be read."""
 
 
 class NoWarehouse(WarehouseError):

@@ -5,16 +5,14 @@ Belongs here: values. Not here: applying (`warehouse`, `loads/`).
 
 from __future__ import annotations
 
-import base64
 import datetime as dt
 import hashlib
-import itertools
 import json
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from warehouse.archive.load_log import pack_ids, unpack_ids
 from warehouse.loads.target import TableReport
 
 
@@ -71,25 +69,6 @@ class Load:
         known = {name: event[name] for name in cls.__dataclass_fields__ if name in event}
         moments = {name: dt.datetime.fromisoformat(known[name]) for name in ("logged_at", "due_at") if known.get(name)}
         return cls(**{**known, **moments, "tables": tuple(event["tables"]), "request_ids": unpack_ids(event["request_ids"])})
-
-
-#: Up to so many ids are logged as they are, for people; the log of a night with 400,000 would have 8 MB of digits.
-_READABLE_IDS = 20
-
-
-def pack_ids(ids: Sequence[int]) -> list[int] | str:
-    """Ids for the log: a list, or their differences as deflated text in base 64 (about 5 bytes an id)."""
-    if len(ids) <= _READABLE_IDS:
-        return list(ids)
-    differences = [ids[0], *(after - before for before, after in itertools.pairwise(ids))]
-    return base64.b64encode(zlib.compress(" ".join(map(str, differences)).encode(), 9)).decode()
-
-
-def unpack_ids(packed: Sequence[int] | str) -> tuple[int, ...]:
-    """What `pack_ids` packed."""
-    if not isinstance(packed, str):
-        return tuple(packed)
-    return tuple(itertools.accumulate(map(int, zlib.decompress(base64.b64decode(packed)).split())))
 
 
 @dataclass

@@ -10,13 +10,15 @@ import itertools
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 #: Seconds for which the file is kept while loads wait, and for which it is then left to other processes, who look every 0.2 s.
 KEEP_S, REST_S = 3.0, 0.2
+#: How often those who wait look whether somebody serves them.
+_LOOK_S = 1.0
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -40,6 +42,7 @@ class LoadQueue(Generic[S]):
         self._waiting: list[_Waiting] = []
         self._arrivals = itertools.count()
         self._is_served = False
+        self._server = threading.Thread()
 
     def do(self, work: Callable[[S], R], urgency: int = 0) -> R:
         """What `work` returns or raises once it was its turn: the highest `urgency` first, equal ones in order of arrival.
@@ -49,11 +52,19 @@ class LoadQueue(Generic[S]):
         waiting = _Waiting((-urgency, next(self._arrivals)), work)
         with self._lock:
             heapq.heappush(self._waiting, waiting)
-            if not self._is_served:
-                self._is_served = True
-                threading.Thread(target=self._serve, name="loads", daemon=True).start()
+        while not waiting.outcome.done():
+            self._have_served()
+            wait([waiting.outcome], _LOOK_S)
         result: R = waiting.outcome.result()
         return result
+
+    def _have_served(self) -> None:
+        """Whoever waits sees to it: a thread that could not be started, or ended however it did, leaves nobody waiting for ever."""
+        with self._lock:
+            if not (self._is_served and self._server.is_alive()):
+                self._server = threading.Thread(target=self._serve, name="loads", daemon=True)
+                self._server.start()
+                self._is_served = True
 
     def _serve(self) -> None:
         while self._someone_waits():

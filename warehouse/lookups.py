@@ -16,6 +16,8 @@ from warehouse.table import Table, Window
 from warehouse.tables import SOCIAL_POSTS
 
 _LIVE = "account = $account and _deleted_at is null"
+#: Of a row of sync.requests: the errorCode that a refusal named, NULL when it named none.
+REFUSAL_CODE = r"try_cast(nullif(regexp_extract(error, 'refused with errorCode (-?\d{1,18})', 1), '') as bigint)"
 
 
 class Lookups(ABC):
@@ -56,6 +58,35 @@ class Lookups(ABC):
             account,
         )
         return dict(zip(*rows.to_pydict().values(), strict=True))
+
+    def refused_as_nothing(self, account: str, operation: str, least: int, contradicting: float) -> set[int]:
+        """The errorCodes of refusals that mean "nothing there": of at least `least` addresses and nine in ten of all refusals so far,
+        of an operation that has answered others, and of (nearly) no address that has coupons."""
+        return set(
+            self._column(
+                f"""
+                with refused as (
+                    select {REFUSAL_CODE} as code, lower(trim(params ->> 'email')) as email
+                    from sync.requests where account = $account and operation = {literal(operation)} and outcome = 'refused'
+                ),
+                codes as (select code, count(distinct email) as addresses from refused where code is not null group by code),
+                contradicted as (
+                    select code, count(distinct email) as addresses from refused
+                    where email in (select lower(trim(email)) from source.coupons where {_LIVE}) group by code
+                )
+                select code from codes c left join contradicted k using (code)
+                where c.addresses >= {least} and coalesce(k.addresses, 0) <= {contradicting} * c.addresses
+                    and c.addresses >= 0.9 * (select count(distinct email) from refused)
+                    and exists (from sync.requests
+                        where account = $account and operation = {literal(operation)} and outcome = 'ok')
+                """,
+                account,
+            )
+        )
+
+    def with_coupons(self, account: str) -> set[str]:
+        """The addresses that have coupons, in lower case."""
+        return set(self._column(f"select distinct lower(trim(email)) from source.coupons where {_LIVE} and email is not null", account))
 
     def domain_ids(self, account: str) -> list[int]:
         """Tracked domains that webhooks name."""

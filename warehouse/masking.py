@@ -39,7 +39,7 @@ HARMLESS = ("utm_[a-z_]+", "lang", "locale", "hl", "currency", "category", "page
 _HARMLESS = re.compile(rf"({'|'.join(HARMLESS)})=(?:[\w.,~+-]|%20|%[89a-f][0-9a-f])*", re.IGNORECASE)
 _SCHEME = r"(?:[a-z][a-z0-9+.-]*:)?//"
 #: Where a link may stand in a text: from a quote before it to the next one, as it may have blanks in it; else up to a blank.
-_PART = re.compile(rf"\"{_SCHEME}(?:[^\"\\]|\\.)*|'{_SCHEME}(?:[^'\"\\]|\\.)*|(?:[^\s\"'<>\\]|\\+[/u])+", re.IGNORECASE | re.DOTALL)
+_PART = re.compile(rf"\"{_SCHEME}(?:[^\"\\]|\\.)*|'{_SCHEME}(?:[^'\"\\]|\\.)*|(?:[^\s\"'<>\\]|(?<!\\)\\+[/u])+", re.IGNORECASE | re.DOTALL)
 _BEGINS_LINK = re.compile(rf"{_SCHEME}|www\.|/", re.IGNORECASE)
 _USER = re.compile(r"//[^/]*@")
 #: Types that hold no text. What others hold, such as structs, is not looked into and counts as personal.
@@ -184,7 +184,7 @@ def personal_key(home: Path, given: Secret | None = None) -> Secret:
     path = home / "personal.key"
     if not path.exists():
         _write_key(path)
-    return _checked(Secret(path.read_text(encoding="utf-8").strip()), str(path))
+    return _checked(Secret(path.read_text(encoding="utf-8", errors="replace").strip()), str(path))
 
 
 def _write_key(path: Path) -> None:

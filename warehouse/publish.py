@@ -19,7 +19,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.archive.disk import Workspace, new_name
+from warehouse.archive.disk import Workspace
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import Masking
@@ -78,8 +78,8 @@ def publish(
     Raises NotPublished when there are `doubts` (the file that is there stays), and what `connection.connect` raises.
     """
     masking = masking or Masking(PersonalData.KEEP)
-    with turn(home) as folder, _snapshot(home, deadline_s, on_wait) as snapshot:
-        temporary = folder / f".marketing-{new_name()}.duckdb"
+    with turn(home), _snapshot(home, deadline_s, on_wait) as snapshot:
+        temporary = snapshot.with_name("published.duckdb")
         with _open(snapshot) as connection:
             if found := list(doubts(connection)):
                 raise NotPublished(_not_published(home, found))

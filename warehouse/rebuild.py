@@ -1,23 +1,30 @@
 """Writes the warehouse anew from log and archive, without a request, and puts it in the old one's place.
 
 Not here: applying loads (`warehouse`). What does not follow from the archive is taken over: other schemas than `source`
-(`history` cannot be had again) and the tables of `sync_tables.KEPT`.
+(`history` cannot be had again) and the tables of `sync_tables.KEPT`; out of a damaged file as far as it can be read (`salvage`).
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
 
 from warehouse import requests
 from warehouse.archive import Archive
+from warehouse.archive.disk import Workspace, set_aside
 from warehouse.connection import DEADLINE_S, OnWait
-from warehouse.errors import ArchiveGone
+from warehouse.errors import ArchiveGone, WarehouseDamaged
+from warehouse.load import Load
 from warehouse.loads.bookkeeping import applied_ids
+from warehouse.log_repair import repair_log
+from warehouse.personal_data import PersonalData
+from warehouse.published import earlier, facts, published_path
+from warehouse.salvage import salvage
 from warehouse.schema import comments
 from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.sync_tables import KEPT, SYNC_TABLES
@@ -25,7 +32,6 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-_NEW = "warehouse.rebuild.duckdb"
 _LOSS = (
     "{lost:,} of the loads that {path} is made of cannot be made again, since files of the archive are damaged or gone. "
     "It stays as it is: put the files back, or run `marketing-sync rebuild --accept-loss`"
@@ -37,11 +43,18 @@ _DERIVED = {table.name for table in SYNC_TABLES if table not in KEPT} | {"meta"}
 
 @dataclass(frozen=True, slots=True)
 class RebuildReport:
-    """How many logged loads were applied and how many could not be, and the rows of all `source` tables afterwards."""
+    """How many logged loads were applied and how many could not be, and the rows of all `source` tables afterwards.
+
+    `damaged`: lines of the log of loads that were. `aside`: the name of a warehouse that could not be read; what only it had and no
+    published copy is `lost`.
+    """
 
     loads: int
     failed: int
     rows: int
+    damaged: int = 0
+    aside: str | None = None
+    lost: tuple[str, ...] = ()
 
 
 def rebuild(
@@ -55,38 +68,65 @@ def rebuild(
 ) -> RebuildReport:
     """Replay every logged load into a new file, which replaces the old one in one step when it is complete.
 
-    The old file stays locked meanwhile, so that no load gets lost; one that cannot be opened has to be moved away first.
-    `on_progress` is told the number of loads replayed. Raises what `connection.connect` raises, and ArchiveGone when loads that
-    the old file is made of cannot be made again, unless `accept_loss`.
+    The old file stays locked meanwhile, so that no load gets lost; a damaged one is set aside. `on_progress` is told the number of
+    loads replayed. Raises what `connection.connect` raises, and ArchiveGone when loads that the old file is made of cannot be made
+    again, unless `accept_loss`.
     """
-    if archive is None:
-        with Archive(home / "archive") as opened:
-            return rebuild(home, archive=opened, deadline_s=deadline_s, on_wait=on_wait, on_progress=on_progress, accept_loss=accept_loss)
-    _remove(home / _NEW)
-    old = Warehouse(home, archive, deadline_s=deadline_s, on_wait=on_wait)
-    new = Warehouse(home, archive, file_name=_NEW)
+    with ExitStack() as stack:
+        archive = archive or stack.enter_context(Archive(home / "archive"))
+        workspace = Workspace(home / "tmp" / "rebuild")
+        stack.callback(workspace.close)
+        old = Warehouse(home, archive, deadline_s=deadline_s, on_wait=on_wait)
+        aside = []
+        if old.path.exists():
+            try:
+                return _rebuild(old, Warehouse(home, archive, file_name=str(workspace.file("warehouse.duckdb"))), on_progress, accept_loss)
+            except WarehouseDamaged as problem:
+                aside = [_set_aside(old.path)]
+                log.warning("%s; it is %s now", problem, aside[0].name)
+        new = Warehouse(home, archive, file_name=str(workspace.file("anew.duckdb")))
+        report = _rebuild(old, new, on_progress, accept_loss)
+        return replace(report, aside=aside[0].name if aside else None, lost=salvage(old, [*aside, *_published(home)]))
+
+
+def _rebuild(old: Warehouse, new: Warehouse, on_progress: Callable[[int], None], accept_loss: bool) -> RebuildReport:
     with old.writing() as connection:
         rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
+        damaged = repair_log(connection, old.archive)
         with new.writing() as empty:
-            report = _replay(new, archive, empty, on_progress)
+            report = _replay(new, old.archive, empty, on_progress)
             lost = len(applied_ids(connection) - applied_ids(empty))
         if lost and not accept_loss:
-            _remove(new.path)
             raise ArchiveGone(_LOSS.format(lost=lost, path=old.path))
         _take_over(connection, new.path)
         new.path.replace(old.path)
-    return report
+    return replace(report, damaged=damaged)
 
 
 def _replay(new: Warehouse, archive: Archive, connection: duckdb.DuckDBPyConnection, on_progress: Callable[[int], None]) -> RebuildReport:
     loads = failed = 0
-    for report in new.replay(connection, archive.loads()):
+    for report in new.replay(connection, map(Load.from_event, archive.loads())):
         loads += report is not None
         failed += report is None
         on_progress(loads + failed)
     requests.load_requests(connection, archive)
     total = sum(int(value(connection, f"select count(*) from {table.qualified}")) for table in new.tables.values())
     return RebuildReport(loads, failed, total)
+
+
+def _set_aside(path: Path) -> Path:
+    """The damaged file's new name; what DuckDB keeps beside it goes along, for DuckDB to find."""
+    aside = set_aside(path)
+    for suffix in (".wal", ".tmp"):
+        if (beside := Path(f"{path}{suffix}")).exists():
+            beside.rename(f"{aside}{suffix}")
+    return aside
+
+
+def _published(home: Path) -> list[Path]:
+    """The published copies that have everything, newest first: they hold the history, too."""
+    copies = [published_path(home), *earlier(home)]
+    return [path for path in copies if (found := facts(path)) and found.personal_data is PersonalData.KEEP]
 
 
 def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
@@ -129,9 +169,3 @@ def _is_made(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
     except duckdb.Error:
         return False
     return True
-
-
-def _remove(path: Path) -> None:
-    """What a rebuild that was killed left behind."""
-    for leftover in (path, path.with_name(f"{path.name}.wal")):
-        leftover.unlink(missing_ok=True)

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.errors import Holder, NotAWarehouse, WarehouseError, WarehouseFull, WarehouseLocked, WarehouseTooNew
+from warehouse.errors import Holder, WarehouseDamaged, WarehouseError, WarehouseFull, WarehouseLocked, WarehouseTooNew
 
-_HELD = re.compile(r"lock is held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
+_HELD = re.compile(r"lock is held in (?P<program>.{1,500}?) \(PID (?P<pid>\d+)\)")
 _NO_ROOM = ("No space left", "File too large", "quota exceeded")
-_DAMAGED = ("not a valid DuckDB database", "Corrupt database", "Could not read enough bytes", "sqlite_scanner", "older development version")
+_DAMAGED = (
+    *("not a valid DuckDB database", "Corrupt database", "Corrupt WAL", "Could not read enough bytes", "sqlite_scanner"),
+    *("older development version", "Failure while replaying WAL", "is a directory", "Is a directory"),
+    *("Failed to decompress", "Serialization Error", "checksum"),
+)
 
 
 class Held(Exception):
@@ -39,6 +43,16 @@ def full(path: Path, problem: duckdb.Error) -> WarehouseFull | None:
     )
 
 
+def damaged(path: Path, problem: duckdb.Error) -> WarehouseDamaged | None:
+    """None when the problem is another one."""
+    if not any(sign in str(problem) for sign in _DAMAGED):
+        return None
+    return WarehouseDamaged(
+        f"{path} is damaged: run `marketing-sync rebuild`, which sets it aside and makes it anew without a request. "
+        f"DuckDB says: {str(problem).splitlines()[0]}"
+    )
+
+
 def unopened(path: Path, problem: duckdb.Error) -> Exception:
     """What it means that DuckDB could not open the file."""
     text = str(problem)
@@ -51,12 +65,7 @@ def unopened(path: Path, problem: duckdb.Error) -> Exception:
             f"{path} was written by a newer DuckDB than the {duckdb.__version__} installed here: upgrade this installation "
             f"(or move the file away and run `marketing-sync rebuild`). DuckDB says: {text.splitlines()[0]}"
         )
-    if any(sign in text for sign in _DAMAGED):
-        return NotAWarehouse(
-            f"{path} is not a whole DuckDB file: move it away and run `marketing-sync rebuild`, which needs no request. "
-            f"DuckDB says: {text.splitlines()[0]}"
-        )
-    return full(path, problem) or WarehouseError(f"{path} cannot be opened: {text}")
+    return damaged(path, problem) or full(path, problem) or WarehouseError(f"{path} cannot be opened: {text}")
 
 
 def _holder(text: str) -> Holder:

@@ -189,6 +189,14 @@ def _is_said_again(staged: Staged, asked: Asked, answer: Answer, digest: str | N
     return True
 
 
+def _kept(raw: Any) -> str:
+    """The entry as it is kept: of one that nothing can write, the archive has the text."""
+    try:
+        return json_text(raw)
+    except ValueError as problem:
+        return json_text(f"({problem}: see the answer in the archive)")
+
+
 class _TableStage:
     """Collects one table's rows."""
 
@@ -206,7 +214,7 @@ class _TableStage:
     def add(self, asked: Asked, rows: RowsOf) -> None:
         asked.entries[self.table.name] += len(rows.records) + len(rows.rejected)
         self._staged.untold += [(self.table.name, asked.index)] * len(rows.untold)
-        self._staged.rejects += [Reject(self.table.name, asked.index, entry.reason, json_text(entry.raw)) for entry in rows.rejected]
+        self._staged.rejects += [Reject(self.table.name, asked.index, entry.reason, _kept(entry.raw)) for entry in rows.rejected]
         self._waiting += [(record, asked.index) for record in rows.records]
         if len(self._waiting) >= BATCH:
             self._convert()
@@ -231,7 +239,7 @@ class _TableStage:
         except UNFIT:
             chunk, bad = self._converter.fitting(chunk)
             name = self.table.name
-            self._staged.rejects += [Reject(name, answer, reason, json_text(record.model_dump())) for record, answer, reason in bad]
+            self._staged.rejects += [Reject(name, answer, reason, _kept(record.model_dump())) for record, answer, reason in bad]
             batch = self._batch(chunk)
         self._keep(batch)
 

@@ -205,6 +205,7 @@ LOADS = SyncTable(
         _count("changed_count", "Rows changed."),
         _count("deleted_count", "Rows marked as deleted or, in ranges, removed."),
         _count("rejected_count", "Entries that could not be read."),
+        Column("event", "VARCHAR", "The load as the load log has it (JSON): a damaged log is written anew from here.", is_internal=True),
     ),
 )
 

@@ -10,9 +10,8 @@ import itertools
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -26,11 +25,12 @@ from warehouse.archive.disk import Workspace
 from warehouse.candidates import Candidates
 from warehouse.checks import Checks
 from warehouse.connection import DEADLINE_S, OnWait, connect
-from warehouse.errors import ArchiveFull, WarehouseLocked
+from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived, WarehouseLocked
 from warehouse.load import Load, LoadReport
 from warehouse.load_queue import LoadQueue
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.bookkeeping import APPLIED, done_ids, logged_last, outcome_of, write_load
+from warehouse.log_repair import is_log_whole, repair_log
 from warehouse.lookups import Lookups
 from warehouse.schema import ensure_schema
 from warehouse.sql import Params, rows, transaction
@@ -91,7 +91,7 @@ class Warehouse(Checks, Lookups, Candidates):
         self._workspace.sweep()
         self._numbers = itertools.count()
         self._queue = LoadQueue(self._session)
-        self._is_prepared = False
+        self._is_prepared = self._is_log_checked = False
 
     # -- loading
 
@@ -169,15 +169,18 @@ class Warehouse(Checks, Lookups, Candidates):
 
     # -- the parts of apply
 
-    def replay(self, connection: duckdb.DuckDBPyConnection, events: Iterable[Mapping[str, Any]]) -> Iterator[LoadReport | None]:
+    def replay(self, connection: duckdb.DuckDBPyConnection, loads: Iterable[Load]) -> Iterator[LoadReport | None]:
         """Apply logged loads in their order from the archive; None for one that cannot be applied (sync.loads says why)."""
         done = done_ids(connection)
-        for event in events:
-            load = Load.from_event(event)
+        for load in loads:
             if load.load_id in done:
                 continue
             try:
-                yield self.commit(connection, load, self.stage(load))
+                try:
+                    yield self.commit(connection, load, self.stage(load))
+                except (ArchiveDamaged, NotArchived) as problem:
+                    self._commit_rest(connection, load, problem)
+                    yield None
             except _PASSING:
                 raise
             except Exception as problem:  # a mistake in reading old answers must not keep new ones out
@@ -185,6 +188,16 @@ class Warehouse(Checks, Lookups, Candidates):
                 with transaction(connection):
                     write_load(connection, load, None, (), error=f"{type(problem).__name__}: {problem}"[:500])
                 yield None
+
+    def _commit_rest(self, connection: duckdb.DuckDBPyConnection, load: Load, problem: ArchiveError) -> None:
+        """Apply what is left of a load whose answers cannot all be read. It counts as failed. Raises `problem` when nothing is left."""
+        left = self.archive.readable(load.request_ids)
+        if not left:
+            raise problem
+        gone = f"{len(load.request_ids) - len(left):,} of {len(load.request_ids):,} answers cannot be read any more, the others are applied"
+        log.warning("a load of %s: %s: %s", load.asset, gone, problem)
+        rest = replace(load, request_ids=tuple(left), is_complete=False, scope={**load.scope, "reason": gone})
+        self.commit(connection, rest, self.stage(rest), instead_of=load, error=f"{gone}: {problem}"[:500])
 
     @contextmanager
     def _session(self) -> Iterator[_Session]:
@@ -194,19 +207,34 @@ class Warehouse(Checks, Lookups, Candidates):
         """
         with self.writing() as connection:
             rows(connection, _ONE_THREAD)
-            logged = logged_last(connection, self.archive.loads_backwards())
+            logged = self._logged(connection)
             yield _Session(connection, logged, self._recover(connection, logged))
             rows(connection, _ALL_THREADS)  # readers of this process may stay at the file
 
+    def _logged(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Load]:
+        """The last loads of the log, which is mended first where it is damaged; the first time all of it is looked at."""
+        logged = logged_last(connection, self.archive.loads_backwards())
+        if is_log_whole(connection, self.archive, logged, is_checked=self._is_log_checked):
+            self._is_log_checked = True
+            return logged
+        repair_log(connection, self.archive)
+        self._is_log_checked = True
+        return logged_last(connection, self.archive.loads_backwards())
+
     def _recover(self, connection: duckdb.DuckDBPyConnection, logged: Mapping[str, Load]) -> dict[str, LoadReport]:
-        waiting = [load.event() for load_id, load in logged.items() if outcome_of(connection, load_id) is None]
+        waiting = [load for load_id, load in logged.items() if outcome_of(connection, load_id) is None]
         if not waiting:
             return {}
         log.warning("%d loads that were logged and not applied are applied from the archive", len(waiting))
         return {report.load_id: report for report in self.replay(connection, waiting) if report is not None}
 
-    def commit(self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> LoadReport:
-        """The load's one transaction, on a connection whose temporary tables go with it. Its log entry is the caller's business."""
+    def commit(
+        self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged, *, instead_of: Load | None = None, error: str | None = None
+    ) -> LoadReport:
+        """The load's one transaction, on a connection whose temporary tables go with it. Its log entry is the caller's business.
+
+        `instead_of`: the logged load of which this is what could be had, and that failed with the `error`.
+        """
         try:
             with closing(connection.cursor()) as own:
                 rows(own, _UTC)
@@ -214,7 +242,7 @@ class Warehouse(Checks, Lookups, Candidates):
                     rows(own, _ALL_THREADS)
                 with transaction(own):
                     reports = apply_tables(own, load, staged, self.tables)
-                    write_load(own, load, staged.as_of, reports)
+                    write_load(own, instead_of or load, staged.as_of, reports, error)
         finally:
             staged.discard()
         return LoadReport.of(load, reports)

@@ -17,6 +17,8 @@ from assets.planning.budget import Allowance
 from assets.planning.campaigns import CampaignPlan, plan_campaigns
 from assets.planning.order import REASONS
 from assets.planning.plan import COUPONS, TIMELINES, ContactPlan, Inputs, Line, Rules, plan_contacts
+from assets.refusals import CONTRADICTING, FEWEST
+from marketing_api.operations.contacts import GETCOUPON
 from warehouse.plans import Planned
 from warehouse.warehouse import Warehouse
 
@@ -66,8 +68,10 @@ class Planner:
 
     def people(self, question: str) -> pa.Table:
         """The rows of everybody who could be asked (`warehouse.candidates`)."""
-        read = {TIMELINES: self.warehouse.timeline_candidates, COUPONS: self.warehouse.coupon_candidates}
-        return read[question](self.account)
+        if question == TIMELINES:
+            return self.warehouse.timeline_candidates(self.account)
+        nothing = self.warehouse.refused_as_nothing(self.account, GETCOUPON.name, FEWEST, CONTRADICTING)
+        return self.warehouse.coupon_candidates(self.account, nothing)
 
     @cached_property
     def _contacts(self) -> ContactPlan:

@@ -128,7 +128,7 @@ def _texts(call: Call) -> dict[str, Any]:
 
 
 def _links(body: str) -> tuple[tuple[str, str], ...]:
-    return tuple((url, text) for url, text in re.findall(r'href="(https?://[^"]+)"[^>]*>([^<]*)<', body))
+    return tuple((url, text) for url, text in re.findall(r'href="(https?://[^"]+)"[^<>]{0,200}>([^<]{0,200})<', body))
 
 
 def _targets(world: World, call: Call) -> tuple[int, ...]:

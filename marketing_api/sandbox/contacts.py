@@ -146,4 +146,6 @@ def getcoupon(world: World, call: Call) -> Payload:
                     "couponredeemedon": call.moments.day(redeemed) if is_redeemed else "N/A",
                 }
             )
+    if call.switches["coupon-missing"] == "all" or (not found and call.switches["coupon-missing"] == "error"):
+        raise missing("The coupon")
     return {"coupons": call.items(found)}

@@ -121,6 +121,14 @@ SWITCHES: tuple[Switch, ...] = (
     Switch(
         "required", "–", "primary", ("primary", "variants"), "Parameters that only a variant requires: optional, or required.", "variant"
     ),
+    Switch(
+        "coupon-missing",
+        "–",
+        "empty",
+        ("empty", "error", "all"),
+        "Answer for an address without coupons: an empty list, an error, or an error for those with coupons, too.",
+        "assumed",
+    ),
     Switch("timeline-cut", "–", "0", (), "Timelines show only the newest so many entries, `total` tells all; 0: not cut.", "assumed"),
     Switch("series-cut", "–", "0", (), "Daily statistics of reputation list at most so many days; 0: not cut.", "assumed"),
     Switch("series-kept", "–", "first", ("first", "last"), "Which days are listed of daily statistics that are cut.", "assumed"),

@@ -14,7 +14,8 @@ from pipelines.home import prepare_home
 from pipelines.service import connections
 from pipelines.settings import Settings, SettingsError
 
-_STOP_SECONDS = 20
+#: For each of two signals: the kernel ends this process 12 seconds after the first (`interrupts`), and its children must not stay.
+_STOP_SECONDS = 5
 #: What Dagster says about itself at each start, and what nobody here can change.
 _IDLE_WARNINGS = "ignore:Function `dev_command` is superseded,ignore:Parameter `owners` of initializer `SensorDefinition"
 
@@ -34,6 +35,10 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Serve until Ctrl-C."""
     _make_sure_of(arguments.port)
     home = prepare_home(settings.home)
+    from pipelines.run_history import set_damaged_history_aside  # Dagster takes seconds to import
+
+    for line in set_damaged_history_aside(home / "dagster"):
+        print(line, file=sys.stderr)
     with connections(settings) as accounts:
         environment = os.environ | {"DAGSTER_HOME": str(home / "dagster"), "MARKETING_HOME": str(home), "PYTHONWARNINGS": _IDLE_WARNINGS}
         if settings.is_sandbox:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import os
 from pathlib import Path
@@ -10,7 +11,7 @@ from pipelines.report.data import read_report
 from pipelines.report.page import render
 from pipelines.report.preview import preview
 from pipelines.stage import stage
-from warehouse.archive.disk import create, make_folder, new_name, publish
+from warehouse.archive.disk import Workspace, create, no_folder, publish
 from warehouse.published import published_path
 
 
@@ -24,11 +25,9 @@ def write_report(home: Path) -> tuple[Path, str]:
     with stage("report"):
         report = read_report(published_path(home), dt.datetime.now(dt.UTC))
         html, path = render(report), report_path(home)
-    temporary = make_folder(path.parent) / f".{new_name()}.html"
-    try:
+    with contextlib.closing(Workspace(home / "tmp" / "report")) as workspace:
+        temporary = workspace.file(path.name)
         os.close(create(temporary))  # for the owner only from the first moment on
         temporary.write_text(html, encoding="utf-8")
-        publish(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        publish(temporary, no_folder(path))
     return path, preview(report)

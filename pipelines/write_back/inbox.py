@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
+import msgspec
 from dagster._core.execution.plan.objects import UserFailureData
 
 from marketing_api.discretion import without_addresses
@@ -77,12 +78,20 @@ def inbox_sensor(settings: Settings, jobs: Mapping[str, dg.JobDefinition]) -> dg
     )
     def inbox(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         folders = make_folders(settings)
-        before: dict[str, list[int]] = json.loads(context.cursor or "{}")
+        before = _looks(context.cursor)
         files = dropped(folders)
         requests = [request for file in files if (request := _try_to_judge(settings, context, file, before.get(file.name)))]
         return dg.SensorResult(run_requests=requests, cursor=json.dumps({file.name: file.look for file in files}))
 
     return inbox
+
+
+def _looks(cursor: str | None) -> dict[str, list[int]]:
+    """How each file looked last time; what cannot be read costs one more look."""
+    try:
+        return msgspec.json.decode(cursor or "{}", type=dict[str, list[int]])
+    except ValueError:
+        return {}
 
 
 def make_folders(settings: Settings) -> dict[Path, tuple[str, Kind]]:

@@ -82,8 +82,14 @@ def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order
 def read_rows(settings: Settings, order: Order) -> Rows:
     """The input. Raises InputError, WarehouseError."""
     if order.file is not None:
-        return read_file(order.file)
-    return read_query(settings.warehouse_path, order.query or "", deadline_s=settings.lock_seconds, on_wait=tell)
+        return read_file(order.file, limit=settings.input_limit)
+    return run_query(settings, order.query or "")
+
+
+def run_query(settings: Settings, sql: str) -> Rows:
+    """The rows of somebody's query on the warehouse. Raises InputError, WarehouseError."""
+    seconds, limit = settings.query_seconds, settings.input_limit
+    return read_query(settings.warehouse_path, sql, deadline_s=settings.lock_seconds, on_wait=tell, seconds=seconds, limit=limit)
 
 
 def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:

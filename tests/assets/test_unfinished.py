@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from assets.unfinished import Unfinished
 
 EVENING = dt.datetime(2026, 11, 21, 20, tzinfo=dt.UTC)
@@ -57,3 +59,25 @@ def test_a_run_of_some_assets_leaves_the_others_unfinished(tmp_path: Path) -> No
 def test_a_note_that_was_torn_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "torn.json").write_text('{"started_at": "2026-')
     assert Unfinished(tmp_path, NIGHT).since("lists") is None
+
+
+HARMED = [
+    b"[]",
+    b"7",
+    b'{"started_at": 7, "assets": ["lists"]}',
+    b'{"started_at": "2026-11-21T20:00:00", "assets": ["lists"]}',
+    b"\xff\0",
+    b"[" * 9999,
+]
+
+
+@pytest.mark.parametrize("content", HARMED)
+def test_a_note_that_cannot_be_read_is_set_aside_and_hinders_nobody(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "note.json").write_bytes(content)
+    run = Unfinished(tmp_path, NIGHT)
+    assert run.since("lists") is None
+    run.begin(["lists"])
+    run.end(["lists"])
+    (aside,) = tmp_path.iterdir()
+    assert aside.name.startswith("note.json.damaged-")
+    assert aside.read_bytes() == content

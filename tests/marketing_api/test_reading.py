@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from marketing_api import wire
+from marketing_api import reading, wire
 from marketing_api.errors import BrokenAnswer
 from marketing_api.exchange import Answer
 from marketing_api.operations import ALL, campaigns, contacts, lists, social
 from marketing_api.records.contacts import Contact
 from marketing_api.records.lists import ContactList, ListField
 from tests.marketing_api import samples
-from tests.marketing_api.answers import DAY, ZONE, answer, enveloped, of_body, records
+from tests.marketing_api.answers import DAY, ZONE, answer, enveloped, of_body, read, records
 
 APRIL = {"from_": "2026-04-01", "to": "2026-04-30"}
 
@@ -177,3 +178,16 @@ def test_zone_defaults_to_utc() -> None:
     assert isinstance(record, Contact)
     assert record.registered_at is not None
     assert record.registered_at.isoformat() == "2014-11-04T16:33:00+00:00"
+
+
+def test_an_answer_that_nobody_can_read_to_its_end_is_a_rejected_entry_of_each_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = reading._pairs
+
+    def broken(answer: Answer) -> Iterator[Any]:
+        yield next(pairs(answer))
+        raise RecursionError
+
+    monkeypatch.setattr(reading, "_pairs", broken)
+    rows = read(campaigns.STATS, samples.CAMPAIGN_STATS, id=41, type="standard")
+    rejected = [(each.record, entry.reason) for each in rows for entry in each.rejected]
+    assert rejected == [(record, "the rest of the answer cannot be read (RecursionError)") for record in campaigns.STATS.records]

@@ -187,7 +187,7 @@ def test_words_in_place_of_the_payload_are_a_refusal() -> None:
 
 def test_service_texts_are_shown_without_personal_data() -> None:
     problem = contacts_verdict(error(1004, "Contact ann@example.com, +1 (555) 010-0199 is not in list 12"))
-    assert str(problem) == "emailmarketing/getcontacts: the service refused with errorCode 1004 (Contact … … is not in list 12)"
+    assert str(problem) == "emailmarketing/getcontacts: the service refused with errorCode 1004 (Contact …, … is not in list 12)"
 
 
 @pytest.mark.parametrize("data", [samples.TIMELINE, {"timeline": []}, {"timeline": {"count": 0}}])

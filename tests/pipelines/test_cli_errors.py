@@ -209,7 +209,12 @@ def test_a_damaged_file_is_named_with_the_way_out(
     whole = warehouse.read_bytes()
     scratched = b"".join(whole[at : at + 4000] + b"x" * 96 for at in range(0, len(whole), 4096))
     warehouse.write_bytes({"text": b"no database\n" * 1000, "cut": whole[:20_000], "scratched": whole[:4096] + scratched[4096:]}[damage])
-    says(command(*words, sandbox=sandbox), 1, "not a whole DuckDB file", "move it away and run `marketing-sync rebuild`")
+    damaged = warehouse.read_bytes()
+    if words == ["rebuild"]:
+        assert "the damaged one is" in command(*words, sandbox=sandbox).out
+        assert [path.read_bytes() for path in warehouse.parent.glob("warehouse.duckdb.damaged-*")] == [damaged]
+    else:
+        says(command(*words, sandbox=sandbox), 1, "is damaged", "run `marketing-sync rebuild`")
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from tests.pipelines.conftest import UNMISTAKABLE, Command
 from tests.pipelines.leftovers import contents
 from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import Sandbox
+from warehouse.archive.disk import make_folder
 
 #: A command that meets everything that quotes values: a warning, a thread, a library's log, chained errors.
 PLANTED = f"""
@@ -99,18 +100,22 @@ def test_what_fails_unexpectedly_in_a_step_is_kept_by_dagster_without_its_values
     assert "no •••" in logged(home)
 
 
-def test_a_home_keeps_so_many_logs_of_so_many_bytes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_keeps_so_many_logs_of_each_command_and_of_so_many_bytes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "_KEPT_FILES", 4)
     monkeypatch.setattr(logs, "_MOST_BYTES", 10_000)
     settings = Settings(prepare_home(home))
+    folder = make_folder(home / "logs")
     for number in range(8):
-        with logging_to_home(settings, f"night{number}"):
-            for _ in range(500):
-                logging.getLogger("library").info("x" * 100)
-    kept = sorted(path.name for path in (home / "logs").iterdir())
-    assert len(kept) <= 5, kept
-    assert any("night7" in name for name in kept)
-    assert sum(path.stat().st_size for path in (home / "logs").iterdir()) <= 5 * 10_000
+        (folder / f"20260101T00000{number}Z-sync-{number}.log").write_text("earlier")
+    (folder / "20250101T000000Z-rebuild-1.log").write_text("the only one of its command, and the oldest")
+    with logging_to_home(settings, "sync"):
+        for _ in range(500):
+            logging.getLogger("library").info("x" * 100)
+    kept = sorted(path.name for path in folder.iterdir())
+    assert "20250101T000000Z-rebuild-1.log" in kept
+    assert len([name for name in kept if "-sync-" in name]) <= 5, kept
+    assert "20260101T000007Z-sync-7.log" in kept
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 5 * 10_000
 
 
 def test_no_home_is_made_for_a_log_and_one_that_cannot_be_written_costs_nothing(command: Command, home: Path) -> None:

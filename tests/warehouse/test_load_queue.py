@@ -118,3 +118,23 @@ def test_the_result_is_there_when_the_file_is_closed() -> None:
     for number in range(1, 20):
         assert queue.do(lambda opening: opening) == number
         assert not file.is_open
+
+
+def test_who_waits_is_served_though_the_thread_that_serves_cannot_be_started_or_dies(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = LoadQueue(File().opened)
+    monkeypatch.setattr(queue, "_serve", lambda: None)  # it ends without a word, and leaves the queue as served
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(queue.do, lambda opening: opening)
+        time.sleep(0.2)
+        assert not waiting.done()
+        monkeypatch.undo()
+        assert waiting.result(timeout=5) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr("threading.Thread.start", _refuse)
+        with pytest.raises(RuntimeError, match="no more threads"):
+            queue.do(lambda opening: opening)
+    assert queue.do(lambda opening: opening) > 1
+
+
+def _refuse(_: threading.Thread) -> None:
+    raise RuntimeError("no more threads")

@@ -125,8 +125,61 @@ def test_the_old_warehouse_stays_when_a_rebuild_fails(full_home: Home, monkeypat
     assert not list(Path(full_home.path).glob("*.rebuild*"))
 
 
-def lose_the_log(home: Home) -> None:
-    (home.path / "archive" / "loads.jsonl").unlink()
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 4
+    path.write_bytes(content)
+
+
+def replace_by_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+HARMS = [Path.unlink, truncate, flip, lambda path: path.write_bytes(b""), lambda path: path.write_bytes(b"xyz\n" * 99), replace_by_a_folder]
+
+
+@pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.parametrize("mend", ["load", "rebuild"])
+def test_a_damaged_log_of_loads_is_written_anew_from_the_warehouse(full_home: Home, harm: Callable[[Path], None], mend: str) -> None:
+    log = full_home.path / "archive" / "loads.jsonl"
+    logged, before = list(full_home.archive.loads()), full_home.contents()
+    harm(log)
+    again = Home(full_home.path)
+    if mend == "load":
+        again.warehouse.finish_assets([("main", "contacts")])
+        logged.append(list(again.archive.loads())[-1])
+    else:
+        assert rebuild(full_home.path, archive=again.archive).failed == 0
+        assert again.contents() == before
+    assert list(again.archive.loads()) == logged
+    again.close()
+
+
+def test_a_warehouse_of_an_earlier_version_takes_over_what_the_log_says(full_home: Home) -> None:
+    with full_home.warehouse.writing() as connection:
+        before = rows(connection, "select load_id, event from sync.loads order by all")
+        rows(connection, "update sync.loads set event = null")
+    full_home.close()
+    again = Home(full_home.path)
+    again.warehouse.finish_assets([])
+    with again.warehouse.writing() as connection:
+        assert rows(connection, "select load_id, event from sync.loads order by all") == before
+    again.close()
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_damaged_warehouse_is_set_aside_and_made_anew(full_home: Home, harm: Callable[[Path], None]) -> None:
+    before = full_home.contents()
+    with full_home.warehouse.writing() as connection:
+        rows(connection, "checkpoint")
+    harm(full_home.path / "warehouse.duckdb")
+    rebuild(full_home.path, archive=full_home.archive)
+    assert full_home.contents() == before
 
 
 def lose_a_file(home: Home) -> None:
@@ -138,7 +191,7 @@ def damage_a_file(home: Home) -> None:
     path.write_bytes(path.read_bytes()[:-200])
 
 
-@pytest.mark.parametrize("harm", [lose_the_log, lose_a_file, damage_a_file])
+@pytest.mark.parametrize("harm", [lose_a_file, damage_a_file])
 def test_a_rebuild_that_would_lose_what_the_warehouse_has_leaves_it_alone(full_home: Home, harm: Callable[[Home], None]) -> None:
     full_home.archive.seal()
     before = full_home.contents()
@@ -149,6 +202,28 @@ def test_a_rebuild_that_would_lose_what_the_warehouse_has_leaves_it_alone(full_h
     assert not list(full_home.path.glob("*.rebuild*"))
     rebuild(full_home.path, archive=full_home.archive, accept_loss=True)
     assert full_home.contents() != before
+
+
+def test_of_a_load_only_the_answers_that_are_damaged_are_missing_and_nothing_counts_as_gone(home: Home) -> None:
+    home.load([home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": n, "name": "A"} for n in (1, 2)]}})], tables.AUDIENCES)
+    home.archive.seal()
+    answers = [home.answer(contacts.GETCONTACTS, {"contacts": {"items": [{"id": n, "email": "a@x.com"}]}}, listid=1) for n in (3, 4)]
+    home.load(answers[:1], tables.CONTACTS)
+    home.archive.seal()
+    later = home.answer(contacts.GETCONTACTS, {"contacts": {"items": [{"id": 5, "email": "b@x.com"}]}}, 9, listid=1)
+    home.load([*answers, later], tables.CONTACTS)
+    home.archive.seal()
+    newest = max((home.path / "archive" / "requests").glob("*/*.parquet"), key=lambda path: path.stat().st_mtime_ns)
+    newest.write_bytes(b"garbage")
+    home.close()
+    again = Home(home.path)
+    report = rebuild(home.path, archive=again.archive, accept_loss=True)
+    assert (report.loads, report.failed) == (2, 1)
+    assert again.values(tables.AUDIENCES, "audience_id") == [1, 2]
+    assert again.values(tables.CONTACTS, "contact_id", "_deleted_at is null") == [3, 4]
+    (error,) = again.values("sync.loads", "error", "outcome = 'failed'")
+    assert error.startswith("1 of 3 answers cannot be read any more")
+    again.close()
 
 
 def test_a_load_that_never_could_be_applied_keeps_no_rebuild_from_the_rest(full_home: Home) -> None:

@@ -11,7 +11,7 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +23,7 @@ from marketing_api.exchange import Answer, Exchange
 from warehouse.archive import bodies, disk, sealed
 from warehouse.archive.index import Index
 from warehouse.archive.journal import SUFFIX, Journal, frame_of
-from warehouse.archive.load_log import LoadLog
+from warehouse.archive.load_log import Event, LoadLog
 from warehouse.archive.reader import Reader, Reusable
 from warehouse.archive.row import HEAD_SCHEMA, Digests, Row, row_of
 from warehouse.archive.sealing import Sealer
@@ -127,6 +127,10 @@ class Archive:
         """
         return self._reader.answers(request_ids)
 
+    def readable(self, request_ids: Iterable[int]) -> list[int]:
+        """Those whose answers can be had. Slow: for what is left when some cannot."""
+        return [request_id for request_id in request_ids if self._reader.is_readable(request_id)]
+
     def reusable(self, account: str, since: dt.datetime) -> Reusable:
         """The latest whole answer to each question that was asked at or after `since`, by `Question.key`; what this archive
         records later is added. A large body is a Path to a file that stays until `close`.
@@ -154,13 +158,21 @@ class Archive:
         """Durably add these events to the log of loads. Only while holding the warehouse's lock. ArchiveFull."""
         self._loads.append(*events)
 
-    def loads(self) -> Iterator[dict[str, Any]]:
-        """The events of the log of loads, oldest first."""
+    def loads(self) -> Iterator[Event]:
+        """The whole events of the log of loads, oldest first."""
         return self._loads.read()
 
-    def loads_backwards(self) -> Iterator[dict[str, Any]]:
-        """The events of the log of loads, newest first."""
+    def loads_backwards(self) -> Iterator[Event]:
+        """The whole events of the log of loads, newest first."""
         return self._loads.read_backwards()
+
+    def damaged_loads(self) -> int:
+        """How many lines of the log of loads are damaged; `loads` passes them over."""
+        return self._loads.damaged()
+
+    def rewrite_loads(self, following: Callable[[Event | None], Iterable[Event]]) -> Path | None:
+        """See LoadLog.rewrite. Only while holding the warehouse's lock."""
+        return self._loads.rewrite(following)
 
     def _record_large(self, row: Row, spool: Path) -> None:
         packed = self._root / str(row.body_file)

@@ -10,6 +10,7 @@ import contextlib
 import datetime as dt
 import errno
 import fcntl
+import logging
 import os
 import secrets
 import shutil
@@ -18,6 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from warehouse.errors import ArchiveFull
+
+log = logging.getLogger(__name__)
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -82,6 +85,20 @@ def publish(temporary: Path, target: Path) -> None:
     sync_folder(target.parent)
 
 
+def set_aside(path: Path) -> Path:
+    """Give a file (or folder) that cannot be used another name beside its own, which is free then; nothing is deleted."""
+    aside = path.with_name(f"{path.name}.damaged-{new_name()}")
+    path.rename(aside)
+    return aside
+
+
+def no_folder(path: Path) -> Path:
+    """The path, where a file is or may be made: a folder of that name is set aside."""
+    if path.is_dir():
+        log.warning("%s is a folder in the place of a file: it is %s now", path, set_aside(path).name)
+    return path
+
+
 @contextlib.contextmanager
 def room_for(path: Path) -> Iterator[None]:
     """Turns "no space left" into ArchiveFull."""
@@ -102,22 +119,26 @@ class Workspace:
         self._claim: int | None = None
         self._lock = threading.Lock()
 
-    def file(self, name: str) -> Path:
-        """Where a temporary file of that name may be written; a file left there by an attempt that failed is removed."""
+    def folder(self) -> Path:
+        """Where this process may write."""
         with self._lock:
             while self._folder is None:
                 folder = make_folder(self._parent / new_name())
                 if (claimed := claim(folder)) is not None:
                     self._folder, self._claim = folder, claimed
-        path = self._folder / name
+            return self._folder
+
+    def file(self, name: str) -> Path:
+        """Where a temporary file of that name may be written; a file left there by an attempt that failed is removed."""
+        path = self.folder() / name
         path.unlink(missing_ok=True)
         return path
 
     def sweep(self) -> None:
         """Remove what dead processes left."""
-        for folder in self._parent.iterdir() if self._parent.exists() else ():
+        for folder in self._parent.iterdir() if self._parent.is_dir() else ():
             if (claimed := claim(folder)) is not None:
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove(folder)
                 os.close(claimed)
 
     def close(self) -> None:
@@ -127,3 +148,18 @@ class Workspace:
                 shutil.rmtree(self._folder, ignore_errors=True)
                 os.close(self._claim)
             self._folder = self._claim = None
+
+
+def sweep(home: Path) -> None:
+    """Remove what dead processes left below `tmp` of the home: most of it is personal data."""
+    for parent in (home / "tmp").glob("*"):
+        Workspace(parent).sweep()
+    for leftover in home.glob("warehouse.rebuild.duckdb*"):  # of versions before 2026-11-22
+        _remove(leftover)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -12,10 +12,11 @@ import fcntl
 import logging
 import os
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,22 +28,25 @@ from warehouse.errors import ArchiveDamaged, ArchiveFull
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = f"""
-create table files (name text primary key, first_id integer not null, last_id integer not null, last_at integer not null) without rowid;
+create table files (name text primary key, first_id integer not null, last_id integer not null, last_at integer not null,
+    crc integer not null) without rowid;
 create table answers (
     question_key blob not null, account text not null,
     request_id integer not null,  -- of the last whole answer
     content_sha256 blob not null,
     body_id integer not null,     -- of the row that has its body
+    crc integer not null,         -- of the row: a reference to a body that is not there would lose an answer
     primary key (question_key, account)
 ) without rowid;
 pragma user_version = {_VERSION};
 """
 _UPSERT = """
-insert into answers values (?, ?, ?, ?, ?)
+insert into answers values (?, ?, ?, ?, ?, ?)
 on conflict do update set
-    request_id = excluded.request_id, content_sha256 = excluded.content_sha256, body_id = excluded.body_id
+    request_id = excluded.request_id, content_sha256 = excluded.content_sha256, body_id = excluded.body_id,
+    crc = excluded.crc
 where excluded.request_id > request_id
 """
 _COLUMNS = ("request_id", "account", "question_key", "requested_at", "outcome", "bytes", "content_sha256", "body_ref")
@@ -76,7 +80,8 @@ class Index:
     """The index at `path` over the files in `requests`."""
 
     def __init__(self, path: Path, requests: Path) -> None:
-        self._path = path
+        self._path = disk.no_folder(path)
+        self._lock = disk.no_folder(path.with_suffix(".lock"))
         self._requests = requests
         disk.make_folder(path.parent)
         self._run(lambda db: None)
@@ -95,18 +100,19 @@ class Index:
 
     def files(self) -> list[Extent]:
         """All indexed files, in the order of their smallest ids."""
-        rows = self._run(lambda db: db.execute("select name, first_id, last_id, last_at from files order by first_id").fetchall())
+        rows = self._run(lambda db: [_whole(*row) for row in db.execute("select * from files order by first_id")])
         return [Extent(name, first, last, dt.datetime.fromtimestamp(at / 1e6, dt.UTC)) for name, first, last, at in rows]
 
     def last(self, questions: Iterable[Asked]) -> dict[Asked, Last]:
         """The last whole answers among the sealed ones, of those questions that have any."""
-        sql = "select content_sha256, body_id from answers where question_key = ? and account = ?"
+        sql = "select * from answers where question_key = ? and account = ?"
 
         def look_up(db: sqlite3.Connection) -> dict[Asked, Last]:
             found = {}
             for asked in set(questions):
                 if row := db.execute(sql, (bytes.fromhex(asked.question_key), asked.account)).fetchone():
-                    found[asked] = Last(row[0].hex(), row[1])
+                    *_, content, body_id = _whole(*row)
+                    found[asked] = Last(content.hex(), body_id)
             return found
 
         return self._run(look_up)
@@ -129,7 +135,7 @@ class Index:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        descriptor = os.open(self._path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        descriptor = os.open(self._lock, os.O_CREAT | os.O_RDWR, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
@@ -179,7 +185,7 @@ class Index:
             log.warning("a file of the archive is left out: %s", problem)
             return
         ids, times = pc.min_max(table["request_id"]).as_py(), pc.max(table["requested_at"]).cast(pa.int64()).as_py()
-        db.execute("insert or replace into files values (?, ?, ?, ?)", (name, ids["min"], ids["max"], times))
+        db.execute("insert or replace into files values (?, ?, ?, ?, ?)", _checked(name, ids["min"], ids["max"], times))
         whole = table.filter(pc.and_(pc.equal(table["outcome"], Outcome.OK.value), pc.greater(table["bytes"], 0)))
         keys, accounts, request_ids, contents, refs = (
             whole[column].to_pylist() for column in ("question_key", "account", "request_id", "content_sha256", "body_ref")
@@ -187,7 +193,18 @@ class Index:
         db.executemany(
             _UPSERT,
             (
-                (bytes.fromhex(key), account, request_id, bytes.fromhex(content), request_id if ref is None else ref)
+                _checked(bytes.fromhex(key), account, request_id, bytes.fromhex(content), request_id if ref is None else ref)
                 for key, account, request_id, content, ref in zip(keys, accounts, request_ids, contents, refs, strict=True)
             ),
         )
+
+
+def _checked(*values: Any) -> tuple[Any, ...]:
+    return (*values, zlib.crc32(repr(values).encode()))
+
+
+def _whole(*row: Any) -> tuple[Any, ...]:
+    """The row's values. sqlite3.DatabaseError when they are not those that were written."""
+    if row != _checked(*row[:-1]):
+        raise sqlite3.DatabaseError("a row is damaged")
+    return row[:-1]

@@ -96,6 +96,13 @@ class Reader:
                         finally:
                             path.unlink(missing_ok=True)
 
+    def is_readable(self, request_id: int) -> bool:
+        """Whether the answer can be had whole."""
+        try:
+            return any(True for _ in self.answers([request_id]))
+        except (ArchiveDamaged, NotArchived):
+            return False
+
     def answer(self, request_id: int) -> Answer:
         """One answer; the file of a large body stays until the archive is closed."""
         ((found, source),) = self._find([request_id])

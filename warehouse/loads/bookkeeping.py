@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import duckdb
+import msgspec
 
 from warehouse.load import Load
 from warehouse.loads.target import TableReport
@@ -50,6 +51,7 @@ def write_load(
     error: str | None = None,
 ) -> None:
     """Note the load as applied, or as failed with its `error`; what was noted of it before is replaced."""
+    event = load.event()
     rows(connection, "delete from sync.loads where load_id = ?", [load.load_id])
     rows(
         connection,
@@ -61,7 +63,7 @@ def write_load(
                 "account": load.account,
                 "asset": load.asset,
                 "tables": list(load.tables),
-                "scope": json.dumps(load.event()["scope"]),
+                "scope": json.dumps(event["scope"]),
                 "request_count": len(load.request_ids),
                 "as_of": as_of,
                 "outcome": FAILED if error else APPLIED,
@@ -70,6 +72,7 @@ def write_load(
                 "changed_count": sum(report.changed for report in reports),
                 "deleted_count": sum(report.deleted for report in reports),
                 "rejected_count": sum(report.rejected for report in reports),
+                "event": msgspec.json.encode(event).decode(),
             }
         },
     )

@@ -10,17 +10,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from pipelines.settings import Settings, SettingsError
-from pipelines.waiting import tell
 from pipelines.write_back.accounts import account_of
 from pipelines.write_back.activations.activations import FILE, Activation
 from pipelines.write_back.input.columns import fold
 from pipelines.write_back.input.grid import Cell, InputError, Rows, text_of
-from pipelines.write_back.input.rows import read_query
 from pipelines.write_back.item import DONE, Kind, Source, State
 from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.outbox.outbox import Members, Outbox, outbox_path
 from pipelines.write_back.planning.draft import QUEUED
-from pipelines.write_back.push import Order, Planned, begin, plan_push
+from pipelines.write_back.push import Order, Planned, begin, plan_push, run_query
 from pipelines.write_back.push_service import Watch, finish_push
 from pipelines.write_back.reporting.result import Ran, Result
 
@@ -53,7 +51,7 @@ class Turnover:
 def turnover(settings: Settings, activation: Activation, *, accept_shrink: bool = False) -> Turnover:
     """Who entered and left, and the plan to say so. No request. Raises InputError (Shrunken), WarehouseError, OutboxError."""
     account = _account(settings, activation)
-    people = read_query(settings.warehouse_path, activation.query, deadline_s=settings.lock_seconds, on_wait=tell)
+    people = run_query(settings, activation.query)
     who = _who_column(activation, people)
     now = {_key(cell): place for place, cell in reversed(list(enumerate(people.cells[who])))}  # the first of each
     nobody = now.pop("", None)

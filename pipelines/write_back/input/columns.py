@@ -23,6 +23,9 @@ class Spec:
     takes_fields: bool = False
 
 
+#: Letters of a name that are compared with others to see whether it was meant: that takes their product.
+_LONGEST_NAME = 100
+
 _WHO = {"email": ("email",), "contact_id": ("contact_id",)}
 _BY_WHO = ("email", "contact_id")
 _LIST = ("list_id", "list")
@@ -119,8 +122,8 @@ def _check(spec: Spec, found: Collection[str], unknown: list[str], fields: Colle
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    by_fold = {fold(each): each for each in reversed(list(known))}
-    near = difflib.get_close_matches(fold(name), by_fold, n=1, cutoff=0.6)
+    by_fold = {fold(each[:_LONGEST_NAME]): each for each in reversed(list(known))}
+    near = difflib.get_close_matches(fold(name[:_LONGEST_NAME]), by_fold, n=1, cutoff=0.6)
     return f" (did you mean {shown(by_fold[near[0]])}?)" if near else ""
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from pipelines.write_back.item import Source
@@ -19,12 +19,44 @@ from pipelines.write_back.item import Source
 #: Text without blanks around it, a date-time (aware or not), None for an empty cell.
 Cell = str | dt.datetime | None
 
+Record = TypeVar("Record", bound=Sequence[Any])
+
 #: A spreadsheet takes a cell that begins so for a formula; an apostrophe before it says that it is text.
 FORMULA_SIGNS = ("=", "+", "-", "@")
 
 
 class InputError(Exception):
     """The input as a whole cannot be used: one sentence that says what to do. Nothing was planned."""
+
+
+#: What a cell takes at least, once it is read.
+_CELL_BYTES = 25
+
+
+class Budget:
+    """What an input may still take: bytes as they stand in it, and cells. `limit` in bytes (the setting MARKETING_INPUT_LIMIT)."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        self._name = name
+        self.limit = limit
+        self._size = self._cells = 0
+
+    def take(self, size: int = 0, *, cells: int = 0) -> None:
+        """Raises InputError when that is more than was left."""
+        self._size, self._cells = self._size + size, self._cells + cells
+        if self._size > self.limit:
+            raise InputError(f"{self._name} holds more than {self.limit:,} bytes; {_ALLOW_MORE}")
+        if self._cells * _CELL_BYTES > self.limit:
+            raise InputError(f"{self._name} has more than {self.limit // _CELL_BYTES:,} cells; {_ALLOW_MORE}")
+
+    def records(self, records: Iterable[Record]) -> Iterator[Record]:
+        """The records, as far as there is room for their cells; one without any takes room, too."""
+        for record in records:
+            self.take(cells=len(record) or 1)
+            yield record
+
+
+_ALLOW_MORE = "give it in parts, or allow more with MARKETING_INPUT_LIMIT"
 
 
 @dataclass(frozen=True)

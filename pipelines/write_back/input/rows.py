@@ -6,45 +6,57 @@ what the columns mean (`columns`).
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import BinaryIO
 
+from pipelines.settings import INPUT_LIMIT
 from pipelines.write_back.input.arrow import read_parquet, read_query
 from pipelines.write_back.input.csv_text import read_csv
-from pipelines.write_back.input.grid import Cell, InputError, Rows, text_of
+from pipelines.write_back.input.grid import Budget, Cell, InputError, Rows, text_of
 
 __all__ = ["Cell", "InputError", "Rows", "read_file", "read_query", "text_of"]
 
 _PARQUET, _ZIP, _OLD_OFFICE = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 
 
-def read_file(path: Path, *, stdin: BinaryIO | None = None) -> Rows:
-    """The rows of a CSV, TSV, Parquet or Excel file; `-` is standard input. Raises InputError."""
-    name, content = _content(path, stdin)
+def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_LIMIT) -> Rows:
+    """The rows of a CSV, TSV, Parquet or Excel file of at most `limit` bytes, also unpacked; `-` is standard input. Raises InputError."""
+    name, content = _content(path, stdin, limit)
+    budget = Budget(name, limit)
     if not content:
         raise InputError(f"{name} is empty: the first row has to name the columns, like email,tag")
     if content.startswith(_PARQUET):
-        return read_parquet(name, content)
+        return read_parquet(name, content, budget)
     if content.startswith(_ZIP):
         from pipelines.write_back.input.excel import read_excel  # its library is large
 
-        return read_excel(name, content)
+        return read_excel(name, content, budget)
     if content.startswith(_OLD_OFFICE):
         raise InputError(f"{name} is an old or protected Excel file: save it as .xlsx, without a password")
     if path.suffix.lower() in (".parquet", ".xlsx", ".xlsm"):
         raise InputError(f"{name} is not a whole {path.suffix.lower()} file: write it anew, or give the data as CSV")
-    return read_csv(name, content, prefers_tabs=path.suffix.lower() in (".tsv", ".tab"))
+    return read_csv(name, content, budget, prefers_tabs=path.suffix.lower() in (".tsv", ".tab"))
 
 
-def _content(path: Path, stdin: BinaryIO | None) -> tuple[str, bytes]:
+def _content(path: Path, stdin: BinaryIO | None, limit: int) -> tuple[str, bytes]:
     if str(path) == "-":
-        return "standard input", (stdin or sys.stdin.buffer).read()
+        return "standard input", _read("standard input", stdin or sys.stdin.buffer, limit)
     try:
-        return path.name, path.expanduser().read_bytes()
+        with path.expanduser().open("rb") as file:
+            if os.fstat(file.fileno()).st_size > limit:
+                Budget(path.name, limit).take(limit + 1)
+            return path.name, _read(path.name, file, limit)
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
     except IsADirectoryError:
         raise InputError(f"{path} is a folder: name a file in it") from None
     except OSError as problem:
         raise InputError(f"{path} cannot be read: {problem.strerror}") from None
+
+
+def _read(name: str, file: BinaryIO, limit: int) -> bytes:
+    content = file.read(limit + 1)
+    Budget(name, limit).take(len(content))
+    return content

@@ -6,13 +6,20 @@ tables mean (`outbox`).
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import sqlite3
 import threading
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from warehouse.archive.disk import set_aside
+
+log = logging.getLogger(__name__)
 
 VERSION = 1
 _APPLICATION_ID = 0x6D73_6F62  # "msob": tells our file from any other SQLite file
@@ -109,8 +116,13 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.RLock()
+        self._is_checked = self._is_changed = False
         with self._explained():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if copy_of(path).exists() and not (path.exists() and path.stat().st_size):
+                raise OutboxDamaged(damaged(path, "it is gone"))
+            if path.is_dir():
+                raise OutboxDamaged(damaged(path, "it is a folder"))
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # the files beside it take its mode
             self._connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
             try:
@@ -120,8 +132,34 @@ class Store:
                 raise
 
     def close(self) -> None:
+        """What was changed is copied first."""
         with self._lock:
+            if self._is_changed:
+                self._copy()
             self._connection.close()
+
+    def check(self) -> None:
+        """OutboxDamaged when any page or index is not as it should be: 6 s for a million items."""
+        with self._lock, self._explained():
+            if (found := self._connection.execute("pragma integrity_check(1)").fetchone()[0]) != "ok":
+                raise OutboxDamaged(damaged(self.path, found))
+            if self._connection.execute("select value from revision").fetchone()[0] < _noted(self.path):
+                raise OutboxDamaged(damaged(self.path, "changes of a process that was killed are missing"))
+
+    def _copy(self) -> None:
+        """A copy that is damaged is replaced; one that cannot be written now is written after the next change."""
+        copy = copy_of(self.path)
+        for is_last in (False, True):
+            try:
+                os.close(os.open(copy, os.O_RDWR | os.O_CREAT, 0o600))
+                with contextlib.closing(sqlite3.connect(copy, timeout=_BUSY_S)) as target:
+                    self._connection.backup(target)
+                return
+            except (OSError, sqlite3.Error) as problem:
+                if is_last or isinstance(problem, sqlite3.OperationalError):
+                    log.warning("the copy of the outbox is not up to date: %s", problem)
+                    return
+                set_aside(copy)
 
     def rows(self, sql: str, parameters: Any = ()) -> list[sqlite3.Row]:
         with self._lock, self._explained():
@@ -129,12 +167,17 @@ class Store:
 
     @contextmanager
     def change(self) -> Iterator[Change]:
-        """One transaction: all of it is committed when the context ends well, else none of it."""
+        """One transaction: all of it is committed when the context ends well, else none of it. Before the first one the file is checked."""
         with self._lock, self._explained():
+            if not self._is_checked:
+                self.check()
+            self._is_checked = self._is_changed = True
             self._connection.execute("begin immediate")
+            change = Change(self._connection)
             try:
-                yield Change(self._connection)
+                yield change
                 self._connection.execute("commit")
+                _note(self.path, change.last_revision)
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("rollback")
@@ -159,7 +202,9 @@ class Store:
         connection.execute("pragma synchronous = full")
         version = self._version()
         if version == 0:
+            self._is_checked = True
             self._create()
+            self._is_changed = False  # there is nothing in it that could be lost
         elif version > VERSION:
             raise OutboxTooNew(f"{self.path} was written by a newer version of marketing-sync: upgrade this installation")
 
@@ -194,6 +239,7 @@ class Change:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self.last_revision = 0  # none yet
 
     def run(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
         return self._connection.execute(sql, parameters)
@@ -203,7 +249,8 @@ class Change:
 
     def revision(self) -> int:
         """The next revision; all that one transaction changes has the same."""
-        return int(self._connection.execute("update revision set value = value + 1 returning value").fetchone()[0])
+        self.last_revision = int(self._connection.execute("update revision set value = value + 1 returning value").fetchone()[0])
+        return self.last_revision
 
 
 def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
@@ -216,7 +263,38 @@ def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
         return OutboxBusy(f"the outbox {path} has been in use by another program for {_BUSY_S:g} s: end it, or try again later")
     if isinstance(problem, sqlite3.OperationalError) and ("readonly" in text or "unable to open" in text):
         return OutboxError(f"the outbox {path} cannot be written ({text}): is it yours?")
-    return OutboxDamaged(
-        f"the outbox {path} is damaged ({text}): nothing more is sent from it. Move it away to begin a new one; "
-        "what was sent before is then only known from sync.writebacks"
-    )
+    return OutboxDamaged(damaged(path, text))
+
+
+def damaged(path: Path, text: str) -> str:
+    """What is the matter, and what to do."""
+    said = f"the outbox {path} is damaged ({text}): nothing more is sent from it"
+    if not copy_of(path).exists():
+        return f"{said}, and there is no copy. Move it away to begin a new one; what was sent is then only known from sync.writebacks"
+    return f"{said}. `marketing-sync rebuild` goes on with its copy, and what may have been sent since is looked for before it is sent"
+
+
+def copy_of(path: Path) -> Path:
+    """Where the outbox's copy stands."""
+    return path.with_name(f"{path.stem}.copy{path.suffix}")
+
+
+def revision_note(path: Path) -> Path:
+    """Where the revision of the last change stands, too: SQLite passes over damaged changes that a killed process left in its log."""
+    return path.with_name(f"{path.stem}.revision")
+
+
+def _note(path: Path, revision: int) -> None:
+    if revision:
+        number = b"%d" % revision
+        with contextlib.suppress(OSError):  # it only makes damage known
+            revision_note(path).write_bytes(b"%b %d" % (number, zlib.crc32(number)))
+
+
+def _noted(path: Path) -> int:
+    """0 when nothing is noted, or the note itself is damaged."""
+    try:
+        number, check = revision_note(path).read_bytes().split(b" ")
+        return int(number) if zlib.crc32(number) == int(check) else 0
+    except (OSError, ValueError):
+        return 0

@@ -5,11 +5,9 @@ Not here: what is sent through it (`send`, `verify`).
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from marketing_api.client import Client, Connection
 from marketing_api.exchange import Exchange
@@ -18,6 +16,7 @@ from pipelines.service import connections
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.reporting.result import Spent
 from warehouse.archive import Archive
+from warehouse.archive.disk import Workspace
 
 
 @dataclass(frozen=True)
@@ -39,12 +38,10 @@ def open_channel(settings: Settings, account: str) -> Iterator[Channel]:
     with connections(settings) as accounts:
         connection = _connection(accounts, account)
         pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
-        spool = settings.home / "tmp"
-        spool.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (
             Archive(settings.home / "archive") as archive,
-            tempfile.TemporaryDirectory(dir=spool) as folder,
-            Client(connection, pace, record=lambda exchange: archive.record(_bare(exchange)), spool=Path(folder)) as client,
+            closing(Workspace(settings.home / "tmp" / "spool")) as spool,
+            Client(connection, pace, record=lambda exchange: archive.record(_bare(exchange)), spool=spool.folder()) as client,
         ):
             yield Channel(client)
 

@@ -30,8 +30,8 @@ LISTS = "lists"
 class Want(Enum):
     """What a service may want of a contact sync beyond the specification. The pattern is how it says so."""
 
-    STATUS = r"\bstatus\b"
-    ONE_LIST = r"\blists?\b|\blist_?ids?\b"
+    STATUS = re.compile(r"\bstatus\b", re.IGNORECASE)
+    ONE_LIST = re.compile(r"\blists?\b|\blist_?ids?\b", re.IGNORECASE)
 
 
 class Forms:
@@ -87,9 +87,7 @@ def wanted_by(refusal: Refused, entry: Entry) -> frozenset[Want]:
     told = " ".join([str(refusal), *_texts(refusal.detail.get("fields"))])
     possible = {Want.STATUS: "status" not in params, Want.ONE_LIST: len(_lists(params)) > 1}
     is_nonsense = says_absent(str(refusal))
-    return frozenset(
-        want for want, is_possible in possible.items() if is_possible and (is_nonsense or re.search(want.value, told, re.IGNORECASE))
-    )
+    return frozenset(want for want, is_possible in possible.items() if is_possible and (is_nonsense or want.value.search(told)))
 
 
 def _lists(params: _Params) -> list[str]:

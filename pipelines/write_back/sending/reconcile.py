@@ -8,7 +8,6 @@ that two equal activities need two entries. Not here: asking for timelines and w
 from __future__ import annotations
 
 import datetime as dt
-import html
 import math
 import re
 import unicodedata
@@ -22,6 +21,8 @@ from marketing_api.exchange import Answer
 from marketing_api.reading import timeline_extent
 from marketing_api.records.shapes import entries
 from marketing_api.records.values import is_nothing, read_moment
+from marketing_api.written import unescaped
+from pipelines.write_back.input.values import MAX_DESCRIPTION
 from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.sending.assignment import Assignment
 
@@ -163,9 +164,13 @@ def _likeness_of_time(item: Wanted, shown: Shown) -> int | None:
     return 2 if (shown.at - item.at) % _QUARTER_S in (0, _QUARTER_S - item.at % 60) else None
 
 
+#: Letters of an entry that are compared: twice what a description may have.
+_LONGEST = 2 * MAX_DESCRIPTION
+
+
 def _likeness_of_text(description: str, text: str) -> int | None:
     """0 the same, 1 the same letters, from 2 on contained (the more, the more there is beside it), from 200 on its beginning."""
-    ours, theirs = _plain(description), _plain(text)
+    ours, theirs = _plain(description), _plain(text[:_LONGEST])
     if ours == theirs:
         return 0
     letters = _letters(ours)
@@ -181,7 +186,7 @@ def _likeness_of_text(description: str, text: str) -> int | None:
 
 def _plain(text: str) -> str:
     """Entities resolved (twice, for what was escaped once more), one blank for many."""
-    return " ".join(unicodedata.normalize("NFC", html.unescape(html.unescape(text))).split())
+    return " ".join(unicodedata.normalize("NFC", unescaped(unescaped(text))).split())
 
 
 def _letters(text: str) -> str:

@@ -5,12 +5,12 @@ Not here: reading it (`verify`).
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from marketing_api.written import unescaped
 from pipelines.write_back.sending.finding import Found
 from pipelines.write_back.sending.forms import LISTS
 
@@ -97,4 +97,4 @@ def _plain(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "1" if value else "0"
-    return " ".join(html.unescape(str(value)).split())
+    return " ".join(unescaped(str(value)).split())

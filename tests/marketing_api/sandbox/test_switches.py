@@ -408,6 +408,18 @@ def required(ask: Asking) -> Any:
     return codes
 
 
+@case("coupon-missing", empty={0, 1}, error={1003, 1}, all={1003})
+def coupon_missing(ask: Asking) -> Any:
+    """What addresses are answered: how many coupons (1: some), or an error code."""
+    found: set[int | None] = set()
+    for contact in ask.contacts(1801)[:40]:
+        try:
+            found.add(min(len(ask.data("emailmarketing/getcoupon", email=contact["email"])["coupons"]), 1))
+        except Refused as refused:
+            found.add(refused.code)
+    return found
+
+
 @case("timeline-cut", n_0=True, n_3=False)
 def timeline_cut(ask: Asking) -> Any:
     told = _timeline(ask)["timeline"]

@@ -5,13 +5,13 @@ Not here: recognizing activities whose answer was lost (`reconcile`).
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from marketing_api.operations.contacts import ADDACTIVITY
+from marketing_api.written import unescaped
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import pick
 from pipelines.write_back.input.grid import Rows, text_of
@@ -161,7 +161,7 @@ def _is_shown_by(each: _Wanted, entry: Entry) -> bool:
 
 
 def _plain(text: str) -> str:
-    return " ".join(html.unescape(text).split())
+    return " ".join(unescaped(text).split())
 
 
 def _texts(entry: Entry) -> Iterator[str]:

@@ -240,6 +240,38 @@ def test_a_formula_gives_its_stored_value_and_without_one_its_row_is_bad_never_e
     assert set(reading(empty).faults) == {4}
 
 
+# -- sizes
+
+
+def test_a_file_is_refused_when_it_is_larger_than_its_limit_or_has_more_cells(tmp_path: Path) -> None:
+    table = pa.table({"email": ["a@example.com"] * 1_000})
+    pq.write_table(table, tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text("email\n" + "a@example.com\n" * 1_000)
+    (tmp_path / "b.csv").write_text("email\n" + "," * 5_000)
+    for name, limit, said in [("a.parquet", 10_000, "10,000 bytes"), ("a.csv", 10_000, "10,000 bytes"), ("b.csv", 20_000, "800 cells")]:
+        with pytest.raises(InputError, match=said):
+            read_file(tmp_path / name, limit=limit)
+    assert len(read_file(tmp_path / "a.csv", limit=30_000)) == 1_000
+
+
+@pytest.mark.parametrize("is_lying", [False, True])
+def test_a_workbook_counts_as_it_is_unpacked_whatever_its_directory_says(tmp_path: Path, is_lying: bool) -> None:
+    path = tmp_path / "book.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+        book.writestr("xl/workbook.xml", b" " * 2_000_000)
+        book.infolist()[0].file_size = 10 if is_lying else 2_000_000
+    assert path.stat().st_size < 10_000
+    with pytest.raises(InputError, match="more than 1,000,000 bytes"):
+        read_file(path, limit=1_000_000)
+
+
+def test_one_long_line_is_a_sentence_about_it() -> None:
+    with pytest.raises(InputError, match="more than 131,072 characters"):
+        reading("a" * 1_000_000)
+    with pytest.raises(InputError, match="more than 131,072 characters"):
+        reading("email,tag\n" + "a" * 1_000_000)
+
+
 # -- queries
 
 
@@ -294,6 +326,24 @@ def test_an_error_of_a_query_shows_no_values_of_the_tables(path: Path) -> None:
         read_query(path, "select email::int as id from source.people")
     assert "ann@" not in str(refusal.value)
     assert "Conversion Error" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "limits", "said"),
+    [
+        (
+            "select count(*) as n from range(1000000) a, range(1000000) b where a.range * b.range < -1",
+            {"seconds": 1},
+            "longer than 1 s",
+        ),
+        ("select range as n from range(100000)", {"limit": 100_000}, "bytes; give it in parts"),
+        ("select true as n from range(100000)", {"limit": 1_000_000}, "more than 40,000 cells"),
+    ],
+)
+def test_a_query_ends_at_its_limits(path: Path, sql: str, limits: dict[str, int], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read_query(path, sql, **limits)
+    assert len(read_query(path, "select 1 as n")) == 1
 
 
 def test_without_a_warehouse_there_is_nothing_to_query(tmp_path: Path) -> None:

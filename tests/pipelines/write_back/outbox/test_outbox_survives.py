@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -22,7 +23,8 @@ from hypothesis import strategies as st
 from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.outbox.store import Change, OutboxBusy, OutboxDamaged, OutboxError, OutboxFull
+from pipelines.write_back.outbox.restore import restore
+from pipelines.write_back.outbox.store import Change, OutboxBusy, OutboxDamaged, OutboxError, OutboxFull, copy_of
 from tests.pipelines.write_back.plans import a_plan, activity, tag
 
 
@@ -163,6 +165,83 @@ def test_a_damaged_file_is_told_and_nothing_is_sent_from_it(path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(OutboxDamaged, match="damaged"), Outbox(path) as outbox:
         outbox.open("main")
+
+
+def _flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 8
+    path.write_bytes(content)
+
+
+def _replace_by_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+HARMS = {
+    "gone": Path.unlink,
+    "emptied": lambda path: path.write_bytes(b""),
+    "garbage": lambda path: path.write_bytes(os.urandom(9000)),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-5000]),
+    "head": lambda path: _flip(path, 0),
+    "subject": lambda path: _flip(path, path.read_bytes().rindex(b"person7@example.com|vip")),
+    "folder": _replace_by_a_folder,
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_nothing_is_sent_from_a_damaged_outbox_and_its_copy_takes_everything_sent_since_for_unknown(path: Path, harm: str) -> None:
+    with Outbox(path) as outbox:
+        first = outbox.begin(a_plan(*[tag(row) for row in range(2, 9)]))
+        for entry in outbox.items(first):
+            outbox.claim(entry.item_id)
+            outbox.settle(entry.item_id, State.APPLIED)
+    with Outbox(path) as outbox:
+        outbox.begin(a_plan(*[tag(row) for row in range(20, 30)]))
+    HARMS[harm](path)
+    with pytest.raises(OutboxDamaged, match="`marketing-sync rebuild`"), Outbox(path) as outbox:
+        outbox.recover("main")
+    assert restore(path, 1.0)
+    assert not restore(path, 1.0)
+    with Outbox(path) as outbox:
+        assert {entry.state for entry in outbox.items(first)} == {State.APPLIED}
+        assert {entry.state for entry in outbox.open("main")} == {State.UNKNOWN}
+        assert len(outbox.open("main")) == 10
+
+
+@pytest.mark.parametrize("harm", ["gone", "emptied", "garbage", "cut"])
+def test_what_a_killed_process_sent_is_not_forgotten_when_its_log_is_damaged(path: Path, tmp_path: Path, harm: str) -> None:
+    home = tmp_path / "killed"
+    with Outbox(path) as outbox:
+        push = outbox.begin(a_plan(*[activity(row, row, "x") for row in range(2, 6)]))
+    with Outbox(path) as outbox:
+        for entry in outbox.items(push):
+            outbox.claim(entry.item_id)
+            outbox.settle(entry.item_id, State.APPLIED)
+        home.mkdir()
+        for part in path.parent.glob("outbox.*"):
+            shutil.copy(part, home)
+    killed = home / path.name
+    HARMS[harm](Path(f"{killed}-wal"))
+    with pytest.raises(OutboxDamaged, match="killed"), Outbox(killed) as outbox:
+        outbox.recover("main")
+    assert restore(killed, 1.0)
+    with Outbox(killed) as outbox:
+        outbox.recover("main")
+        assert {entry.state for entry in outbox.items(push)} == {State.UNKNOWN}
+
+
+@pytest.mark.parametrize("harm", ["gone", "emptied", "garbage", "cut", "head", "folder"])
+def test_a_damaged_copy_is_made_anew_with_the_next_change(path: Path, harm: str) -> None:
+    with Outbox(path) as outbox:
+        outbox.begin(a_plan(tag(2)))
+    HARMS[harm](copy_of(path))
+    with Outbox(path) as outbox:
+        outbox.begin(a_plan(tag(3)))
+    path.unlink()
+    assert restore(path, 1.0)
+    with Outbox(path) as outbox:
+        assert len(outbox.open("main")) == 2
 
 
 def test_a_folder_that_cannot_be_written_is_told(path: Path) -> None:

@@ -1,0 +1,70 @@
+"""Goes on with the copy of an outbox that is damaged or gone, so that nothing is sent twice. Not here: making the copy (`store`)."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import shutil
+import sqlite3
+from pathlib import Path
+
+from pipelines.write_back.outbox.store import OutboxDamaged, Store, copy_of, revision_note
+from warehouse.archive.disk import set_aside
+
+log = logging.getLogger(__name__)
+
+_WHY = "'the outbox was damaged: whether it was sent is not known'"
+#: The copy was made before the requests of its push left.
+_MAYBE_SENT = (
+    f"update item set state = 'unknown', message = {_WHY}, sent_at = coalesce(sent_at, planned_at), changed_at = ?, revision = ?"  # noqa: S608
+    " where state in ('planned', 'sending') and operation is not null"
+)
+#: Activities of contacts that are not known cannot be looked for.
+_NOT_TO_BE_FOUND = (
+    f"update item set state = 'rejected', message = {_WHY}, rejected_by = 'check', changed_at = ?, revision = ?"  # noqa: S608
+    " where state = 'unknown' and contact_id is null and push_id in (select push_id from push where kind = 'activities')"
+)
+
+
+def restore(path: Path, now: float) -> bool:
+    """Put the copy in the outbox's place, which is set aside; False when there is no need to.
+
+    What the copy has open counts as unknown: the next push looks for activities before it sends them, and rejects those that it
+    cannot look for; anything else may be sent twice without harm. Raises OutboxDamaged when there is no copy to go on with.
+    """
+    if not (path.exists() or copy_of(path).exists()):
+        return False
+    try:
+        with contextlib.closing(Store(path)) as store:
+            store.check()
+        return False
+    except OutboxDamaged as problem:
+        if not copy_of(path).exists():
+            raise
+        log.warning("%s", problem)
+    temporary = path.with_name(f".{path.name}")
+    _make(path, temporary, now)
+    for suffix in ("-wal", "-shm", ""):
+        if (part := Path(f"{path}{suffix}")).exists():
+            set_aside(part)
+    revision_note(path).unlink(missing_ok=True)
+    temporary.rename(path)
+    return True
+
+
+def _make(path: Path, temporary: Path, now: float) -> None:
+    try:
+        with contextlib.closing(Store(copy_of(path))) as copy:
+            copy.check()
+    except OutboxDamaged as problem:
+        raise OutboxDamaged(
+            f"the outbox {path} is damaged, and so is its copy ({problem}): move both away to begin anew. What was sent is then only"
+            " known from sync.writebacks, and activities that are pushed again would arrive twice"
+        ) from problem
+    Path(f"{temporary}-journal").unlink(missing_ok=True)
+    shutil.copyfile(copy_of(path), temporary)
+    temporary.chmod(0o600)
+    with contextlib.closing(sqlite3.connect(temporary)) as connection, connection:
+        (revision,) = connection.execute("update revision set value = value + 1 returning value").fetchone()
+        for statement in (_MAYBE_SENT, _NOT_TO_BE_FOUND):
+            connection.execute(statement, (now, revision))

@@ -1,0 +1,311 @@
+"""Damages every file of a real home in every way, and shows what is said and what brings it back.
+
+    python -m tests.attack.damage --minutes 30 --seed 1        # --replay 'FILE|WAY' for one
+
+`FILES` names what may stand in a home; a file that is none of them fails: no file without a way out. Each case is a copy of the home
+in which one file is damaged: then commands run, the way out is taken, and the tables have to be as they were.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime as dt
+import fnmatch
+import io
+import logging
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from assets.unfinished import Unfinished
+from marketing_api.exchange import Exchange, Outcome
+from marketing_api.operations import lists
+from marketing_api.sandbox.options import Options
+from marketing_api.sandbox.server import serve
+from pipelines import cli, exits
+from pipelines.home import prepare_home
+from pipelines.write_back.outbox.outbox import Outbox, outbox_path
+from tests.pipelines.running import Ran
+from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.tables import Tables, differing, source
+from warehouse.archive import Archive
+from warehouse.connection import connect
+from warehouse.masking import personal_key
+from warehouse.sql import rows
+
+Words = tuple[str, ...]
+SYNC = ("sync", "--only", "lists")
+PUSH = ("push", "tags", "--sql", "select email, 'vip' as tag from source.contacts order by 1 limit 3", "--apply")
+STATUS = ("status",)
+
+
+@dataclass(frozen=True)
+class File:
+    """Files of a home by pattern. `after`: what a person types beside `rebuild`, when told to. `loses`: what may be missing then.
+    `used_by`: commands that meet the damage first, and have to work again in the end.
+    """
+
+    pattern: str
+    after: tuple[Words, ...] = ()
+    loses: str = ""
+    used_by: tuple[Words, ...] = (SYNC,)
+
+
+#: The first pattern counts.
+FILES = (
+    File("warehouse.duckdb", used_by=(STATUS, SYNC, PUSH)),
+    File("warehouse.duckdb.wal", used_by=(STATUS, SYNC)),
+    File("archive/loads.jsonl"),
+    File("archive/index.sqlite*"),
+    File("archive/index.lock"),
+    File("archive/requests/*.parquet", (("rebuild", "--accept-loss"), ("sync", "--reads-only")), "rows of answers in damaged groups"),
+    File("archive/bodies/*.zst"),
+    File("archive/journals/*.journal", (), "requests in the damaged part that were not loaded"),
+    File("archive/unfinished/*.json"),
+    File("outbox.sqlite", used_by=(("push", "status"), PUSH)),
+    File("outbox.sqlite-*", (), "the changes since the last closing, of a push that was killed", (PUSH,)),
+    File("outbox.revision", used_by=(PUSH,)),
+    File("outbox.copy.sqlite", used_by=(PUSH,)),
+    File("sender-*.lock", used_by=(PUSH,)),
+    File("dagster/dagster.yaml"),
+    File("dagster/history/runs.db*", (), "the list of runs in the UI"),
+    File("dagster/history/runs/*.db*", (), "the events of runs in the UI"),
+    File("dagster/schedules/*.db*", (), "which schedules are on"),
+    File("published/*.duckdb", (("publish",),), used_by=(STATUS, ("report",))),
+    File("published/.turn", used_by=(("publish",),)),
+    File("report/index.html", (("report",),), used_by=(("report",),)),
+    File("personal.key", (), "hashes of other copies agree with the old key only", (STATUS,)),
+    File("pushes/*/*", (), "the rows of the push's input", (("push", "status", "1"),)),
+    File("dbt/*", used_by=()),
+    File("logs/*", used_by=()),
+    File("tmp/*", used_by=()),
+)
+
+
+def _bit(content: bytes, dice: random.Random) -> bytes:
+    at = dice.randrange(len(content))
+    return content[:at] + bytes([content[at] ^ 1 << dice.randrange(8)]) + content[at + 1 :]
+
+
+def _hole(content: bytes, start: int, dice: random.Random) -> bytes:
+    size = max(1, min(len(content) // 8, 4096))
+    return content[:start] + dice.randbytes(len(content[start : start + size])) + content[start + size :]
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+#: By name: what becomes of the content.
+_CONTENTS: dict[str, Callable[[bytes, random.Random], bytes]] = {
+    "head": lambda content, dice: _hole(content, 0, dice),
+    "middle": lambda content, dice: _hole(content, len(content) // 2, dice),
+    "cut": lambda content, dice: content[: len(content) * 2 // 3],
+    "tail": lambda content, dice: content[:-1],
+    "bit": _bit,
+    "empty": lambda content, dice: b"",
+    "garbage": lambda content, dice: dice.randbytes(max(len(content) // 2, 100)),
+    "text": lambda content, dice: b'["a list", 1, {"started_at": 7}]\n',
+}
+_WHOLES: dict[str, Callable[[Path], None]] = {"folder": _folder, "gone": Path.unlink}
+WAYS = (*_CONTENTS, *_WHOLES)
+
+
+def harm(path: Path, way: str, dice: random.Random) -> None:
+    if way in _WHOLES:
+        _WHOLES[way](path)
+    elif content := path.read_bytes():
+        path.write_bytes(_CONTENTS[way](content, dice))
+
+
+@dataclass
+class Bench:
+    """A home to be copied, its service, and what its tables hold."""
+
+    folder: Path
+    service: Sandbox
+    is_whole: bool
+    home: Path = field(init=False)
+    before: Tables = field(init=False)
+
+    def command(self, home: Path, *words: str) -> Ran:
+        out, err = io.StringIO(), io.StringIO()
+        settings = {"MARKETING_HOME": str(home), "MARKETING_API_URL": self.service.url, "MARKETING_API_KEY": KEY, "DAGSTER_HOME": ""}
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            patch.chdir(self.folder)
+            patch.setattr(logging.getLogger(), "handlers", [])  # or the terminal's would write to the first command's
+            for name in [name for name in os.environ if name.startswith("MARKETING_")]:
+                patch.delenv(name)
+            for name, value in settings.items():
+                patch.setenv(name, value)
+            try:
+                code = cli.main(words)
+            except SystemExit as end:
+                code = int(end.code or 0)
+        return Ran(code, out.getvalue(), err.getvalue())
+
+    def build(self) -> None:
+        """A night, a push, and what a process leaves that is killed in the middle of more."""
+        built = prepare_home(self.folder / "built")
+        for words in (("sync",) if self.is_whole else ("sync", "--reads-only"), PUSH):
+            ran = self.command(built, *words)
+            assert ran.code == exits.DONE, ran.text[-2000:]
+        personal_key(built)
+        self.before = source(built)
+        self.home = self.folder / "killed"
+        body = self.folder / "large.json"
+        body.write_bytes(b'{"response": {"data": {}}}' + b" " * 1000)
+        with contextlib.ExitStack() as stack:
+            archive = stack.enter_context(Archive(built / "archive"))
+            outbox = stack.enter_context(Outbox(outbox_path(built)))
+            connection = stack.enter_context(connect(built / "warehouse.duckdb"))
+            now = dt.datetime.now(dt.UTC)
+            for number, content in enumerate((body, b'{"response": {"data": {"audiences": []}}}')):
+                question = lists.GETAUDIENCES.bind()
+                archive.record(Exchange(number + 1, "nobody", question, now, 0, 1, 200, Outcome.OK, None, content))
+            archive.flush()
+            Unfinished(built / "archive" / "unfinished", now).begin(["goals"])
+            outbox.prune()
+            rows(connection, "create table if not exists sync.passing as select 1 as a")
+            shutil.copytree(built, self.home)
+        shutil.rmtree(built)
+
+
+@contextlib.contextmanager
+def bench(*, is_whole: bool) -> Iterator[Bench]:
+    """`is_whole`: with models and a published copy, which take a minute."""
+    now = int(time.time()) // 60 * 60
+    level = logging.getLogger().level
+    with tempfile.TemporaryDirectory() as folder, serve(Options(contacts=12, rate_limit=0, now=now)) as url:
+        made = Bench(Path(folder), Sandbox(url), is_whole)
+        made.build()
+        yield made
+    logging.getLogger().setLevel(level)
+
+
+def file_of(name: str) -> File:
+    """AssertionError for a file that nobody has thought of."""
+    found = next((file for file in FILES if fnmatch.fnmatch(name, file.pattern)), None)
+    assert found is not None, f"{name} stands in a home and in no line of FILES: say what becomes of it when it is damaged"
+    return found
+
+
+def cases(home: Path) -> list[tuple[str, str]]:
+    """(file below the home, way), one file for each pattern and folder level."""
+    names = {}
+    for path in sorted(path for path in home.rglob("*") if path.is_file()):
+        name = path.relative_to(home).as_posix()
+        file = file_of(name)
+        if file.used_by:
+            names[file.pattern, path.suffix] = name
+    return [(name, way) for name in names.values() for way in WAYS]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of one case: the first sentence about it, and the commands that brought it back."""
+
+    file: str
+    way: str
+    said: str
+    brought_back_by: str
+    lost: tuple[str, ...]
+
+
+def try_one(made: Bench, name: str, way: str, seed: int) -> Told:
+    home = made.folder / "case"
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.copytree(made.home, home)
+    harm(home / name, way, random.Random(f"{seed} {name} {way}"))
+    written = made.service.control("written")["contacts"]
+    file = file_of(name)
+    said = [_sane(made.command(home, *words), words, name, way) for words in file.used_by]
+    if any(f"{home / name}" in ran.text and "move it away" in ran.text for ran in said):
+        (home / name).unlink()
+    back = "nothing" if all(ran.code == 0 for ran in said) else ""
+    for words in (("rebuild",), *file.after, *file.used_by):
+        said.append(_sane(made.command(home, *words), words, name, way))
+        back = back or (f"`{' '.join(words)}`" if said[-1].code == exits.DONE else "")
+    texts = [f"exit code {ran.code}: {ran.text[-700:]}" for ran in said]
+    assert all(ran.code == exits.DONE for ran in said[-len(file.used_by) :]), f"{name}, {way}: no way out: {texts}"
+    assert made.service.control("written")["contacts"] == written, f"{name}, {way}: something was sent twice"
+    after = source(home)
+    lost = tuple(sorted(differing(made.before, after)))
+    assert not lost or file.loses.startswith("rows"), f"{name}, {way}: lost of {lost}: {texts}"
+    return Told(name, way, _first(said, home), back, lost)
+
+
+def _sane(ran: Ran, words: tuple[str, ...], name: str, way: str) -> Ran:
+    where = f"{name}, {way}, `{' '.join(words)}`: {ran.text[-1500:]}"
+    assert "Traceback" not in ran.text, where
+    assert "unexpected" not in ran.text, where
+    assert ran.code in (exits.DONE, exits.INCOMPLETE, exits.WRONG_USE), where
+    signs = ("marketing-sync ", "move ", "remove", "correct", "back")
+    assert ran.code == exits.DONE or any(sign in ran.text for sign in signs), where
+    return ran
+
+
+def _first(said: list[Ran], home: Path) -> str:
+    words = ("damaged", "gone", "cannot be", "not usable", "missing", "in the way", "anew")
+    lines = [line for ran in said for line in ran.err.splitlines() if any(word in line for word in words)]
+    return lines[0].replace(f"{home}/", "").replace("|", "/")[:230] if lines else "–"
+
+
+def attack(minutes: float, seed: int, files: str = "*") -> str:
+    """As many cases as fit, in an order of the seed; a table of what was said."""
+    until = time.monotonic() + 60 * minutes
+    with bench(is_whole=minutes > 15) as made:
+        chosen = [case for case in cases(made.home) if fnmatch.fnmatch(case[0], files)]
+        random.Random(seed).shuffle(chosen)
+        told, failed = [], []
+        for name, way in chosen:
+            if time.monotonic() > until:
+                break
+            try:
+                told.append(try_one(made, name, way, seed))
+            except AssertionError as problem:
+                failed.append(f"{problem}\n  replay: python -m tests.attack.damage --seed {seed} --replay '{name}|{way}'")
+        assert not failed, "\n".join(failed)
+    return summary(told, len(chosen))
+
+
+def summary(told: list[Told], possible: int) -> str:
+    lines = [f"{len(told)} of {possible} cases; without a way out: 0", "", "| file | ways | what is said | what brings it back | gone |"]
+    lines.append("|---|---|---|---|---|")
+    groups: dict[tuple[str, str, str, tuple[str, ...]], list[str]] = {}
+    for each in sorted(told, key=lambda each: (each.file, WAYS.index(each.way))):
+        pattern = file_of(each.file).pattern
+        groups.setdefault((pattern, each.said.partition("(")[0][:90], each.brought_back_by, each.lost), []).append(each.way)
+    for (pattern, said, back, lost), ways in groups.items():
+        lines.append(f"| {pattern} | {', '.join(ways)} | {said} | {back} | {', '.join(lost) or file_of(pattern).loses or '–'} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.attack.damage")
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--files", default="*", help="pattern of the files to damage")
+    parser.add_argument("--replay", metavar="FILE|WAY")
+    arguments = parser.parse_args()
+    if not arguments.replay:
+        print(attack(arguments.minutes, arguments.seed, arguments.files))
+        return 0
+    with bench(is_whole=False) as made:
+        name, way = arguments.replay.split("|")
+        print(try_one(made, name, way, arguments.seed))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

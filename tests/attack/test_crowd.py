@@ -1,0 +1,33 @@
+"""A sample of many accounts: one that does not even open holds up no other."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from assets import SOURCE_ASSETS
+from marketing_api.client import Connection, Secret
+from marketing_api.sandbox.server import serve
+from pipelines.home import prepare_home
+from pipelines.reading import open_reader
+from pipelines.settings import Settings
+from tests.attack.hostile import served
+from tests.pipelines.conftest import STANDING
+from tests.pipelines.sandboxes import KEY
+
+PATIENCE_S = 90.0  # half of what the silent account takes to fail
+
+
+def test_an_account_that_does_not_open_holds_up_no_other(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    prepare_home(home)
+    with serve(STANDING) as url, served("accepts and says nothing", 0, 1.0) as (silent, _):
+        accounts = (Connection("good", url, Secret(KEY)), Connection("silent", silent, Secret(KEY)))
+        began = time.monotonic()
+        with open_reader(Settings(home, accounts), [SOURCE_ASSETS["lists"]]) as reader:
+            reader.begin()
+            while not ((good := reader.results.get(("lists", "good"))) and good.reports):
+                assert time.monotonic() - began < PATIENCE_S, "the good account waits for the silent one"
+                time.sleep(0.05)
+            assert not reader.results["lists", "silent"].reports
+            assert not next(session for session in reader.sessions if session.account == "silent").opened.is_set()

@@ -1,0 +1,13 @@
+"""A few damaged files of a real home (`damage` has them all), and that every file of it has a way out."""
+
+from __future__ import annotations
+
+from tests.attack.damage import FILES, bench, cases, try_one
+
+
+def test_damaged_files_of_a_home_have_a_way_out() -> None:
+    with bench(is_whole=False) as made:
+        found = {name for name, _ in cases(made.home)}
+        assert len(found) >= len(FILES) // 2
+        for name, way in (("archive/loads.jsonl", "bit"), ("warehouse.duckdb", "cut"), ("outbox.sqlite", "empty")):
+            assert try_one(made, name, way, seed=1).lost == ()

@@ -1,0 +1,47 @@
+"""A sample of the hostile services: each ends in time, says what is waited for, and is told for what it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.attack.hostile import BOUND, Met, judge, meet
+
+FASTER = 300.0
+
+
+def met(name: str, folder: Path, *, was_answered: bool = True) -> Met:
+    found = meet(name, was_answered=was_answered, factor=FASTER, folder=folder)
+    judge(found, slack=3 * FASTER)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("accepts and says nothing", "no byte came"),
+        ("headers, a byte in 10 s", "too slowly"),
+        ("endless body, 20 kB a second", "not whole after"),
+        ("endless trailers", "too slowly"),
+        ("100 Continue for ever", "too slowly"),
+    ],
+)
+def test_what_stalls_or_never_ends_is_ended(tmp_path: Path, name: str, reason: str) -> None:
+    assert reason in met(name, tmp_path, was_answered=False).reasons[-1]
+
+
+def test_tls_that_is_never_agreed_on_is_ended(tmp_path: Path) -> None:
+    assert met("TLS, a byte in 10 s", tmp_path, was_answered=False).reasons
+
+
+def test_an_account_that_answers_nothing_is_asked_nothing_more(tmp_path: Path) -> None:
+    found = met("429, Retry-After ten years", tmp_path)
+    assert "asked nothing more" in found.reasons[-1]
+    assert any("20" in line and "asks to wait until" in line for line in found.lines)
+    assert len(found.reasons) == 40, "a question was left without a reason"
+
+
+@pytest.mark.parametrize("name", ["429, Retry-After in a year without end", "429, Retry-After of 5,000 digits", "limit of 400 digits"])
+def test_figures_that_cannot_be_are_no_mishap(tmp_path: Path, name: str) -> None:
+    assert met(name, tmp_path).seconds < BOUND + 3 * FASTER

@@ -1,0 +1,216 @@
+"""Finds every regular expression of the packages and measures it on the worst texts that its own letters make.
+
+`python -m tests.patterns` prints the table: pattern, worst processor seconds for 1 MB, how the text begins. Patterns of SQL are not
+here: DuckDB's RE2 is linear by construction.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import itertools
+import math
+import pkgutil
+import re
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from marketing_api.secret import Redactor, Secret
+
+PACKAGES = ("marketing_api", "warehouse", "assets", "pipelines")
+MB = 1_000_000
+#: Lengths at which a pattern that is quadratic or worse shows itself without taking long.
+_PROBES, _SLOW_PROBE = (100, 1_000, 4_000), 0.004
+_MODULE_FUNCTIONS = {"compile": 1, "search": 2, "match": 2, "fullmatch": 2, "findall": 2, "finditer": 2, "sub": 4, "subn": 4, "split": 3}
+_USES: dict[str, Callable[[re.Pattern[Any], Any], Any]] = {
+    "search": lambda pattern, text: pattern.search(text),
+    "sub": lambda pattern, text: pattern.sub(text[:0], text),
+    "match": lambda pattern, text: pattern.match(text),
+    "fullmatch": lambda pattern, text: pattern.fullmatch(text),
+}
+#: Whatever walks along the text is as quick as replacing.
+_SAME = {"subn": "sub", "split": "sub", "findall": "sub", "finditer": "sub"}
+#: Made of nothing but what a running program has.
+RUNNING = {"marketing_api.secret": Redactor(Secret('k+"ä/k'))._pattern}
+_LETTERS = ' a1@."<\n'
+
+
+@dataclass(frozen=True)
+class Found:
+    """A pattern, its module and line, its name if it has one, and how it is used."""
+
+    module: str
+    line: int
+    name: str
+    pattern: re.Pattern[Any]
+    uses: frozenset[str]
+
+
+class _Anything(str):
+    """Stands for a value that only a running program has."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> _Anything:
+        return self
+
+    def __call__(self, *args: Any) -> _Anything:
+        return self
+
+
+class _Names(dict[str, Any]):
+    def __missing__(self, name: str) -> Any:
+        return _Anything("aa")
+
+
+def patterns() -> Iterator[Found]:
+    """Every call of `re` in the sources, with what its module knows; what only a running program knows is `aa`."""
+    trees = {module: ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8")) for module in _modules()}
+    uses = _uses_by_name(trees)
+    for module, tree in trees.items():
+        names = {id(node.value): ast.unparse(node.targets[0]) for node in ast.walk(tree) if isinstance(node, ast.Assign)}
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "re":
+                if call.func.attr not in _MODULE_FUNCTIONS:
+                    continue
+                name = names.get(id(call), "")
+                place = (module.__name__ if _last(name).startswith("_") else "", _last(name))
+                used = uses[place] if call.func.attr == "compile" else {call.func.attr}
+                kinds = frozenset(_SAME.get(use, use) for use in used) or frozenset(_USES)
+                yield Found(module.__name__, call.lineno, name, _compiled(module, call), kinds)
+
+
+def _modules() -> Iterator[ModuleType]:
+    for package in map(importlib.import_module, PACKAGES):
+        yield package
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not info.name.endswith("__main__"):
+                yield importlib.import_module(info.name)
+
+
+def _uses_by_name(trees: Mapping[ModuleType, ast.Module]) -> dict[tuple[str, str], set[str]]:
+    """(module, name) of a compiled pattern → methods of it that are named there; ("", name) → that are named anywhere."""
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for module, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr in {*_USES, *_SAME}:
+                for place in (module.__name__, ""):
+                    found[place, _last(ast.unparse(node.value))].add(node.attr)
+    return found
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _compiled(module: ModuleType, call: ast.Call) -> re.Pattern[Any]:
+    if module.__name__ in RUNNING:
+        return RUNNING[module.__name__]
+    assert isinstance(call.func, ast.Attribute)
+    names = _Names({**vars(builtins), **vars(module)})
+    flags = call.args[_MODULE_FUNCTIONS[call.func.attr] :] + [keyword.value for keyword in call.keywords if keyword.arg == "flags"]
+    source, *numbers = (eval(compile(ast.Expression(part), module.__name__, "eval"), {}, names) for part in (call.args[0], *flags))
+    assert not isinstance(source, _Anything), f"{module.__name__}:{call.lineno}: write the pattern where it can be found"
+    return re.compile(source, sum(map(int, numbers)))
+
+
+def texts(pattern: re.Pattern[Any], length: int) -> Iterator[Any]:
+    """Texts that make it try again and again: repeats of its letters, of pairs, of what nearly matches, with an odd end."""
+    parse = sys.modules["re._parser"].parse  # type: ignore[attr-defined]
+    sample, letters = _sample(parse(pattern.pattern, pattern.flags))
+    own = dict.fromkeys([*_LETTERS, *letters])
+    units = [*own, *(a + b for a, b in itertools.permutations(list(own)[:16], 2)), sample, sample[:-1], sample[:1] + sample]
+    for unit, head, tail in itertools.product(dict.fromkeys(filter(None, units)), dict.fromkeys(["", sample, sample[:1]]), ("", "\x01")):
+        if len(unit) == 1 or not head:
+            text = (head + unit * (length // len(unit) + 1))[: length - 1] + tail
+            yield text.encode("latin-1", "replace") if isinstance(pattern.pattern, bytes) else text
+
+
+def _sample(tree: Any) -> tuple[str, list[str]]:
+    """A text that about matches, and a letter of each literal and class of the pattern."""
+    made: list[str] = []
+    letters: list[str] = []
+    for kind, value in tree:
+        name = str(kind)
+        inner: tuple[str, list[str]] = ("", [])
+        if name in ("LITERAL", "NOT_LITERAL", "ANY"):
+            inner = (letter := chr(value) if name == "LITERAL" else "a", [letter])
+        elif name == "IN":
+            inner = ((found := _members(value))[0], found)
+        elif name == "BRANCH":
+            branches = [_sample(branch) for branch in value[1]]
+            inner = branches[0][0], [letter for _, several in branches for letter in several]
+        elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            text, several = _sample(value[2])
+            inner = text * max(1, min(value[0], 3)), several
+        elif name in ("SUBPATTERN", "ATOMIC_GROUP", "ASSERT"):
+            text, several = _sample(value[-1] if isinstance(value, tuple) else value)
+            inner = "" if name == "ASSERT" else text, several
+        made.append(inner[0])
+        letters += inner[1]
+    return "".join(made), letters
+
+
+def _members(items: Any) -> list[str]:
+    found: list[str] = []
+    for kind, value in items:
+        if str(kind) in ("LITERAL", "RANGE"):
+            found.append(chr(value if str(kind) == "LITERAL" else value[0]))
+        elif str(kind) == "CATEGORY":
+            found.append({"CATEGORY_DIGIT": "1", "CATEGORY_SPACE": " ", "CATEGORY_WORD": "a"}.get(str(value), "-"))
+    return ["b", *found] if str(items[0][0]) == "NEGATE" else found or ["a"]
+
+
+def worst(found: Found, size: int = MB, most: float = 0.5) -> tuple[float, str]:
+    """Processor seconds for 1 MB, in pieces of `size`, of the slowest text, however the pattern is used; and how that text begins.
+
+    A text that takes longer than `most` at a shorter length is not tried longer: what it would take follows from how it grows.
+    """
+    slow = sorted(_probed(found, size), reverse=True)[:3]
+    return max((_grown(found, number, length, size, most) for _, number, length in slow), key=lambda pair: pair[0])
+
+
+def _probed(found: Found, size: int) -> Iterator[tuple[float, int, int]]:
+    """(seconds per letter, number of the text, length) of each text, at the longest probe that is still quick."""
+    for number, several in enumerate(zip(*(texts(found.pattern, min(length, size)) for length in _PROBES), strict=True)):
+        for text in several:
+            if (seconds := _seconds(found, text)) > _SLOW_PROBE:
+                break
+        yield seconds / len(text), number, len(text)
+
+
+def _grown(found: Found, number: int, length: int, size: int, most: float) -> tuple[float, str]:
+    before = 0.0
+    while True:
+        text = next(itertools.islice(texts(found.pattern, length), number, None))
+        seconds = _seconds(found, text)
+        if seconds > most or length >= size:
+            break
+        before, length = seconds, min(size, length * 2)
+    power = min(3, max(1, round(math.log2(seconds / before)))) if before > 0 else 2
+    seconds *= (size / length) ** power
+    return seconds * MB / size, repr(text[:30])
+
+
+def _seconds(found: Found, text: Any) -> float:
+    slowest = 0.0
+    for use in found.uses:
+        began = time.thread_time()
+        _USES[use](found.pattern, text)
+        slowest = max(slowest, time.thread_time() - began)
+    return slowest
+
+
+if __name__ == "__main__":
+    from tests.test_patterns import CUT
+
+    for each in patterns():
+        took, begin = worst(each, CUT.get(f"{each.module}.{each.name}", MB))
+        print(f"| {each.module}:{each.line} {each.name} | {took:.3g} | `{begin}` |", flush=True)

@@ -1,0 +1,80 @@
+"""Dagster's files of a home are no data: where they are damaged a new history begins, and who is told what was lost."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pipelines.home import prepare_home
+from pipelines.run_history import set_damaged_history_aside
+from warehouse.archive.disk import Workspace
+
+
+@pytest.fixture
+def dagster_home(home: Path) -> Path:
+    folder = prepare_home(home) / "dagster"
+    for name in ("history/runs.db", "history/runs/index.db", "schedules/schedules.db"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(folder / name)) as connection, connection:
+            connection.execute("create table a (b primary key)")
+            connection.executemany("insert into a values (?)", [(f"{number:0500}",) for number in range(100)])
+    return folder
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+HARMS: list[Callable[[Path], object]] = [
+    lambda path: path.write_bytes(b""),
+    lambda path: path.write_bytes(os.urandom(5000)),
+    lambda path: path.write_bytes(path.read_bytes()[:9000]),
+    lambda path: path.write_bytes(b"x" + path.read_bytes()[1:]),
+    _folder,
+]
+
+
+@pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.parametrize(("name", "lost"), [("history/runs.db", "UI any more"), ("schedules/schedules.db", "on again in the UI")])
+def test_what_is_damaged_is_set_aside_and_the_rest_stays(dagster_home: Path, harm: Callable[[Path], object], name: str, lost: str) -> None:
+    assert set_damaged_history_aside(dagster_home) == []
+    harm(dagster_home / name)
+    (said,) = set_damaged_history_aside(dagster_home)
+    assert lost in said
+    folder = name.partition("/")[0]
+    assert not (dagster_home / folder).exists()
+    assert len(list(dagster_home.glob(f"{folder}.damaged-*"))) == 1
+    assert set_damaged_history_aside(dagster_home) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\0\xfe", b"[1, 2]", os.urandom(500)])
+def test_settings_of_dagster_that_are_none_are_written_anew(dagster_home: Path, home: Path, content: bytes) -> None:
+    before = (dagster_home / "dagster.yaml").read_bytes()
+    (dagster_home / "dagster.yaml").write_bytes(content)
+    prepare_home(home)
+    assert (dagster_home / "dagster.yaml").read_bytes() == before
+    assert content == b"" or [path.read_bytes() for path in dagster_home.glob("dagster.yaml.damaged-*")] == [content]
+
+
+def test_every_command_that_writes_removes_what_dead_processes_left_and_nothing_of_the_living(home: Path) -> None:
+    prepare_home(home)
+    for name in (
+        "tmp/rebuild/x/warehouse.duckdb",
+        "tmp/spool/y/1.json",
+        "tmp/publish/z/a",
+        "tmp/spool/old.json",
+        "warehouse.rebuild.duckdb.wal",
+    ):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("personal")
+    with closing(Workspace(home / "tmp" / "report")) as alive:
+        mine = alive.file("index.html")
+        mine.write_text("in the making")
+        prepare_home(home)
+        assert [path for path in home.rglob("*") if path.is_file()] == [home / "dagster" / "dagster.yaml", mine]

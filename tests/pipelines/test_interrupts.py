@@ -1,0 +1,78 @@
+"""A signal ends the process within 15 seconds, whatever its threads do. What that may cost is tested in `test_kill`: nothing."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from pipelines import exits
+
+_WORK = """
+    import re, socket, sys, threading
+
+    from pipelines import interrupts
+
+    def in_a_pattern(stop):  # holds Python's lock, and so keeps every handler from being called
+        re.search("(a+)+b", "a" * 60)
+
+    def in_a_lock(stop):
+        lock = threading.Lock()
+        with lock:
+            lock.acquire()
+
+    def in_a_query(stop):
+        import duckdb
+        duckdb.sql("select count(*) from range(1000000000) a, range(1000000000) b where (a.range + b.range) % 7 = 3").fetchall()
+
+    def in_a_request(stop):
+        import requests
+        server = socket.create_server(("127.0.0.1", 0))
+        requests.get("http://127.0.0.1:%d/" % server.getsockname()[1])
+
+    def work(stop):
+        stop.then(lambda: None)
+        print("begun", flush=True)
+        globals()[sys.argv[1]](stop)
+
+    with interrupts.end_at_once():
+        try:
+            interrupts.stoppable(work) if sys.argv[2] == "beside" else work(interrupts.Stop())
+        except KeyboardInterrupt:
+            sys.exit(130)
+"""
+#: Ended by the kernel's alarm.
+_BY_ALARM = -signal.SIGALRM
+_CASES = {
+    ("in_a_pattern", "beside"): _BY_ALARM,
+    ("in_a_pattern", "alone"): exits.INTERRUPTED,  # the main thread looks for signals by itself
+    ("in_a_lock", "beside"): exits.INTERRUPTED,
+    ("in_a_query", "beside"): exits.INTERRUPTED,
+    ("in_a_request", "beside"): exits.INTERRUPTED,
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_process_within_15_seconds(number: signal.Signals) -> None:
+    code = textwrap.dedent(_WORK)
+    running = {
+        case: subprocess.Popen([sys.executable, "-c", code, *case], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for case in _CASES
+    }
+    try:
+        for process in running.values():
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"begun\n"
+        time.sleep(1)  # until it is inside
+        began = time.monotonic()
+        for process in running.values():
+            process.send_signal(number)
+        ended = {case: process.wait(began + 15 - time.monotonic()) for case, process in running.items()}
+    finally:
+        for process in running.values():
+            process.kill()
+            process.communicate()
+    assert ended == _CASES

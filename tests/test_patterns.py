@@ -1,0 +1,105 @@
+"""Texts that others chose cannot hold the program up: every regular expression is linear, or what it looks through is cut first."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+import pytest
+
+from marketing_api import verdict, written
+from marketing_api.discretion import without_addresses
+from marketing_api.operations import find
+from marketing_api.records import ratings, values
+from marketing_api.secret import Secret
+from pipelines.write_back.sending import reconcile
+from tests.patterns import MB, Found, patterns, worst
+from warehouse import masking
+
+#: Patterns over texts that are cut to so many letters. Of the first, many stand in one answer: they are measured on 1 MB of such
+#: texts, like those that are not cut; of the others, there is one in an answer.
+CUT = {"marketing_api.records.values._CLICKER": values._LONGEST_CLICKER}
+ONCE = {
+    f"marketing_api.written.{name}": written._LONGEST
+    for name in ("_HARMLESS", "_ALREADY", "_WITHOUT_TAG", "_ABSENT", "_CANNOT_BE", "_NEGATIVE")
+}
+#: Over texts of our own: the descriptions of the models.
+OURS = {"warehouse.marts_page._DEFINITION"}
+_MOST_S = 0.5
+
+ALL = [found for found in patterns() if f"{found.module}.{found.name}" not in OURS]
+
+
+@pytest.mark.parametrize("found", ALL, ids=lambda found: f"{found.module}:{found.line}")
+def test_every_pattern_takes_a_megabyte_of_its_worst_letters_in_half_a_second(found: Found) -> None:
+    name = f"{found.module}.{found.name}"
+    size = CUT.get(name, ONCE.get(name, MB))
+    seconds, begin = worst(found, size)
+    assert seconds * (size / MB if name in ONCE else 1) <= _MOST_S, f"{seconds:.3g} s for 1 MB that begins {begin}"
+
+
+def test_the_patterns_are_found() -> None:
+    """Among them one made in a function, one of an enumeration, and one that only a running program knows."""
+    found = {(each.module, each.name) for each in ALL}
+    assert {
+        ("marketing_api.written", "text"),
+        ("pipelines.write_back.sending.forms", "STATUS"),
+        ("marketing_api.secret", "self._pattern"),
+    } <= found
+
+
+_ADDTAG = find("emailmarketing/addtag")
+_USES = {
+    "read_clicker": lambda text: values.read_clicker(text),
+    "read_moment": lambda text: values.read_moment(text, values.dt.UTC),
+    "read_int": lambda text: values.read_int(text),
+    "read_bool": lambda text: values.read_bool(text),
+    "read_word": lambda text: values.read_word(text),
+    "read_share": lambda text: values.read_share(text),
+    "read_rating": ratings.read_rating,
+    "public": verdict._public,
+    "objection": lambda text: written.objection(_ADDTAG, {"tag": text[:10_000]}, {"item": text}),
+    "says_absent": written.says_absent,
+    "without_addresses": without_addresses,
+    "shown_text": lambda text: masking.shown_text(text, Secret("k" * 32)),
+    "likeness": lambda text: reconcile._likeness_of_text(text[:10_000], text),
+}
+_UNITS = (
+    "a",
+    "1",
+    " ",
+    "@",
+    ".",
+    '"',
+    "'",
+    "<",
+    "\\",
+    "(",
+    "%",
+    "-",
+    "é",
+    "a@",
+    "a.",
+    "1 ",
+    "a ",
+    "&#",
+    "&#9",
+    "\\\\/",
+    "<a",
+    "[1,",
+    '{"a":',
+    "i:1;",
+    "a:1:{",
+    "clicks ",
+    "0 ",
+)
+
+
+@pytest.mark.parametrize("use", _USES)
+def test_every_reader_of_a_text_is_done_with_a_megabyte_in_a_moment(use: str) -> None:
+    for unit in _UNITS:
+        text = (unit * MB)[:MB]
+        began = time.thread_time()
+        with contextlib.suppress(ValueError):
+            _USES[use](text)
+        assert time.thread_time() - began < 6 * _MOST_S, f"{use}: a megabyte of {unit!r}"

@@ -70,7 +70,7 @@ class Part:
     answers: tuple[Answer, ...] | None = None  # those of request_ids, where they are few and at hand; else the archive has them
     failures: tuple[Failure, ...] = ()
     days: DateRange | None = None  # of a date-ranged read
-    problem: str = ""  # why these days are not complete, where that is news
+    problem: str = ""  # why this is not complete, where that is news
 
     def __add__(self, other: Part) -> Part:
         """This part's scope and completeness, with the other's answers beside them."""
@@ -179,7 +179,7 @@ class Ask:
         columns = {table.record: table.load.column for table in self._tables if isinstance(table.load, Window)}
         for answer in part.answers or self.known.answers(part.request_ids):
             for rows in read_rows(answer, self._zone, self.today):
-                if rows.rejected:
+                if rows.rejected or rows.untold:
                     return None
                 listed[rows.record] |= {day for record in rows.records if (day := getattr(record, columns[rows.record])) in asked}
         return list(listed.values())
@@ -213,7 +213,9 @@ class Ask:
             failures = (Failure(operation.bind(**params), problem),)
         self._on_progress(1, 0)
         is_complete = not failures and listing.is_complete
-        return Part(tuple(ids), is_complete=is_complete, service_count=listing.service_count, failures=failures)
+        is_short = listing.missing and not failures
+        lack = f"{operation.name}: {listing.missing:,} entries that the service counts were not listed" if is_short else ""
+        return Part(tuple(ids), is_complete=is_complete, service_count=listing.service_count, failures=failures, problem=lack)
 
     def listings(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Iterator[Part]:
         """Paged listings of several scopes, a few at a time, each a part of its own."""

@@ -6,6 +6,7 @@ holds (`reading`). A body in a file is mapped, not read: a listing of a million 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import mmap
@@ -84,10 +85,23 @@ def _mended(body: bytes | memoryview) -> bytes:
         return _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1][:2] in (b"ud", b"uD") and len(escape[1]) == 5 else escape[0], body)
     text = bytes(body).decode(json.detect_encoding(bytes(body[:4])), "replace")
     try:
-        whole = json.loads(text, strict=False, parse_constant=lambda word: None, parse_float=_finite, parse_int=_whole)
+        whole = json.loads(
+            text, strict=False, parse_constant=lambda word: None, parse_float=_finite, parse_int=_whole, object_pairs_hook=_Members
+        )
     except RecursionError:
         raise ValueError("nested too deeply") from None
     return json.dumps(whole, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+class _Members(dict[str, Any]):
+    """An object that is written again as it came, with the members that it has twice."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self._pairs = pairs
+
+    def items(self) -> Any:
+        return self._pairs
 
 
 def _finite(digits: str) -> float | str:
@@ -103,6 +117,59 @@ def _whole(digits: str) -> int | str:
 
 def parts_or_none(raw: Buffer | None) -> Parts | None:
     return parts(raw) if raw is not None and is_object(raw) else None
+
+
+#: What stands between the values of an object.
+_BETWEEN = re.compile(rb'[\s{,]*("(?:[^"\\]|\\.)*")\s*:\s*', re.DOTALL)
+_CHUNK = 1 << 20
+
+
+def repeated(raw: Buffer, members: Parts) -> str:
+    """A member that the object `raw` has more than once, of which decoding kept the last as one of `members`; "" when none.
+
+    Only the names are read: the values are stepped over, with flat memory.
+    """
+    text, place, seen = memoryview(raw), 0, dict[str, list[Any]]()
+    while found := _BETWEEN.match(text, place):
+        name = found[1][1:-1].decode() if b"\\" not in found[1] else decode(found[1])
+        value = memoryview(members.get(name, b""))
+        place = found.end() + len(value)
+        if name not in members or not _is_same(text[found.end() : place], value):
+            return str(name)
+        seen.setdefault(name.lower(), []).append((name, bytes(value[:1]).decode()))
+    return next((same[0][0] for same in seen.values() if _is_ambiguous(same)), "")
+
+
+def _is_same(one: memoryview, other: memoryview) -> bool:
+    if len(other) <= _CHUNK:
+        return bytes(one) == bytes(other)
+    places = range(0, len(other), _CHUNK)
+    return all(bytes(one[at : at + _CHUNK]) == bytes(other[at : at + _CHUNK]) for at in places)
+
+
+def _is_ambiguous(same: list[tuple[str, Any]]) -> bool:
+    """Whether members whose names differ in nothing but case are the same one: twice the same name, a collection, or a count."""
+    if len(same) == 1:
+        return False
+    is_telling = same[0][0].lower() in ("count", "total") or any(value in ("[", "{", "n", None) for _, value in same)
+    return is_telling or len({name for name, _ in same}) < len(same)
+
+
+def repeated_within(raw: Buffer) -> str:
+    """The same of everything in it; objects and lists are not kept."""
+    found: list[str] = []
+
+    def look(pairs: list[tuple[str, Any]]) -> str:
+        folded = {name.lower() for name, _ in pairs}
+        if len(folded) < len(pairs):
+            for one in folded:
+                same = [(name, "[" if isinstance(value, list) else value) for name, value in pairs if name.lower() == one]
+                found.extend([one] if _is_ambiguous(same) else [])
+        return "{"
+
+    with contextlib.suppress(RecursionError):  # as deep as it can be decoded
+        json.loads(bytes(memoryview(raw)).decode("utf-8", "replace"), object_pairs_hook=look, parse_int=str)
+    return found[0] if found else ""
 
 
 def is_object(raw: Buffer) -> bool:
@@ -139,6 +206,13 @@ class Envelope:
     header: dict[str, Any] | None
     data: msgspec.Raw | None
     bare: bool = False
+    text: bytes | memoryview = b""
+
+    @property
+    def repeated(self) -> str:
+        """A member that the envelope has twice, case aside, down to those of `data`; "" when none."""
+        levels = [(self.text, self.top), (part(self.top, "response"), self.response), (self.data, None if self.bare else self.members)]
+        return next((name for raw, members in levels if raw is not None and members and (name := repeated(raw, members))), "")
 
     @cached_property
     def members(self) -> Parts | None:
@@ -169,10 +243,12 @@ def read_envelope(body: Body | memoryview | None) -> Envelope:
     try:
         top = parts(_in_utf8(whole))
     except ValueError:
-        top = parts(_mended(whole))
+        whole = _mended(whole)
+        top = parts(whole)
     response = parts_or_none(part(top, "response"))
     inner = response if response is not None else top
     header = parts_or_none(part(inner, "header"))
     if response is None and header is None:
-        return Envelope(top, None, None, None, bare=True)
-    return Envelope(top, response, {name.lower(): decode(raw) for name, raw in (header or {}).items()}, part(inner, "data"))
+        return Envelope(top, None, None, None, bare=True, text=whole)
+    told = {name.lower(): decode(raw) for name, raw in (header or {}).items()}
+    return Envelope(top, response, told, part(inner, "data"), text=whole)

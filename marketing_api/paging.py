@@ -77,7 +77,7 @@ class Listing:
     def _count(self, answer: Answer) -> tuple[int, int]:
         """Entries of the page, and those of them that no page before had."""
         keys = wire.item_keys(answer)
-        new = sum(key not in self._keys for key in keys)  # equal entries of one page are two entries
+        new = len(set(keys) - self._keys)
         self._keys.update(keys)
         self.pages_read += 1
         self.rows += new

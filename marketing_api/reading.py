@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -38,11 +38,12 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A batch of records of one type, and the entries that could not become one."""
+    """A batch of records of one type, the entries that could not become one, and collections of them that were not told."""
 
     record: type[Record]
     records: list[Record] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
+    untold: list[str] = field(default_factory=list)
 
 
 def read_rows(answer: Answer, zone: dt.tzinfo | None, observed_on: dt.date, *, batch: int = BATCH) -> Iterator[Rows]:
@@ -126,7 +127,10 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
         rows = Rows(record)
     for raw in raws:
         if isinstance(raw, Unread):
-            rows.rejected.append(Rejected(raw.raw, raw.reason))
+            if raw.is_entry:
+                rows.rejected.append(Rejected(raw.raw, raw.reason))
+            else:
+                rows.untold.append(raw.reason)
             continue
         try:
             rows.records.append(record.model_validate(raw, context=context))
@@ -148,13 +152,33 @@ def _fault(field_name: str, kind: str, message: str) -> str:
 
 
 def service_count(answer: Answer) -> int | None:
-    """The payload's own `count`, which may be the total or that of this page (api-observed row 15); None without one."""
-    operation = answer.question.operation
-    count = part(parts_or_none(read_envelope(answer.body).payload(operation)), "count") if operation.at else None
+    """The payload's own `count`, which may be the total or that of this page (api-observed row 15); None without a readable one."""
     try:
-        return None if count is None else read_int(decode(count))
+        return _count(answer)
     except ValueError:
         return None
+
+
+def _count(answer: Answer) -> int | None:
+    operation = answer.question.operation
+    count = part(parts_or_none(read_envelope(answer.body).payload(operation)), "count") if operation.at else None
+    return None if count is None else read_int(decode(count))
+
+
+def shortage(answer: Answer) -> str:
+    """How a listing contradicts its own count, those of one page by not being readable; "" when it does not.
+
+    A count below the entries proves nothing lost.
+    """
+    operation = answer.question.operation
+    if not operation.is_listing:
+        return ""
+    try:
+        count = _count(answer) or 0
+    except ValueError:
+        return f"{operation.name}: its count is no number"
+    listed = count if operation.paging else len(set(item_keys(answer)))
+    return f"{operation.name}: the service counts {count:,} entries and lists {listed:,}" if listed < count else ""
 
 
 def item_count(answer: Answer) -> int:
@@ -165,10 +189,10 @@ def item_count(answer: Answer) -> int:
 
 
 def item_keys(answer: Answer) -> list[str]:
-    """One identity per entry served, in order, equal for the same entry on another page: id (and network), else a hash."""
-    if answer.question.operation.is_streamed:
-        return [_item_key(_entry(raw)) for raw in _entries(answer)]
-    return [_item_key(raw) for raw in _items(answer)]
+    """One identity per entry served, in order, equal for the same entry on another page: id (and network), else a hash and a number."""
+    seen: Counter[str] = Counter()
+    raws = map(_entry, _entries(answer)) if answer.question.operation.is_streamed else _items(answer)
+    return [_item_key(raw, seen) for raw in raws]
 
 
 def _items(answer: Answer) -> Iterator[Any]:
@@ -179,10 +203,12 @@ def _items(answer: Answer) -> Iterator[Any]:
     yield from (raw for record, raw in _pairs(answer) if record is operation.records[0] and not isinstance(raw, Unread))
 
 
-def _item_key(raw: Any) -> str:
+def _item_key(raw: Any, seen: Counter[str]) -> str:
     if isinstance(raw, dict) and raw.get("id") not in (None, ""):
         return f"{raw['id']}/{raw['network']}" if "network" in raw else str(raw["id"])
-    return content_hash(sorted(raw.items()) if isinstance(raw, dict) else [raw])
+    digest = content_hash(sorted(raw.items()) if isinstance(raw, dict) else [raw])
+    seen[digest] += 1  # equal entries of one page are two entries
+    return f"{digest}-{seen[digest]}"
 
 
 def timeline_extent(answer: Answer) -> tuple[int, int]:

@@ -12,9 +12,21 @@ from typing import Any, NoReturn
 import msgspec
 
 from marketing_api.discretion import without_addresses
-from marketing_api.envelope import Envelope, Parts, decode, is_object, part, parts, parts_or_none, read_envelope, view
-from marketing_api.errors import AuthenticationFailed, BrokenAnswer, NotAvailable, OtherSubject, RateLimited, Refused
-from marketing_api.exchange import Body
+from marketing_api.envelope import (
+    Envelope,
+    Parts,
+    decode,
+    is_object,
+    part,
+    parts,
+    parts_or_none,
+    read_envelope,
+    repeated,
+    repeated_within,
+    view,
+)
+from marketing_api.errors import AuthenticationFailed, BrokenAnswer, MarketingApiError, NotAvailable, OtherSubject, RateLimited, Refused
+from marketing_api.exchange import Answer, Body
 from marketing_api.operation import Operation, Question
 from marketing_api.rate import RateReport, rate_report
 from marketing_api.records.values import read_int
@@ -49,6 +61,15 @@ def check(question: Question, status: int, headers: Mapping[str, str], body: Bod
         _check_echo(question, status, envelope)
     else:
         _check_words(question, status, envelope)
+
+
+def flaw(answer: Answer) -> str:
+    """Why an archived answer is not whole by what is known now; "" when it is."""
+    try:
+        check(answer.question, 200, {}, answer.body)
+    except MarketingApiError as problem:
+        return str(problem)
+    return ""
 
 
 def _limited(operation: Operation, report: RateReport | None) -> NoReturn:
@@ -148,7 +169,12 @@ def _check_words(question: Question, status: int, envelope: Envelope) -> None:
 
 
 def _check_payload(operation: Operation, status: int, envelope: Envelope) -> None:
-    """What is missing is never taken for empty: `[]`, null and {} in the payload's place are an empty answer, no place is none."""
+    """What is missing is never taken for empty: `[]` and {} in the payload's place are an empty answer, no place is none.
+
+    Of what fills tables, neither are null, an empty text or a number. Two members of one name are two answers, of which one is not ours.
+    """
+    if operation.records and (twice := envelope.repeated):
+        raise BrokenAnswer(f"{operation.name}: the answer has `{twice}` more than once", status=status)
     for name in (operation.at,) if operation.at else operation.members:
         if (raw := part(envelope.members, name)) is None:
             raise BrokenAnswer(f"{operation.name}: the answer lacks `{name}`", status=status)
@@ -175,10 +201,23 @@ def _check_member(operation: Operation, status: int, name: str, raw: msgspec.Raw
         raise Refused(f"{operation.name}: {text}", code=code, status=status, detail=error)
     if is_object(raw):
         wanted = "items" if operation.is_listing else "" if operation.at else "data"
-        if wanted and _is_hollow(inner or {}, wanted):
+        if wanted and _is_hollow(inner or {}, wanted, is_strict=bool(operation.records)):
             raise BrokenAnswer(f"{operation.name}: `{name}` lacks `{wanted}`", status=status)
-    elif operation.at and bytes(memoryview(raw)[:1]) not in (b"[", b"n"):
+    elif _kind(raw) != "[" and (operation.at or operation.records):
         _check_scalar(operation, status, name, decode(raw))
+    if operation.records and (twice := _repeated_entry(raw, inner or {}) if operation.is_streamed else repeated_within(raw)):
+        raise BrokenAnswer(f"{operation.name}: `{name}` has `{twice}` more than once", status=status)
+
+
+def _repeated_entry(raw: msgspec.Raw, inner: Parts) -> str:
+    """A member that a wrapper has twice, or its entries when they are keyed; the entries themselves stand alone."""
+    entries = part(inner, "items")
+    return repeated(raw, inner) or (repeated(entries, parts(entries)) if entries is not None and is_object(entries) else "")
+
+
+def _kind(raw: msgspec.Raw) -> str:
+    """The first letter: `{`, `[`, `"`, `n` of null, or of a number or truth value."""
+    return bytes(memoryview(raw)[:1]).decode("ascii", "replace")
 
 
 def _only_object(raw: msgspec.Raw) -> Parts | None:
@@ -190,18 +229,21 @@ def _only_object(raw: msgspec.Raw) -> Parts | None:
     return parts(msgspec.json.encode(found[0])) if len(found) == 1 and isinstance(found[0], dict) else None
 
 
-def _is_hollow(wrapper: Parts, entries: str) -> bool:
-    """True when a wrapper says that there is something and does not hold it. Empty wrappers are just empty."""
-    if not wrapper or part(wrapper, entries) is not None:
+def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:
+    """True when a wrapper says that there is something and does not hold it. Empty wrappers are just empty; `is_strict`: what is held is a
+    collection, or null beside a count of 0.
+    """
+    held = part(wrapper, entries)
+    if not wrapper or (held is not None and (not is_strict or _kind(held) in "[{")):
         return False
     count = part(wrapper, "count")
-    return count is None or decode(count) not in (0, "0")
+    return (held is not None and _kind(held) != "n") or count is None or decode(count) not in (0, "0")
 
 
 def _check_scalar(operation: Operation, status: int, name: str, value: Any) -> None:
     """Words in the payload's place are a refusal (api-observed row 5); anything else there is no answer."""
-    if isinstance(value, str):
-        if value.strip():
-            raise Refused(f"{operation.name}: the service answered in words ({_public(value)})", status=status, detail={name: value})
+    if isinstance(value, str) and value.strip():
+        raise Refused(f"{operation.name}: the service answered in words ({_public(value)})", status=status, detail={name: value})
+    if not operation.records and (value is None or value == ""):
         return
-    raise BrokenAnswer(f"{operation.name}: `{name}` is no object", status=status)
+    raise BrokenAnswer(f"{operation.name}: `{name}` is no object or list", status=status)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from marketing_api.operation import Question
 from marketing_api.rate import RateReport, rate_report
-from marketing_api.reading import Rejected, Rows, item_count, item_keys, read_rows, service_count, timeline_extent
-from marketing_api.verdict import check
+from marketing_api.reading import Rejected, Rows, item_count, item_keys, read_rows, service_count, shortage, timeline_extent
+from marketing_api.verdict import check, flaw
 
 __all__ = [
     "Prepared",
@@ -19,12 +19,14 @@ __all__ = [
     "Rejected",
     "Rows",
     "check",
+    "flaw",
     "item_count",
     "item_keys",
     "prepare",
     "rate_report",
     "read_rows",
     "service_count",
+    "shortage",
     "timeline_extent",
 ]
 

@@ -84,7 +84,8 @@ def _(account, con):
         select reviewed_at::date::text as day, channel, rating::text as rating, inquiry as words
         from source.online_reviews where account = ?
         union all
-        select reviewed_at::date::text, 'feedback page', rating, inquiry from source.direct_reviews where account = ?
+        select reviewed_at::date::text, 'feedback page', rating, inquiry from source.direct_reviews
+        where account = ? and _deleted_at is null
         order by day desc nulls last limit 100
         """,
         [account.value, account.value],

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from marketing_api.foreign_text import markdown_table
 from warehouse.sql import Params, literal, quoted
-from warehouse.table import EXTRA, Column, Snapshot, Table
+from warehouse.table import EXTRA, Column, Table
 
 _PREVIEW_ROWS, _PREVIEW_WIDTH = 5, 40
 _MASK = "•••"
@@ -88,7 +88,7 @@ class Checks(ABC):
 
 
 def _live(table: Table) -> str:
-    return "_deleted_at is null" if isinstance(table.load, Snapshot) else "true"
+    return "_deleted_at is null" if table.marks_deleted else "true"
 
 
 def _shown(column: Column) -> str:

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from marketing_api.operations import contacts
+from warehouse.loads.listing import mark_deleted
 from warehouse.loads.target import Target
 from warehouse.sql import literal, rows
 from warehouse.staging import Asked, Staged
@@ -73,6 +74,7 @@ def _forget_overtaken(connection: duckdb.DuckDBPyConnection, account: str, asked
 def note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Target) -> None:
     """Count the coupon answers, for every contact that has the address (or had it when it was asked before)."""
     asked = [one for one in target.asked if one.operation == contacts.GETCOUPON.name and set(one.params) == {"email"}]
+    asked = [one for one in asked if one.index not in target.unbelieved]  # to be asked again
     if not asked:
         return
     table = _answers(
@@ -96,6 +98,36 @@ def note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Ta
     )
     changed = f"select contact_id from ({people}) where lower(trim(email)) in ({addresses})"
     _note(connection, account, _COUPON, table, answers, changed)
+
+
+def drop_orphans(target: Target) -> None:
+    """Mark coupons as deleted whose address only contacts have that are gone, once every list was read completely.
+
+    Who comes back is asked as one who never was asked, which brings the coupons back. Comparing a million contacts takes a while: they
+    are looked at when they were read since the last load of coupons.
+    """
+    here = f"account = {target.account}"
+    read = f"select max(as_of) from sync.coverage where {here} and table_name in"
+    if not target.value(f"select ({read} ('contacts', 'lists')) > coalesce(({read} ('coupons')), 'epoch'::timestamptz)"):
+        return
+    same = f"{here} and lower(trim(p.email)) = lower(trim(c.email))"
+    unread = (
+        f"from source.lists l where {here} and _deleted_at is null and not exists (from sync.coverage v where {here} "
+        "and table_name = 'contacts' and scope = concat('list_id=', l.list_id) and is_complete and reason is null)"
+    )
+    target.report.deleted += target.make(
+        "orphans",
+        f"""
+        select rowid as rid, lower(trim(email)) as address from {target.table.qualified} c
+        where {here} and _deleted_at is null and exists (from source.contacts p where {same})
+            and not exists (from source.contacts p where {same} and _deleted_at is null) and not exists ({unread})
+        """,
+    )
+    mark_deleted(target, target.table, f"select rid from {target.temp('orphans')}")
+    target.run(
+        f"update sync.contact_coverage set coupon_asked_at = null where {here} "
+        f"and lower(trim(email)) in (select address from {target.temp('orphans')})"
+    )
 
 
 def _answers(asked: Sequence[Asked], **columns: pa.Array) -> pa.Table:

@@ -85,8 +85,9 @@ class LoadReport:
 
     @property
     def refused(self) -> dict[str, str]:
-        """Why scopes were not applied: table name → a sentence that names them."""
-        return {name: f"{name}: {'; '.join(report.refused)}" for name, report in self.tables.items() if report.refused}
+        """What of the answers was not believed, and so not applied or only added: table name → a sentence that names the scopes."""
+        found = {name: [*report.refused, *report.unproven] for name, report in self.tables.items()}
+        return {name: f"{name}: {'; '.join(reasons)}" for name, reasons in found.items() if reasons}
 
     @property
     def stale(self) -> list[str]:

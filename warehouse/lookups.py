@@ -108,7 +108,8 @@ class Lookups(ABC):
             select p.post_id, p.network from source.social_posts p
             left join source.social_post_details d
                 on d.account = p.account and d.post_id = p.post_id and d.network = p.network and d._deleted_at is null
-            where p.account = $account and p.network in ({among}) and d._listing_hash is distinct from {row_hash(SOCIAL_POSTS, "p")}
+            where p.account = $account and p._deleted_at is null and p.network in ({among})
+                and d._listing_hash is distinct from {row_hash(SOCIAL_POSTS, "p")}
             order by p.scheduled_at desc nulls last, p.post_id desc
             """,
             account,
@@ -138,9 +139,7 @@ class Lookups(ABC):
         """The days from `first` to `last` that a table of daily entries has rows of."""
         assert isinstance(table.load, Window)
         day = quoted(table.load.column)
-        return self._column(
-            f"select distinct {day} from {table.qualified} where account = $account and {day} between '{first}' and '{last}'", account
-        )
+        return self._column(f"select distinct {day} from {table.qualified} where {_LIVE} and {day} between '{first}' and '{last}'", account)
 
     def finished(self, account: str) -> dict[str, int]:
         """The request id behind which all of each asset was last read (`Warehouse.finish_assets`)."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from warehouse.sync_tables import SYNC_TABLES
-from warehouse.table import ACCOUNT, EXTRA, Column, Snapshot, Table
+from warehouse.table import ACCOUNT, EXTRA, Column, Table
 from warehouse.tables import TABLES
 
 MODELS = Path(__file__).parent / "models"
@@ -60,7 +60,7 @@ def _view(table: Table) -> str:
     lines = [f"-- Current rows of {table.qualified}; one row per {', '.join(table.key) or 'account'}."]
     lines += ["select", *(f"    {name}," for name in named[:-1]), f"    {named[-1]}"]
     lines += [f"from {{{{ source('source', '{table.name}') }}}}"]
-    lines += ["where _deleted_at is null"] if isinstance(table.load, Snapshot) else []
+    lines += ["where _deleted_at is null"] if table.marks_deleted else []
     return "\n".join(lines) + "\n"
 
 

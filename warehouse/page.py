@@ -28,9 +28,10 @@ to be read. The same texts are COMMENTs in the file: `select table_name, comment
 How the tables are filled:
 
 - **snapshot**: a complete listing of its scope. Rows that are missing from it are marked as deleted (`_deleted_at`) and kept; current
-  rows are those `where _deleted_at is null`. A listing that lost more than half of its rows (a setting) is not applied, and
-  `sync.coverage` says so.
-- **window**: a range of days. The range that was asked for is replaced; other days are left alone.
+  rows are those `where _deleted_at is null`. Absence is proven or it is not believed: where a page lacks, an entry cannot be read, or
+  the service counts more rows than it lists, nothing is marked. A listing that lost more than half of its rows (a setting) is not
+  applied. `sync.coverage` says so, and the run ends with exit code 1.
+- **window**: a range of days. The same holds for the rows of the range that was asked for; other days are left alone.
 - **accumulate**: the service shows only part of the entries. Rows are added and updated, none is ever removed.
 - **daily**: totals that the service shows only as of now, kept for each day on which they were asked (`observed_on`).
 

@@ -18,10 +18,10 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from marketing_api import wire
 from marketing_api.exchange import Answer
 from marketing_api.operations import contacts
 from marketing_api.records.fields import Record
-from marketing_api.wire import timeline_extent
 from warehouse.arrow import UNFIT, Converter, json_text
 from warehouse.table import EXTRA, Table
 from warehouse.unchanged import Said, contact_of, digest_of, reading_key
@@ -51,6 +51,8 @@ class RowsOf(Protocol):
     def records(self) -> Sequence[Record]: ...
     @property
     def rejected(self) -> Sequence[RejectedEntry]: ...
+    @property
+    def untold(self) -> Sequence[str]: ...
 
 
 #: (answer, zone of the account, its local date of asking) → rows; `marketing_api.wire.read_rows`.
@@ -92,10 +94,17 @@ class Staged:
     rows: dict[str, pa.Table | Path] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     rejects: list[Reject] = field(default_factory=list)
+    untold: list[tuple[str, int]] = field(default_factory=list)  # (table, answer) for each collection that an answer leaves open
+    flaws: dict[int, str] = field(default_factory=dict)  # why an answer, by index, is not whole after all
     with_extra: set[str] = field(default_factory=set)  # tables with a row that has unknown fields
     extents: dict[int, tuple[int, int]] = field(default_factory=dict)  # of timeline answers by index: (served, total) events
     digests: dict[int, str | None] = field(default_factory=dict)  # of timelines by contact; None: its next one has to be read
     passed_over: set[int] = field(default_factory=set)  # contacts whose timelines were not read: they say what was loaded last
+
+    def doubts_about(self, table: str) -> Counter[int]:
+        """What each answer leaves open about a table: entries of its own, and of those before it, which may be what its rows hang on."""
+        before = list(self.rows)[: list(self.rows).index(table) + 1]
+        return Counter(answer for name, answer in (*((one.table, one.answer) for one in self.rejects), *self.untold) if name in before)
 
     @property
     def whole(self) -> frozenset[int]:
@@ -134,11 +143,14 @@ def stage(
 ) -> Staged:
     """Read all answers once, but for timelines that say what was last `said`. `file` makes a path for a table that needs one.
 
+    Answers that may prove rows to be gone are judged again: an earlier version may have archived them as whole.
+
     Raises what `read_rows` raises.
     """
     staged, key = Staged(), reading_key(tuple(tables), str(zone))
     stages = [_TableStage(table, staged, file) for table in tables]
     by_record: dict[type[Record], list[_TableStage]] = {}
+    may_remove = any(table.marks_deleted for table in tables)
     for table_stage in stages:
         by_record.setdefault(table_stage.table.record, []).append(table_stage)
     for index, answer in enumerate(answers):
@@ -146,6 +158,11 @@ def stage(
         staged.asked.append(asked)
         if asked.operation == contacts.TIMELINE.name and _is_said_again(staged, asked, answer, digest_of(answer, key), said):
             continue
+        if may_remove and (flaw := wire.flaw(answer)):
+            staged.flaws[index] = flaw
+            continue
+        if may_remove and (short := wire.shortage(answer)):
+            staged.flaws[index] = short
         for rows in read_rows(answer, zone, answer.requested_at.astimezone(zone).date()):
             for table_stage in by_record.get(rows.record, ()):
                 table_stage.add(asked, rows)
@@ -165,7 +182,7 @@ def _is_said_again(staged: Staged, asked: Asked, answer: Answer, digest: str | N
         staged.digests[contact] = digest if is_only else None
         last = said.get(contact)
     if contact is None or last is None or last.digest != digest:
-        staged.extents[asked.index] = timeline_extent(answer)
+        staged.extents[asked.index] = wire.timeline_extent(answer)
         return False
     staged.extents[asked.index] = last.extent
     staged.passed_over.add(contact)
@@ -196,6 +213,7 @@ class _TableStage:
 
     def add(self, asked: Asked, rows: RowsOf) -> None:
         asked.entries[self.table.name] += len(rows.records) + len(rows.rejected)
+        self._staged.untold += [(self.table.name, asked.index)] * len(rows.untold)
         self._staged.rejects += [Reject(self.table.name, asked.index, entry.reason, _kept(entry.raw)) for entry in rows.rejected]
         self._waiting += [(record, asked.index) for record in rows.records]
         if len(self._waiting) >= BATCH:

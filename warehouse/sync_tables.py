@@ -213,7 +213,7 @@ LOADS = SyncTable(
         Column("error", "VARCHAR", "What failed.", is_personal=True),  # may quote what could not be read
         _count("new_count", "Rows added."),
         _count("changed_count", "Rows changed."),
-        _count("deleted_count", "Rows marked as deleted or, in ranges, removed."),
+        _count("deleted_count", "Rows marked as deleted."),
         _count("rejected_count", "Entries that could not be read."),
         Column("event", "VARCHAR", "The load as the load log has it (JSON): a damaged log is written anew from here.", is_internal=True),
     ),

@@ -86,7 +86,7 @@ class Snapshot:
     `scope` maps the columns that name the scope to the wire parameters it is asked with; empty: the account is the scope.
     `is_whole`: each answer is the whole of its scope (otherwise the load's `is_complete` says whether all pages came).
     `listing`: operations that prove which rows exist; empty: all. `detail`: the operation asked per new or changed row.
-    `is_guarded`: refuse a listing that shrinks too much; parts of one entry (its fields, its clickers) come and go freely.
+    `is_guarded`: every listing that shrinks too much is refused; of parts of one entry (its fields, its clickers) a few may always go.
     `within`: the table whose deleted rows take the rows here with them (they share the columns of its key).
     """
 
@@ -102,7 +102,8 @@ class Snapshot:
 class Window:
     """A range of days, `from_on` to `to_on` of the load's scope, by `column` (its day in the account's zone).
 
-    Without a column the row itself is about the range: it is replaced by key and nothing is deleted.
+    Rows of the range that a complete answer no longer has are marked as deleted. Without a column the row itself is about the range: it
+    is replaced by key and nothing is deleted.
     """
 
     column: str = ""
@@ -165,12 +166,16 @@ class Table:
         fields = self.record.model_fields.items()
         return tuple(Column(name, sql_type(info.annotation), info.description or "", is_personal(info)) for name, info in fields)
 
+    @property
+    def marks_deleted(self) -> bool:
+        """Whether answers prove rows to be gone, which are then marked."""
+        return isinstance(self.load, Snapshot) or (isinstance(self.load, Window) and bool(self.load.column))
+
     @cached_property
     def system_columns(self) -> tuple[Column, ...]:
         """The columns that loading fills."""
-        if not isinstance(self.load, Snapshot):
-            return (_FIRST_SEEN, _CHANGED)
-        return (_FIRST_SEEN, _CHANGED, _DELETED, *((_LISTING_HASH,) if self.load.detail else ()))
+        has_details = isinstance(self.load, Snapshot) and self.load.detail
+        return (_FIRST_SEEN, _CHANGED, *((_DELETED,) if self.marks_deleted else ()), *((_LISTING_HASH,) if has_details else ()))
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

@@ -10,10 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from warehouse.loads.scopes import ALL, label_of
+from warehouse.loads.scopes import ALL, days_of, label_of, label_of_days
 from warehouse.loads.target import Target
-from warehouse.loads.window import days_of
-from warehouse.loads.window import label_of as label_of_days
 from warehouse.sql import literal
 from warehouse.staging import Asked
 from warehouse.table import Snapshot, Window

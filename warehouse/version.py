@@ -12,7 +12,7 @@ import duckdb
 from warehouse.errors import NotAWarehouse, WarehouseTooNew
 
 #: Goes up when a program of the version before could no longer load into the file or would damage it.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 _OURS = {"source", "history", "marts", "sync"}
 

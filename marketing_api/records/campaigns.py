@@ -21,8 +21,9 @@ from marketing_api.records.fields import (
     Unread,
     field,
     key,
+    untold,
 )
-from marketing_api.records.shapes import each, entries, is_collection, is_full, is_numbered, items_of, mapping, member, objects
+from marketing_api.records.shapes import each, entries, is_collection, is_full, is_numbered, is_told, items_of, mapping, member, objects
 from marketing_api.records.values import is_nothing, read_clicker, read_share
 
 
@@ -89,8 +90,11 @@ _AUTOMATION = frozenset({"automation", "automations", "automated"})
 
 def campaigns(payload: Any, asked: Mapping[str, str]) -> Rows:
     """`campaigns`: {count, items: {group: {data: […]}}}; also groups that are lists, and campaigns without groups (row 16)."""
-    filtered = asked.get("filter", "all").lower()
-    for group, entry in _grouped(items_of(payload)):
+    filtered, items = asked.get("filter", "all").lower(), items_of(payload)
+    for name, group in items.items() if isinstance(items, dict) else ():
+        if (data := _data(group)) in (None, "") and not is_told(group, data):
+            yield untold(Campaign, name)
+    for group, entry in _grouped(items):
         yield Campaign, _campaign(entry, group or ("" if filtered == "all" else filtered)) if isinstance(entry, dict) else entry
 
 
@@ -132,6 +136,8 @@ def campaign(payload: Any, asked: Mapping[str, str]) -> Rows:
 
 def statistics(payload: Any, asked: Mapping[str, str]) -> Rows:
     """`campaign`: {stats: {open, unopened, bounced, unsubscribed}, clicks: [{url, message, clickers?}]}."""
+    if not objects(payload):
+        yield untold(CampaignClicker, "campaign")
     for entry in objects(payload):
         if not isinstance(entry, dict):
             yield CampaignStats, entry
@@ -139,13 +145,18 @@ def statistics(payload: Any, asked: Mapping[str, str]) -> Rows:
         campaign_id = asked.get("id", entry.get("id"))
         stats = member(entry, "stats")
         beside = {name: value for name, value in entry.items() if name.lower() not in ("id", "stats", "clicks")}
-        if is_collection(stats):
+        if stats in (None, ""):
+            yield (CampaignStats, Unread(entry, "stats: not told")) if beside else untold(CampaignStats, "stats")
+        elif is_collection(stats):
             raw, unread = _stats(stats, campaign_id)
             yield CampaignStats, {**beside, **raw}
             yield from ((CampaignStats, part) for part in unread)
         else:
             yield CampaignStats, stats
-        yield from _clicks(member(entry, "clicks"), campaign_id)
+        clicks = member(entry, "clicks")
+        if not is_told(None, clicks):
+            yield untold(CampaignClicker, "clicks")
+        yield from _clicks(clicks, campaign_id)
 
 
 _STATS = {"open": "opened", "opened": "opened", "unopened": "unopened", "bounced": "bounced", "unsubscribed": "unsubscribed"}
@@ -188,6 +199,9 @@ def _clicks(clicks: Any, campaign_id: Any) -> Rows:
         link = links.setdefault(url, _Link())
         link.message = link.message or entry.get("message")
         link.unknown |= {name: value for name, value in entry.items() if name not in ("url", "message", "clickers")}
+        if entry.get("clickers", []) in (None, ""):  # without any the member is absent (api-observed row 25)
+            link.is_whole = False
+            yield untold(CampaignClicker, "clickers")
         for clicker in _clickers(entry.get("clickers")):
             try:
                 email, count = read_clicker(clicker)

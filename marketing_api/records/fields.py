@@ -45,10 +45,19 @@ class Record(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """An entry, or a part of one, that a `rows` function could not read: set aside as it came, with the reason (never the value)."""
+    """An entry, or a part of one, that a `rows` function could not read: set aside as it came, with the reason (never the value).
+
+    `is_entry`: False for a whole collection that was not told. There is nothing to set aside; it only proves no row to be gone.
+    """
 
     raw: Any
     reason: str
+    is_entry: bool = True
+
+
+def untold(record: type[Record], name: str) -> tuple[type[Record], Unread]:
+    """Says that an answer leaves open which entries of `record` there are: their collection is null, missing or contradicts its count."""
+    return record, Unread(None, f"{name}: not told", is_entry=False)
 
 
 #: What a `rows` function yields: each entry of an answer with the record it should become. An entry holds only what the answer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marketing_api.records.fields import AccountTime, ApiInt, ApiText, MaybeBool, MaybeText, Record, Rows, field, key
-from marketing_api.records.shapes import each, is_collection, is_full, items_of, mapping, member, objects
+from marketing_api.records.fields import AccountTime, ApiInt, ApiText, MaybeBool, MaybeText, Record, Rows, field, key, untold
+from marketing_api.records.shapes import each, is_collection, is_full, is_told, items_of, mapping, member, objects
 from marketing_api.records.values import is_nothing
 
 
@@ -47,18 +47,20 @@ class Audience(Record):
 
 def lists(payload: Any, asked: Mapping[str, str]) -> Rows:
     """`lists`: {count, items}; the items may carry `fields` (api-observed row 17)."""
-    yield from _lists(items_of(payload))
+    yield from _lists(items_of(payload), asked)
 
 
 def contact_list(payload: Any, asked: Mapping[str, str]) -> Rows:
-    """`list`: one object with `fields`."""
-    yield from _lists(objects(payload))
+    """`list`: one object with `fields`; an empty one tells nothing of them."""
+    yield from _lists(objects(payload), asked) if objects(payload) else [untold(ListField, "list")]
 
 
-def _lists(items: Any) -> Rows:
+def _lists(items: Any, asked: Mapping[str, str]) -> Rows:
     for record, raw in each(ContactList, items, _spelled):
         fields = raw.pop("fields", None) if isinstance(raw, dict) else None
         yield record, raw
+        if "id" in asked and not is_told(None, fields):  # a listing need not have them
+            yield untold(ListField, "fields")
         if fields is not None:
             yield from _fields(fields, raw.get("id"))
 

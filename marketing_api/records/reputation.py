@@ -22,9 +22,10 @@ from marketing_api.records.fields import (
     Rows,
     field,
     key,
+    untold,
 )
 from marketing_api.records.ratings import read_rating
-from marketing_api.records.shapes import each, entries, is_collection, is_full, is_numbered, items_of, keyed, mapping, member
+from marketing_api.records.shapes import each, entries, is_collection, is_full, is_numbered, is_told, items_of, keyed, mapping, member
 from marketing_api.records.values import as_text, is_no_moment, is_nothing, singular
 
 
@@ -175,11 +176,20 @@ def sentiment(payload: Any, asked: Mapping[str, str]) -> Rows:
     if isinstance(stats, dict) and stats and "from" in asked and "to" in asked:
         yield SentimentTotals, {**stats, "from": asked["from"], "to": asked["to"]}
     items = items_of(payload)
+    yield from _untold_mentions(stats, items)
     if isinstance(items, dict):
         for name, group in items.items():
             yield from _mentions(group, singular(name))
     else:
         yield from each(SentimentMention, items)
+
+
+def _untold_mentions(stats: Any, items: Any) -> Rows:
+    """Polarities of which fewer mentions are listed than the totals say, or none at all."""
+    totals, groups = ({singular(name): value for name, value in each.items()} if isinstance(each, dict) else {} for each in (stats, items))
+    for polarity in groups.keys() | totals.keys() & {"positive", "negative"}:
+        if not is_told({"count": totals.get(polarity)}, groups.get(polarity)):
+            yield untold(SentimentMention, polarity)
 
 
 def _mentions(group: Any, polarity: str) -> Rows:
@@ -196,9 +206,11 @@ def stats(payload: Any, asked: Mapping[str, str]) -> Rows:
     if not isinstance(payload, dict):
         yield from each(ReviewStats, payload)
         return
-    reviews, social, views = (member(payload, name) for name in ("Reviews", "SocialMedia", "FeedbackHub"))
+    names: dict[type[Record], str] = {ReviewStats: "Reviews", SocialMediaStats: "SocialMedia", FeedbackViews: "FeedbackHub"}
+    reviews, social, views = (member(payload, name) for name in names.values())
     if reviews is social is views is None and any(map(is_full, payload.values())):
         yield ReviewStats, payload  # under names that nobody knows: set aside
+    yield from (untold(record, name) for record, name in names.items() if payload and not is_told(None, member(payload, name)))
     yield from each(ReviewStats, reviews)
     for entry in entries(social):
         yield from _network_stats(entry)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from marketing_api.records.values import is_nothing
+from marketing_api.records.values import is_nothing, read_int
 
 RecordType = TypeVar("RecordType")
 #: An entry that is about to become a record; one that is no object is passed on as it came, to be set aside with a reason.
@@ -39,6 +39,17 @@ def entries(items: Any) -> Iterator[Any]:
 
 def is_collection(value: Any) -> bool:
     return value is None or value == "" or isinstance(value, (dict, list))
+
+
+def is_told(wrapper: Any, collection: Any) -> bool:
+    """Whether a nested collection is one, and holds no less than the count beside it in `wrapper`. Missing, null and "" tell nothing."""
+    try:
+        counted: int | None = read_int(member(wrapper, "count"))
+    except ValueError:
+        counted = None
+    if collection is None or collection == "":
+        return counted == 0
+    return is_collection(collection) and sum(1 for _ in entries(collection)) >= (counted or 0)
 
 
 def is_scalar(value: Any) -> bool:

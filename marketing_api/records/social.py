@@ -19,8 +19,9 @@ from marketing_api.records.fields import (
     Rows,
     field,
     key,
+    untold,
 )
-from marketing_api.records.shapes import each, entries, items_of, lift, objects
+from marketing_api.records.shapes import each, entries, is_told, items_of, lift, objects
 from marketing_api.records.values import is_no_moment, singular
 
 
@@ -88,6 +89,10 @@ def profiles(payload: Any, asked: Mapping[str, str]) -> Rows:
         yield from each(SocialProfile, payload)
         return
     for network, value in payload.items():
+        lists = {name: items for name, items in value.items() if name.lower() != "count"} if isinstance(value, dict) else {"": value}
+        served = [entry for items in lists.values() for entry in entries(items)]
+        if not is_told(value, served) or not all(is_told(None, items) for items in lists.values()):
+            yield untold(SocialProfile, network)
         if not isinstance(value, dict):
             yield from each(SocialProfile, value)
             continue
@@ -103,12 +108,14 @@ def _beside(belongs: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
 
 def posts(payload: Any, asked: Mapping[str, str]) -> Rows:
     """`calendar`: {count, items: {date: {number: post}}}."""
-    for date, entry in _dated(items_of(payload)):
+    items = items_of(payload)
+    yield from (untold(SocialPost, date) for date, value in (items.items() if isinstance(items, dict) else ()) if value in (None, ""))
+    for date, entry in _dated(items):
         if not isinstance(entry, dict):
             yield SocialPost, entry
             continue
         channels = entry.get("channel")
-        for channel in channels if isinstance(channels, list) else [channels]:
+        for channel in channels if isinstance(channels, list) and channels else [channels]:  # of no channel: set aside
             yield SocialPost, _post({**entry, "channel": channel} if channel else dict(entry), date)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marketing_api.records.fields import ApiInt, MaybeText, Record, Rows, field, key
-from marketing_api.records.shapes import each, is_collection, items_of, mapping
+from marketing_api.records.fields import ApiInt, MaybeText, Record, Rows, field, key, untold
+from marketing_api.records.shapes import each, is_collection, is_told, items_of, mapping
 
 
 class User(Record):
@@ -49,6 +49,8 @@ def users(payload: Any, asked: Mapping[str, str]) -> Rows:
         if not is_collection(people):
             yield User, people
             continue
+        if not is_told(value, people):
+            yield untold(User, "users")
         for number, person in mapping(people).items():
             yield User, _user(person, business, number if isinstance(people, dict) else None) if isinstance(person, dict) else person
 

@@ -38,7 +38,8 @@ def contacts_verdict(body: bytes, status: int = 200, headers: dict[str, str] | N
 
 
 @pytest.mark.parametrize(
-    "payload", [{"count": 1, "items": [{"id": 1}]}, {"items": {}}, {"count": "0"}, {"count": 0, "items": []}, [], {}, None]
+    "payload",
+    [{"count": 1, "items": [{"id": 1}]}, {"items": {}}, {"count": "0"}, {"count": 0, "items": []}, {"count": 0, "items": None}, [], {}],
 )
 def test_whole_and_empty_answers_are_accepted(payload: Any) -> None:
     assert contacts_verdict(enveloped({"contacts": payload})) is None
@@ -69,6 +70,21 @@ def test_ok_envelope_counts_whatever_the_http_status(status: int) -> None:
         enveloped({"contacts": {"entries": []}}),
         enveloped({"contacts": False}),
         enveloped({"contacts": 7}),
+        enveloped({"contacts": None}),
+        enveloped({"contacts": ""}),
+        enveloped({"contacts": {"count": 80, "items": None}}),
+        enveloped({"contacts": {"items": None}}),
+        enveloped({"contacts": {"count": 0, "items": ""}}),
+        enveloped({"contacts": {"count": 1, "items": 7}}),
+        enveloped({"contacts": float("nan")}),
+        enveloped({"contacts": {"items": float("nan")}}),
+        enveloped({"contacts": {"items": [{"id": 1}], "Items": []}}),
+        enveloped({"contacts": {"items": [{"id": 1}]}, "CONTACTS": []}),
+        b'{"response":{"header":{"status":"ok"},"data":{"contacts":{"count":1,"items":[{"id":1}],"items":[]}}}}',
+        b'{"response":{"header":{"status":"ok"},"data":{"contacts":{"count":1,"count":0,"items":[{"id":1}]}}}}',
+        b'{"response": {"header": {"status": "ok"}, "data": {"contacts": {"items": [{"id": 1}]}, "contacts": []}}}',
+        b'{"response":{"header":{"status":"ok"},"data":{"contacts":{"items":[{"id":1}]}},"data":{"contacts":[]}}}',
+        b'{"response":{"header":{"status":"ok"},"data":{"contacts":{"items":[{"id":1}]}}},"response":{"header":{"status":"ok"},"data":{"contacts":[]}}}',
         enveloped(samples.CONTACTS, status=""),
     ],
 )

@@ -137,8 +137,8 @@ def test_an_entry_that_cannot_be_read_may_be_any_row(home: Home) -> None:
     home.load([home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, 60, listid=12)], tables.CONTACTS)
     assert live(home) == [1, 2]
     (coverage,) = home.rows("sync.coverage")
-    assert coverage["is_complete"]
-    assert "could not be read" in coverage["reason"]
+    assert not coverage["is_complete"]
+    assert coverage["reason"] == "1 rows were not listed, and 1 entries or collections could not be read: nothing was marked as deleted"
 
 
 def test_a_field_that_the_only_operation_leaves_out_is_empty(home: Home) -> None:

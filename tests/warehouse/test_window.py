@@ -26,7 +26,7 @@ def days(first: int, last: int) -> dict[str, str]:
 
 
 def ids(home: Home) -> list[int]:
-    return home.values(tables.DIRECT_REVIEWS, "review_id")
+    return home.values(tables.DIRECT_REVIEWS, "review_id", "_deleted_at is null")
 
 
 def test_exactly_the_range_asked_for_is_replaced(home: Home) -> None:

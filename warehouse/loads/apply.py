@@ -14,12 +14,11 @@ from warehouse import contact_coverage, coverage, unread
 from warehouse.load import Load
 from warehouse.loads.accumulate import load_accumulate
 from warehouse.loads.details import take_entry_hashes
+from warehouse.loads.listing import load_listing, mark_deleted
 from warehouse.loads.result import ScopeResult
 from warehouse.loads.scopes import ALL
-from warehouse.loads.snapshot import load_snapshot, mark_deleted
 from warehouse.loads.target import TableReport, Target
 from warehouse.loads.upsert import upsert
-from warehouse.loads.window import load_window
 from warehouse.sql import literal
 from warehouse.staging import Staged
 from warehouse.table import Accumulate, Snapshot, Table, Window
@@ -32,7 +31,7 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
     """Fill the load's tables and write the coverage. The caller has begun a transaction and commits it."""
     as_of = staged.as_of or load.logged_at
     last = max(load.request_ids, default=load.place)
-    targets = [Target(connection, tables[name], load.account, as_of, staged, last) for name in load.tables]
+    targets = [Target(connection, tables[name], load.account, as_of, staged, load.zone, last) for name in load.tables]
     results = [(target, result) for target in targets for result in _fill(target, load, staged, tables)]
     coverage.write_coverage(results, due_at=load.due_at, service_count=load.service_count, zone=load.zone)
     unread.write_rejected(targets, load.scope)
@@ -46,12 +45,12 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
 
 def _fill(target: Target, load: Load, staged: Staged, tables: Mapping[str, Table]) -> list[ScopeResult]:
     kind = target.table.load
-    if isinstance(kind, Snapshot):
-        if kind.detail and not kind.listing:
-            take_entry_hashes(target, tables[kind.within])
-        return load_snapshot(target, kind, load.scope, is_complete=load.is_complete, shrink_limit=load.shrink_limit)
-    if isinstance(kind, Window):
-        return load_window(target, kind, load.scope, is_complete=load.is_complete, zone=ZoneInfo(load.zone))
+    if isinstance(kind, Snapshot) and kind.detail and not kind.listing:
+        take_entry_hashes(target, tables[kind.within])
+    if target.table.name == "coupons":
+        contact_coverage.drop_orphans(target)
+    if isinstance(kind, Snapshot | Window):
+        return load_listing(target, load.scope, is_complete=load.is_complete, shrink_limit=load.shrink_limit)
     if isinstance(kind, Accumulate):
         return load_accumulate(target, staged.whole, is_complete=load.is_complete)
     _forget_days_to_come(target, ZoneInfo(load.zone))

@@ -44,16 +44,25 @@ class TableReport:
     unchanged: int = 0  # of those received: timelines that say what was loaded last are not read
     rejected: int = 0
     refused: list[str] = field(default_factory=list)
+    unproven: list[str] = field(default_factory=list)  # why rows that were not listed are kept
     stale: list[str] = field(default_factory=list)  # scopes of which a newer answer was loaded before
 
 
 class Target:
     """A table that is being loaded. `staged` names the relation with one row per key once `merge_parts` has run.
 
-    `as_of` dates its rows, `last_request` tells which of two loads is the newer: clocks do not."""
+    `as_of` dates its rows, `last_request` tells which of two loads is the newer: clocks do not.
+    """
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, table: Table, account: str, as_of: dt.datetime, rows: Staged, last_request: int | None
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        table: Table,
+        account: str,
+        as_of: dt.datetime,
+        rows: Staged,
+        zone: str = "UTC",
+        last_request: int | None = None,
     ) -> None:
         self.connection = connection
         self.table = table
@@ -61,7 +70,11 @@ class Target:
         self.as_of = f"timestamptz {literal(as_of.astimezone(dt.UTC).isoformat())}"
         self.last_request = "null" if last_request is None else str(last_request)
         self.asked = rows.asked
+        self.zone = zone
         self.rejects = [reject for reject in rows.rejects if reject.table == table.name]
+        self.doubts = rows.doubts_about(table.name)  # by answer
+        self.flaws = rows.flaws
+        self.unbelieved: set[int] = set()  # answers that were not applied, or not in full
         self.report = TableReport(table.name, received=rows.counts[table.name], rejected=len(self.rejects))
         self.has_extra = table.name in rows.with_extra
         self.held = ""  # a temporary relation that stands for `stored`

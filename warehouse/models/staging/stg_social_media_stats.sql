@@ -7,3 +7,4 @@ select
     _first_seen_at as first_seen_at,
     _changed_at as changed_at
 from {{ source('source', 'social_media_stats') }}
+where _deleted_at is null

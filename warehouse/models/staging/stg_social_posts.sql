@@ -13,3 +13,4 @@ select
     _first_seen_at as first_seen_at,
     _changed_at as changed_at
 from {{ source('source', 'social_posts') }}
+where _deleted_at is null

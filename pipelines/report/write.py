@@ -10,7 +10,7 @@ from pipelines.report.data import read_report
 from pipelines.report.page import render
 from pipelines.report.preview import preview
 from pipelines.stage import stage
-from warehouse.archive.disk import create, make_folder, new_name, publish
+from warehouse.archive.disk import Workspace, create, publish
 from warehouse.published import published_path
 
 
@@ -24,11 +24,13 @@ def write_report(home: Path) -> tuple[Path, str]:
     with stage("report"):
         report = read_report(published_path(home), dt.datetime.now(dt.UTC))
         html, path = render(report), report_path(home)
-    temporary = make_folder(path.parent) / f".{new_name()}.html"
+    workspace = Workspace(home / "tmp" / "report")
+    workspace.sweep()
     try:
+        temporary = workspace.file(path.name)
         os.close(create(temporary))  # for the owner only from the first moment on
         temporary.write_text(html, encoding="utf-8")
         publish(temporary, path)
     finally:
-        temporary.unlink(missing_ok=True)
+        workspace.close()
     return path, preview(report)

@@ -22,12 +22,16 @@ CONTACTS = (
 
 @dataclass(frozen=True)
 class Victim:
-    """`home`: which of `HOMES` it finds. `is_publishing`: it writes what analysts read."""
+    """`home`: which of `HOMES` it finds. `is_publishing`: it writes what analysts read.
+
+    `again`: what people run after a fault instead of the same, where twice is more than once.
+    """
 
     name: str
     home: str
     action: Action
     is_publishing: bool = False
+    again: Action | None = None
 
 
 def command(*words: str) -> Action:
@@ -56,7 +60,7 @@ VICTIMS = (
     Victim("sync, next night", "next", command("sync", "--reads-only")),
     Victim("publish", "whole", command("publish"), is_publishing=True),
     Victim("publish --parquet", "whole", command("publish", "--parquet", "exported"), is_publishing=True),
-    Victim("publish --rollback", "twice", command("publish", "--rollback"), is_publishing=True),
+    Victim("publish --rollback", "twice", command("publish", "--rollback"), is_publishing=True, again=command("report")),
     Victim("report", "whole", command("report")),
     Victim("rebuild", "whole", command("rebuild")),
     Victim("migrate", "older", command("sync", "--only", "lists")),

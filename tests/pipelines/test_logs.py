@@ -135,6 +135,6 @@ def test_a_log_that_has_no_room_costs_the_log_only(tmp_path: Path) -> None:
     with logging_to_home(Settings(prepare_home(tmp_path / "home")), "sync") as file:
         logging.getLogger("sync").warning("while there is room")
         file.stream.close()
-        file.stream = Path("/dev/full").open("w", encoding="utf-8")
+        file.stream = Path("/dev/full").open("w", encoding="utf-8")  # noqa: SIM115 (the handler closes it)
         logging.getLogger("sync").warning("when there is none")
     assert file not in logging.getLogger().handlers

@@ -49,9 +49,9 @@ def prepare_home(home: Path) -> Path:
         dagster.mkdir(parents=True, exist_ok=True)
         home.chmod(0o700)
         _write_yaml(dagster / "dagster.yaml")
-        probe = home / f".writable-{os.getpid()}"
+        probe = home / ".writable"
         probe.touch()
-        probe.unlink()
+        probe.unlink(missing_ok=True)  # another process may have been quicker
     except OSError as problem:
         if problem.errno == errno.ENOSPC:
             raise
@@ -64,4 +64,6 @@ def _write_yaml(path: Path) -> None:
     text = path.read_text(encoding="utf-8") if path.exists() else _DAGSTER_YAML
     movable = _FIXED_PLACE.sub(r"\1history/runs", text)
     if movable != text or not path.exists():
-        path.write_text(movable, encoding="utf-8")
+        unfinished = path.with_name(f".{path.name}")
+        unfinished.write_text(movable, encoding="utf-8")
+        unfinished.replace(path)  # half of it would pass for what a person wrote

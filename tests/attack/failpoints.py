@@ -301,7 +301,8 @@ def main() -> int:
     parser.add_argument("--at", type=Place.read)
     arguments = parser.parse_args()
     warm()
-    chosen = [each for each in VICTIMS if not arguments.command or each.name in arguments.command]
+    by_name = {each.name: each for each in VICTIMS}
+    chosen = [by_name[name] for name in arguments.command or by_name]
     yesterday = int((dt.datetime.now(dt.UTC) - dt.timedelta(days=1)).timestamp()) // 60 * 60
     folder = Path(tempfile.mkdtemp(prefix="attack-"))  # not TemporaryDirectory: forked processes would remove it at their end
     try:

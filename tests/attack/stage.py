@@ -48,6 +48,8 @@ _IMPORTED = (
     *(f"pipelines.commands.{name}" for name in ("sync", "push", "publish", "report", "rebuild", "status")),
     "dbt.cli.main",
     "dbt.adapters.duckdb.connections",
+    *("dbt.task.build", "dbt.parser.sql", "dagster._daemon.controller", "pandas", "fsspec.implementations.local", "_strptime"),
+    *("pipelines.write_back.applying", "pipelines.write_back.push_service"),
 )
 
 Action = Callable[[], int]

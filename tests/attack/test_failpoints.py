@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -77,9 +78,11 @@ def test_a_row_too_few_and_one_too_many_are_found() -> None:
     assert (verdict.lost, verdict.duplicated, verdict.is_clean) == (1, 1, False)
 
 
-@pytest.mark.timeout(170)
-def test_pushes_and_publications_stand_a_sample_of_faults() -> None:
-    """The cases that hurt once, and some at random."""
-    command = [sys.executable, "-m", "tests.attack.failpoints", "--minutes", "0.7", "--command", "push activities"]
-    ran = subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": ROOT, "PATH": ""}, capture_output=True, text=True, check=False)
+@pytest.mark.timeout(600)
+def test_a_push_stands_a_sample_of_faults() -> None:
+    """At least three cases, as many as half a minute allows."""
+    command = [sys.executable, "-m", "tests.attack.failpoints", "--minutes", "0.5", "--command", "push activities"]
+    ran = subprocess.run(
+        command, cwd=ROOT, env={"PYTHONPATH": ROOT, "PATH": os.environ["PATH"]}, capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -1,6 +1,6 @@
 """SQLite's way: count the places where a command can fail, then make each fail once.
 
-    python -m tests.attack.failpoints [--minutes M] [--seed S] [--command NAME…] [--every] [--fault F --at PLACE]
+    python -m tests.attack.failpoints [--minutes M] [--seed S] [--command NAME…] [--every] [--homes DIR] [--fault F --at PLACE]
 
 Each case is a copy of a prepared home and account: the command runs and meets one fault (a kill, an error of a call, a disk that
 is full from there on, a torn write, a lie of the service), then it runs again without, as people do. What is then in the warehouse,
@@ -29,7 +29,7 @@ from typing import Any
 
 from tests.attack import judging, lies
 from tests.attack.judging import Columns, Row, Verdict
-from tests.attack.places import CHANGING, DATABASES, LOOK, ROOT, Place, Places
+from tests.attack.places import CHANGING, DATABASES, LOOK, ROOT, WIRE, Place, Places
 from tests.attack.stage import Ended, Service, asked, copy, free_port, run, warm
 from tests.attack.victims import VICTIMS, Victim, prepare
 
@@ -236,6 +236,7 @@ def cases(reference: Reference, chance: random.Random, *, every: bool) -> Iterat
     done: set[Case] = set()
     for each in (once, others, more_lies) if every else (once,):
         chance.shuffle(each)
+        each.sort(key=lambda case: case.at.kind not in WIRE)  # what could be sent twice comes first
         yield from (case for case in each if case not in done)
         done.update(each)
 
@@ -297,23 +298,26 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--command", nargs="*", choices=[each.name for each in VICTIMS], default=[])
     parser.add_argument("--every", action="store_true", help="when each line has failed once, go on with each call")
+    parser.add_argument("--homes", type=Path, help="where prepared homes are kept for the next time")
     parser.add_argument("--fault")
     parser.add_argument("--at", type=Place.read)
     arguments = parser.parse_args()
     warm()
     by_name = {each.name: each for each in VICTIMS}
     chosen = [by_name[name] for name in arguments.command or by_name]
-    yesterday = int((dt.datetime.now(dt.UTC) - dt.timedelta(days=1)).timestamp()) // 60 * 60
-    folder = Path(tempfile.mkdtemp(prefix="attack-"))  # not TemporaryDirectory: forked processes would remove it at their end
+    yesterday = dt.datetime.combine(dt.datetime.now(dt.UTC), dt.time(8), dt.UTC) - dt.timedelta(days=1)
+    # not TemporaryDirectory: forked processes would remove it at their end
+    folder = arguments.homes or Path(tempfile.mkdtemp(prefix="attack-"))
     try:
-        attack = Attack(folder, arguments.seed, Service(yesterday, CONTACTS, free_port()))
+        attack = Attack(folder, arguments.seed, Service(int(yesterday.timestamp()), CONTACTS, free_port()))
         if arguments.fault:
             attack.carry_out(chosen[0], Case(arguments.fault, arguments.at))
         else:
             assault(attack, chosen, arguments.minutes, every=arguments.every)
         print(f"\n{summary(attack)}")
     finally:
-        shutil.rmtree(folder)
+        if not arguments.homes:
+            shutil.rmtree(folder)
     return int(bool(attack.findings))
 
 

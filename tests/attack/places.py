@@ -37,6 +37,8 @@ CHANGING = ("write", "open", "name", "parquet", "sync")
 DATABASES = ("sqlite", "duckdb")
 #: A statement that changes nothing: a kill there is the same as one at the next call that does.
 LOOK = "look"
+#: The moments of a request.
+WIRE = ("leaving", "sent", "answered")
 _NODE = re.compile(r'"node_id": "([^"]+)"')
 _CHANGES = re.compile(
     r"(?:/\*.*?\*/|\s)*(insert|update|delete|create|drop|alter|commit|copy|attach|checkpoint|merge|replace|comment)", re.I | re.S

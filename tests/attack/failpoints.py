@@ -119,7 +119,7 @@ class Attack:
             left_out = judging.differing_columns(*files)
             before, after = (judging.rows(one / "home" / "warehouse.duckdb", left_out) for one in (home, once))
             published = tuple(judging.rows(published_of(one), left_out) for one in (home, once))
-            names = set(judging.names(once / "home")) | set(judging.names(twice / "home"))
+            names = {name for one in (home, once, twice) for name in judging.names(one / "home")}
             return Reference(Counter(seen), answers, left_out, before, after, published, effects, names, ended.seconds)  # type: ignore[arg-type]
 
         return asked(look)  # type: ignore[no-any-return]

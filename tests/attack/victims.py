@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ import duckdb
 
 from pipelines import cli
 from tests.attack.stage import Action, Service, asked, copy, run
+from warehouse.errors import WarehouseError
 
 _PEOPLE = "select distinct on (email) contact_id, email, list_id from source.contacts where status = 'active' order by email limit 6"
 TAGS = f"select email, 'vip' as tag from ({_PEOPLE})"
@@ -40,12 +42,13 @@ def command(*words: str) -> Action:
 
 def _build_models() -> int:
     """As a run of its own, in which nothing is read or published."""
-    import os
-
     from warehouse.models import build
 
-    report = build(Path(os.environ["MARKETING_HOME"]) / "warehouse.duckdb")
-    return int(bool(report.problem))
+    try:
+        return int(bool(build(Path(os.environ["MARKETING_HOME"]) / "warehouse.duckdb").problem))
+    except WarehouseError as problem:  # which the command line turns into a sentence
+        print(problem)
+        return 1
 
 
 def _push(kind: str, sql: str) -> Action:

@@ -88,8 +88,9 @@ def _column_values(path: Path) -> dict[tuple[str, str], Any]:
 
 
 def names(home: Path) -> Counter[str]:
-    """The kinds of files of a home: their places with numbers and dates taken out."""
-    return Counter(_OWN.sub("#", str(path.relative_to(home))) for path in home.rglob("*") if path.is_file())
+    """The kinds of files of a home: their places with numbers and dates taken out. SQLite's logs belong to the database beside them."""
+    files = (str(path.relative_to(home)) for path in home.rglob("*") if path.is_file())
+    return Counter(_OWN.sub("#", name) for name in files if not name.endswith((".db-shm", ".db-wal")))
 
 
 def holds_key(home: Path) -> list[str]:

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup sync test check ui notebook bench lint clean docs
+.PHONY: help setup sync test check ui notebook bench attack lint clean docs
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -38,6 +38,9 @@ check: lint test ## what CI runs: lint, types, import rules, tests
 
 bench: .venv/installed ## the measured claims: pacing, loading, memory, recovery
 	$(BIN)/python -m tests.benchmarks
+
+attack: .venv/installed ## hours of attack: every place fails once, and what else tests/attack holds; ARGS="NAME… --minutes M --seed S"
+	$(BIN)/python -m tests.attack $(ARGS)
 
 docs: .venv/installed ## write the generated pages anew
 	$(BIN)/python -m marketing_api.operations.page

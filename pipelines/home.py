@@ -61,9 +61,9 @@ def prepare_home(home: Path) -> Path:
         home.chmod(0o700)
         _write_yaml(dagster / "dagster.yaml")
         sweep(home)
-        probe = home / f".writable-{os.getpid()}"
+        probe = home / ".writable"
         probe.touch()
-        probe.unlink()
+        probe.unlink(missing_ok=True)  # another process may have been quicker
     except OSError as problem:
         if problem.errno == errno.ENOSPC:
             raise
@@ -76,7 +76,9 @@ def _write_yaml(path: Path) -> None:
     text = _text_of(path) if no_folder(path).exists() else ""
     movable = _FIXED_PLACE.sub(r"\1history/runs", text) or _DAGSTER_YAML
     if movable != text or not path.exists():
-        path.write_text(movable, encoding="utf-8")
+        unfinished = path.with_name(f".{path.name}")
+        unfinished.write_text(movable, encoding="utf-8")
+        unfinished.replace(path)  # half of it would pass for what a person wrote
 
 
 def _text_of(path: Path) -> str:

@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
@@ -81,6 +81,10 @@ class HomeLog(RotatingFileHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (its name in the standard library)
         """A full disk, or a home that cannot be written, costs the log and not the run."""
+
+    def close(self) -> None:
+        with suppress(OSError):  # what had no room when it was written has none now either
+            super().close()
 
 
 def start_logging(settings: Settings, process: str) -> HomeLog:

@@ -76,8 +76,8 @@ def _check_ours(folder: Path) -> None:
 
 
 def _is_ours(folder: Path, name: str) -> bool:
-    """Whether that is the name of an export that `folder` shows or showed."""
-    return bool(re.fullmatch(rf"\.{re.escape(folder.name)}-\d{{8}}T\d{{12}}Z-[0-9a-f]{{8}}", name))
+    """Whether that is the name of an export that `folder` shows or showed, or of a link to one that a kill left."""
+    return bool(re.fullmatch(rf"\.{re.escape(folder.name)}-\d{{8}}T\d{{12}}Z-[0-9a-f]{{8}}(\.link)?", name))
 
 
 def _write(published: Path, target: Path) -> int:
@@ -129,7 +129,7 @@ def _show(target: Path, folder: Path) -> None:
     for other in folder.parent.iterdir():
         stays = other.name == target.name or (other.name == before and not _shows_more(other, target))
         if _is_ours(folder, other.name) and not stays:
-            shutil.rmtree(other, ignore_errors=True)
+            other.unlink() if other.is_symlink() else shutil.rmtree(other, ignore_errors=True)
 
 
 def _shows_more(export: Path, newer: Path) -> bool:

@@ -147,7 +147,9 @@ def begin(settings: Settings, planned: Planned, *, run: str) -> int:
             planned = _plan(settings, order, planned.rows, outbox)
         if planned.is_refused:
             raise InputError(f"nothing was sent: {planned.refusal}")
-        push_id = outbox.begin(planned.plan, run=run, options=options)
-    wanted = {row for item in planned.plan.items for row in item.rows} | {bad.row for bad in planned.plan.bad}
-    keep_rows(folder_of(settings.home, push_id) / "rows.parquet", planned.rows, wanted)
-    return push_id
+        wanted = {row for item in planned.plan.items for row in item.rows} | {bad.row for bad in planned.plan.bad}
+
+        def keep(push_id: int) -> None:
+            keep_rows(folder_of(settings.home, push_id) / "rows.parquet", planned.rows, wanted)
+
+        return outbox.begin(planned.plan, run=run, options=options, keep=keep)

@@ -134,3 +134,12 @@ def test_a_file_that_was_one_too_many_is_begun_anew(home: Path) -> None:
         file.path.unlink()
         logging.getLogger("library").warning("two")
     assert logged(home).endswith("two\n")
+
+
+def test_a_log_that_has_no_room_costs_the_log_only(tmp_path: Path) -> None:
+    with logging_to_home(Settings(prepare_home(tmp_path / "home")), "sync") as file:
+        logging.getLogger("sync").warning("while there is room")
+        file.stream.close()
+        file.stream = Path("/dev/full").open("w", encoding="utf-8")  # noqa: SIM115 (the handler closes it)
+        logging.getLogger("sync").warning("when there is none")
+    assert file not in logging.getLogger().handlers

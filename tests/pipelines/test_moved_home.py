@@ -106,3 +106,17 @@ def test_a_home_of_an_earlier_version_forgets_its_place_and_keeps_what_a_person_
     yaml.write_text(old % '"/another/disk/events"')
     prepare_home(home)
     assert yaml.read_text() == old % '"/another/disk/events"', "that is where a person wants it"
+
+
+def test_what_a_kill_leaves_of_dagster_yaml_does_not_pass_for_a_persons(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die_half_way(path: Path, text: str, **options: str) -> None:
+        path.write_bytes(text.encode()[: len(text) // 2])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", die_half_way)
+        with pytest.raises(KeyboardInterrupt):
+            prepare_home(home)
+    text = (prepare_home(home) / "dagster" / "dagster.yaml").read_text(encoding="utf-8")
+    assert text.endswith("wherever it is: a home can be moved and copied\n")
+    assert [path.name for path in (home / "dagster").iterdir()] == ["dagster.yaml"]

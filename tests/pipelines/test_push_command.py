@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
+import os
 import re
 import signal
 import sys
@@ -11,6 +13,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import duckdb
 import pytest
@@ -364,3 +367,17 @@ def test_a_home_is_not_needed_to_ask_for_help(command: Command, home: Path) -> N
     assert command("push", "contacts", "--help").code == 0
     assert Settings(home).home == home
     assert not home.exists()
+
+
+def test_a_push_whose_rows_cannot_be_kept_is_not_begun(
+    command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is refused later is shown as it stood in the input, so nothing is sent of an input that is not kept."""
+    with monkeypatch.context() as patch:
+        patch.setattr("pipelines.write_back.push.keep_rows", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
+        ran = command(*TAGS, "--apply", sandbox=service)
+    assert (ran.code, service.count) == (1, 0), ran.text
+    assert "No space left" in ran.err
+    assert command("push", "status", sandbox=service).out.strip() == "nothing has been pushed yet"
+    assert command(*TAGS, "--apply", sandbox=service).code == 0
+    assert (home / "pushes" / "1" / "rows.parquet").exists()

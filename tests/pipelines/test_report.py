@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -292,3 +294,24 @@ def test_every_query_fits_what_a_night_published(rough_night: Any) -> None:
     assert [one.name for one in report.accounts] == ["main"]
     assert [name for name, rows in report.accounts[0].rows.items() if not rows] == []
     assert (rough_night.home / "report" / "index.html").stat().st_mode & 0o777 == 0o600
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from pipelines.report import write
+
+write.read_report = lambda path, now: None
+write.render = lambda report: "<html>"
+write.preview = lambda report: ""
+if sys.argv[2] == "killed":
+    write.publish = lambda temporary, path: os.kill(os.getpid(), signal.SIGKILL)
+write.write_report(Path(sys.argv[1]))
+"""
+
+
+def test_what_a_killed_report_left_goes_with_the_next(tmp_path: Path) -> None:
+    for ending, left in (("killed", True), ("", False)):
+        subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), ending], check=not left)
+        assert any(path.read_text() for path in (tmp_path / "tmp").rglob("*") if path.is_file()) is left
+    assert [path.name for path in (tmp_path / "report").iterdir()] == ["index.html"]

@@ -95,6 +95,14 @@ def test_a_failure_leaves_the_old_export(published: Path, tmp_path: Path, monkey
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([before.name, "out"])
 
 
+def test_what_a_killed_export_left_goes_with_the_next(published: Path, tmp_path: Path) -> None:
+    left = tmp_path / ".out-20261122T104100117583Z-0123abcd"
+    (left / "source").mkdir(parents=True)
+    left.with_name(f"{left.name}.link").symlink_to(left.name)
+    export_parquet(published, tmp_path / "out")
+    assert {path.name for path in tmp_path.iterdir()} == {"out", (tmp_path / "out").resolve().name}
+
+
 def test_a_folder_of_somebody_elses_is_left_alone(published: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     export_parquet(published, tmp_path / "empty")

@@ -73,13 +73,25 @@ class Outbox:
 
     # ---- making and looking
 
-    def begin(self, plan: Plan, *, run: str | None = None, options: Mapping[str, Any] | None = None, members: Members | None = None) -> int:
-        """Take the plan in, all of it or nothing; its push's number. Items are sent in the plan's order."""
+    def begin(
+        self,
+        plan: Plan,
+        *,
+        run: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        members: Members | None = None,
+        keep: Callable[[int], object] = lambda push_id: None,
+    ) -> int:
+        """Take the plan in, all of it or nothing; its push's number. Items are sent in the plan's order.
+
+        `keep` is given the number before that is committed: what it keeps is there when the push is; when it fails, nothing is.
+        """
         with self._store.change() as change:
             now = self._clock()
             push_id = insert_plan(change, plan, now=now, run=run, options=options or {})
             if members is not None:
                 note_members(change, plan.account, members, now)
+            keep(push_id)
         return push_id
 
     def last(self, account: str, kind: Kind, subjects: Iterable[str]) -> dict[str, Past]:

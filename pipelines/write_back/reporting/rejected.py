@@ -35,12 +35,13 @@ def folder_of(home: Path, push_id: int | None) -> Path:
 
 def write_rejected(path: Path, rows: Rows, reasons: Mapping[int, str]) -> Path | None:
     """Write the rows named by `reasons` (row number → why), in their order; None, and no file, when there are none."""
-    path.unlink(missing_ok=True)
+    temporary = path.with_name(f".{path.name}")
+    for earlier in (path, temporary):
+        earlier.unlink(missing_ok=True)
     if not reasons:
         return None
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     columns = [rows.cells[name] for name in rows.columns]
-    temporary = path.with_name(f".{path.name}")
     with _private(temporary, "w", encoding="utf-8-sig", newline="") as stream:  # the mark: spreadsheets guess otherwise
         writer = csv.writer(stream)
         writer.writerow([ROW, REASON, *map(defused, rows.columns)])

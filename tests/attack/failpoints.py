@@ -1,0 +1,333 @@
+"""SQLite's way: count the places where a command can fail, then make each fail once.
+
+    python -m tests.attack.failpoints [--minutes M] [--seed S] [--command NAME…] [--every] [--homes DIR] [--fault F --at PLACE]
+
+Each case is a copy of a prepared home and account: the command runs and meets one fault (a kill, an error of a call, a disk that
+is full from there on, a torn write, a lie of the service), then it runs again without, as people do. What is then in the warehouse,
+in what analysts read and in the account must be what it is without a fault. `--fault` and `--at` replay one case.
+
+Each line of ours that can fail comes first; with `--every` then further calls from the same lines, as long as time allows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.attack import judging, lies
+from tests.attack.judging import Columns, Row, Verdict
+from tests.attack.places import CHANGING, DATABASES, LOOK, ROOT, WIRE, Place, Places
+from tests.attack.stage import Ended, Service, asked, copy, free_port, run, warm
+from tests.attack.victims import VICTIMS, Victim, prepare
+
+CONTACTS = 20
+LEAST = 3  # cases of a command, however slow the machine is
+LIE = "answer"  # the kind of the places where the service lies
+Tables = dict[str, Counter[Row]]
+
+
+@dataclass(frozen=True)
+class Case:
+    fault: str
+    at: Place
+
+    def __str__(self) -> str:
+        return f"--fault {self.fault} --at '{self.at}'"
+
+
+@dataclass
+class Reference:
+    """What a command leaves when nobody attacks it."""
+
+    seen: Counter[tuple[str, str]]
+    answers: int
+    left_out: Columns
+    before: Tables
+    after: Tables
+    published: tuple[Tables, Tables]  # before and after
+    written: Counter[Any]
+    names: set[str]
+    seconds: float
+
+
+@dataclass
+class Tally:
+    """What came of the cases of one command with one kind of fault."""
+
+    failed: set[Place] = field(default_factory=set)
+    missed: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    wrong_deletions: int = 0
+    hangs: int = 0
+    hurt: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class Attack:
+    """`folder`: where homes are. Homes are made anew when the date changes, which daily tables are keyed by."""
+
+    folder: Path
+    seed: int
+    service: Service
+    tallies: dict[tuple[str, str], Tally] = field(default_factory=lambda: defaultdict(Tally))
+    counted: dict[str, Reference] = field(default_factory=dict)
+    findings: list[str] = field(default_factory=list)
+
+    @property
+    def _today(self) -> Path:
+        return self.folder / f"{dt.datetime.now(dt.UTC):%Y-%m-%d}"
+
+    def reference(self, victim: Victim) -> Reference:
+        key = f"{self._today.name} {victim.name}"
+        if key not in self.counted:
+            self.counted[key] = self._count(victim)
+        return self.counted[key]
+
+    def _count(self, victim: Victim) -> Reference:
+        home, once, twice = (self._today / name for name in (victim.home, "once", "twice-run"))
+        prepare(victim.home, self._today, self.service)
+        copy(home, once)
+        with self.service.running(once / "state") as sandbox:
+            ended = run(once, sandbox.url, victim.action, Places())
+            assert ended.code == 0, f"{victim.name}: {ended.text}"
+            seen = {(kind, site): count for kind, site, count in json.loads((once / "places.json").read_text())["seen"]}
+            answers, effects = sandbox.count, written(sandbox.control("written"))
+        copy(home, twice)
+        with self.service.running(twice / "state") as sandbox:
+            for action in (victim.action, victim.again or victim.action):
+                again = run(twice, sandbox.url, action)
+                assert again.code == 0, f"{victim.name}: {again.text}"
+            assert written(sandbox.control("written")) == effects, f"{victim.name}: the command run twice does more than once"
+
+        def look() -> Reference:
+            files = [one / "home" / "warehouse.duckdb" for one in (once, twice)]
+            left_out = judging.differing_columns(*files)
+            before, after = (judging.rows(one / "home" / "warehouse.duckdb", left_out) for one in (home, once))
+            published = tuple(judging.rows(published_of(one), left_out) for one in (home, once))
+            names = {name for one in (home, once, twice) for name in judging.names(one / "home")}
+            return Reference(Counter(seen), answers, left_out, before, after, published, effects, names, ended.seconds)  # type: ignore[arg-type]
+
+        return asked(look)  # type: ignore[no-any-return]
+
+    def carry_out(self, victim: Victim, case: Case) -> Verdict:
+        self.reference(victim)  # so that the processes forked from here have it
+        began = time.monotonic()
+        folder = self._today / "case"
+        copy(self._today / victim.home, folder)
+        is_lie = case.at.kind == LIE
+        places = None if is_lie else Places(case.fault, case.at)
+        tell = (lambda: lies.tell(case.fault, case.at.occurrence)) if is_lie else (lambda: None)
+        with self.service.running(folder / "state", tell) as sandbox:
+            hurt = run(folder, sandbox.url, victim.action, places)
+            between = asked(lambda: self._look_between(victim, folder, hurt))
+            again = run(folder, sandbox.url, victim.again or victim.action)
+            effects = written(sandbox.control("written"))
+        verdict: Verdict = asked(lambda: self._look(victim, folder, again, between, effects))
+        self._note(victim, case, verdict, is_met=is_lie or _is_met(folder, hurt), seconds=time.monotonic() - began)
+        return verdict
+
+    def _look_between(self, victim: Victim, folder: Path, hurt: Ended) -> Verdict:
+        """After the fault, before anybody has done anything about it."""
+        reference, verdict = self.reference(victim), Verdict()
+        judging.check_words(verdict, "with the fault", hurt, (0, 1, 2, -9))
+        if not victim.name.startswith("push"):
+            now = judging.rows(folder / "home" / "warehouse.duckdb", reference.left_out)
+            for table in (name for name in reference.before if name.startswith("source.")):
+                gone = (reference.before[table] & reference.after.get(table, Counter())) - now.get(table, Counter())
+                if gone:
+                    verdict.wrong_deletions += gone.total()
+                    verdict.notes.append(f"{table}: {gone.total()} rows gone after the fault, e.g. {next(iter(gone))}"[:500])
+        if victim.is_publishing and judging.rows(published_of(folder), reference.left_out) not in reference.published:
+            verdict.notes.append("what is published is neither the old nor the new")
+        return verdict
+
+    def _look(self, victim: Victim, folder: Path, again: Ended, verdict: Verdict, effects: Counter[Any]) -> Verdict:
+        """After the command was run again."""
+        reference, home = self.reference(victim), folder / "home"
+        judging.check_words(verdict, "run again", again, (0,))
+        after = judging.rows(home / "warehouse.duckdb", reference.left_out)
+        for table in sorted(after.keys() | reference.after.keys()):
+            verdict.compare(table, reference.after.get(table, Counter()), after.get(table, Counter()))
+        verdict.compare("the account", reference.written, effects)
+        if victim.is_publishing and victim.again is None:
+            shown = judging.rows(published_of(folder), reference.left_out)
+            for table in sorted(shown.keys() | reference.published[1].keys()):
+                verdict.compare(f"published {table}", reference.published[1].get(table, Counter()), shown.get(table, Counter()))
+        if surplus := set(judging.names(home)) - reference.names:
+            verdict.notes.append(f"left behind: {', '.join(sorted(surplus))}")
+        verdict.notes += [f"the key stands in {name}" for name in judging.holds_key(home)]
+        return verdict
+
+    def _note(self, victim: Victim, case: Case, verdict: Verdict, *, is_met: bool, seconds: float) -> None:
+        kind = "lie" if case.at.kind == LIE else case.fault
+        tally = self.tallies[victim.name, kind]
+        tally.seconds += seconds
+        tally.missed += not is_met
+        if is_met:
+            tally.failed.add(case.at if kind != "lie" else Place(case.fault, LIE, case.at.occurrence))
+        tally.lost += verdict.lost
+        tally.duplicated += verdict.duplicated
+        tally.wrong_deletions += verdict.wrong_deletions
+        tally.hangs += verdict.hangs
+        tally.hurt += not verdict.is_clean
+        if not verdict.is_clean:
+            replay = f"python -m tests.attack.failpoints --seed {self.seed} --command '{victim.name}' {case}"
+            self.findings.append("\n  ".join([replay, *verdict.notes]))
+            print(self.findings[-1], flush=True)
+
+
+def _is_met(folder: Path, hurt: Ended) -> bool:
+    if hurt.code == -9:
+        return True
+    path = folder / "places.json"
+    return path.exists() and bool(json.loads(path.read_text())["is_met"])
+
+
+def published_of(folder: Path) -> Path:
+    return folder / "home" / "published" / "marketing.duckdb"
+
+
+def written(contacts: dict[str, Any]) -> Counter[Any]:
+    """What writes have made of the account, as things that can be counted; ids of new contacts differ from run to run."""
+    found: Counter[Any] = Counter()
+    for number, card in contacts["contacts"].items():
+        if card is None:
+            found["deleted", number] += 1
+            continue
+        email = card["email"]
+        found["contact", email, card["list_id"], card["status"], json.dumps(card["values"], sort_keys=True)] += 1
+        found.update(("tag", email, tag) for tag in card["tags"])
+        found.update(("activity", email, *map(str, activity)) for activity in card["activities"])
+    return found
+
+
+# -- which cases
+
+
+def cases(reference: Reference, chance: random.Random, *, every: bool) -> Iterator[Case]:
+    """Each line once with each fault that fits it, and each lie once; then the other calls from the same lines, then the other answers."""
+    lines = [(kind, site, count) for (kind, site), count in sorted(reference.seen.items())]
+    first = [(kind, site, 1 + chance.randrange(count), count) for kind, site, count in lines]
+    once = [
+        *(Case(fault, Place(kind, site, at)) for kind, site, at, _ in first for fault in _fitting(kind)),
+        *(Case("torn", Place(kind, site, at)) for kind, site, at, _ in first if kind == "write"),
+        *(Case("full", Place(kind, site, at)) for kind, site, at, _ in first if kind in (*CHANGING, *DATABASES)),
+        *(Case(lie, Place(LIE, LIE, 1 + chance.randrange(reference.answers))) for lie in (*lies.BROKEN, *lies.SAID) if reference.answers),
+    ]
+    others = [
+        Case(fault, Place(kind, site, each)) for kind, site, at, count in first for each in _others(at, count) for fault in _fitting(kind)
+    ]
+    more_lies = [Case(lie, Place(LIE, LIE, number + 1)) for lie in (*lies.BROKEN, *lies.SAID) for number in range(reference.answers)]
+    done: set[Case] = set()
+    for each in (once, others, more_lies) if every else (once,):
+        chance.shuffle(each)
+        each.sort(key=lambda case: case.at.kind not in WIRE)  # what could be sent twice comes first
+        yield from (case for case in each if case not in done)
+        done.update(each)
+
+
+def _fitting(kind: str) -> tuple[str, ...]:
+    return ("error",) if kind == LOOK else ("kill", "error")
+
+
+def _others(at: int, count: int) -> Iterator[int]:
+    return (number for number in range(1, count + 1) if number != at)
+
+
+# -- the whole
+
+
+_COLUMNS = (
+    *("command", "fault", "places: calls (lines)", "failed once: calls (lines)", "not met"),
+    *("lost", "duplicated", "wrong deletions", "hangs", "hurt", "seconds"),
+)
+
+
+def summary(attack: Attack) -> str:
+    lines = [f"| {' | '.join(_COLUMNS)} |", f"|---|---|{'---:|' * (len(_COLUMNS) - 2)}"]
+    for (name, fault), tally in attack.tallies.items():
+        calls, sites = _counted(attack, name, fault)
+        failed = f"{len(tally.failed)} ({len({(each.kind, each.site) for each in tally.failed})})"
+        figures = (tally.missed, tally.lost, tally.duplicated, tally.wrong_deletions, tally.hangs, tally.hurt, f"{tally.seconds:.0f}")
+        lines.append(f"| {name} | {fault} | {calls} ({sites}) | {failed} | {' | '.join(map(str, figures))} |")
+    return "\n".join([*lines, "", f"seed {attack.seed}"])
+
+
+def _counted(attack: Attack, name: str, fault: str) -> tuple[int, int]:
+    reference = next(each for key, each in attack.counted.items() if key.partition(" ")[2] == name)
+    if fault == "lie":
+        kinds = len(lies.BROKEN) + len(lies.SAID)
+        return reference.answers * kinds, kinds
+    wanted = {"torn": ("write",), "full": (*CHANGING, *DATABASES)}.get(fault)
+    found = [count for (kind, _), count in reference.seen.items() if (kind in wanted if wanted is not None else fault in _fitting(kind))]
+    return sum(found), len(found)
+
+
+def assault(attack: Attack, chosen: list[Victim], minutes: float, *, every: bool) -> None:
+    """Each command gets an equal share of the time that is left."""
+    ends = time.monotonic() + minutes * 60
+    for left, victim in zip(range(len(chosen), 0, -1), chosen, strict=True):
+        until = time.monotonic() + (ends - time.monotonic()) / left
+        reference = attack.reference(victim)
+        print(f"{victim.name}: {reference.seen.total()} places on {len(reference.seen)} lines, {reference.seconds:.1f} s", flush=True)
+        for number, case in enumerate(cases(reference, random.Random(f"{attack.seed} {victim.name}"), every=every)):
+            if time.monotonic() > until and number >= LEAST:
+                break
+            attack.carry_out(victim, case)
+        print(f"{summary(attack)}\n", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.attack.failpoints")
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--command", nargs="*", choices=[each.name for each in VICTIMS], default=[])
+    parser.add_argument("--every", action="store_true", help="when each line has failed once, go on with each call")
+    parser.add_argument("--homes", type=Path, help="where prepared homes are kept for the next time")
+    parser.add_argument("--fault")
+    parser.add_argument("--at", type=Place.read)
+    arguments = parser.parse_args()
+    warm()
+    by_name = {each.name: each for each in VICTIMS}
+    chosen = [by_name[name] for name in arguments.command or by_name]
+    yesterday = dt.datetime.combine(dt.datetime.now(dt.UTC), dt.time(8), dt.UTC) - dt.timedelta(days=1)
+    # not TemporaryDirectory: forked processes would remove it at their end
+    folder = arguments.homes or Path(tempfile.mkdtemp(prefix="attack-"))
+    try:
+        attack = Attack(folder, arguments.seed, Service(int(yesterday.timestamp()), CONTACTS, free_port()))
+        if arguments.fault:
+            attack.carry_out(chosen[0], Case(arguments.fault, arguments.at))
+        else:
+            assault(attack, chosen, arguments.minutes, every=arguments.every)
+        print(f"\n{summary(attack)}")
+    finally:
+        if not arguments.homes:
+            shutil.rmtree(folder)
+    return int(bool(attack.findings))
+
+
+def attack(minutes: float, seed: int) -> str:
+    """Every command, in a process that is warm and has no thread. AssertionError with the replay commands when something hurt."""
+    command = [sys.executable, "-m", "tests.attack.failpoints", "--every", "--minutes", str(minutes), "--seed", str(seed)]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": ROOT}, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout.rpartition("\n\n|")[2] and "|" + ran.stdout.rpartition("\n\n|")[2]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Lies at the n-th answer: what a service says once although it is not so. `tell` changes the code of a sandbox in its own process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from marketing_api.sandbox.app import App
+from marketing_api.sandbox.faults import BY_NAME, Fault, Faults
+from marketing_api.sandbox.replies import Reply
+
+#: On the way, any request; the effect of a write has taken place after the last six.
+BROKEN = ("500-before", "502-html", "reset", "500-after", "html-200", "cut-json", "cut-body", "lost-answer")
+
+
+def _nulled(data: Any) -> Any:
+    """The first collection is null."""
+    if isinstance(data, dict):
+        for name, value in data.items():
+            if isinstance(value, list | dict):
+                return data | {name: None}
+    return None
+
+
+def _emptied(data: Any) -> Any:
+    """The first collection is empty; a count that stands beside it stays."""
+    if isinstance(data, dict):
+        for name, value in data.items():
+            if isinstance(value, list | dict):
+                return data | {name: []}
+    return []
+
+
+def _halved(data: Any) -> Any:
+    if isinstance(data, dict):
+        for name, value in data.items():
+            if isinstance(value, list):
+                return data | {name: value[: len(value) // 2]}
+            if isinstance(value, dict):
+                return data | {name: dict(list(value.items())[: len(value) // 2])}
+    return data
+
+
+#: In the words of the service: reads only.
+SAID: dict[str, Callable[[Any], Any]] = {
+    "data-null": lambda data: None,
+    "data-list": lambda data: [],
+    "items-null": _nulled,
+    "items-empty": _emptied,
+    "items-halved": _halved,
+}
+
+
+def tell(lie: str, number: int) -> None:
+    """The answer to request `number` (from 1, in order of arrival) is that lie."""
+    if lie in BY_NAME:
+        _fail(BY_NAME[lie], number)
+    else:
+        _say(SAID[lie], number)
+
+
+def _fail(fault: Fault, number: int) -> None:
+    drawn = 0
+
+    def draw(self: Faults, operation: str, given: str, *, is_write: bool) -> Fault | None:
+        nonlocal drawn
+        drawn += 1
+        return fault if drawn == number and (is_write or not fault.writes_only) else None
+
+    Faults.draw = draw  # type: ignore[method-assign]
+
+
+def _say(change: Callable[[Any], Any], number: int) -> None:
+    real, answered = App._answered, 0
+
+    def answer(self: App, tenant: Any, operation: Any, *args: Any) -> Reply:
+        nonlocal answered
+        answered += 1
+        reply = real(self, tenant, operation, *args)
+        if answered != number or not operation.is_read:
+            return reply
+        whole = json.loads(reply.body if isinstance(reply.body, bytes) else b"".join(reply.body))
+        whole["response"]["data"] = change(whole["response"]["data"])
+        return Reply(reply.status, json.dumps(whole).encode(), reply.kind, reply.headers)
+
+    App._answered = answer  # type: ignore[method-assign]

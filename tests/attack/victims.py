@@ -1,0 +1,127 @@
+"""The commands that are attacked, and the homes that they find. Everything here runs in forked processes (`stage`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from pipelines import cli
+from tests.attack.stage import Action, Service, asked, copy, run
+from warehouse.errors import WarehouseError
+
+_PEOPLE = "select distinct on (email) contact_id, email, list_id from source.contacts where status = 'active' order by email limit 6"
+TAGS = f"select email, 'vip' as tag from ({_PEOPLE})"
+ACTIVITIES = f"select contact_id, 'Visit of ' || email as description, '2026-01-05 12:00:00' as datetime from ({_PEOPLE})"
+CONTACTS = (
+    f"select email, list_id, 'unsubscribed' as status from ({_PEOPLE}) union all "
+    "select 'new' || i || '@example.com', (select min(list_id) from source.lists), 'active' from range(3) t(i)"
+)
+
+
+@dataclass(frozen=True)
+class Victim:
+    """`home`: which of `HOMES` it finds. `is_publishing`: it writes what analysts read.
+
+    `again`: what people run after a fault instead of the same, where twice is more than once.
+    """
+
+    name: str
+    home: str
+    action: Action
+    is_publishing: bool = False
+    again: Action | None = None
+
+
+def command(*words: str) -> Action:
+    return lambda: cli.main(words)
+
+
+def _build_models() -> int:
+    """As a run of its own, in which nothing is read or published."""
+    from warehouse.models import build
+
+    try:
+        return int(bool(build(Path(os.environ["MARKETING_HOME"]) / "warehouse.duckdb").problem))
+    except WarehouseError as problem:  # which the command line turns into a sentence
+        print(problem)
+        return 1
+
+
+def _push(kind: str, sql: str) -> Action:
+    return command("push", kind, "--sql", sql, "--apply")
+
+
+VICTIMS = (
+    Victim("push activities", "read", _push("activities", ACTIVITIES)),
+    Victim("push tags", "read", _push("tags", TAGS)),
+    Victim("push contacts", "read", _push("contacts", CONTACTS)),
+    Victim("sync, first night", "new", command("sync", "--reads-only")),
+    Victim("sync, next night", "next", command("sync", "--reads-only")),
+    Victim("publish", "whole", command("publish"), is_publishing=True),
+    Victim("publish --parquet", "whole", command("publish", "--parquet", "exported"), is_publishing=True),
+    Victim("publish --rollback", "twice", command("publish", "--rollback"), is_publishing=True, again=command("report")),
+    Victim("report", "whole", command("report")),
+    Victim("rebuild", "whole", command("rebuild")),
+    Victim("migrate", "older", command("sync", "--only", "lists")),
+    Victim("models", "read", _build_models),
+    Victim("sync with models", "read", command("sync"), is_publishing=True),
+)
+
+
+def prepare(name: str, folder: Path, service: Service) -> Path:
+    """The folder of one of `HOMES`, made with those that it comes from when it is not there."""
+    target = folder / name
+    if target.exists():
+        return target
+    before, make = HOMES[name]
+    half = folder / f".{name}"
+    copy(prepare(before, folder, service) if before else folder / "nothing", half)
+    (half / "state").touch()
+    make(half, service)
+    half.rename(target)
+    return target
+
+
+def _done(action: Action, *, days: int = 0) -> Callable[[Path, Service], None]:
+    def make(folder: Path, service: Service) -> None:
+        with service.running(folder / "state") as sandbox:
+            ended = run(folder, sandbox.url, action)
+            if days:
+                sandbox.control("advance", days=days)
+        assert ended.code == 0, ended.text
+
+    return make
+
+
+def _begin(folder: Path, service: Service) -> None:
+    with service.running(folder / "state"):
+        pass
+
+
+def _age(folder: Path, service: Service) -> None:
+    """As a version before this one left it: without some columns and tables, and without its mark."""
+
+    def change() -> None:
+        with duckdb.connect(str(folder / "home" / "warehouse.duckdb")) as connection:
+            for table in ("contacts", "lists", "direct_reviews"):
+                connection.execute(f"alter table source.{table} drop column extra")
+            connection.execute("drop table sync.rejected_records")
+            connection.execute("delete from sync.meta where name in ('tables')")
+            connection.execute("update sync.meta set value = '1' where name = 'schema_version'")
+
+    asked(change)
+
+
+#: Name → the home that it comes from, and what is done to that.
+HOMES: dict[str, tuple[str, Callable[[Path, Service], None]]] = {
+    "new": ("", _begin),
+    "read": ("new", _done(command("sync", "--reads-only"))),
+    "whole": ("read", _done(command("sync"))),
+    "next": ("whole", _done(command("report"), days=1)),
+    "twice": ("whole", _done(command("publish"))),
+    "older": ("read", _age),
+}

@@ -16,6 +16,8 @@ from warehouse.table import Table, Window
 from warehouse.tables import SOCIAL_POSTS
 
 _LIVE = "account = $account and _deleted_at is null"
+#: For so long after its time a post may still lack the network's id, and is asked for every night.
+_PUBLISHED_WITHIN = "14 days"
 #: Of a row of sync.requests: the errorCode that a refusal named, NULL when it named none.
 REFUSAL_CODE = r"try_cast(nullif(regexp_extract(error, 'refused with errorCode (-?\d{1,18})', 1), '') as bigint)"
 
@@ -101,15 +103,20 @@ class Lookups(ABC):
         return {tuple(parts): hash_ for *parts, hash_ in zip(*rows.to_pydict().values(), strict=True)}
 
     def posts_needing_detail(self, account: str, networks: Sequence[str]) -> list[tuple[int, str]]:
-        """(post_id, network) of posts on these networks that are new or changed since their detail was asked; newest first."""
+        """(post_id, network) of posts on these networks that are new or changed since their detail was asked; newest first.
+
+        The calendar shows no change when a post is published; its detail does: the network's id, which is asked for until it is there.
+        """
         among = ", ".join(literal(network) for network in networks) or "null"
         rows = self._read(
             f"""
             select p.post_id, p.network from source.social_posts p
+            cross join (select max(as_of) as last from sync.coverage where account = $account and table_name = 'social_posts') listed
             left join source.social_post_details d
                 on d.account = p.account and d.post_id = p.post_id and d.network = p.network and d._deleted_at is null
             where p.account = $account and p._deleted_at is null and p.network in ({among})
-                and d._listing_hash is distinct from {row_hash(SOCIAL_POSTS, "p")}
+                and (d._listing_hash is distinct from {row_hash(SOCIAL_POSTS, "p")}
+                    or (coalesce(d.uid, '') = '' and p.scheduled_at between listed.last - interval {_PUBLISHED_WITHIN} and listed.last))
             order by p.scheduled_at desc nulls last, p.post_id desc
             """,
             account,

@@ -61,8 +61,6 @@ ACCOUNT_ZONE, MACHINE_ZONE = "America/New_York", "Europe/Berlin"
 #: Whose rows stay although the service shows them no longer; and whose depend on the days that were asked for together.
 GATHERED = {"timeline_events", "timeline_visits", "timeline_automations", "coupons", "online_reviews"}
 UNJUDGED = {"sentiment_totals"}
-#: Asked for again only when the entry in the listing changes, which a post's does not when it is posted: as the twin's.
-AS_LISTED = {"social_post_details"}
 _SHIFTED = Path(__file__).parent / "shifted"
 _OURS = {"_first_seen_at", "_changed_at", "_deleted_at", "_listing_hash"}
 
@@ -202,8 +200,6 @@ class Storm:
             return
         if table in GATHERED:
             pairs = [("more than the twin", stormy[""] - twin[""]), ("less than the service", new[""] - stormy[""])]
-        elif table in AS_LISTED:
-            pairs = [("not as the twin", _apart(stormy, twin, ""))]
         elif stormy.keys() | twin.keys() <= {""}:
             pairs = [("not as the twin", _apart(stormy, twin, "")), ("not as the service", _apart(stormy, new, ""))]
         else:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from marketing_api.exchange import Answer
 from marketing_api.operations import goals, lists, social, webhooks
 from marketing_api.wire import read_rows
-from tests.warehouse.answering import Home
+from tests.warehouse.answering import START, Home
 from warehouse import tables
 from warehouse.loads.details import needs_detail
 
@@ -163,17 +164,39 @@ def test_posts_are_asked_for_details_when_new_or_changed(home: Home) -> None:
     home.load([calendar(home, (1, "a"), (2, "b"))], tables.SOCIAL_POSTS, scope=scope)
     assert home.warehouse.posts_needing_detail("main", ["twitter"]) == []
     assert home.warehouse.posts_needing_detail("main", ["facebook"]) == [(2, "facebook"), (1, "facebook")]
-    details = [home.answer(social.GETPOST, {"item": {"id": id_, "title": "T"}}, id=id_, channel="facebook") for id_ in (1, 2)]
+    details = [
+        home.answer(social.GETPOST, {"item": {"id": id_, "title": "T", "uid": f"fb_{id_}"}}, id=id_, channel="facebook") for id_ in (1, 2)
+    ]
     home.load(details, tables.SOCIAL_POST_DETAILS)
     assert home.warehouse.posts_needing_detail("main", ["facebook"]) == []
     home.load([calendar(home, (1, "a"), (2, "changed"), (3, "c"), minutes=60)], tables.SOCIAL_POSTS, scope=scope)
     assert home.warehouse.posts_needing_detail("main", ["facebook"]) == [(3, "facebook"), (2, "facebook")]
 
 
+def test_a_post_whose_time_has_come_is_asked_for_until_the_network_has_an_id_for_it(home: Home) -> None:
+    scope = {"from_on": "2026-03-01", "to_on": "2026-03-02"}
+    hours = (dt.datetime(2026, 3, 1, 10, tzinfo=dt.UTC) - START).total_seconds() / 3600
+
+    def needing(after_h: float, item: dict[str, object]) -> list[tuple[int, str]]:
+        minutes = (hours + after_h) * 60
+        home.load([calendar(home, (1, "a"), minutes=minutes)], tables.SOCIAL_POSTS, scope=scope)
+        detail = home.answer(social.GETPOST, {"item": {"id": 1, **item}}, minutes, id=1, channel="facebook")
+        home.load([detail], tables.SOCIAL_POST_DETAILS)
+        return home.warehouse.posts_needing_detail("main", ["facebook"])
+
+    assert needing(-2, {"title": "T"}) == [], "its time has not come"
+    assert needing(24, {"title": "T"}) == [(1, "facebook")]
+    assert needing(48, {"title": "T", "item": {"uid": "fb_1"}}) == []
+    assert needing(49, {"title": "T", "item": {"uid": ""}}) == [(1, "facebook")]
+    assert needing(24 * 20, {"title": "T", "item": {"uid": ""}}) == [], "nobody knows why, and it is asked for no more"
+
+
 def test_details_of_a_post_that_is_gone_go_with_it(home: Home) -> None:
     scope = {"from_on": "2026-03-01", "to_on": "2026-03-02"}
     home.load([calendar(home, (1, "a"), (2, "b"))], tables.SOCIAL_POSTS, scope=scope)
-    details = [home.answer(social.GETPOST, {"item": {"id": id_, "title": "T"}}, id=id_, channel="facebook") for id_ in (1, 2)]
+    details = [
+        home.answer(social.GETPOST, {"item": {"id": id_, "title": "T", "uid": f"fb_{id_}"}}, id=id_, channel="facebook") for id_ in (1, 2)
+    ]
     home.load(details, tables.SOCIAL_POST_DETAILS)
     home.load([calendar(home, (2, "b"), minutes=60)], tables.SOCIAL_POSTS, scope=scope)
     assert home.values(tables.SOCIAL_POST_DETAILS, "post_id", "_deleted_at is null") == [2]

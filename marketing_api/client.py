@@ -25,6 +25,7 @@ from marketing_api.errors import (
     RateLimited,
     ServiceError,
     Stopped,
+    TooLarge,
     Transient,
     Unreachable,
 )
@@ -183,7 +184,7 @@ class Client:
                 if refusals >= REFUSALS or is_hopeless() or time.monotonic() - began > PATIENCE:
                     raise
                 continue
-            except GivenUp:
+            except (GivenUp, TooLarge):
                 raise
             except Transient:
                 tries, is_refused = tries + 1, False

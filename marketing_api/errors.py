@@ -103,6 +103,10 @@ class BrokenAnswer(Transient):
         self.status = status
 
 
+class TooLarge(BrokenAnswer):
+    """An answer over the limit of its size. Another try would cost as much and end in the same way."""
+
+
 class OtherSubject(BrokenAnswer):
     """A whole answer that names another id than the question: `named`."""
 

@@ -26,7 +26,7 @@ import urllib3.response
 from requests.adapters import HTTPAdapter
 from requests.structures import CaseInsensitiveDict
 
-from marketing_api.errors import BrokenAnswer, Transient, Unreachable
+from marketing_api.errors import BrokenAnswer, TooLarge, Transient, Unreachable
 from marketing_api.exchange import Body
 from marketing_api.secret import Redactor, Secret
 from marketing_api.watch import BEGUN, WHOLE, UnderWay, Watch
@@ -101,7 +101,7 @@ class Transport:
                 status, headers = response.status_code, response.raw.headers
                 self._receive(response, body, under_way)
             except _TooLarge as found:
-                problem = BrokenAnswer(f"{what}: HTTP {status}, {found}", status=status)
+                problem = TooLarge(f"{what}: HTTP {status}, {found}", status=status)
                 body.cut()
             except (requests.RequestException, urllib3.exceptions.HTTPError, ValueError) as error:  # the last: a chunk of -5 bytes
                 problem = _problem(error, what, status, timeout)

@@ -21,6 +21,7 @@ from marketing_api.errors import (
     NotAvailable,
     RateLimited,
     Refused,
+    TooLarge,
     Transient,
     Unreachable,
 )
@@ -66,6 +67,14 @@ def test_parameters_travel_as_declared(bench: MakeBench) -> None:
     (asked,) = at.asked
     assert (asked.method, asked.operation) == ("GET", "emailmarketing/getcontacts")
     assert asked.query == {"listid": "12", "limit": "5", "key": KEY}
+
+
+def test_an_answer_over_the_limit_of_its_size_is_not_asked_for_again(bench: MakeBench) -> None:
+    at = bench(Reply(200, gzip.compress(b" " * 40_000_000), {"Content-Encoding": "gzip"}))
+    with pytest.raises(TooLarge, match="unpacks to more than 200 times its size"):
+        at.client.ask(ME)
+    (exchange,) = at.recorded
+    assert exchange.outcome is Outcome.BROKEN
 
 
 def test_a_connection_is_used_again(bench: MakeBench) -> None:

@@ -114,7 +114,7 @@ def _words(texts: Iterable[Any]) -> set[str]:
 
 def _plain(text: str) -> str:
     """Halves of surrogate pairs are no characters."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 @cache
@@ -144,19 +144,39 @@ def _dropped(question: Question, seen: Seen, reading: Reading) -> str | None:
 
 
 def _decided(seen: Seen) -> set[str]:
-    """Words that the tables leave out by design: a campaign's own `type`, the text of a link that is listed again."""
+    """Words that the tables leave out by design: a campaign's own `type`, the text of a link that is listed again, the local time beside
+    a timestamp, the second spelling of a message, the names of what wraps a list's fields or says nothing of a webhook's delay.
+    """
     found: list[Any] = [entry.get("type") for entry in seen.entries.get("campaigns", []) if isinstance(entry, dict)]
+    for table, *names in _TOLD_TWICE:
+        found += [entry.get(name) for entry in seen.entries.get(table, []) if isinstance(entry, dict) for name in names]
+    for table, *way in _NAMES_ALONE:
+        found += [name for entry in seen.entries.get(table, []) for name in _names(_within(entry, *way))]
     for entry in seen.entries.get("campaign_stats", []):
         links = entry.get("clicks") if isinstance(entry, dict) else None
         found += [link.get("message") for link in (links.values() if isinstance(links, dict) else links or []) if isinstance(link, dict)]
     return _words(leaf for part in found for leaf in leaves(part))
 
 
+_TOLD_TWICE = (
+    *((table, "datetime", "timestamp") for table in ("timeline_events", "timeline_visits", "timeline_automations")),
+    ("lists", "confimation_email", "confimation_message", "confirmation_email", "confirmation_message"),
+)
+_NAMES_ALONE = (("lists", "fields"), ("webhooks", "delay"), ("webhooks", "action_rules", "delay"))
+
+
+def _within(value: Any, *names: str) -> Any:
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
 def _lost(seen: Seen, reading: Reading) -> set[str]:
     wanted = _words(leaf for root in seen.roots for leaf in leaves(root, seen.wrappers))
     wanted = {word for word in wanted if word not in _READ_AWAY and not (word.isdigit() and len(word) in (9, 10))}
     missing = wanted - (found := _words(leaf for leaf in _shown(reading))) if wanted else set()
-    return {word for word in missing if not any(word in other for other in found)}
+    whole = "\n".join(found) if missing else ""
+    return {word for word in missing if (word[:15] if word.isdigit() else word) not in whole}
 
 
 def _shown(reading: Reading) -> Iterable[Any]:
@@ -168,7 +188,13 @@ def _shown(reading: Reading) -> Iterable[Any]:
 
 
 def _dumped(record: Record) -> dict[str, Any]:
-    return {name: str(value) if isinstance(value, Decimal | dt.date) else value for name, value in record}
+    """A float beyond its precision with the digits that it has."""
+    return {
+        name: str(value) if isinstance(value, Decimal | dt.date)
+        else f"{value:.0f}" if isinstance(value, float) and 1e15 < abs(value) < 1e30
+        else value
+        for name, value in record
+    }  # fmt: skip
 
 
 def _invented(question: Question, whole: Any, reading: Reading) -> str | None:
@@ -182,6 +208,7 @@ def _invented(question: Question, whole: Any, reading: Reading) -> str | None:
     return None
 
 
+_DAY = dt.timedelta(days=1)
 _GIVEN = {"standard", "automated", "automation", "active", "unconfirmed", "unsubscribed", "bounced", "true", "false"}
 
 
@@ -201,12 +228,13 @@ class _Told:
         if isinstance(value, str):
             return self._has_text(_plain(value))
         if isinstance(value, int | float | Decimal):
-            return abs(value) < 1e300 and float(value) in self.numbers
+            return str(value) in self.texts or (abs(value) < 2**1000 or isinstance(value, float)) and float(value) in self.numbers
         if isinstance(value, dt.datetime):
             return self._has_moment(value)
         if isinstance(value, dt.date):
-            return any({value.year, value.month, value.day} <= group for group in self.groups) or self._has_unix(value)
-        return all(self.has(name, leaf) for leaf in leaves(value) if leaf is not None and not (type(leaf) is int and abs(leaf) >= 2**63))
+            days = (value - _DAY, value, value + _DAY)  # of a moment with an offset it is the day in the account's zone
+            return any({day.year, day.month, day.day} <= group for day in days for group in self.groups) or self._has_unix(value)
+        return all(self.has(name, leaf) for leaf in leaves(value) if leaf is not None)
 
     def _has_text(self, text: str) -> bool:
         if text in self.texts or (folded := text.strip().lower()) in self.folded or folded in _GIVEN:

@@ -18,7 +18,6 @@ from tests.attack.loading import Ground, loadable
 from tests.attack.mutation import mutate
 from tests.attack.oracle import Reading, judge
 
-
 #: Answers read between two lines of figures.
 _AT_A_TIME = 20_000
 

@@ -302,6 +302,7 @@ def _sentiment(walk: _Walk, data: Any) -> None:
 @_reads("reputation/stats")
 def _stats(walk: _Walk, data: Any) -> None:
     payload = walk.root(data)
+    walk.seen.wrappers[id(payload)] = None
     for name, table in (("Reviews", "review_stats"), ("SocialMedia", "social_media_stats"), ("FeedbackHub", "feedback_views")):
         if walk.has(payload, name):
             walk.take(table, walk.collection(walk.member(payload, name), name))
@@ -311,6 +312,9 @@ def _stats(walk: _Walk, data: Any) -> None:
 def _channels(walk: _Walk, data: Any) -> None:
     payload = walk.root(data)
     walk.seen.entries.setdefault("social_profiles", [])
+    if isinstance(payload, list):  # in a list there are no networks
+        walk.take("social_profiles", payload)
+        return
     for network, value in _named(walk, payload, "channels"):
         if isinstance(value, list):
             walk.take("social_profiles", value)

@@ -345,11 +345,12 @@ def _calendar(walk: _Walk, data: Any) -> None:
 def _campaigns(walk: _Walk, data: Any) -> None:
     payload = walk.root(data)
     entries: list[Any] = []
-    for name, group in _named(walk, walk.listed(payload), "groups"):
+    items = walk.listed(payload)
+    for name, group in _named(walk, items, "groups"):
         if isinstance(group, dict) and "id" in group:
             entries.append(group)
             continue
-        if isinstance(group, list) and not name:  # in a list there are no groups
+        if isinstance(items, list):  # in a list there are no groups
             entries.append(group)
             continue
         inside = walk.member(group, "data") if walk.has(group, "data") else group

@@ -251,7 +251,7 @@ def cases(reference: Reference, chance: random.Random, done: Set[Case], *, every
     once = [case for case in once if _line(case) not in had]
     for each in (once, others, more_lies) if every else (once,):
         chance.shuffle(each)
-        each.sort(key=lambda case: case.at.kind not in WIRE)  # what could be sent twice comes first
+        each.sort(key=lambda case: case.at.kind not in (*WIRE, LIE))  # what could send twice or delete wrongly comes first
         yield from (case for case in each if case not in done)
         done = done | set(each)
 

@@ -128,9 +128,9 @@ class Attack:
         return asked(look)  # type: ignore[no-any-return]
 
     def done(self, victim: Victim) -> set[Case]:
-        """By earlier runs, according to the journal."""
+        """What earlier runs met, according to the journal."""
         noted = [json.loads(line) for line in self.journal.read_text().splitlines()] if self.journal.exists() else []
-        return {Case(fault, Place.read(at)) for name, fault, at, *_ in noted if name == victim.name}
+        return {Case(fault, Place.read(at)) for name, fault, at, is_met, *_ in noted if is_met and name == victim.name}
 
     def carry_out(self, victim: Victim, case: Case) -> Verdict:
         self.reference(victim)  # so that the processes forked from here have it
@@ -139,14 +139,15 @@ class Attack:
         copy(self._today / victim.home, folder)
         is_lie = case.at.kind == LIE
         places = None if is_lie else Places(case.fault, case.at)
-        tell = (lambda: lies.tell(case.fault, case.at.occurrence)) if is_lie else (lambda: None)
+        told = folder / "told"
+        tell = (lambda: lies.tell(case.fault, case.at.occurrence, told)) if is_lie else (lambda: None)
         with self.service.running(folder / "state", tell) as sandbox:
             hurt = run(folder, sandbox.url, victim.action, places)
             between = asked(lambda: self._look_between(victim, folder, hurt))
             again = run(folder, sandbox.url, victim.again or victim.action)
             effects = written(sandbox.control("written"))
         verdict: Verdict = asked(lambda: self._look(victim, folder, again, between, effects))
-        self._note(victim, case, verdict, is_met=is_lie or _is_met(folder, hurt), seconds=time.monotonic() - began)
+        self._note(victim, case, verdict, is_met=told.exists() if is_lie else _is_met(folder, hurt), seconds=time.monotonic() - began)
         return verdict
 
     def _look_between(self, victim: Victim, folder: Path, hurt: Ended) -> Verdict:

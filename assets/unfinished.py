@@ -2,6 +2,7 @@
 
 Every run keeps a note in a file that it holds locked. A note whose lock is free belongs to a run that was killed, stopped or
 ran out of requests; it goes when a run that read the same assets ends. Runs at work at the same time leave each other alone.
+Notes are written as drafts, with the folder locked: a note is whole and held from the moment that it has its name.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import logging
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Annotated
@@ -25,6 +26,7 @@ from warehouse.archive.disk import set_aside
 
 log = logging.getLogger(__name__)
 
+_DRAFT = ".draft"
 _MOST_BYTES = 1 << 20
 
 
@@ -50,9 +52,7 @@ class Unfinished:
 
     def begin(self, assets: Iterable[str]) -> None:
         """Note that this run is reading these assets."""
-        self._held = self._own.open("w")
-        fcntl.flock(self._held, fcntl.LOCK_EX)
-        _write(self._held, self._since, sorted(assets))
+        self._held = _write(self._own, self._since, assets)
 
     def since(self, asset: str) -> int | None:
         """The request id with which the earliest run began that was reading the asset and did not end; None when there is none."""
@@ -63,8 +63,7 @@ class Unfinished:
         done = frozenset(assets)
         for note in self._taken_up:
             if left := note.assets - done:
-                with note.path.open("w") as file:
-                    _write(file, note.since, sorted(left))
+                _write(note.path, note.since, left).close()
             else:
                 note.path.unlink(missing_ok=True)
         self._own.unlink(missing_ok=True)
@@ -92,15 +91,18 @@ class _Written(msgspec.Struct):
 
 
 def _abandoned(path: Path) -> Note | None:
-    """The note of a run that is no more; None for one at work, or one that ended before it wrote anything. One that cannot be read
-    is set aside: what its run was reading is asked for again.
+    """The note of a run that is no more; None for one at work. An empty one, as earlier versions left it when they were killed, says
+    nothing and is removed. One that cannot be read is set aside: what its run was reading is asked for again.
     """
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             content = file.read(_MOST_BYTES)
-        written = msgspec.json.decode(content, type=_Written) if content else None
-        return Note(path, written.first_request, written.assets) if written else None
+        if not content:
+            path.unlink(missing_ok=True)
+            return None
+        written = msgspec.json.decode(content, type=_Written)
+        return Note(path, written.first_request, written.assets)
     except BlockingIOError:
         return None
     except (OSError, ValueError, RecursionError) as problem:
@@ -109,7 +111,27 @@ def _abandoned(path: Path) -> Note | None:
         return None
 
 
-def _write(file: IO[str], since: int, assets: list[str]) -> None:
-    json.dump({"since": since, "assets": assets}, file)
-    file.flush()
-    os.fsync(file.fileno())
+def _write(path: Path, since: int, assets: Iterable[str]) -> IO[str]:
+    """Put the note in its place and hold it until the returned file is closed. Drafts that are found are those of killed runs."""
+    with _locked(path.parent), contextlib.ExitStack() as failing:
+        for left in path.parent.glob(f"*{_DRAFT}"):
+            left.unlink()
+        draft = path.with_suffix(_DRAFT)
+        file = failing.enter_context(draft.open("w"))
+        fcntl.flock(file, fcntl.LOCK_EX)
+        json.dump({"since": since, "assets": sorted(assets)}, file)
+        file.flush()
+        os.fsync(file.fileno())
+        draft.replace(path)
+        failing.pop_all()
+    return file
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -99,6 +99,8 @@ class _Members(dict[str, Any]):
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
         self._pairs = pairs
+        if any("\ufffd" in name for name in self):  # it may be the name of a collection, or the key of a row
+            raise ValueError("a damaged name of a member")
 
     def items(self) -> Any:
         return self._pairs

@@ -173,7 +173,7 @@ def _check_payload(operation: Operation, status: int, envelope: Envelope) -> Non
 
     Of what fills tables, neither are null, an empty text or a number. Two members of one name are two answers, of which one is not ours.
     """
-    if operation.records and (twice := envelope.repeated):
+    if operation.records and (twice := envelope.repeated or ("" if operation.at else _repeated_beside(envelope.members))):
         raise BrokenAnswer(f"{operation.name}: the answer has `{twice}` more than once", status=status)
     for name in (operation.at,) if operation.at else operation.members:
         if (raw := part(envelope.members, name)) is None:
@@ -213,6 +213,11 @@ def _repeated_entry(raw: msgspec.Raw, inner: Parts) -> str:
     """A member that a wrapper has twice, or its entries when they are keyed; the entries themselves stand alone."""
     entries = part(inner, "items")
     return repeated(raw, inner) or (repeated(entries, parts(entries)) if entries is not None and is_object(entries) else "")
+
+
+def _repeated_beside(members: Parts | None) -> str:
+    """The same of an answer whose members are collections side by side, also those that it need not have."""
+    return next((twice for raw in (members or {}).values() if (twice := repeated_within(raw))), "")
 
 
 def _kind(raw: msgspec.Raw) -> str:

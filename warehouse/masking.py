@@ -184,6 +184,8 @@ def personal_key(home: Path, given: Secret | None = None) -> Secret:
     path = home / "personal.key"
     if not path.exists():
         _write_key(path)
+    for left in home.glob(f".{path.name}-*"):  # of a process that was killed while it made the key
+        left.unlink(missing_ok=True)
     return _checked(Secret(path.read_text(encoding="utf-8", errors="replace").strip()), str(path))
 
 
@@ -199,10 +201,11 @@ def _write_key(path: Path) -> None:
         os.close(descriptor)
     try:
         path.hardlink_to(temporary)
-    except FileExistsError:
-        pass
+    except OSError:
+        if not path.exists():  # else another process has made it and maybe taken this one's away
+            raise
     finally:
-        temporary.unlink()
+        temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 

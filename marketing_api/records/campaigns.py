@@ -113,7 +113,7 @@ def _data(group: Any) -> Any:
     """The collection in a group: its `data`, or the group itself when it holds campaigns; an empty one may be a mere count of 0."""
     if not isinstance(group, dict) or "data" in group:
         return group["data"] if isinstance(group, dict) else group
-    if any(isinstance(item, dict) for item in group.values()):
+    if is_numbered(group) or any(isinstance(item, dict) for item in group.values()):
         return group
     is_empty = group.get("count") in (None, 0, "0") and not any(map(is_full, group.values()))
     return [] if is_empty else found if (found := member(group, "data")) else [group]

@@ -86,7 +86,8 @@ def _fields(fields: Any, list_id: Any) -> Rows:
     for name, label in mapping(fields).items():
         if member(label, "label", "name") is not None:
             known = member(label, "id") or (None if isinstance(fields, list) else name)
-            yield ListField, {"list_id": list_id, "field_id": known, "label": member(label, "label", "name")}
+            beside = {other: value for other, value in label.items() if other.lower() not in ("id", "label", "name")}
+            yield ListField, {**beside, "list_id": list_id, "field_id": known, "label": member(label, "label", "name")}
         elif is_full(label) and (isinstance(fields, list) or not name.isdecimal()):
             yield from _fields(label, list_id)
         elif isinstance(fields, list):

@@ -42,9 +42,13 @@ def is_collection(value: Any) -> bool:
 
 
 def is_told(wrapper: Any, collection: Any) -> bool:
-    """Whether a nested collection is one, and holds no less than the count beside it in `wrapper`. Missing, null and "" tell nothing."""
+    """Whether a nested collection is one, and holds no less than the count beside it in `wrapper`. Missing, null and "" tell
+    nothing, nor does one whose count is a collection itself.
+    """
     try:
-        counted: int | None = read_int(member(wrapper, "count"))
+        if isinstance(told := member(wrapper, "count"), (dict, list)):
+            return False
+        counted: int | None = read_int(told)
     except ValueError:
         counted = None
     if collection is None or collection == "":

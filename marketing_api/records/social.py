@@ -96,7 +96,7 @@ def profiles(payload: Any, asked: Mapping[str, str]) -> Rows:
         if not isinstance(value, dict):
             yield from each(SocialProfile, value)
             continue
-        for name, items in value.items():
+        for name, items in lists.items():
             if isinstance(items, (dict, list)):
                 belongs = {"network": network, "kind": singular(name)}
                 yield from each(SocialProfile, items, partial(_beside, belongs))

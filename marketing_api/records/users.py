@@ -45,7 +45,7 @@ def users(payload: Any, asked: Mapping[str, str]) -> Rows:
         return
     for name, value in mapping(items).items():
         business = name if isinstance(items, dict) else asked.get("businessid")
-        people = value.get("users", value) if isinstance(value, dict) else value
+        people = next((part for key, part in value.items() if key.lower() == "users"), value) if isinstance(value, dict) else value
         if not is_collection(people):
             yield User, people
             continue

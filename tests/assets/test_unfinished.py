@@ -61,6 +61,34 @@ def test_a_note_of_a_version_that_noted_times_is_understood(tmp_path: Path) -> N
     assert Unfinished(tmp_path).since("lists") == id_at(dt.datetime(2026, 11, 21, 20, tzinfo=dt.UTC)) < new_request_id()
 
 
+@pytest.mark.parametrize("at", ["fcntl.flock", "json.dump", "os.fsync", "pathlib.Path.replace"])
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_run_that_is_killed_while_it_notes_leaves_nothing_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str, *, ends: bool
+) -> None:
+    """`ends`: it strikes when the run notes what is left of an earlier one, else when it begins."""
+    before = Unfinished(tmp_path)
+    if ends:
+        before.begin(["lists", "contacts"])
+        before.leave()
+    killed = Unfinished(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(at, lambda *_: pytest.fail("killed"))
+        with pytest.raises(pytest.fail.Exception):
+            killed.end(["lists"]) if ends else killed.begin(["lists"])
+    following = Unfinished(tmp_path)
+    assert (following.since("contacts") is not None) is ends
+    following.begin(["lists", "contacts"])
+    following.end(["lists", "contacts"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_note_of_an_earlier_version_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "empty.json").touch()
+    Unfinished(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_note_that_was_torn_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "torn.json").write_text('{"started_at": "2026-')
     assert Unfinished(tmp_path).since("lists") is None

@@ -1,12 +1,14 @@
 """SQLite's way: count the places where a command can fail, then make each fail once.
 
-    python -m tests.attack.failpoints [--minutes M] [--seed S] [--command NAME…] [--every] [--homes DIR] [--fault F --at PLACE]
+    python -m tests.attack.failpoints [--minutes M] [--seed S] [--command NAME…] [--every] [--homes DIR] [--journal FILE]
+                                      [--fault F --at PLACE]
 
 Each case is a copy of a prepared home and account: the command runs and meets one fault (a kill, an error of a call, a disk that
 is full from there on, a torn write, a lie of the service), then it runs again without, as people do. What is then in the warehouse,
 in what analysts read and in the account must be what it is without a fault. `--fault` and `--at` replay one case.
 
 Each line of ours that can fail comes first; with `--every` then further calls from the same lines, as long as time allows.
+`--journal` keeps what was done, so that the next time goes on from there.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,6 +86,7 @@ class Attack:
     folder: Path
     seed: int
     service: Service
+    journal: Path = Path(os.devnull)
     tallies: dict[tuple[str, str], Tally] = field(default_factory=lambda: defaultdict(Tally))
     counted: dict[str, Reference] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
@@ -124,6 +127,11 @@ class Attack:
 
         return asked(look)  # type: ignore[no-any-return]
 
+    def done(self, victim: Victim) -> set[Case]:
+        """What earlier runs met, according to the journal."""
+        noted = [json.loads(line) for line in self.journal.read_text().splitlines()] if self.journal.exists() else []
+        return {Case(fault, Place.read(at)) for name, fault, at, is_met, *_ in noted if is_met and name == victim.name}
+
     def carry_out(self, victim: Victim, case: Case) -> Verdict:
         self.reference(victim)  # so that the processes forked from here have it
         began = time.monotonic()
@@ -131,14 +139,15 @@ class Attack:
         copy(self._today / victim.home, folder)
         is_lie = case.at.kind == LIE
         places = None if is_lie else Places(case.fault, case.at)
-        tell = (lambda: lies.tell(case.fault, case.at.occurrence)) if is_lie else (lambda: None)
+        told = folder / "told"
+        tell = (lambda: lies.tell(case.fault, case.at.occurrence, told)) if is_lie else (lambda: None)
         with self.service.running(folder / "state", tell) as sandbox:
             hurt = run(folder, sandbox.url, victim.action, places)
             between = asked(lambda: self._look_between(victim, folder, hurt))
             again = run(folder, sandbox.url, victim.again or victim.action)
             effects = written(sandbox.control("written"))
         verdict: Verdict = asked(lambda: self._look(victim, folder, again, between, effects))
-        self._note(victim, case, verdict, is_met=is_lie or _is_met(folder, hurt), seconds=time.monotonic() - began)
+        self._note(victim, case, verdict, is_met=told.exists() if is_lie else _is_met(folder, hurt), seconds=time.monotonic() - began)
         return verdict
 
     def _look_between(self, victim: Victim, folder: Path, hurt: Ended) -> Verdict:
@@ -174,6 +183,10 @@ class Attack:
         return verdict
 
     def _note(self, victim: Victim, case: Case, verdict: Verdict, *, is_met: bool, seconds: float) -> None:
+        with self.journal.open("a") as file:
+            told = (victim.name, case.fault, str(case.at), is_met, verdict.lost, verdict.duplicated, verdict.wrong_deletions, verdict.hangs)
+            json.dump([*told, verdict.notes, round(seconds, 1), self.seed], file)
+            file.write("\n")
         kind = "lie" if case.at.kind == LIE else case.fault
         tally = self.tallies[victim.name, kind]
         tally.seconds += seconds
@@ -219,8 +232,10 @@ def written(contacts: dict[str, Any]) -> Counter[Any]:
 # -- which cases
 
 
-def cases(reference: Reference, chance: random.Random, *, every: bool) -> Iterator[Case]:
-    """Each line once with each fault that fits it, and each lie once; then the other calls from the same lines, then the other answers."""
+def cases(reference: Reference, chance: random.Random, done: Set[Case], *, every: bool) -> Iterator[Case]:
+    """Each line once with each fault that fits it, and each lie once; then the other calls from the same lines, then the other answers.
+    Without those that are done: a line with none of its calls again as long as each line has not had its turn.
+    """
     lines = [(kind, site, count) for (kind, site), count in sorted(reference.seen.items())]
     first = [(kind, site, 1 + chance.randrange(count), count) for kind, site, count in lines]
     once = [
@@ -233,12 +248,17 @@ def cases(reference: Reference, chance: random.Random, *, every: bool) -> Iterat
         Case(fault, Place(kind, site, each)) for kind, site, at, count in first for each in _others(at, count) for fault in _fitting(kind)
     ]
     more_lies = [Case(lie, Place(LIE, LIE, number + 1)) for lie in (*lies.BROKEN, *lies.SAID) for number in range(reference.answers)]
-    done: set[Case] = set()
+    had = {_line(case) for case in done}
+    once = [case for case in once if _line(case) not in had]
     for each in (once, others, more_lies) if every else (once,):
         chance.shuffle(each)
-        each.sort(key=lambda case: case.at.kind not in WIRE)  # what could be sent twice comes first
+        each.sort(key=lambda case: case.at.kind not in (*WIRE, LIE))  # what could send twice or delete wrongly comes first
         yield from (case for case in each if case not in done)
-        done.update(each)
+        done = done | set(each)
+
+
+def _line(case: Case) -> tuple[str, str, str]:
+    return case.fault, case.at.kind, case.at.site
 
 
 def _fitting(kind: str) -> tuple[str, ...]:
@@ -285,7 +305,7 @@ def assault(attack: Attack, chosen: list[Victim], minutes: float, *, every: bool
         until = time.monotonic() + (ends - time.monotonic()) / left
         reference = attack.reference(victim)
         print(f"{victim.name}: {reference.seen.total()} places on {len(reference.seen)} lines, {reference.seconds:.1f} s", flush=True)
-        for number, case in enumerate(cases(reference, random.Random(f"{attack.seed} {victim.name}"), every=every)):
+        for number, case in enumerate(cases(reference, random.Random(f"{attack.seed} {victim.name}"), attack.done(victim), every=every)):
             if time.monotonic() > until and number >= LEAST:
                 break
             attack.carry_out(victim, case)
@@ -299,6 +319,7 @@ def main() -> int:
     parser.add_argument("--command", nargs="*", choices=[each.name for each in VICTIMS], default=[])
     parser.add_argument("--every", action="store_true", help="when each line has failed once, go on with each call")
     parser.add_argument("--homes", type=Path, help="where prepared homes are kept for the next time")
+    parser.add_argument("--journal", type=Path, default=os.devnull, help="cases that stand there are not done again")
     parser.add_argument("--fault")
     parser.add_argument("--at", type=Place.read)
     arguments = parser.parse_args()
@@ -309,7 +330,7 @@ def main() -> int:
     # not TemporaryDirectory: forked processes would remove it at their end
     folder = arguments.homes or Path(tempfile.mkdtemp(prefix="attack-"))
     try:
-        attack = Attack(folder, arguments.seed, Service(int(yesterday.timestamp()), CONTACTS, free_port()))
+        attack = Attack(folder, arguments.seed, Service(int(yesterday.timestamp()), CONTACTS, free_port()), arguments.journal)
         if arguments.fault:
             attack.carry_out(chosen[0], Case(arguments.fault, arguments.at))
         else:

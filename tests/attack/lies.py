@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from marketing_api.sandbox.app import App
@@ -52,26 +53,29 @@ SAID: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def tell(lie: str, number: int) -> None:
-    """The answer to request `number` (from 1, in order of arrival) is that lie."""
+def tell(lie: str, number: int, told: Path) -> None:
+    """The answer to request `number` (from 1, in order of arrival) is that lie if it fits the request: then there is a file `told`."""
     if lie in BY_NAME:
-        _fail(BY_NAME[lie], number)
+        _fail(BY_NAME[lie], number, told)
     else:
-        _say(SAID[lie], number)
+        _say(SAID[lie], number, told)
 
 
-def _fail(fault: Fault, number: int) -> None:
+def _fail(fault: Fault, number: int, told: Path) -> None:
     drawn = 0
 
     def draw(self: Faults, operation: str, given: str, *, is_write: bool) -> Fault | None:
         nonlocal drawn
         drawn += 1
-        return fault if drawn == number and (is_write or not fault.writes_only) else None
+        if drawn != number or (fault.writes_only and not is_write):
+            return None
+        told.touch()
+        return fault
 
     Faults.draw = draw  # type: ignore[method-assign]
 
 
-def _say(change: Callable[[Any], Any], number: int) -> None:
+def _say(change: Callable[[Any], Any], number: int, told: Path) -> None:
     real, answered = App._answered, 0
 
     def answer(self: App, tenant: Any, operation: Any, *args: Any) -> Reply:
@@ -80,6 +84,7 @@ def _say(change: Callable[[Any], Any], number: int) -> None:
         reply = real(self, tenant, operation, *args)
         if answered != number or not operation.is_read:
             return reply
+        told.touch()
         whole = json.loads(reply.body if isinstance(reply.body, bytes) else b"".join(reply.body))
         whole["response"]["data"] = change(whole["response"]["data"])
         return Reply(reply.status, json.dumps(whole).encode(), reply.kind, reply.headers)

@@ -18,6 +18,9 @@ from tests.attack.loading import Ground, loadable
 from tests.attack.mutation import mutate
 from tests.attack.oracle import Reading, judge
 
+#: Answers read between two lines of figures.
+_AT_A_TIME = 20_000
+
 
 @dataclass
 class Tally:
@@ -133,6 +136,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=25)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--reading", type=int, default=1_000_000)
+    parser.add_argument("--start", type=int, default=0, help="number of the first answer to read")
     parser.add_argument("--loading", type=int, default=20_000)
     parser.add_argument("--each", type=int, default=2, help="true answers of every operation that loading begins with")
     parser.add_argument("--only", type=int)
@@ -144,8 +148,12 @@ def main() -> None:
         return
     until = time.monotonic() + 60 * chosen.minutes
     if chosen.reading and chosen.only_loading is None:
-        read = read_mutants(chosen.seed, range(chosen.reading), until, samples)
-        print(described(read, "reading"), *_problems(read, chosen.seed, "--only"), sep="\n", flush=True)
+        for first in range(chosen.start, chosen.start + chosen.reading, _AT_A_TIME):
+            numbers = range(first, min(first + _AT_A_TIME, chosen.start + chosen.reading))
+            read = read_mutants(chosen.seed, numbers, until, samples)
+            print(described(read, f"reading from {first:,}"), *_problems(read, chosen.seed, "--only"), sep="\n", flush=True)
+            if time.monotonic() > until:
+                break
     if chosen.loading:
         loaded = load_mutants(chosen.seed, chosen.loading, until, samples, chosen.each, chosen.only_loading)
         print(described(loaded, "loading"), *_problems(loaded, chosen.seed, "--only-loading"), sep="\n")

@@ -78,6 +78,8 @@ def _refuse(word: str) -> Any:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
+    if any("\ufffd" in name for name in found):
+        raise ValueError("a damaged name")
     if len(found) == len(pairs):
         return found
     doubled = Doubled(found)
@@ -118,7 +120,7 @@ class _Walk:
         if not isinstance(value, dict):
             self.problem(f"around {name}: {type(value).__name__}")
             return None
-        if (names := self.seen.wrappers.setdefault(id(value), set())) is not None:
+        if (names := self.seen.wrappers.setdefault(id(value), set())) is not None and name != "count":
             names.add(name.lower())
         pairs = value.pairs if isinstance(value, Doubled) else value.items()
         found = [part for key, part in pairs if key.lower() == name.lower()]
@@ -284,6 +286,9 @@ def _sentiment(walk: _Walk, data: Any) -> None:
     payload = walk.root(data)
     walk.seen.entries.setdefault("sentiment_mentions", [])
     items = walk.listed(payload)
+    if isinstance(items, list):
+        walk.take("sentiment_mentions", items)
+        return
     totals = payload.get("overall", {}) if isinstance(payload, dict) else {}
     totals = totals.get("stats", {}) if isinstance(totals, dict) else {}
     for name, group in _named(walk, items, "groups"):
@@ -297,6 +302,7 @@ def _sentiment(walk: _Walk, data: Any) -> None:
 @_reads("reputation/stats")
 def _stats(walk: _Walk, data: Any) -> None:
     payload = walk.root(data)
+    walk.seen.wrappers[id(payload)] = None
     for name, table in (("Reviews", "review_stats"), ("SocialMedia", "social_media_stats"), ("FeedbackHub", "feedback_views")):
         if walk.has(payload, name):
             walk.take(table, walk.collection(walk.member(payload, name), name))
@@ -306,6 +312,9 @@ def _stats(walk: _Walk, data: Any) -> None:
 def _channels(walk: _Walk, data: Any) -> None:
     payload = walk.root(data)
     walk.seen.entries.setdefault("social_profiles", [])
+    if isinstance(payload, list):  # in a list there are no networks
+        walk.take("social_profiles", payload)
+        return
     for network, value in _named(walk, payload, "channels"):
         if isinstance(value, list):
             walk.take("social_profiles", value)
@@ -313,8 +322,8 @@ def _channels(walk: _Walk, data: Any) -> None:
         if not isinstance(value, dict):
             walk.problem(f"{network}: {type(value).__name__}")
             continue
-        walk.seen.wrappers[id(value)] = None
         inside = [walk.collection(part, name) for name, part in _named(walk, value, network) if name.lower() != "count"]
+        walk.seen.wrappers[id(value)] = {name.lower() for name in value} - {"count"}
         walk.count(value, sum(map(len, inside)))
         for entries in inside:
             walk.take("social_profiles", entries)
@@ -336,8 +345,12 @@ def _calendar(walk: _Walk, data: Any) -> None:
 def _campaigns(walk: _Walk, data: Any) -> None:
     payload = walk.root(data)
     entries: list[Any] = []
-    for name, group in _named(walk, walk.listed(payload), "groups"):
+    items = walk.listed(payload)
+    for name, group in _named(walk, items, "groups"):
         if isinstance(group, dict) and "id" in group:
+            entries.append(group)
+            continue
+        if isinstance(items, list):  # in a list there are no groups
             entries.append(group)
             continue
         inside = walk.member(group, "data") if walk.has(group, "data") else group

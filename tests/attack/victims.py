@@ -21,6 +21,9 @@ CONTACTS = (
     "select 'new' || i || '@example.com', (select min(list_id) from source.lists), 'active' from range(3) t(i)"
 )
 
+#: A listing, one in pages, what is asked about each contact, days of a range, and what stays for good.
+A_TABLE_OF_EACH_KIND = ("lists", "contacts", "timelines", "direct_reviews", "social_posts")
+
 
 @dataclass(frozen=True)
 class Victim:
@@ -61,6 +64,7 @@ VICTIMS = (
     Victim("push contacts", "read", _push("contacts", CONTACTS)),
     Victim("sync, first night", "new", command("sync", "--reads-only")),
     Victim("sync, next night", "next", command("sync", "--reads-only")),
+    Victim("sync of some tables", "next", command("sync", "--reads-only", "--only", *A_TABLE_OF_EACH_KIND)),
     Victim("publish", "whole", command("publish"), is_publishing=True),
     Victim("publish --parquet", "whole", command("publish", "--parquet", "exported"), is_publishing=True),
     Victim("publish --rollback", "twice", command("publish", "--rollback"), is_publishing=True, again=command("report")),

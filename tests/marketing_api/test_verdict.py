@@ -207,9 +207,22 @@ def test_timeline_may_say_its_contact_in_any_form_or_not_at_all(told: Any) -> No
     assert verdict(contacts.TIMELINE, enveloped(samples.TIMELINE | {"id": told}), id=1001) is None
 
 
-@pytest.mark.parametrize("data", [{"id": 1, "utm": {"data": []}}, {"timeline": {"count": 2, "total": 2}}, []])
+@pytest.mark.parametrize("data", [{"id": 1, "utm": {"data": []}}, {"timeline": {"count": 2, "total": 2}}, {"timeline": None}, []])
 def test_timeline_without_its_entries_is_broken(data: Any) -> None:
     assert isinstance(verdict(contacts.TIMELINE, enveloped(data), id=1), BrokenAnswer)
+
+
+@pytest.mark.parametrize("name", ["timeline", "utm", "automated", "Utm"])
+@pytest.mark.parametrize("second", [{}, [], None, {"data": [], "data ": []}])
+def test_timeline_that_tells_a_part_twice_is_broken(name: str, second: Any) -> None:
+    entry = [{"link": "https://a.example", "timestamp": 1383582780}]
+    whole = {"id": 1001, "timeline": {"data": []}, "utm": {"data": entry}, "automated": {"data": []}}
+    assert verdict(contacts.TIMELINE, enveloped(whole), id=1001) is None
+    doubled = json.dumps(whole)[:-1] + f', "{name}": {json.dumps(second)}}}'
+    within = json.dumps(whole).replace('"data": [', f'"data": {json.dumps(second)}, "data": [')
+    for data in (doubled, within):
+        body = enveloped("here").replace(b'"here"', data.encode())
+        assert isinstance(verdict(contacts.TIMELINE, body, id=1001), BrokenAnswer)
 
 
 @pytest.mark.parametrize("data", [{"item": "Added"}, [], None, {"id": 1, "item": "Added"}])
@@ -240,6 +253,13 @@ def test_error_without_an_envelope_is_a_refusal() -> None:
 
 def test_byte_order_mark_and_odd_case_do_not_matter() -> None:
     assert contacts_verdict(b'\xef\xbb\xbf{"Response": {"Header": {"Status": "OK"}, "Data": {"Contacts": []}}}') is None
+
+
+@pytest.mark.parametrize("at", [b"contacts", b"items", b"city"])
+def test_a_damaged_name_breaks_an_answer_and_a_damaged_value_costs_its_character(at: bytes) -> None:
+    body = enveloped({"contacts": {"items": [{"id": 1, "city": "city"}]}})
+    assert isinstance(contacts_verdict(body.replace(b'"%b": ' % at, b'"%b\xff": ' % at)), BrokenAnswer)
+    assert contacts_verdict(body.replace(b'"city"}', b'"city\xff"}')) is None
 
 
 def test_body_in_a_file_is_judged_like_one_in_memory(tmp_path: Path) -> None:

@@ -229,6 +229,16 @@ def test_the_homes_key_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
     assert personal_key(tmp_path, KEY) == KEY
 
 
+@pytest.mark.parametrize("has_key", [False, True])
+def test_what_a_process_left_that_was_killed_while_it_made_the_key_goes(tmp_path: Path, *, has_key: bool) -> None:
+    if has_key:
+        personal_key(tmp_path)
+    (tmp_path / ".personal.key-0123abcd").write_text("half a k")
+    key = personal_key(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["personal.key"]
+    assert personal_key(tmp_path) == key
+
+
 def test_a_key_that_got_lost_is_not_replaced_silently(tmp_path: Path) -> None:
     (tmp_path / "personal.key").touch()
     with pytest.raises(WarehouseError, match=r"personal\.key does not hold a key of at least 16 characters"):

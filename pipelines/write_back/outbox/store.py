@@ -156,7 +156,8 @@ class Store:
                     self._connection.backup(target)
                 return
             except (OSError, sqlite3.Error) as problem:
-                if is_last or isinstance(problem, sqlite3.OperationalError):
+                is_damaged = isinstance(problem, IsADirectoryError | sqlite3.DatabaseError)
+                if is_last or not is_damaged or isinstance(problem, sqlite3.OperationalError):
                     log.warning("the copy of the outbox is not up to date: %s", problem)
                     return
                 set_aside(copy)

@@ -43,6 +43,12 @@ def test_group_shapes_give_the_same_campaigns(items: Any) -> None:
     assert listed(items) == [(1, "sent", "standard"), (2, "sent", "standard")]
 
 
+@pytest.mark.parametrize("entry", [None, 5, "x", [], [1]])
+def test_an_entry_of_a_numbered_group_that_is_no_campaign_is_set_aside(entry: Any) -> None:
+    (bad,) = rejected(campaigns.CAMPAIGNS, {"campaigns": {"items": {"Sent": {"0": entry}, "Draft": {"count": 0}}}})
+    assert (bad.raw, bad.reason) == (entry, "not an object")
+
+
 def test_campaigns_without_groups_have_the_status_that_was_asked_for() -> None:
     assert listed([{"id": 1}], filter="automation") == [(1, "automation", "automated")]
     assert listed({"1": {"id": 1, "status": "Sent"}}) == [(1, "sent", "standard")]

@@ -26,6 +26,12 @@ def test_of_two_spellings_the_one_with_a_value_counts(right: str, wrong: str, ex
     assert found.extra is None
 
 
+@pytest.mark.parametrize("fields", [{"12": {"label": "City", "kind": "text"}}, [{"ID": "12", "name": "City", "kind": "text"}]])
+def test_what_else_is_told_of_a_field_is_kept(fields: Any) -> None:
+    (found,) = records(ListField, lists.GETLIST, {"list": {"id": 5, "fields": fields}}, id=5)
+    assert (found.field_id, found.label, found.extra) == ("12", "City", {"kind": "text"})
+
+
 def test_detail_adds_the_custom_fields() -> None:
     found = records(ListField, lists.GETLIST, samples.LIST_DETAIL, id=5)
     assert [(each.list_id, each.field_id, each.label) for each in found] == [(5, "12", "City"), (5, "13", "Birthday")]

@@ -7,7 +7,7 @@ import pytest
 from marketing_api.operations import social
 from marketing_api.records.social import SocialLink, SocialLinkClicks, SocialPost, SocialPostDetail, SocialProfile
 from tests.marketing_api import samples
-from tests.marketing_api.answers import DAY, records, rejected, utc
+from tests.marketing_api.answers import DAY, read, records, rejected, utc
 
 APRIL = {"from_": "2026-04-01", "to": "2026-04-30"}
 
@@ -29,6 +29,13 @@ def test_profiles_of_every_sub_list_are_rows() -> None:
 def test_unknown_networks_and_sub_lists_are_read_by_the_same_rule() -> None:
     found = records(SocialProfile, social.CHANNELS, {"channels": {"Mastodon": {"count": "1", "Galleries": {"1": {"id": 7}}, "tags": []}}})
     assert [(each.network, each.kind, each.profile_id) for each in found] == [("mastodon", "gallery", "7")]
+
+
+@pytest.mark.parametrize("count", [{"id": "7"}, [{"id": "7"}], {}, []])
+def test_a_count_that_is_a_collection_is_no_profile_and_proves_nothing(count: Any) -> None:
+    channels = {"channels": {"Facebook": {"count": count, "pages": [{"id": "1"}]}}}
+    assert [found.profile_id for found in records(SocialProfile, social.CHANNELS, channels)] == ["1"]
+    assert [rows.untold for rows in read(social.CHANNELS, channels)] == [["Facebook: not told"]]
 
 
 def test_post_columns_come_from_its_channel_and_photo() -> None:

@@ -19,6 +19,11 @@ def test_user_without_a_business_is_set_aside_unless_one_was_asked_for() -> None
     assert (ada.business_id, ada.user_id) == (77, 1)
 
 
+def test_users_in_another_case_are_those_of_the_business() -> None:
+    data = {"users": {"items": {"77": {"Users": {"1": {"fullname": "Ada"}, "2": {"fullname": "Ben"}}}}}}
+    assert [(one.business_id, one.user_id) for one in records(User, users.LISTS, data)] == [(77, 1), (77, 2)]
+
+
 def test_no_users_in_php_shape_are_no_rows() -> None:
     assert records(User, users.LISTS, {"users": {"count": 0, "items": []}}) == []
     assert records(User, users.LISTS, {"users": {"count": 1, "items": {"77": {"users": []}}}}) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -242,6 +243,27 @@ def test_a_damaged_copy_is_made_anew_with_the_next_change(path: Path, harm: str)
     assert restore(path, 1.0)
     with Outbox(path) as outbox:
         assert len(outbox.open("main")) == 2
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EMFILE])
+def test_a_whole_copy_that_cannot_be_written_now_stays_in_its_place(path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    real = os.open
+
+    def fail(name: Path, *args: int) -> int:
+        if name == copy_of(path):
+            raise OSError(number, os.strerror(number))
+        return real(name, *args)
+
+    with Outbox(path) as outbox:
+        outbox.begin(a_plan(tag(2)))
+    with monkeypatch.context() as patch, Outbox(path) as outbox:
+        outbox.begin(a_plan(tag(3)))
+        patch.setattr(os, "open", fail)
+    assert [file.name for file in path.parent.iterdir() if "damaged" in file.name] == []
+    path.unlink()
+    assert restore(path, 1.0)
+    with Outbox(path) as outbox:
+        assert len(outbox.open("main")) == 1
 
 
 def test_a_folder_that_cannot_be_written_is_told(path: Path) -> None:

@@ -68,6 +68,9 @@ class Crowd:
         ran = finish(start(self.home, self.sandbox, *words), 900)
         self.worst[words[0]] = max(self.worst[words[0]], round(time.monotonic() - began))
         self.ran.append((words, ran))
+        if words != ("status",):
+            last = (ran.text.strip().splitlines() or ["–"])[-1]
+            print(f"{' '.join(words)[:40]}: {ran.code} after {time.monotonic() - began:.0f} s: {last[:200]}", file=sys.stderr, flush=True)
         return ran
 
     def analyse(self, stop: threading.Event) -> None:
@@ -226,11 +229,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--statuses", type=int, default=0, help="only everything at once, with so many calls of status")
     parser.add_argument("--accounts", type=int, default=0, help="only the many accounts, so many")
     parser.add_argument("--contacts", type=int, default=40)
     parser.add_argument("--limit", type=int, default=3, help="requests a second of each account")
     parser.add_argument("--behaviour", default="", help="of the hostile account; all: each that never answers whole")
     chosen = parser.parse_args()
+    if chosen.statuses:
+        with tempfile.TemporaryDirectory() as place:
+            print(at_once(Path(place), contacts=chosen.contacts, statuses=chosen.statuses, rate=1, pushes=40))
+        return
     if not chosen.accounts:
         print(attack(chosen.minutes, chosen.seed))
         return

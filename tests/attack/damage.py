@@ -101,6 +101,13 @@ def _hole(content: bytes, start: int, dice: random.Random) -> bytes:
     return content[:start] + dice.randbytes(len(content[start : start + size])) + content[start + size :]
 
 
+def remove(path: Path) -> None:
+    if path.is_dir():
+        path.rmdir()
+    else:
+        path.unlink(missing_ok=True)
+
+
 def _folder(path: Path) -> None:
     path.unlink()
     path.mkdir()
@@ -174,7 +181,7 @@ class Bench:
                 question = lists.GETAUDIENCES.bind()
                 archive.record(Exchange(number + 1, "nobody", question, now, 0, 1, 200, Outcome.OK, None, content))
             archive.flush()
-            Unfinished(built / "archive" / "unfinished", now).begin(["goals"])
+            Unfinished(built / "archive" / "unfinished").begin(["goals"])
             outbox.prune()
             rows(connection, "create table if not exists sync.passing as select 1 as a")
             shutil.copytree(built, self.home)
@@ -231,7 +238,7 @@ def try_one(made: Bench, name: str, way: str, seed: int) -> Told:
     file = file_of(name)
     said = [_sane(made.command(home, *words), words, name, way) for words in file.used_by]
     if any(f"{home / name}" in ran.text and "move it away" in ran.text for ran in said):
-        (home / name).unlink()
+        remove(home / name)
     back = "nothing" if all(ran.code == 0 for ran in said) else ""
     for words in (("rebuild",), *file.after, *file.used_by):
         said.append(_sane(made.command(home, *words), words, name, way))
@@ -261,10 +268,10 @@ def _first(said: list[Ran], home: Path) -> str:
     return lines[0].replace(f"{home}/", "").replace("|", "/")[:230] if lines else "–"
 
 
-def attack(minutes: float, seed: int, files: str = "*") -> str:
+def attack(minutes: float, seed: int, files: str = "*", *, is_whole: bool = False) -> str:
     """As many cases as fit, in an order of the seed; a table of what was said."""
     until = time.monotonic() + 60 * minutes
-    with bench(is_whole=minutes > 15) as made:
+    with bench(is_whole=is_whole) as made:
         chosen = [case for case in cases(made.home) if fnmatch.fnmatch(case[0], files)]
         random.Random(seed).shuffle(chosen)
         told, failed = [], []
@@ -273,10 +280,13 @@ def attack(minutes: float, seed: int, files: str = "*") -> str:
                 break
             try:
                 told.append(try_one(made, name, way, seed))
+                print(told[-1], file=sys.stderr, flush=True)
             except AssertionError as problem:
                 failed.append(f"{problem}\n  replay: python -m tests.attack.damage --seed {seed} --replay '{name}|{way}'")
-        assert not failed, "\n".join(failed)
-    return summary(told, len(chosen))
+                print(failed[-1], file=sys.stderr, flush=True)
+    table = summary(told, len(chosen))
+    assert not failed, "\n".join([table, "", *failed])
+    return table
 
 
 def summary(told: list[Told], possible: int) -> str:
@@ -296,12 +306,13 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--files", default="*", help="pattern of the files to damage")
+    parser.add_argument("--whole", action="store_true", help="a home with models and a published copy: a case takes a minute")
     parser.add_argument("--replay", metavar="FILE|WAY")
     arguments = parser.parse_args()
     if not arguments.replay:
-        print(attack(arguments.minutes, arguments.seed, arguments.files))
+        print(attack(arguments.minutes, arguments.seed, arguments.files, is_whole=arguments.whole))
         return 0
-    with bench(is_whole=False) as made:
+    with bench(is_whole=arguments.whole) as made:
         name, way = arguments.replay.split("|")
         print(try_one(made, name, way, arguments.seed))
     return 0

@@ -242,7 +242,9 @@ def try_one(made: Bench, name: str, way: str, seed: int) -> Told:
     back = "nothing" if all(ran.code == 0 for ran in said) else ""
     for words in (("rebuild",), *file.after, *file.used_by):
         said.append(_sane(made.command(home, *words), words, name, way))
-        back = back or (f"`{' '.join(words)}`" if said[-1].code == exits.DONE else "")
+        if said[-1].code != exits.DONE:
+            back = ""  # such as a rebuild that would lose something, and asks first
+        back = back or f"`{' '.join(words)}`" * (said[-1].code == exits.DONE)
     texts = [f"exit code {ran.code}: {ran.text[-700:]}" for ran in said]
     assert all(ran.code == exits.DONE for ran in said[-len(file.used_by) :]), f"{name}, {way}: no way out: {texts}"
     assert made.service.control("written")["contacts"] == written, f"{name}, {way}: something was sent twice"

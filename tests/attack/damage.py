@@ -46,16 +46,17 @@ Words = tuple[str, ...]
 SYNC = ("sync", "--only", "lists")
 PUSH = ("push", "tags", "--sql", "select email, 'vip' as tag from source.contacts order by 1 limit 3", "--apply")
 STATUS = ("status",)
+REBUILD = ("rebuild",)
 
 
 @dataclass(frozen=True)
 class File:
-    """Files of a home by pattern. `after`: what a person types beside `rebuild`, when told to. `loses`: what may be missing then.
+    """Files of a home by pattern. `cures`: what a person types, when told to. `loses`: what may be missing then.
     `used_by`: commands that meet the damage first, and have to work again in the end.
     """
 
     pattern: str
-    after: tuple[Words, ...] = ()
+    cures: tuple[Words, ...] = (REBUILD,)
     loses: str = ""
     used_by: tuple[Words, ...] = (SYNC,)
 
@@ -67,24 +68,26 @@ FILES = (
     File("archive/loads.jsonl"),
     File("archive/index.sqlite*"),
     File("archive/index.lock"),
-    File("archive/requests/*.parquet", (("rebuild", "--accept-loss"), ("sync", "--reads-only")), "rows of answers in damaged groups"),
+    File(
+        "archive/requests/*.parquet", (REBUILD, ("rebuild", "--accept-loss"), ("sync", "--reads-only")), "rows of answers in damaged groups"
+    ),
     File("archive/bodies/*.zst"),
-    File("archive/journals/*.journal", (), "requests in the damaged part that were not loaded"),
+    File("archive/journals/*.journal", loses="requests in the damaged part that were not loaded"),
     File("archive/unfinished/*.json"),
     File("outbox.sqlite", used_by=(("push", "status"), PUSH)),
-    File("outbox.sqlite-*", (), "the changes since the last closing, of a push that was killed", (PUSH,)),
+    File("outbox.sqlite-*", loses="the changes since the last closing, of a push that was killed", used_by=(PUSH,)),
     File("outbox.revision", used_by=(PUSH,)),
     File("outbox.copy.sqlite", used_by=(PUSH,)),
     File("sender-*.lock", used_by=(PUSH,)),
     File("dagster/dagster.yaml"),
-    File("dagster/history/runs.db*", (), "the list of runs in the UI"),
-    File("dagster/history/runs/*.db*", (), "the events of runs in the UI"),
-    File("dagster/schedules/*.db*", (), "which schedules are on"),
+    File("dagster/history/runs.db*", loses="the list of runs in the UI"),
+    File("dagster/history/runs/*.db*", loses="the events of runs in the UI"),
+    File("dagster/schedules/*.db*", loses="which schedules are on"),
     File("published/*.duckdb", (("publish",),), used_by=(STATUS, ("report",))),
-    File("published/.turn", used_by=(("publish",),)),
+    File("published/.turn", (("publish",),), used_by=(("publish",),)),
     File("report/index.html", (("report",),), used_by=(("report",),)),
-    File("personal.key", (), "hashes of other copies agree with the old key only", (STATUS,)),
-    File("pushes/*/*", (), "the rows of the push's input", (("push", "status", "1"),)),
+    File("personal.key", loses="hashes of other copies agree with the old key only", used_by=(STATUS,)),
+    File("pushes/*/*", loses="the rows of the push's input", used_by=(("push", "status", "1"),)),
     File("dbt/*", used_by=()),
     File("logs/*", used_by=()),
     File("tmp/*", used_by=()),
@@ -240,7 +243,7 @@ def try_one(made: Bench, name: str, way: str, seed: int) -> Told:
     if any(f"{home / name}" in ran.text and "move it away" in ran.text for ran in said):
         remove(home / name)
     back = "nothing" if all(ran.code == 0 for ran in said) else ""
-    for words in (("rebuild",), *file.after, *file.used_by):
+    for words in (*file.cures, *file.used_by):
         said.append(_sane(made.command(home, *words), words, name, way))
         if said[-1].code != exits.DONE:
             back = ""  # such as a rebuild that would lose something, and asks first
@@ -294,10 +297,10 @@ def attack(minutes: float, seed: int, files: str = "*", *, is_whole: bool = Fals
 def summary(told: list[Told], possible: int) -> str:
     lines = [f"{len(told)} of {possible} cases; without a way out: 0", "", "| file | ways | what is said | what brings it back | gone |"]
     lines.append("|---|---|---|---|---|")
-    groups: dict[tuple[str, str, str, tuple[str, ...]], list[str]] = {}
+    groups: dict[tuple[str, str, str, tuple[str, ...]], dict[str, None]] = {}
     for each in sorted(told, key=lambda each: (each.file, WAYS.index(each.way))):
         pattern = file_of(each.file).pattern
-        groups.setdefault((pattern, each.said.partition("(")[0][:90], each.brought_back_by, each.lost), []).append(each.way)
+        groups.setdefault((pattern, each.said.partition("(")[0][:90], each.brought_back_by, each.lost), {})[each.way] = None
     for (pattern, said, back, lost), ways in groups.items():
         lines.append(f"| {pattern} | {', '.join(ways)} | {said} | {back} | {', '.join(lost) or file_of(pattern).loses or '–'} |")
     return "\n".join(lines)

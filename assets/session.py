@@ -26,6 +26,7 @@ from marketing_api.pace import Pace
 from marketing_api.records.account import Business
 from marketing_api.wire import read_rows
 from warehouse.archive import Archive, Reusable
+from warehouse.errors import WarehouseError
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
@@ -80,7 +81,7 @@ class Session:
         self.client = Client(connection, pace, record=self.record, spool=spool, workers=workers, budget=budget)
         self.zone = ZoneInfo(connection.timezone or fallback_zone)
         self.business: Business | None = None
-        self.problem: MarketingApiError | None = None
+        self.problem: Exception | None = None  # MarketingApiError, WarehouseError or OSError
         self.opened = threading.Event()  # or failed to
         self.known = Known(warehouse, self.account)
         self.planner = planner
@@ -136,7 +137,7 @@ class Session:
         """Ask who the account is. Without this answer nothing else is worth asking, and `problem` says why there is none."""
         try:
             self._open()
-        except MarketingApiError as problem:
+        except (MarketingApiError, WarehouseError, OSError) as problem:  # such as a full disk, or an archive that is closed by now
             self.problem = problem
         finally:
             self.opened.set()

@@ -154,7 +154,7 @@ def _session(
 def _open_all(sessions: list[Session]) -> None:
     """Ask every account who it is, all at once. Those that take long, or do not answer, hold up nobody: they fail by themselves.
 
-    Raises AuthenticationFailed or another MarketingApiError when none answers.
+    Raises AuthenticationFailed or another MarketingApiError when none answers, and what is wrong with the home when that is the reason.
     """
     for session in sessions:
         threading.Thread(target=session.open, name=f"{session.account}/open", daemon=True).start()
@@ -165,6 +165,8 @@ def _open_all(sessions: list[Session]) -> None:
             until = time.monotonic() + _OPENED_TOGETHER_S
     problems = [session.problem for session in sessions]
     if all(problems):
+        if ours := next((problem for problem in problems if not isinstance(problem, MarketingApiError)), None):
+            raise ours
         reasons = [explained(session.client.connection, problem) for session, problem in zip(sessions, problems, strict=True) if problem]
         text = "; ".join(f"account {session.account}: {reason}" for session, reason in zip(sessions, reasons, strict=True))
         kinds = {type(problem) for problem in problems}

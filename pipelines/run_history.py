@@ -49,7 +49,7 @@ def set_damaged_history_aside(dagster_home: Path) -> list[str]:
     for name, what in lost.items():
         folder = dagster_home / name
         if folder.exists() and not all(_is_whole(path) for path in (folder, *folder.glob("*.db"), *folder.glob("runs/index.db"))):
-            said.append(f"Dagster's {name} were damaged and are in {set_aside(folder)} now: {what}")
+            said.append(f"databases of Dagster's {name} were damaged and are in {set_aside(folder)} now: {what}")
     return said
 
 

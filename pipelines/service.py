@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from marketing_api.connection import Connection
-from marketing_api.errors import AuthenticationFailed, BrokenAnswer, MarketingApiError, Unreachable
+from marketing_api.errors import AuthenticationFailed, BrokenAnswer, Unreachable
 from marketing_api.secret import Secret
 from pipelines.home import prepare_home
 from pipelines.settings import Settings, SettingsError
@@ -44,7 +44,7 @@ def known_accounts(settings: Settings) -> tuple[Connection, ...]:
     return settings.accounts or (_sandbox(settings.sandbox_url or "http://127.0.0.1/1", settings),)
 
 
-def explained(connection: Connection, problem: MarketingApiError) -> str:
+def explained(connection: Connection, problem: Exception) -> str:
     """Why an account could not be opened, with what to look at."""
     if isinstance(problem, Unreachable | BrokenAnswer):
         return f"{problem}; is {connection.url} the right address, and up?"

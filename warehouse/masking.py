@@ -210,8 +210,9 @@ def _write_key(path: Path) -> None:
 
 
 def _checked(key: Secret, where: str) -> Secret:
-    if len(key.reveal()) < LEAST_KEY:
-        raise WarehouseError(f"{where} does not hold a key of at least {LEAST_KEY} characters: put the old one back, or a new one")
+    text = key.reveal()
+    if len(text) < LEAST_KEY or not text.isprintable() or "\ufffd" in text:
+        raise WarehouseError(f"{where} holds no key of at least {LEAST_KEY} printable characters: put the old one back, or a new one")
     return key
 
 

@@ -46,16 +46,17 @@ Words = tuple[str, ...]
 SYNC = ("sync", "--only", "lists")
 PUSH = ("push", "tags", "--sql", "select email, 'vip' as tag from source.contacts order by 1 limit 3", "--apply")
 STATUS = ("status",)
+REBUILD = ("rebuild",)
 
 
 @dataclass(frozen=True)
 class File:
-    """Files of a home by pattern. `after`: what a person types beside `rebuild`, when told to. `loses`: what may be missing then.
+    """Files of a home by pattern. `cures`: what a person types, when told to. `loses`: what may be missing then.
     `used_by`: commands that meet the damage first, and have to work again in the end.
     """
 
     pattern: str
-    after: tuple[Words, ...] = ()
+    cures: tuple[Words, ...] = (REBUILD,)
     loses: str = ""
     used_by: tuple[Words, ...] = (SYNC,)
 
@@ -67,24 +68,26 @@ FILES = (
     File("archive/loads.jsonl"),
     File("archive/index.sqlite*"),
     File("archive/index.lock"),
-    File("archive/requests/*.parquet", (("rebuild", "--accept-loss"), ("sync", "--reads-only")), "rows of answers in damaged groups"),
+    File(
+        "archive/requests/*.parquet", (REBUILD, ("rebuild", "--accept-loss"), ("sync", "--reads-only")), "rows of answers in damaged groups"
+    ),
     File("archive/bodies/*.zst"),
-    File("archive/journals/*.journal", (), "requests in the damaged part that were not loaded"),
+    File("archive/journals/*.journal", loses="requests in the damaged part that were not loaded"),
     File("archive/unfinished/*.json"),
     File("outbox.sqlite", used_by=(("push", "status"), PUSH)),
-    File("outbox.sqlite-*", (), "the changes since the last closing, of a push that was killed", (PUSH,)),
+    File("outbox.sqlite-*", loses="the changes since the last closing, of a push that was killed", used_by=(PUSH,)),
     File("outbox.revision", used_by=(PUSH,)),
     File("outbox.copy.sqlite", used_by=(PUSH,)),
     File("sender-*.lock", used_by=(PUSH,)),
     File("dagster/dagster.yaml"),
-    File("dagster/history/runs.db*", (), "the list of runs in the UI"),
-    File("dagster/history/runs/*.db*", (), "the events of runs in the UI"),
-    File("dagster/schedules/*.db*", (), "which schedules are on"),
+    File("dagster/history/runs.db*", loses="the list of runs in the UI"),
+    File("dagster/history/runs/*.db*", loses="the events of runs in the UI"),
+    File("dagster/schedules/*.db*", loses="which schedules are on"),
     File("published/*.duckdb", (("publish",),), used_by=(STATUS, ("report",))),
-    File("published/.turn", used_by=(("publish",),)),
+    File("published/.turn", (("publish",),), used_by=(("publish",),)),
     File("report/index.html", (("report",),), used_by=(("report",),)),
-    File("personal.key", (), "hashes of other copies agree with the old key only", (STATUS,)),
-    File("pushes/*/*", (), "the rows of the push's input", (("push", "status", "1"),)),
+    File("personal.key", loses="hashes of other copies agree with the old key only", used_by=(STATUS,)),
+    File("pushes/*/*", loses="the rows of the push's input", used_by=(("push", "status", "1"),)),
     File("dbt/*", used_by=()),
     File("logs/*", used_by=()),
     File("tmp/*", used_by=()),
@@ -99,6 +102,13 @@ def _bit(content: bytes, dice: random.Random) -> bytes:
 def _hole(content: bytes, start: int, dice: random.Random) -> bytes:
     size = max(1, min(len(content) // 8, 4096))
     return content[:start] + dice.randbytes(len(content[start : start + size])) + content[start + size :]
+
+
+def remove(path: Path) -> None:
+    if path.is_dir():
+        path.rmdir()
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _folder(path: Path) -> None:
@@ -174,7 +184,7 @@ class Bench:
                 question = lists.GETAUDIENCES.bind()
                 archive.record(Exchange(number + 1, "nobody", question, now, 0, 1, 200, Outcome.OK, None, content))
             archive.flush()
-            Unfinished(built / "archive" / "unfinished", now).begin(["goals"])
+            Unfinished(built / "archive" / "unfinished").begin(["goals"])
             outbox.prune()
             rows(connection, "create table if not exists sync.passing as select 1 as a")
             shutil.copytree(built, self.home)
@@ -231,11 +241,13 @@ def try_one(made: Bench, name: str, way: str, seed: int) -> Told:
     file = file_of(name)
     said = [_sane(made.command(home, *words), words, name, way) for words in file.used_by]
     if any(f"{home / name}" in ran.text and "move it away" in ran.text for ran in said):
-        (home / name).unlink()
+        remove(home / name)
     back = "nothing" if all(ran.code == 0 for ran in said) else ""
-    for words in (("rebuild",), *file.after, *file.used_by):
+    for words in (*file.cures, *file.used_by):
         said.append(_sane(made.command(home, *words), words, name, way))
-        back = back or (f"`{' '.join(words)}`" if said[-1].code == exits.DONE else "")
+        if said[-1].code != exits.DONE:
+            back = ""  # such as a rebuild that would lose something, and asks first
+        back = back or f"`{' '.join(words)}`" * (said[-1].code == exits.DONE)
     texts = [f"exit code {ran.code}: {ran.text[-700:]}" for ran in said]
     assert all(ran.code == exits.DONE for ran in said[-len(file.used_by) :]), f"{name}, {way}: no way out: {texts}"
     assert made.service.control("written")["contacts"] == written, f"{name}, {way}: something was sent twice"
@@ -261,10 +273,10 @@ def _first(said: list[Ran], home: Path) -> str:
     return lines[0].replace(f"{home}/", "").replace("|", "/")[:230] if lines else "–"
 
 
-def attack(minutes: float, seed: int, files: str = "*") -> str:
+def attack(minutes: float, seed: int, files: str = "*", *, is_whole: bool = False) -> str:
     """As many cases as fit, in an order of the seed; a table of what was said."""
     until = time.monotonic() + 60 * minutes
-    with bench(is_whole=minutes > 15) as made:
+    with bench(is_whole=is_whole) as made:
         chosen = [case for case in cases(made.home) if fnmatch.fnmatch(case[0], files)]
         random.Random(seed).shuffle(chosen)
         told, failed = [], []
@@ -273,19 +285,22 @@ def attack(minutes: float, seed: int, files: str = "*") -> str:
                 break
             try:
                 told.append(try_one(made, name, way, seed))
+                print(told[-1], file=sys.stderr, flush=True)
             except AssertionError as problem:
                 failed.append(f"{problem}\n  replay: python -m tests.attack.damage --seed {seed} --replay '{name}|{way}'")
-        assert not failed, "\n".join(failed)
-    return summary(told, len(chosen))
+                print(failed[-1], file=sys.stderr, flush=True)
+    table = summary(told, len(chosen))
+    assert not failed, "\n".join([table, "", *failed])
+    return table
 
 
 def summary(told: list[Told], possible: int) -> str:
     lines = [f"{len(told)} of {possible} cases; without a way out: 0", "", "| file | ways | what is said | what brings it back | gone |"]
     lines.append("|---|---|---|---|---|")
-    groups: dict[tuple[str, str, str, tuple[str, ...]], list[str]] = {}
+    groups: dict[tuple[str, str, str, tuple[str, ...]], dict[str, None]] = {}
     for each in sorted(told, key=lambda each: (each.file, WAYS.index(each.way))):
         pattern = file_of(each.file).pattern
-        groups.setdefault((pattern, each.said.partition("(")[0][:90], each.brought_back_by, each.lost), []).append(each.way)
+        groups.setdefault((pattern, each.said.partition("(")[0][:90], each.brought_back_by, each.lost), {})[each.way] = None
     for (pattern, said, back, lost), ways in groups.items():
         lines.append(f"| {pattern} | {', '.join(ways)} | {said} | {back} | {', '.join(lost) or file_of(pattern).loses or '–'} |")
     return "\n".join(lines)
@@ -296,12 +311,13 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--files", default="*", help="pattern of the files to damage")
+    parser.add_argument("--whole", action="store_true", help="a home with models and a published copy: a case takes a minute")
     parser.add_argument("--replay", metavar="FILE|WAY")
     arguments = parser.parse_args()
     if not arguments.replay:
-        print(attack(arguments.minutes, arguments.seed, arguments.files))
+        print(attack(arguments.minutes, arguments.seed, arguments.files, is_whole=arguments.whole))
         return 0
-    with bench(is_whole=False) as made:
+    with bench(is_whole=arguments.whole) as made:
         name, way = arguments.replay.split("|")
         print(try_one(made, name, way, arguments.seed))
     return 0

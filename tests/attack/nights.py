@@ -153,7 +153,7 @@ class Storm:
             before = self.sandbox.count
             process = self._start()
             if plan.moved:
-                self._wait(before + self.rng.randrange(1, self.usual))
+                self._wait(process, before + self.rng.randrange(1, self.usual))
                 self.set_clock(now, plan.ahead + plan.moved)
             ran = finish(process, 300)
             self.tally.runs += 1
@@ -172,15 +172,16 @@ class Storm:
     def _kill(self) -> None:
         before = self.sandbox.count
         process = self._start()
-        self._wait(before + self.rng.randrange(1, self.usual + 50))
+        self._wait(process, before + self.rng.randrange(1, self.usual + 50))
         time.sleep(self.rng.uniform(0, 0.5))
         process.kill()
         process.communicate()
         self.tally.kills += 1
 
-    def _wait(self, count: int) -> None:
+    def _wait(self, process: subprocess.Popen[str], count: int) -> None:
+        """Until the sandbox has had so many requests, or the process ended with fewer."""
         deadline = time.monotonic() + 30
-        while self.sandbox.count < count and time.monotonic() < deadline:
+        while self.sandbox.count < count and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
 
     def compare(self, plan: Plan) -> int:
@@ -282,8 +283,8 @@ def _apart(one: dict[str, Rows], other: dict[str, Rows], day: str) -> Rows:
 
 
 @contextmanager
-def storm(seed: int) -> Iterator[Storm]:
-    """A sandbox of 100 contacts and empty homes."""
+def storm(seed: int, contacts: int) -> Iterator[Storm]:
+    """A sandbox and empty homes."""
     rng = random.Random(seed)
     season = SEASONS[seed % 2]
     with ExitStack() as stack:
@@ -292,17 +293,18 @@ def storm(seed: int) -> Iterator[Storm]:
         made = Storm(folder, Sandbox(""), season, rng)
         made.set_clock(made.moment(0), 0)
         stack.enter_context(patch.dict(os.environ, made.environment()))
-        stack.enter_context(patch.object(clock, "time", runpy.run_path(str(_SHIFTED / "sitecustomize.py"))["_Moved"]()))
+        stack.enter_context(patch.object(clock, "time", clock.time))  # put back afterwards what the next line replaces
+        runpy.run_path(str(_SHIFTED / "sitecustomize.py"))
         now = int(made.moment(0).timestamp())
-        options = Options(contacts=100, rate_limit=0, seed=seed, fault_seed=seed, timezone=ACCOUNT_ZONE, now=now)
+        options = Options(contacts=contacts, rate_limit=0, seed=seed, fault_seed=seed, timezone=ACCOUNT_ZONE, now=now)
         made.sandbox = Sandbox(stack.enter_context(serve(options)))
         yield made
 
 
-def attack(minutes: float, seed: int, nights: int = NIGHTS) -> str:
+def attack(minutes: float, seed: int, nights: int = NIGHTS, contacts: int = 100) -> str:
     """As many of the nights as begin within so many minutes; a Markdown summary. AssertionError with seed and night."""
     began = time.monotonic()
-    with storm(seed) as made:
+    with storm(seed, contacts) as made:
         lines = []
         for plan in plans(nights, made.rng):
             if time.monotonic() - began > minutes * 60:

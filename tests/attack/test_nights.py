@@ -12,7 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_two_nights_under_faults_and_wrong_clocks_end_with_the_truth() -> None:
-    said = attack(5, seed=1, nights=2)
+    said = attack(5, seed=53, nights=2, contacts=10)  # a clock ten days ahead, killed and left
     assert "2 nights" in said
     assert "night 2: " in said
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from unittest.mock import patch
 
 import duckdb
 import pytest
@@ -11,11 +12,15 @@ import pytest
 from assets import SOURCE_ASSETS
 from marketing_api.client import Connection, Secret
 from marketing_api.errors import Refused, Transient
+from marketing_api.sandbox.server import serve
+from pipelines.home import prepare_home
 from pipelines.reading import open_reader
 from pipelines.settings import Settings
-from tests.pipelines.conftest import FAULTS, Command, Night, StartSandbox
+from tests.pipelines.conftest import FAULTS, STANDING, Command, Night, StartSandbox
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import differing, source
+from warehouse.archive import Archive
+from warehouse.errors import ArchiveFull
 
 #: Those after which the question has to be asked again; after a stall the answer comes all the same.
 BROKEN = FAULTS.keys() - {"stall"}
@@ -98,3 +103,11 @@ def test_a_second_try_asks_only_what_may_succeed_now(home: Path, service: Sandbo
         assert refused <= {failure.question.params["id"] for failure in second.failures if isinstance(failure.error, Refused)}
         assert second.planned == second.asked == first.planned
         assert not second.problems
+
+
+def test_a_disk_that_is_full_at_the_first_request_is_what_is_said(tmp_path: Path) -> None:
+    full = ArchiveFull(tmp_path, "no space left")
+    with serve(STANDING) as url, patch.object(Archive, "record", side_effect=full):
+        settings = Settings(prepare_home(tmp_path / "home"), (Connection("main", url, Secret(KEY)),))
+        with pytest.raises(ArchiveFull), open_reader(settings, [SOURCE_ASSETS["lists"]]):
+            pass

@@ -312,6 +312,7 @@ write.write_report(Path(sys.argv[1]))
 
 def test_what_a_killed_report_left_goes_with_the_next(tmp_path: Path) -> None:
     for ending, left in (("killed", True), ("", False)):
+        prepare_home(tmp_path)  # as every command does
         subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), ending], check=not left)
         assert any(path.read_text() for path in (tmp_path / "tmp").rglob("*") if path.is_file()) is left
     assert [path.name for path in (tmp_path / "report").iterdir()] == ["index.html"]

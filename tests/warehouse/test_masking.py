@@ -239,9 +239,10 @@ def test_what_a_process_left_that_was_killed_while_it_made_the_key_goes(tmp_path
     assert personal_key(tmp_path) == key
 
 
-def test_a_key_that_got_lost_is_not_replaced_silently(tmp_path: Path) -> None:
-    (tmp_path / "personal.key").touch()
-    with pytest.raises(WarehouseError, match=r"personal\.key does not hold a key of at least 16 characters"):
+@pytest.mark.parametrize("content", [b"", b"short", bytes(range(64)), b"\xff" * 64, b"0123456789abcdef\x00" * 4])
+def test_a_key_that_got_lost_is_not_replaced_silently(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "personal.key").write_bytes(content)
+    with pytest.raises(WarehouseError, match=r"personal\.key holds no key of at least 16 printable characters"):
         personal_key(tmp_path)
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from marketing_api.exchange import Answer, Exchange, exceed_request_id
 from warehouse.archive import bodies, disk, sealed
 from warehouse.archive.index import Index
-from warehouse.archive.journal import SUFFIX, Journal, frame_of
+from warehouse.archive.journal import Journal, frame_of, journals_in
 from warehouse.archive.load_log import Event, LoadLog
 from warehouse.archive.reader import Between, Reader, Reusable
 from warehouse.archive.row import HEAD_SCHEMA, Digests, Row, row_of
@@ -238,7 +238,7 @@ class Archive:
 
     def _adopt(self) -> None:
         """Seal the journals of dead processes; those of running ones are theirs."""
-        for path in sorted((self._root / "journals").glob(f"*{SUFFIX}")):
+        for path in journals_in(self._root):
             if (descriptor := disk.claim(path)) is None:
                 continue
             try:

@@ -39,6 +39,11 @@ _decode = msgspec.msgpack.Decoder(Row).decode
 _zstd = pa.Codec("zstd")
 
 
+def journals_in(root: Path) -> list[Path]:
+    """The journals of the archive at `root`, in order. What is no file is none: nothing can be read from it, and it is in nobody's way."""
+    return sorted(path for path in (root / "journals").glob(f"*{SUFFIX}") if path.is_file())
+
+
 def frame_of(row: Row, body: bytes) -> bytes:
     """The bytes that stand for the row in a journal; `body` is b"" when it stands in a file."""
     head = _encode(row)

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from marketing_api.exchange import Answer, Outcome
 from warehouse.archive import bodies, disk, sealed
 from warehouse.archive.index import Extent, Index
-from warehouse.archive.journal import SUFFIX, JournalView
+from warehouse.archive.journal import JournalView, journals_in
 from warehouse.archive.row import Row, answer_of
 from warehouse.errors import ArchiveDamaged, ArchiveError, NotArchived
 
@@ -183,7 +183,7 @@ class Reader:
     def _refresh(self) -> None:
         """Look at the disk again: journals first, since a row is in a file and indexed before it leaves its journal."""
         views = {}
-        for path in sorted((self._root / "journals").glob(f"*{SUFFIX}")):
+        for path in journals_in(self._root):
             try:
                 view = self._views.get(path) or JournalView(path)
             except FileNotFoundError:

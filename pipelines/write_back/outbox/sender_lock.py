@@ -34,7 +34,7 @@ def sender_lock(
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as problem:
-        raise OutboxError(f"{path} cannot be used ({problem.strerror})") from problem
+        raise OutboxError(f"{path} cannot be used ({problem.strerror}): let this user write it, or move it away") from problem
     try:
         _take(handle, account, wait_s, on_wait, sleep)
         os.ftruncate(handle, 0)

@@ -7,6 +7,7 @@ rejected (`plan`, `send`).
 from __future__ import annotations
 
 import csv
+import logging
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -20,6 +21,8 @@ from pipelines.write_back.input.grid import FORMULA_SIGNS, Rows, text_of
 from pipelines.write_back.item import Source, State
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.reporting.result import reasons_by_row
+
+log = logging.getLogger(__name__)
 
 #: In front of the columns of the input. They name nothing that a push knows, so that the corrected file can be pushed as it is.
 ROW, REASON = "rejected row", "rejected because"
@@ -77,16 +80,20 @@ def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}")
     with _private(temporary, "wb") as stream:
-        pq.write_table(table, stream, compression="zstd")
+        pq.write_table(table, stream, compression="zstd", write_page_checksum=True)
     temporary.replace(path)
 
 
 def kept_rows(path: Path, name: str) -> Rows | None:
-    """What was kept; None when it is gone."""
-    if not path.exists():
+    """What was kept; None when it is gone or damaged."""
+    if not path.is_file():
         return None
-    columns: dict[str, list[str | None]] = pq.read_table(path).to_pydict()
-    numbers: Iterable[object] = columns.pop("")
+    try:
+        columns: dict[str, list[str | None]] = pq.read_table(path, page_checksum_verification=True).to_pydict()
+        numbers: Iterable[object] = columns.pop("")
+    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as problem:
+        log.warning("%s of push %s is damaged (%s): its rows are told by number only", path.name, path.parent.name, type(problem).__name__)
+        return None
     return Rows(tuple(columns), {title: list(cells) for title, cells in columns.items()}, [int(str(n)) for n in numbers], Source(name, ""))
 
 

@@ -86,6 +86,16 @@ def test_a_journal_of_another_version_is_left_alone(root: Path, caplog: pytest.L
     assert path.name in caplog.text
 
 
+def test_a_folder_in_the_place_of_a_journal_is_in_nobodys_way(root: Path) -> None:
+    made = exchange(envelope({"n": 1}))
+    (disk.make_folder(root / "journals") / "20261120T120000000000Z-dead.journal").mkdir()
+    with Archive(root) as archive:
+        archive.record(made)
+        assert [answer.body for answer in archive.answers([made.request_id])] == [made.body]
+    with Archive(root) as archive:
+        assert list(rows(archive)) == [made.request_id]
+
+
 @pytest.mark.parametrize("reached", ["written", "published", "published damaged", "indexed"])
 def test_sealing_that_was_interrupted_is_finished_by_the_next(root: Path, spool: Path, reached: str) -> None:
     """Whatever step was reached: every row once, equal answers by reference, and no body lost."""

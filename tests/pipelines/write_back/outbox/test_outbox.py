@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.write_back.item import BadRow, State
 from pipelines.write_back.outbox.outbox import Members, Outbox
-from pipelines.write_back.outbox.store import OutboxBusy, OutboxDamaged, OutboxTooNew
+from pipelines.write_back.outbox.store import OutboxBusy, OutboxDamaged, OutboxError, OutboxTooNew
 from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
 
 
@@ -235,6 +235,20 @@ def test_a_file_of_somebody_else_is_not_touched(path: Path) -> None:
     other.close()
     with pytest.raises(OutboxDamaged, match="not an outbox"):
         Outbox(path)
+
+
+@pytest.mark.parametrize("name", ["outbox.sqlite-wal", "outbox.sqlite-shm", "sender-main.lock"])
+def test_a_folder_in_the_place_of_a_file_beside_it_is_named_with_the_way_out(path: Path, name: str) -> None:
+    with Outbox(path) as outbox:
+        outbox.begin(a_plan(tag(2)))
+    folder = path.with_name(name)
+    folder.unlink(missing_ok=True)
+    folder.mkdir()
+    with pytest.raises(OutboxError, match=rf"{name} .*move it away"), Outbox(path) as outbox, outbox.sending("main"):
+        outbox.begin(a_plan(tag(3)))
+    folder.rmdir()
+    with Outbox(path) as outbox, outbox.sending("main"):
+        assert outbox.open("main")
 
 
 def test_a_file_of_a_newer_version_is_left_alone(path: Path) -> None:

@@ -66,7 +66,8 @@ def test_killed_night_is_completed_by_the_next_run(resumed: Resumed) -> None:
 def test_no_durable_answer_is_asked_again_after_a_kill(resumed: Resumed) -> None:
     """Design section 4: the next run loads what the dead one had archived and does not ask again."""
     assert len(resumed.durable) > 40
-    assert [(entry.operation, entry.params) for entry in resumed.again] == []
+    again = [(entry.operation, entry.params) for entry in resumed.again if entry.operation != "app/me"]
+    assert again == [], "but for the account itself: every run asks once whether the key is accepted and what time it is"
 
 
 def test_second_night_writes_and_asks_about_what_changed_only(resumed: Resumed) -> None:

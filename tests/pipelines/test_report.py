@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from pipelines.home import prepare_home
 from pipelines.report import charts, words
 from pipelines.report.changes import Change, change
 from pipelines.report.data import QUERIES, AccountData, ReportData, read_report

@@ -57,7 +57,9 @@ class Tables:
         apply_tables(self.connection, load, staged, TABLES)
 
     def contents(self) -> dict[str, list[tuple[Any, ...]]]:
-        return contents(self.connection)
+        """Without the number of the newest request, which depends on how an answer was cut into pages."""
+        coverage = rows(self.connection, "select * exclude (last_request) from sync.coverage order by all")
+        return contents(self.connection) | {"sync.coverage": coverage}
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return rows(self.connection, sql)

@@ -15,6 +15,7 @@ from tests.warehouse.exchanges import exchange, record
 from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
 from warehouse.archive import Archive
+from warehouse.load import Load
 
 DAY = 24 * 60
 AHEAD = 10 * DAY  # minutes
@@ -67,7 +68,7 @@ def test_a_daily_row_of_a_day_to_come_does_not_stand_for_what_is_current(home: H
     before = home.contents()
     with home.warehouse.writing() as connection:
         connection.execute("delete from sync.loads; delete from source.campaign_stats; delete from sync.coverage")
-        assert len([report for report in home.warehouse.replay(connection, home.archive.loads()) if report]) == 4
+        assert len([report for report in home.warehouse.replay(connection, map(Load.from_event, home.archive.loads())) if report]) == 4
     assert home.contents()["source.campaign_stats"] == before["source.campaign_stats"]
 
 

@@ -182,7 +182,7 @@ def _shown(reading: Reading) -> str:
     found: list[str] = []
     for rows in reading.rows:
         for record in rows.records:
-            values = dict(record)
+            values = dict(iter(record))  # one may have a `keys`
             found.append(repr(values))
             found += [f"{value:.0f}" for value in values.values() if isinstance(value, float) and 1e15 < abs(value) < 1e30]
         found += [repr(rejected.raw) for rejected in rows.rejected]

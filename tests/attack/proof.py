@@ -302,7 +302,7 @@ def _sentiment(walk: _Walk, data: Any) -> None:
 @_reads("reputation/stats")
 def _stats(walk: _Walk, data: Any) -> None:
     payload = walk.root(data)
-    walk.seen.wrappers[id(payload)] = None
+    walk.seen.wrappers.setdefault(id(payload), set())
     for name, table in (("Reviews", "review_stats"), ("SocialMedia", "social_media_stats"), ("FeedbackHub", "feedback_views")):
         if walk.has(payload, name):
             walk.take(table, walk.collection(walk.member(payload, name), name))

@@ -121,14 +121,14 @@ def posts(payload: Any, asked: Mapping[str, str]) -> Rows:
 
 def _dated(items: Any) -> Iterator[tuple[str | None, Any]]:
     """Posts with the date they are listed under; a collection without dates is accepted, too."""
-    if not isinstance(items, dict):
-        items = dict(enumerate(entries(items)))
-    for name, value in items.items():
-        if isinstance(value, dict) and ("id" in value or "channel" in value):
+    listed = items if isinstance(items, dict) else {str(number): entry for number, entry in enumerate(entries(items))}
+    for name, value in listed.items():
+        is_post = isinstance(value, dict) and ("id" in value or "channel" in value)
+        if is_post or (value is None and name.isdecimal()):  # a null among posts is set aside
             yield None, value
         else:
             for entry in entries(value):
-                yield name if isinstance(name, str) and not name.isdecimal() else None, entry
+                yield None if name.isdecimal() else name, entry
 
 
 _CHANNEL = {"network": "network", "type": "channel_type", "id": "channel_id", "name": "channel_name", "date": "scheduled_at"}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from marketing_api.records.fields import AccountTime, ApiInt, ApiText, Json, MaybeText, Record, Rows, field, key
-from marketing_api.records.shapes import entries, is_full, is_numbered, keyed, lift, member
+from marketing_api.records.shapes import entries, is_full, is_numbered, is_scalar, keyed, lift, member
 from marketing_api.records.values import is_no_moment
 
 
@@ -73,6 +73,8 @@ def _data(wrapper: Any) -> Any:
     if not isinstance(wrapper, dict) or is_numbered(wrapper):
         return wrapper
     found = member(wrapper, "data", "items")
+    if found is None and is_scalar(wrapper.get("id")):
+        return wrapper  # an entry, which is the only one
     return [[wrapper]] if found is None and any(map(is_full, wrapper.values())) else found
 
 

@@ -38,6 +38,12 @@ def test_a_count_that_is_a_collection_is_no_profile_and_proves_nothing(count: An
     assert [rows.untold for rows in read(social.CHANNELS, channels)] == [["Facebook: not told"]]
 
 
+def test_a_null_among_posts_is_set_aside() -> None:
+    """It may stand for any post, so that nothing of the range counts as gone."""
+    for items in ([None], {"2026-04-02": [None]}, {"1": None}):
+        assert len(rejected(social.CALENDAR, {"calendar": {"count": "0", "items": items}}, **APRIL)) == 1, items
+
+
 def test_post_columns_come_from_its_channel_and_photo() -> None:
     (post,) = records(SocialPost, social.CALENDAR, samples.CALENDAR, **APRIL)
     assert (post.post_id, post.network, post.channel_type, post.channel_id) == (31, "facebook", "page", "12")

@@ -79,6 +79,12 @@ def test_empty_timeline_in_any_shape_is_empty(empty: Any) -> None:
     assert events({"id": 1001, "timeline": empty}) == []
 
 
+def test_an_object_with_an_id_in_place_of_a_part_is_its_only_entry() -> None:
+    told = {"timeline": [], "automated": {"id": 7, "name": "Welcome", "type": "flow"}}
+    (automation,) = records(TimelineAutomation, contacts.TIMELINE, told, id=1001)
+    assert automation.name == "Welcome"
+
+
 def test_numbered_collections_are_lists() -> None:
     entry = {"key": "a", "timestamp": 1383582780, "details": {"1": {"key": "steps", "value": 1}}}
     (event,) = events({"timeline": {"data": {"1": entry}, "count": 1}})

@@ -121,7 +121,7 @@ def at_once(folder: Path, *, contacts: int, statuses: int, rate: int, pushes: in
         assert last.code == 0, last.text[-2000:]
         alone = Crowd(crowd.sandbox, folder / "alone")
         assert alone.run("sync").code == 0, alone.ran[-1][1].text[-2000:]
-        assert differing(source(crowd.home), source(alone.home)) == set()
+        assert differing(source(crowd.home), source(alone.home)) <= {"sentiment_totals"}  # a row for each range that was asked for
         check_once(alone.home, [id_ for (id_,) in ids])
         bad = [(words, ran) for words, ran in crowd.ran if not understood(ran)]
         assert not bad, "\n".join(f"{' '.join(words)}: {ran.code}\n{ran.text[-1500:]}" for words, ran in bad[:3])

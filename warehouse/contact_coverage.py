@@ -107,8 +107,8 @@ def drop_orphans(target: Target) -> None:
     are looked at when they were read since the last load of coupons.
     """
     here = f"account = {target.account}"
-    read = f"select max(as_of) from sync.coverage where {here} and table_name in"
-    if not target.value(f"select ({read} ('contacts', 'lists')) > coalesce(({read} ('coupons')), 'epoch'::timestamptz)"):
+    read = f"select max(last_request) from sync.coverage where {here} and table_name in"
+    if not target.value(f"select ({read} ('contacts', 'lists')) > coalesce(({read} ('coupons')), 0)"):
         return
     same = f"{here} and lower(trim(p.email)) = lower(trim(c.email))"
     unread = (

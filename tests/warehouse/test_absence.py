@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Answer, id_at
 from marketing_api.operation import Operation
 from marketing_api.operations import ALL, campaigns, contacts, lists, reputation
 from marketing_api.verdict import flaw
@@ -228,7 +228,8 @@ def _with_coupons(home: Home) -> None:
 
 def _night(home: Home, minutes: float) -> list[str]:
     """The addresses with coupons after a night in which nobody's were due."""
-    home.load([], tables.COUPONS, logged_at=START + dt.timedelta(minutes=minutes))
+    moment = START + dt.timedelta(minutes=minutes)
+    home.load([], tables.COUPONS, logged_at=moment, place=id_at(moment))
     return [email[:3] for email in home.values(tables.COUPONS, "email", "_deleted_at is null")]
 
 

@@ -23,7 +23,19 @@ from marketing_api.records.fields import (
     key,
     untold,
 )
-from marketing_api.records.shapes import each, entries, is_collection, is_full, is_numbered, is_told, items_of, mapping, member, objects
+from marketing_api.records.shapes import (
+    each,
+    entries,
+    is_collection,
+    is_full,
+    is_numbered,
+    is_scalar,
+    is_told,
+    items_of,
+    mapping,
+    member,
+    objects,
+)
 from marketing_api.records.values import is_nothing, read_clicker, read_share
 
 
@@ -144,7 +156,8 @@ def statistics(payload: Any, asked: Mapping[str, str]) -> Rows:
             continue
         campaign_id = asked.get("id", entry.get("id"))
         stats = member(entry, "stats")
-        beside = {name: value for name, value in entry.items() if name.lower() not in ("id", "stats", "clicks")}
+        known = {name for name in entry if name.lower() in ("stats", "clicks") or (name.lower() == "id" and is_scalar(entry[name]))}
+        beside = {name: value for name, value in entry.items() if name not in known}
         if stats in (None, ""):
             yield (CampaignStats, Unread(entry, "stats: not told")) if beside else untold(CampaignStats, "stats")
         elif is_collection(stats):

@@ -100,7 +100,7 @@ def _uncounted(seen: Seen, reading: Reading) -> str | None:
 
 _WORD = re.compile(r"[^\W\d_]{4,}|\d{5,}")
 #: Said of a clicker, of nothing, of a yes or no.
-_READ_AWAY = {"click", "clicks", "none", "null", "mailto", "false", "true"}
+_READ_AWAY = {"click", "clicks", "data", "items", "none", "null", "mailto", "false", "true"}
 
 
 def _words(texts: Iterable[Any]) -> set[str]:
@@ -140,8 +140,9 @@ def _dropped(question: Question, seen: Seen, reading: Reading) -> str | None:
 
 
 def _decided(seen: Seen) -> set[str]:
-    """Words that the tables leave out by design: a campaign's own `type`, the text of a link that is listed again, the local time beside
-    a timestamp, the second spelling of a message, the names of what wraps a list's fields, a webhook's delay (worked out as a whole).
+    """Words that the tables leave out by design: a campaign's own `type`, its `status` beside its group's, the text of a link that is
+    listed again, the local time beside a timestamp, the second spelling of a message, the names of what wraps a list's fields, a webhook's
+    delay (worked out as a whole).
     """
     found: list[Any] = [entry.get("type") for entry in seen.entries.get("campaigns", []) if isinstance(entry, dict)]
     for table, *names in _TOLD_TWICE:
@@ -158,6 +159,7 @@ def _decided(seen: Seen) -> set[str]:
 
 _TOLD_TWICE = (
     *((table, "datetime", "timestamp") for table in ("timeline_events", "timeline_visits", "timeline_automations")),
+    ("campaigns", "status"),
     ("campaign_stats", "id"),
     ("lists", "confimation_email", "confimation_message", "confirmation_email", "confirmation_message"),
 )

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.archive.disk import make_folder, publish, sync_folder
+from warehouse.archive.disk import make_folder, no_folder, publish, sync_folder
 from warehouse.errors import NothingPublished, PublishedLocked
 from warehouse.personal_data import GROUP_MIN, PersonalData
 from warehouse.sql import rows
@@ -109,7 +109,7 @@ def put_in_place(temporary: Path, home: Path, personal_data: PersonalData, group
     Earlier copies that show more of people than these allow go as well. Call it within `turn`.
     """
     path = published_path(home)
-    if path.exists():
+    if no_folder(path).exists():
         _keep(path, home)
     temporary.chmod(0o600)
     publish(temporary, path)

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipelines.settings import SettingsError, clock_time, count, day, share, whole
-from pipelines.write_back.item import Kind
+
+if TYPE_CHECKING:
+    from pipelines.write_back.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,26 +142,11 @@ _PUSH = (
     Option("reject_limit", "send nothing when a larger share of the rows is bad (default: 5%)", float, share, 0.05, "SHARE"),
     Option("max_rows", "refuse an input with more rows", int, count, metavar="N"),
 )
-#: Of one kind only.
-_OF_KIND = {
-    Kind.CONTACTS: (Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),),
-    Kind.DELETIONS: (
-        Option("yes", "do not ask for the number", in_ui="`confirmed_rows`, since nobody can be asked"),
-        Option(
-            "confirmed_rows",
-            "how many rows you agree to delete: the number that the dry run tells",
-            holds=int,
-            read=whole,
-            default=0,
-            in_command="--yes, or the number typed when it is asked for",
-        ),
-    ),
-}
 
 
 def push_options(kind: Kind) -> tuple[Option, ...]:
     """Those of `push KIND` and of the job `push_KIND`."""
-    return (*SOURCE, *_PUSH, *_OF_KIND.get(kind, ()), ACCOUNT)
+    return (*SOURCE, *_PUSH, *kind.options, ACCOUNT)
 
 
 ACTIVATIONS = (

@@ -12,7 +12,7 @@ from marketing_api.discretion import without_addresses
 from marketing_api.operations import find
 from marketing_api.records import ratings, values
 from marketing_api.secret import Secret
-from pipelines.write_back.sending import reconcile
+from pipelines.write_back import unknown_outcomes
 from tests.patterns import MB, Found, patterns, worst
 from warehouse import masking
 
@@ -43,7 +43,7 @@ def test_the_patterns_are_found() -> None:
     found = {(each.module, each.name) for each in ALL}
     assert {
         ("marketing_api.written", "text"),
-        ("pipelines.write_back.sending.forms", "STATUS"),
+        ("pipelines.write_back.kinds.contacts", "STATUS"),
         ("marketing_api.secret", "self._pattern"),
     } <= found
 
@@ -62,7 +62,7 @@ _USES = {
     "says_absent": written.says_absent,
     "without_addresses": without_addresses,
     "shown_text": lambda text: masking.shown_text(text, Secret("k" * 32)),
-    "likeness": lambda text: reconcile._likeness_of_text(text[:10_000], text),
+    "likeness": lambda text: unknown_outcomes._likeness_of_text(text[:10_000], text),
 }
 _UNITS = (
     "a",

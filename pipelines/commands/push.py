@@ -10,16 +10,8 @@ import argparse
 from pipelines.commands.arguments import add_options
 from pipelines.options import ACTIVATIONS, AFTERWARDS, SOURCE, UNKNOWN, push_options
 from pipelines.settings import Settings
-from pipelines.write_back.item import Kind
+from pipelines.write_back.kinds import KINDS, Kind
 
-_KINDS = {
-    Kind.CONTACTS: "add people to lists, or change their status and custom fields: columns email, list_id (or list), status, ip_address, "
-    "and any custom field by its label or id",
-    Kind.TAGS: "tag people: columns email or contact_id, tag (several with commas), action (add or remove)",
-    Kind.ACTIVITIES: "write into people's timelines: columns email or contact_id, description, datetime",
-    Kind.MOVES: "move people from one list to another: columns email or contact_id, from, to",
-    Kind.DELETIONS: "delete people from lists: columns email or contact_id, list_id; asks for the number of requests",
-}
 _EXAMPLES = """\
 examples:
   marketing-sync push tags --sql "select email, 'vip' as tag from source.contacts where …"
@@ -37,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EXAMPLES
     actions = parser.add_subparsers(dest="action", required=True, metavar="WHAT")
-    for kind, doc in _KINDS.items():
-        _add_kind(actions.add_parser(kind.value, help=doc.partition(":")[0], description=_sentence(doc)), kind)
+    for kind in KINDS.values():
+        _add_kind(actions.add_parser(kind, help=kind.help.partition(":")[0], description=_sentence(kind.help)), kind)
     doc = "people who entered or left the segments of activations.toml"
     activations = actions.add_parser("activations", help=doc, description=_sentence(doc))
     add_options(activations, ACTIVATIONS)

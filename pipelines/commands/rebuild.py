@@ -10,9 +10,9 @@ from pipelines import exits
 from pipelines.home import prepare_home
 from pipelines.settings import Settings
 from pipelines.waiting import tell
-from pipelines.write_back.mirror import refill
 from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.restore import restore
+from pipelines.write_back.writebacks_export import refill
 from warehouse.rebuild import rebuild
 
 

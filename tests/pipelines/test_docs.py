@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli import _parser
 from pipelines.page import with_settings
+from tests.pipelines.running import parsed
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -21,7 +21,7 @@ def test_the_settings_table_is_what_is_declared() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_of_the_readme_parses(command: str) -> None:
     words = shlex.split(command.replace("TABLE", "lists"))[1:]
-    assert _parser(words).parse_args(words).command == words[0]
+    assert parsed(words).command_path.split()[1] == words[0]
 
 
 @pytest.mark.parametrize("page", sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")]), ids=lambda page: page.name)

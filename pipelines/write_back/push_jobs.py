@@ -19,8 +19,7 @@ from marketing_api.discretion import without_addresses
 from marketing_api.foreign_text import markdown_block, markdown_table
 from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.options import check_confirmed, push_options, values
-from pipelines.run_config import config_fields
+from pipelines.options import check_confirmed, config_fields, push_options, values
 from pipelines.settings import Settings
 from pipelines.write_back.inbox import CONTENT_TAG, content_of
 from pipelines.write_back.item import State

@@ -5,12 +5,12 @@ Not here: parsing (`commands.push`), the words of plan and result (`push_report`
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import shlex
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import TypeVar
 
 from rich.console import Console
@@ -41,7 +41,7 @@ _WIDTH = 110  # a narrow terminal wraps lines, which is better than cutting numb
 T = TypeVar("T")
 
 
-def run(arguments: argparse.Namespace, settings: Settings) -> int:
+def run(arguments: SimpleNamespace, settings: Settings) -> int:
     """One command line of `marketing-sync push`."""
     prepare_home(settings.home)
     if arguments.action == "activations":
@@ -75,7 +75,7 @@ def _open_count(settings: Settings, account: str | None) -> int:
         return sum(len(outbox.open(name)) for name in names)
 
 
-def _push(arguments: argparse.Namespace, settings: Settings, order: Order, stop: interrupts.Stop) -> int:
+def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: interrupts.Stop) -> int:
     planned = plan_push(settings, order)
     say(plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit))
     if planned.is_refused or not arguments.apply:
@@ -92,7 +92,7 @@ def _push(arguments: argparse.Namespace, settings: Settings, order: Order, stop:
     return exits.INCOMPLETE if result.shortfall else exits.DONE
 
 
-def _without_sending(arguments: argparse.Namespace, settings: Settings, planned: Planned) -> int:
+def _without_sending(arguments: SimpleNamespace, settings: Settings, planned: Planned) -> int:
     reasons = {bad.row: bad.reason for bad in planned.plan.bad}
     path = write_rejected(folder_of(settings.home, None) / "rejected.csv", planned.rows, reasons)
     say([f"rejected rows: {path}"] if path else [])
@@ -125,7 +125,7 @@ def _retry(settings: Settings, account: str, push_id: int | None, stop: interrup
     return exits.INCOMPLETE if any(result.shortfall for result in results) else exits.DONE
 
 
-def command_line(arguments: argparse.Namespace) -> str:
+def command_line(arguments: SimpleNamespace) -> str:
     """The same command with --apply, as it can be pasted."""
     chosen = vars(arguments)
     typed = ["marketing-sync", "push", arguments.action, *words(push_options(KINDS[arguments.action]), chosen), "--apply"]
@@ -200,7 +200,7 @@ def _grid(pushes: list[tuple[Push, Counts]]) -> Grid:
 # ---- audience syncs
 
 
-def _audience_syncs(arguments: argparse.Namespace, settings: Settings, stop: interrupts.Stop) -> int:
+def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
     """Each for itself: what is wrong with one does not hold up the others."""
     codes = [exits.DONE]
     for sync in chosen(read_audience_syncs(settings.folder), arguments.names):
@@ -218,7 +218,7 @@ def _audience_syncs(arguments: argparse.Namespace, settings: Settings, stop: int
     return max(codes)
 
 
-def _audience_sync(arguments: argparse.Namespace, settings: Settings, sync: AudienceSync, stop: interrupts.Stop) -> int:
+def _audience_sync(arguments: SimpleNamespace, settings: Settings, sync: AudienceSync, stop: interrupts.Stop) -> int:
     found = turnover(settings, sync, accept_shrink=arguments.accept_shrink)
     say(["", *turnover_lines(found)])
     if found.planned is not None:

@@ -481,7 +481,7 @@ class Contacts(Kind):
 
     name = "contacts"
     help = (
-        "add people to lists, or change their status and custom fields: columns email, list_id (or list), status, ip_address, and any"
+        "add contacts to lists, or change their status and custom fields: columns email, list_id (or list), status, ip_address, and any"
         " custom field by its label or id"
     )
     columns = Spec(

@@ -17,13 +17,13 @@ from pipelines.write_back.planning import Planning
 
 class Deletions(ListRemoval):
     name = "deletions"
-    help = "delete people from lists: columns email or contact_id, list_id; asks for the number of requests"
+    help = "delete contacts from lists: columns email or contact_id, list_id; asks for the number of requests"
     columns = Spec({**WHO, "list": LIST}, (BY_WHO, ("list",)))
     options = (
-        Option("yes", "do not ask for the number", in_ui="`confirmed_rows`, since nobody can be asked"),
+        Option("yes", "do not ask for the number of rows", in_ui="`confirmed_rows`, since nobody can be asked"),
         Option(
             "confirmed_rows",
-            "how many rows you agree to delete: the number that the dry run tells",
+            "how many rows you agree to delete: the number that the dry run shows",
             holds=int,
             read=whole,
             default=0,

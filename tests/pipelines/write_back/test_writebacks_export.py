@@ -77,14 +77,14 @@ def test_a_new_outbox_does_not_overwrite_what_the_old_one_did(warehouse: Warehou
     outbox.enqueue(a_plan(tag(2)))
     export_writebacks(warehouse, tmp_path)
     with Outbox(tmp_path / "another.sqlite") as another, warehouse.writing() as connection:
-        another.begin(a_plan(tag(5)))
+        another.enqueue(a_plan(tag(5)))
         assert copy_changes(connection, another) == 1
     assert [row[2] for row in shown(warehouse)] == [[2], [5]]
 
 
 def test_rows_that_had_nothing_to_do_go_after_a_week(warehouse: Warehouse, tmp_path: Path) -> None:
     with Outbox(tmp_path / "old.sqlite", clock=lambda: time.time() - 8 * 86_400) as old, warehouse.writing() as connection:
-        old.begin(a_plan(tag(2), idle=[3], bad=[BadRow(4, "no address")]))
+        old.enqueue(a_plan(tag(2), idle=[3], bad=[BadRow(4, "no address")]))
         copy_changes(connection, old)
         assert shown_revision(connection, dt.datetime.fromtimestamp(old.begun_at or 0, dt.UTC)) > 0
     assert [row[1] for row in shown(warehouse)] == ["planned", "rejected"]

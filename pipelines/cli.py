@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from marketing_api.foreign_text import plain
+from marketing_api.redaction import plain
 from pipelines import exits, interrupts
 
 #: name → what it does; each is a module of `pipelines.commands`.

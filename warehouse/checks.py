@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from marketing_api.foreign_text import markdown_table
+from marketing_api.redaction import markdown_table
 from warehouse.sql import Params, literal, quoted
 from warehouse.table import EXTRA, Column, Table
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from marketing_api.discretion import MASK, without_addresses
+from marketing_api.redaction import MASK, without_addresses
 
 #: DuckDB quotes the values that it chokes on in single quotes; names stand in double ones.
 _QUOTED_VALUE = re.compile(r"'[^']*'")

@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from marketing_api import wire
-from marketing_api.exchange import Answer
+from marketing_api import parsing, validation
+from marketing_api.exchange import Response
 from marketing_api.operations import contacts
 from marketing_api.records.fields import Record
 from warehouse.arrow import UNFIT, Converter, json_text
@@ -34,7 +34,7 @@ IN_MEMORY, ROW_GROUP = 60_000, 20_000
 
 
 class RejectedEntry(Protocol):
-    """An entry that could not be read (`marketing_api.wire.Rejected`)."""
+    """An entry that could not be read (`marketing_api.parsing.Rejected`)."""
 
     @property
     def raw(self) -> Any: ...
@@ -43,7 +43,7 @@ class RejectedEntry(Protocol):
 
 
 class RowsOf(Protocol):
-    """Some of an answer's entries of one type (`marketing_api.wire.Rows`)."""
+    """Some of an answer's entries of one type (`marketing_api.parsing.Rows`)."""
 
     @property
     def record(self) -> type[Record]: ...
@@ -55,8 +55,8 @@ class RowsOf(Protocol):
     def untold(self) -> Sequence[str]: ...
 
 
-#: (answer, zone of the account, its local date of asking) → rows; `marketing_api.wire.read_rows`.
-ReadRows = Callable[[Answer, ZoneInfo, dt.date], Iterable[RowsOf]]
+#: (answer, zone of the account, its local date of asking) → rows; `marketing_api.parsing.read_rows`.
+ReadRows = Callable[[Response, ZoneInfo, dt.date], Iterable[RowsOf]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Reject:
     """An entry that could not be read, of the answer with that index."""
 
     table: str
-    answer: int
+    response: int
     reason: str
     raw: str  # JSON
 
@@ -104,7 +104,9 @@ class Staged:
     def doubts_about(self, table: str) -> Counter[int]:
         """What each answer leaves open about a table: entries of its own, and of those before it, which may be what its rows hang on."""
         before = list(self.rows)[: list(self.rows).index(table) + 1]
-        return Counter(answer for name, answer in (*((one.table, one.answer) for one in self.rejects), *self.untold) if name in before)
+        return Counter(
+            response for name, response in (*((one.table, one.response) for one in self.rejects), *self.untold) if name in before
+        )
 
     @property
     def whole(self) -> frozenset[int]:
@@ -134,10 +136,10 @@ class Staged:
 
 
 def stage(
-    answers: Iterable[Answer],
+    responses: Iterable[Response],
     tables: Sequence[Table],
     zone: ZoneInfo,
-    read_rows: ReadRows,
+    parse_rows: ReadRows,
     file: Callable[[str], Path],
     said: Mapping[int, Said] = MappingProxyType({}),
 ) -> Staged:
@@ -153,28 +155,28 @@ def stage(
     may_remove = any(table.marks_deleted for table in tables)
     for table_stage in stages:
         by_record.setdefault(table_stage.table.record, []).append(table_stage)
-    for index, answer in enumerate(answers):
-        asked = Asked(index, answer.request_id, answer.question.operation.name, answer.question.params, answer.requested_at)
+    for index, response in enumerate(responses):
+        asked = Asked(index, response.request_id, response.call.operation.name, response.call.params, response.requested_at)
         staged.asked.append(asked)
-        if asked.operation == contacts.TIMELINE.name and _is_said_again(staged, asked, answer, digest_of(answer, key), said):
+        if asked.operation == contacts.TIMELINE.name and _is_said_again(staged, asked, response, digest_of(response, key), said):
             continue
-        if may_remove and (flaw := wire.flaw(answer)):
+        if may_remove and (flaw := validation.flaw(response)):
             staged.flaws[index] = flaw
             continue
-        if may_remove and (short := wire.shortage(answer)):
+        if may_remove and (short := parsing.shortage(response)):
             staged.flaws[index] = short
-        for rows in read_rows(answer, zone, answer.requested_at.astimezone(zone).date()):
+        for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
             for table_stage in by_record.get(rows.record, ()):
                 table_stage.add(asked, rows)
     for table_stage in stages:
         table_stage.finish()
     for reject in staged.rejects:  # it is set aside anew with each answer that has it
-        if (contact := staged.asked[reject.answer].timeline_of) is not None:
+        if (contact := staged.asked[reject.response].timeline_of) is not None:
             staged.digests[contact] = None
     return staged
 
 
-def _is_said_again(staged: Staged, asked: Asked, answer: Answer, digest: str | None, said: Mapping[int, Said]) -> bool:
+def _is_said_again(staged: Staged, asked: Asked, response: Response, digest: str | None, said: Mapping[int, Said]) -> bool:
     """Note what a timeline says, and whether that is what was loaded of its contact last."""
     last = None
     if (contact := asked.timeline_of) is not None:
@@ -182,7 +184,7 @@ def _is_said_again(staged: Staged, asked: Asked, answer: Answer, digest: str | N
         staged.digests[contact] = digest if is_only else None
         last = said.get(contact)
     if contact is None or last is None or last.digest != digest:
-        staged.extents[asked.index] = wire.timeline_extent(answer)
+        staged.extents[asked.index] = parsing.timeline_extent(response)
         return False
     staged.extents[asked.index] = last.extent
     staged.passed_over.add(contact)
@@ -239,7 +241,7 @@ class _TableStage:
         except UNFIT:
             chunk, bad = self._converter.fitting(chunk)
             name = self.table.name
-            self._staged.rejects += [Reject(name, answer, reason, _kept(record.model_dump())) for record, answer, reason in bad]
+            self._staged.rejects += [Reject(name, response, reason, _kept(record.model_dump())) for record, response, reason in bad]
             batch = self._batch(chunk)
         self._keep(batch)
 

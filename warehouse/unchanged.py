@@ -15,7 +15,7 @@ from importlib import resources
 
 import duckdb
 
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.operations import contacts
 from warehouse.archive.row import payload_of
 from warehouse.sql import rows
@@ -39,9 +39,9 @@ def contact_of(operation: str, params: Mapping[str, str]) -> int | None:
     return int(wanted) if operation == contacts.TIMELINE.name and wanted.isdecimal() else None
 
 
-def digest_of(answer: Answer, key: bytes) -> str | None:
+def digest_of(response: Response, key: bytes) -> str | None:
     """Equal for answers of which the same rows come (32 hex digits); None for one that has to be read whatever it says."""
-    payload = payload_of(answer.body) if isinstance(answer.body, bytes) else None
+    payload = payload_of(response.body) if isinstance(response.body, bytes) else None
     return None if payload is None else hashlib.blake2b(payload, key=key, digest_size=16).hexdigest()
 
 

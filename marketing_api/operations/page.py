@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from marketing_api.operation import Effect, Operation
+from marketing_api.operation import Effect, Kind, Operation, Parameter
 from marketing_api.operations import ALL, AREAS
-from marketing_api.parameter import Kind, Parameter
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 

@@ -14,8 +14,8 @@ from marketing_api import operations
 from marketing_api.client import Client, Connection
 from marketing_api.errors import InvalidCall, OutcomeUnknown
 from marketing_api.exchange import Exchange
-from marketing_api.operation import Question
-from marketing_api.pace import Pace, pace_path
+from marketing_api.operation import Call
+from marketing_api.rate_limit import RateLimiter
 from marketing_api.transport import Received
 from pipelines import exits
 from pipelines.service import connections
@@ -33,26 +33,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Print the payload as JSON; 1 when nothing was sent, since nobody agreed to a write."""
-    question = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
+    call = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
     with connections(settings) as accounts:
         connection = _chosen(accounts, arguments.account)
-        if not question.operation.is_read and not (arguments.yes or _agreed(question, connection)):
+        if not call.operation.is_read and not (arguments.yes or _agreed(call, connection)):
             print("nothing was sent", file=sys.stderr)
             return exits.INCOMPLETE
-        return _call(question, connection, is_xml=arguments.xml)
+        return _call(call, connection, is_xml=arguments.xml)
 
 
-def _call(question: Question, connection: Connection, *, is_xml: bool) -> int:
-    pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
-    with tempfile.TemporaryDirectory() as spool, Client(connection, pace, record=_forget, spool=Path(spool)) as client:
+def _call(call: Call, connection: Connection, *, is_xml: bool) -> int:
+    limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
+    with tempfile.TemporaryDirectory() as spool, Client(connection, limiter, record=_forget, spool=Path(spool)) as client:
         if is_xml:
-            return _print_xml(client.fetch_xml(question))
+            return _print_xml(client.fetch_xml(call))
         try:
-            answer = client.ask(question) if question.operation.is_read else client.write(question)
+            response = client.fetch(call) if call.operation.is_read else client.write(call)
         except OutcomeUnknown as problem:
             print(f"marketing-sync: {problem}\nLook whether it took effect before you send it again.", file=sys.stderr)
             return exits.INCOMPLETE
-        body = answer.body.read_bytes() if isinstance(answer.body, Path) else answer.body
+        body = response.body.read_bytes() if isinstance(response.body, Path) else response.body
     document = msgspec.json.decode(body)
     payload = document.get("response", document).get("data", document) if isinstance(document, dict) else document
     print(json.dumps(payload, indent=2, ensure_ascii=False))
@@ -91,9 +91,9 @@ def _chosen(accounts: tuple[Connection, ...], name: str | None) -> Connection:
     raise SettingsError(f"say which account with --account: {', '.join(connection.account for connection in accounts)}")
 
 
-def _agreed(question: Question, connection: Connection) -> bool:
-    shown = ", ".join(f"{name}={value}" for name, value in question.shown.items())
-    print(f"{question.operation.name} ({question.operation.effect.value}) on account {connection.account}: {shown}", file=sys.stderr)
+def _agreed(call: Call, connection: Connection) -> bool:
+    shown = ", ".join(f"{name}={value}" for name, value in call.shown.items())
+    print(f"{call.operation.name} ({call.operation.effect.value}) on account {connection.account}: {shown}", file=sys.stderr)
     try:
         return input("Send it? [y/N] ").strip().lower() in ("y", "yes")
     except (EOFError, RuntimeError):  # nobody is there, or standard input is closed

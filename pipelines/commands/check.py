@@ -10,9 +10,9 @@ from assets.session import business_of
 from marketing_api.client import Client, Connection
 from marketing_api.errors import MarketingApiError
 from marketing_api.exchange import Exchange
-from marketing_api.foreign_text import plain
 from marketing_api.operations import account
-from marketing_api.pace import Pace, pace_path
+from marketing_api.rate_limit import RateLimiter
+from marketing_api.redaction import plain
 from pipelines import exits
 from pipelines.service import connections, explained
 from pipelines.settings import Settings
@@ -36,16 +36,16 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _check(connection: Connection) -> int:
-    pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
-    with tempfile.TemporaryDirectory() as spool, Client(connection, pace, record=_forget, spool=Path(spool)) as client:
+    limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
+    with tempfile.TemporaryDirectory() as spool, Client(connection, limiter, record=_forget, spool=Path(spool)) as client:
         try:
-            answer = client.ask(account.ME.bind())
+            response = client.fetch(account.ME.bind())
         except MarketingApiError as problem:
             print(f"{connection.account}: not connected: {plain(explained(connection, problem))}")
             return exits.WRONG_USE
-    business = business_of(answer)
+    business = business_of(response)
     name = business.business_name if business else "an account without a name"
-    print(f"{connection.account}: connected as {plain(name)}, limit {pace.limit:,.15g}/s")
+    print(f"{connection.account}: connected as {plain(name)}, limit {limiter.limit:,.15g}/s")
     return exits.DONE
 
 

@@ -14,7 +14,7 @@ SEED = 7
 
 def test_true_answers_pass() -> None:
     for sample in corpus():
-        assert judge(sample.question, sample.body, Reading(sample.question, sample.body)) is None
+        assert judge(sample.call, sample.body, Reading(sample.call, sample.body)) is None
 
 
 def test_reading_a_mutated_answer_drops_and_invents_nothing() -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from marketing_api.errors import InvalidCall
-from marketing_api.operation import Effect, Operation
+from marketing_api.operation import Effect, Kind, Operation
 from marketing_api.operations import ALL, AREAS, find, page
-from marketing_api.parameter import Kind
 
 #: The endpoints as the specification's tables list them.
 GET = """

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from marketing_api.exchange import Answer, Exchange, exceed_request_id
+from marketing_api.exchange import Exchange, Response, exceed_request_id
 from warehouse.archive import bodies, disk, sealed
 from warehouse.archive.index import Index
 from warehouse.archive.journal import Journal, frame_of, journals_in
@@ -118,21 +118,21 @@ class Archive:
                 journal.close()
             self._workspace.close()
 
-    def answers(self, request_ids: Sequence[int]) -> Iterator[Answer]:
+    def responses(self, request_ids: Sequence[int]) -> Iterator[Response]:
         """The answers in the order of `request_ids`, those in journals of running processes included, with flat memory.
 
         A body stored by reference is that of the earlier, equal answer: the same payload in an older envelope. A large body
         is a Path to a file that is gone once the next answer is taken. NotArchived for an unknown id, ArchiveDamaged when a
         body is missing.
         """
-        return self._reader.answers(request_ids)
+        return self._reader.responses(request_ids)
 
     def readable(self, request_ids: Iterable[int]) -> list[int]:
         """Those whose answers can be had. Slow: for what is left when some cannot."""
         return [request_id for request_id in request_ids if self._reader.is_readable(request_id)]
 
     def reusable(self, account: str, since: int, between: Between) -> Reusable:
-        """The latest whole answer to each question by `Question.key`: of request `since` or a later one, requested `between` the two
+        """The latest whole answer to each question by `Call.key`: of request `since` or a later one, requested `between` the two
         moments. What this archive records later is added. A large body is a Path to a file that stays until `close`.
         """
         reusable = Reusable(self._reader, account)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.records.fields import Record
 from warehouse.arrow import ENTRY_HASH, entry_hash
 from warehouse.loads.target import Target
@@ -21,17 +21,19 @@ from warehouse.table import Snapshot, Table
 Key = tuple[Any, ...]
 
 
-def needs_detail(table: Table, answers: Iterable[Answer], known: Mapping[Key, str], zone: ZoneInfo, read_rows: ReadRows) -> list[Record]:
+def needs_detail(
+    table: Table, responses: Iterable[Response], known: Mapping[Key, str], zone: ZoneInfo, parse_rows: ReadRows
+) -> list[Record]:
     """The entries of a listing that are new or differ from when their detail was asked: the last of each key, in order.
 
     `known` has the stored hashes by key (`lookups.listing_hashes`). Answers of operations that do not list are passed over.
     """
     assert isinstance(table.load, Snapshot)
     listed: dict[Key, Record] = {}
-    for answer in answers:
-        if answer.question.operation.name not in table.load.listing:
+    for response in responses:
+        if response.call.operation.name not in table.load.listing:
             continue
-        for rows in read_rows(answer, zone, answer.requested_at.astimezone(zone).date()):
+        for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
             if rows.record is table.record:
                 listed |= {tuple(getattr(record, name) for name in table.key): record for record in rows.records}
     return [record for key, record in listed.items() if known.get(key) != entry_hash(record)]

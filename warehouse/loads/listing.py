@@ -33,9 +33,9 @@ def load_listing(target: Target, asked_scope: Mapping[str, Any], *, is_complete:
     _set_aside(target, stale + refused)
     upsert(target)
     kept = [scope for scope in scopes if scope not in stale and scope not in refused]
-    target.report.unproven += _sentences(target, [scope for scope in kept if not target.flaws.keys().isdisjoint(scope.answers)], _flaws)
+    target.report.unproven += _sentences(target, [scope for scope in kept if not target.flaws.keys().isdisjoint(scope.responses)], _flaws)
     _mark_missing(target, kept)
-    target.unbelieved.update(*(scope.answers for scope in scopes if not scope.is_read))
+    target.unbelieved.update(*(scope.responses for scope in scopes if not scope.is_read))
     return _results(target, kept, refused, is_complete=is_complete)
 
 

@@ -32,7 +32,7 @@ class Scope:
     values: tuple[Any, ...] | None
     label: str
     is_read: bool
-    answers: set[int] = field(default_factory=set)
+    responses: set[int] = field(default_factory=set)
     doubts: int = 0
     reason: str | None = None
 
@@ -41,11 +41,11 @@ class Scope:
         """Whether a row that was not received is gone. An entry that could not be understood may be any row."""
         return self.values is not None and self.is_read and not self.doubts
 
-    def take(self, target: Target, answer: int) -> None:
+    def take(self, target: Target, response: int) -> None:
         """One of its answers, and what speaks against it."""
-        self.answers.add(answer)
-        self.doubts += target.doubts[answer]
-        if flaw := target.flaws.get(answer):
+        self.responses.add(response)
+        self.doubts += target.doubts[response]
+        if flaw := target.flaws.get(response):
             self.is_read, self.reason = False, flaw
 
 
@@ -138,10 +138,10 @@ def _from_params(table: Table, load: Snapshot, params: Mapping[str, str]) -> tup
     return _typed(table, tuple(load.scope), [params[name] for name in load.scope.values()])
 
 
-def _from_rows(target: Target, columns: tuple[str, ...], answer: int) -> Iterator[tuple[Any, ...]]:
+def _from_rows(target: Target, columns: tuple[str, ...], response: int) -> Iterator[tuple[Any, ...]]:
     """An answer to a wider question that shows a row of a scope shows all of that scope (lists with their fields)."""
     names = ", ".join(columns)
-    for row in target.rows(f"select distinct {names} from {target.source} where _answer = {answer} order by all"):
+    for row in target.rows(f"select distinct {names} from {target.source} where _answer = {response} order by all"):
         if (values := _typed(target.table, columns, row)) is not None:
             yield values
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from marketing_api.operations import account
 from marketing_api.records.account import Business
 from tests.marketing_api import samples
-from tests.marketing_api.answers import records
+from tests.marketing_api.responses import records
 
 
 def test_business_is_one_row() -> None:

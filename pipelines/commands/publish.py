@@ -15,7 +15,7 @@ from pipelines.home import prepare_home
 from pipelines.publishing import export_home, in_words, noted, publish_home, roll_back_home
 from pipelines.report.write import write_report
 from pipelines.settings import Settings
-from warehouse.published import published_path
+from warehouse.publish import published_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

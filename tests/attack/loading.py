@@ -30,13 +30,12 @@ from tests.attack.oracle import DAY, ZONE, read_rows
 from tests.attack.proof import Seen, leniently, look, number
 from tests.marketing_api.answers import enveloped
 from tests.marketing_api.samples import SAMPLES
-from warehouse.load import Load
 from warehouse.loads.apply import apply_tables
+from warehouse.loads.load import Load
+from warehouse.loads.staging import stage
 from warehouse.schema import ensure_schema
 from warehouse.sql import rows
-from warehouse.staging import stage
-from warehouse.table import Accumulate, Daily, Snapshot, Table
-from warehouse.tables import TABLES
+from warehouse.tables import TABLES, Accumulate, Daily, Snapshot, Table
 
 #: operation → (how it is asked for, the tables it fills).
 _WAYS: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -24,8 +24,7 @@ from tests.warehouse.in_memory import Tables, answer
 from warehouse import tables
 from warehouse.rebuild import rebuild
 from warehouse.sql import rows
-from warehouse.table import Table
-from warehouse.tables import TABLES
+from warehouse.tables import TABLES, Table
 
 Place = tuple[Any, ...]
 ALL_DAYS = {"from_on": "2010-01-01", "to_on": "2030-12-31"}

@@ -13,7 +13,7 @@ import duckdb
 
 from warehouse.errors import NothingPublished
 from warehouse.personal_data import PersonalData
-from warehouse.published import Published, facts
+from warehouse.publish import Published, facts
 from warehouse.sql import rows
 
 Row = Mapping[str, Any]

@@ -16,7 +16,7 @@ from pipelines.ages import standstill
 from pipelines.report import charts, figures, formatting, style
 from pipelines.report.formatting import number, rating, share, short_day, whole_share
 from pipelines.report.queries import AccountData, ReportData, Rows
-from warehouse.coverage import FRESH_FOR
+from warehouse.loads.coverage import FRESH_FOR
 
 #: What no document may hold, and what turns the direction of all text behind it.
 _UNFIT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")

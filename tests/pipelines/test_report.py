@@ -20,7 +20,7 @@ from pipelines.report.render import environment, readable, render
 from pipelines.report.write import preview
 from tests.pipelines.conftest import Command
 from warehouse.personal_data import PersonalData
-from warehouse.published import Published
+from warehouse.publish import Published
 
 TODAY = dt.date(2026, 3, 20)
 NOW = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC)
@@ -304,7 +304,7 @@ write.read_report = lambda path, now: None
 write.render = lambda report: "<html>"
 write.preview = lambda report: ""
 if sys.argv[2] == "killed":
-    write.publish = lambda temporary, path: os.kill(os.getpid(), signal.SIGKILL)
+    write.move_into_place = lambda temporary, path: os.kill(os.getpid(), signal.SIGKILL)
 write.write_report(Path(sys.argv[1]))
 """
 

@@ -13,7 +13,7 @@ from marketing_api.records import ratings, values
 from marketing_api.redaction import Secret, without_addresses
 from pipelines.write_back.sending import reconcile
 from tests.patterns import MB, Found, patterns, worst
-from warehouse import masking
+from warehouse.masking import shown_text
 
 #: Patterns over texts that are cut to so many letters. Of the first, many stand in one answer: they are measured on 1 MB of such
 #: texts, like those that are not cut; of the others, there is one in an answer.
@@ -60,7 +60,7 @@ _USES = {
     "objection": lambda text: write_result.objection(_ADDTAG, {"tag": text[:10_000]}, {"item": text}),
     "says_absent": write_result.says_absent,
     "without_addresses": without_addresses,
-    "shown_text": lambda text: masking.shown_text(text, Secret("k" * 32)),
+    "shown_text": lambda text: shown_text(text, Secret("k" * 32)),
     "likeness": lambda text: reconcile._likeness_of_text(text[:10_000], text),
 }
 _UNITS = (

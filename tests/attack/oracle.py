@@ -42,21 +42,30 @@ _DERIVED = {"click_count", "clicker_count", "review_count", "delay_seconds", "st
 _DERIVED |= {"mention_key", "review_key", "observed_on"}
 
 
+def parse_rows(answer: Response, zone: dt.tzinfo | None, observed_on: dt.date) -> Iterator[parsing.Rows]:
+    """The program's rows; RuntimeError where a parser failed and only its last net caught it."""
+    for rows in parsing.parse_rows(answer, zone, observed_on):
+        for rejected in rows.rejected:
+            if rejected.reason.startswith("the rest of the answer cannot be read"):
+                raise RuntimeError(rejected.reason)
+        yield rows
+
+
 class Reading:
     """What the program makes of an answer: its error, or its rows."""
 
-    def __init__(self, call: Call, body: bytes, status: int = 200) -> None:
+    def __init__(self, question: Call, body: bytes, status: int = 200) -> None:
         self.rows: list[parsing.Rows] = []
         self.refusal = self.unexpected = ""
-        answer = Response(1, "main", call, dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC), body)
+        answer = Response(1, "main", question, dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC), body)
         began = time.perf_counter()
         try:
             rate_report(body, {})
-            validation.check(call, status, {}, body)
-            self.rows = list(parsing.parse_rows(answer, ZONE, DAY))
+            validation.check(question, status, {}, body)
+            self.rows = list(parse_rows(answer, ZONE, DAY))
             parsing.service_count(answer)
             assert parsing.item_count(answer) == len(parsing.item_keys(answer)), "item_count differs from item_keys"
-            if call.operation.name == "emailmarketing/getcontacttimeline":
+            if question.operation.name == "emailmarketing/getcontacttimeline":
                 parsing.timeline_extent(answer)
         except MarketingApiError as error:
             self.refusal = type(error).__name__
@@ -67,7 +76,7 @@ class Reading:
         self.took_s = time.perf_counter() - began
 
 
-def judge(call: Call, body: bytes, reading: Reading) -> str | None:
+def judge(question: Call, body: bytes, reading: Reading) -> str | None:
     """The first thing that does not hold."""
     if reading.unexpected:
         return f"not a declared error: {reading.unexpected}"
@@ -80,8 +89,8 @@ def judge(call: Call, body: bytes, reading: Reading) -> str | None:
     except (ValueError, RecursionError) as error:
         return f"accepted what is no JSON: {type(error).__name__}"
     try:
-        seen = look(call, whole)
-        return _uncounted(seen, reading) or _dropped(call, seen, reading) or _invented(call, whole, reading)
+        seen = look(question, whole)
+        return _uncounted(seen, reading) or _dropped(question, seen, reading) or _invented(question, whole, reading)
     except Exception as error:  # an attack goes on, and its own mistakes are shown like the program's
         return f"the oracle fails: {type(error).__name__}: {error}"[:200]
 
@@ -132,10 +141,10 @@ def _names(value: Any) -> Iterator[str]:
             yield from _names(part)
 
 
-def _dropped(call: Call, seen: Seen, reading: Reading) -> str | None:
+def _dropped(question: Call, seen: Seen, reading: Reading) -> str | None:
     """Words of the declared members that stand in no record and in no rejected entry."""
     missing = _lost(seen, reading)
-    if missing and (missing := missing - _names_of_members(call.operation.name) - _decided(seen)):
+    if missing and (missing := missing - _names_of_members(question.operation.name) - _decided(seen)):
         return f"dropped: {sorted(missing)[:3]}"
     return None
 
@@ -192,9 +201,9 @@ def _shown(reading: Reading) -> str:
     return "\n".join(found).lower()
 
 
-def _invented(call: Call, whole: Any, reading: Reading) -> str | None:
+def _invented(question: Call, whole: Any, reading: Reading) -> str | None:
     """Values of records that stand nowhere in the answer, nor in what was asked."""
-    told = _Told([*leaves(whole), *call.params.values()])
+    told = _Told([*leaves(whole), *question.params.values()])
     for rows in reading.rows:
         for record in rows.records:
             for name, value in record:

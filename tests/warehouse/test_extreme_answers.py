@@ -17,7 +17,7 @@ from marketing_api.operations import ALL
 from marketing_api.rate_limit import rate_report
 from tests.marketing_api.responses import DAY, ZONE, enveloped, of_body
 from tests.marketing_api.samples import SAMPLES
-from warehouse.staging import stage
+from warehouse.loads.staging import stage
 from warehouse.tables import TABLES
 
 #: What stands for the place until the text is made: no library writes what is to stand there.

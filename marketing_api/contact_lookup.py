@@ -14,24 +14,24 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from marketing_api import wire
+from marketing_api import parsing
 from marketing_api.envelope import read_envelope
 from marketing_api.errors import MarketingApiError, Refused
-from marketing_api.exchange import Answer
-from marketing_api.operation import Question
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
 from marketing_api.operations import contacts
 from marketing_api.paging import Listing
-from marketing_api.reading import timeline_extent
+from marketing_api.parsing import timeline_extent
 from marketing_api.records.contacts import Contact
 from marketing_api.records.contacts import found as read_contacts_of
 from marketing_api.records.shapes import entries
 from marketing_api.records.values import is_nothing, read_int, read_moment
-from marketing_api.written import says_absent
+from marketing_api.write_result import says_absent
 
 if TYPE_CHECKING:  # it takes long to import, and who plans a push does without
     from marketing_api.client import Client
 
-Ask = Callable[[Question], Answer]
+Fetch = Callable[[Call], Response]
 
 #: From so many addresses on, a first page of the list is worth a request, to see how long the list is.
 _LIST_FROM = 5
@@ -48,7 +48,7 @@ class Found:
     list_id: int | None
     email: str | None = field(repr=False)
     status: str | None
-    fields: Mapping[str, Any] | None = field(repr=False)  # None: the answer shows no custom fields
+    fields: Mapping[str, Any] | None = field(repr=False)  # None: the response shows no custom fields
 
     def fields_by_id(self, labels: Mapping[str, str]) -> dict[str, Any]:
         """Custom fields by id, whether they are shown under their ids or their labels (row 19). `labels`: field id → label."""
@@ -67,15 +67,15 @@ class Unread:
     reason: str
 
 
-def look_up(ask: Ask, email: str, list_id: int | None = None) -> tuple[Found, ...]:
-    """Everybody with the address (in that list); empty when there is nobody. Raises what `ask` raises."""
+def look_up(fetch: Fetch, email: str, list_id: int | None = None) -> tuple[Found, ...]:
+    """Everybody with the address (in that list); empty when there is nobody. Raises what `fetch` raises."""
     try:
-        answer = ask(contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id))
+        response = fetch(contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id))
     except Refused as refusal:
         if is_nobody(refusal):
             return ()
         raise
-    return tuple(one for one in read_found(answer) if one.email is None or one.email.lower() == email.lower())
+    return tuple(one for one in read_found(response) if one.email is None or one.email.lower() == email.lower())
 
 
 def is_nobody(refusal: Refused) -> bool:
@@ -89,11 +89,11 @@ def _sentences(detail: Any) -> list[str]:
     return [detail] if isinstance(detail, str) else []
 
 
-def read_found(answer: Answer) -> list[Found]:
-    """The contacts of a look-up's answer, be it an object, an array or an object by number; entries without an id are left out."""
-    payload = read_envelope(answer.body).decoded(answer.question.operation)
+def read_found(response: Response) -> list[Found]:
+    """The contacts of a look-up's response, be it an object, an array or an object by number; entries without an id are left out."""
+    payload = read_envelope(response.body).decoded(response.call.operation)
     found = []
-    for _, raw in read_contacts_of(payload, answer.question.params):
+    for _, raw in read_contacts_of(payload, response.call.params):
         if isinstance(raw, dict) and (contact_id := _int(raw.get("id"))) is not None:
             list_id = _int(raw.get("listid", raw.get("list_id")))
             status = _status(raw.get("status"), raw.get("status_code"))
@@ -120,8 +120,8 @@ def _folded(label: str) -> str:
 class Directory:
     """Looked-up addresses, each requested once however many ask for it. Thread-safe."""
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
         self._known: dict[tuple[str, int | None], tuple[Found, ...]] = {}
         self._locks: dict[tuple[str, int | None], threading.Lock] = {}
         self._lock = threading.Lock()
@@ -133,7 +133,7 @@ class Directory:
             turn = self._locks.setdefault(key, threading.Lock())
         with turn:
             if (known := self._known.get(key)) is None:
-                known = self._known[key] = look_up(self._ask, email, list_id)
+                known = self._known[key] = look_up(self._fetch, email, list_id)
             return known
 
     def forget(self, email: str, list_id: int | None = None) -> None:
@@ -176,21 +176,21 @@ class Seen:
 def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> Seen:
     """The contacts with these addresses, by list: whole lists where that takes fewer requests. Raises Stopped, BudgetSpent, …"""
     seen = Seen()
-    single: list[Question] = []
+    single: list[Call] = []
     for list_id, emails in addresses.items():
         whole, _ = read_list(client, list_id, len(emails)) if len(emails) >= _LIST_FROM else (None, 0)
         if whole is not None:
             seen.put_whole(list_id, whole)
         else:
             single += [contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id) for email in sorted(emails)]
-    for each in client.ask_many(single):
-        email, list_id = each.question.params["email"], int(each.question.params["listid"])
-        seen.put(list_id, email, _on_list(each, email.lower(), list_id) if isinstance(each, Answer) else _nobody_or_unread(each.error))
+    for each in client.fetch_many(single):
+        email, list_id = each.call.params["email"], int(each.call.params["listid"])
+        seen.put(list_id, email, _on_list(each, email.lower(), list_id) if isinstance(each, Response) else _nobody_or_unread(each.error))
     return seen
 
 
-def _on_list(answer: Answer, email: str, list_id: int) -> list[Found]:
-    return [one for one in read_found(answer) if one.list_id in (None, list_id) and (one.email or email).lower() == email]
+def _on_list(response: Response, email: str, list_id: int) -> list[Found]:
+    return [one for one in read_found(response) if one.list_id in (None, list_id) and (one.email or email).lower() == email]
 
 
 def _nobody_or_unread(error: MarketingApiError) -> list[Found] | Unread:
@@ -202,8 +202,8 @@ def read_list(client: Client, list_id: int, worth: float) -> tuple[list[Found] |
     listing = Listing(contacts.GETCONTACTS, {"listid": list_id})
     found: list[Found] = []
     try:
-        for answer in listing.pages(client.ask):
-            found += _members(answer)
+        for response in listing.pages(client.fetch):
+            found += _members(response)
             per_page = listing.rows / listing.pages_read
             if listing.end is None and listing.pages_read + listing.missing / max(per_page, 1) + 1 > worth:
                 return None, listing.pages_read
@@ -212,9 +212,9 @@ def read_list(client: Client, list_id: int, worth: float) -> tuple[list[Found] |
     return (found if listing.is_complete else None), listing.pages_read
 
 
-def _members(answer: Answer) -> Iterator[Found]:
+def _members(response: Response) -> Iterator[Found]:
     """Entries that cannot be read are left out, and so count as not there: their addresses are looked up next time."""
-    for rows in wire.read_rows(answer, None, answer.requested_at.date()):
+    for rows in parsing.parse_rows(response, None, response.requested_at.date()):
         for one in rows.records:
             if isinstance(one, Contact):
                 fields = one.custom_fields if isinstance(one.custom_fields, dict) else None
@@ -241,23 +241,23 @@ class Timeline:
     is_cut: bool = False
 
 
-def fetch_timeline(ask: Ask, contact_id: int) -> Timeline:
-    """Raises what `ask` raises."""
-    return read_timeline(ask(contacts.TIMELINE.bind(id=contact_id)))
+def fetch_timeline(fetch: Fetch, contact_id: int) -> Timeline:
+    """Raises what `fetch` raises."""
+    return read_timeline(fetch(contacts.TIMELINE.bind(id=contact_id)))
 
 
 def fetch_timelines(client: Client, contact_ids: Iterable[int]) -> Iterator[tuple[int, Timeline | Unread]]:
     """Of many contacts at once."""
-    for each in client.ask_many(contacts.TIMELINE.bind(id=contact_id) for contact_id in contact_ids):
-        yield int(each.question.params["id"]), read_timeline(each) if isinstance(each, Answer) else Unread(str(each.error))
+    for each in client.fetch_many(contacts.TIMELINE.bind(id=contact_id) for contact_id in contact_ids):
+        yield int(each.call.params["id"]), read_timeline(each) if isinstance(each, Response) else Unread(str(each.error))
 
 
-def read_timeline(answer: Answer) -> Timeline:
+def read_timeline(response: Response) -> Timeline:
     """Entries that cannot be read have no text, and so are nobody's."""
-    payload = read_envelope(answer.body).decoded(answer.question.operation)
+    payload = read_envelope(response.body).decoded(response.call.operation)
     wrapper = next((value for name, value in payload.items() if name.lower() == "timeline"), None)
     data = wrapper.get("data") if isinstance(wrapper, Mapping) else wrapper
-    served, total = timeline_extent(answer)
+    served, total = timeline_extent(response)
     return Timeline(tuple(_shown(raw) for raw in entries(data) if isinstance(raw, dict)), served < total)
 
 

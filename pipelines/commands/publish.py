@@ -21,7 +21,7 @@ from pipelines.waiting import tell
 from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.restore import restore
 from pipelines.write_back.writebacks_export import refill
-from warehouse.published import published_path
+from warehouse.publish import published_path
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
 _PUBLISH = (

@@ -23,10 +23,10 @@ from marketing_api.errors import (
     Stopped,
     Transient,
 )
-from marketing_api.exchange import Answer
-from marketing_api.operation import Operation, Question
+from marketing_api.exchange import Response
+from marketing_api.operation import Call, Operation
 from marketing_api.operations import find
-from marketing_api.written import says_absent
+from marketing_api.write_result import says_absent
 from pipelines.write_back.item import DONE, State
 from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.outbox.entries import Entry
@@ -42,7 +42,7 @@ class Addressing:
 
     def __init__(self, outbox: Outbox, client: Client, account: str) -> None:
         self._outbox, self._account = outbox, account
-        self._directory = Directory(client.ask)
+        self._directory = Directory(client.fetch)
         self._found: dict[int, tuple[int, ...]] = {}
 
     @property
@@ -115,7 +115,7 @@ class Delivery:
         self._outbox = outbox
         self._is_halted = is_halted
         self._client = client
-        self._forms = {kind: kind.forms(client.ask) for kind in KINDS.values()}
+        self._forms = {kind: kind.forms(client.fetch) for kind in KINDS.values()}
         self._policy = policy
 
     def deliver(self, entry: Entry, contact_ids: tuple[int, ...] = ()) -> Delivered:
@@ -124,7 +124,7 @@ class Delivery:
         Raises OutboxError, and then nothing more may be sent; the entry stands as it was committed last.
         """
         try:
-            answer = self._send(entry, contact_ids)
+            response = self._send(entry, contact_ids)
         except _NotPlanned:
             return Delivered(End.GONE)
         except OutcomeUnknown as problem:
@@ -140,11 +140,11 @@ class Delivery:
         except MarketingApiError as problem:  # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped
             self._outbox.unclaim(entry.item_id)
             return Delivered(End.NOT_SENT, _explained(problem), isinstance(problem, Stopped))
-        contact_id = entry.kind.new_contact_id(answer)
-        self._outbox.settle(entry.item_id, State.APPLIED, request_id=answer.request_id, contact_id=contact_id)
+        contact_id = entry.kind.new_contact_id(response)
+        self._outbox.settle(entry.item_id, State.APPLIED, request_id=response.request_id, contact_id=contact_id)
         return Delivered(End.APPLIED)
 
-    def _send(self, entry: Entry, contact_ids: tuple[int, ...]) -> Answer:
+    def _send(self, entry: Entry, contact_ids: tuple[int, ...]) -> Response:
         is_claimed = False
 
         def claim() -> None:
@@ -161,8 +161,8 @@ class Delivery:
         while True:
             several = forms.of(entry, wants | more)
             try:
-                for question in [_question(operation, params, contact_id) for params in several for contact_id in contact_ids or (None,)]:
-                    answer = self._again(question) if is_claimed else self._client.write(question, before=claim)
+                for call in [_call(operation, params, contact_id) for params in several for contact_id in contact_ids or (None,)]:
+                    response = self._again(call) if is_claimed else self._client.write(call, before=claim)
             except Refused as refusal:
                 new = forms.wanted_by(refusal, entry) - wants - more
                 if not new:
@@ -170,12 +170,12 @@ class Delivery:
                 more |= new
             else:
                 forms.learn(more)
-                return answer
+                return response
 
-    def _again(self, question: Question) -> Answer:
+    def _again(self, call: Call) -> Response:
         """What follows on the first request of an item. From there on, what is not known to be done is unknown."""
         try:
-            return self._client.write(question)
+            return self._client.write(call)
         except (Transient, NotAvailable, Stopped, AuthenticationFailed) as problem:
             raise OutcomeUnknown(f"{problem}; it may have been done in part") from problem
 
@@ -205,8 +205,8 @@ def _with_timeout(operation: Operation, timeout_s: float) -> Operation:
     return dataclasses.replace(operation, timeout=timeout_s)
 
 
-def _question(operation: Operation, params: Mapping[str, str], contact_id: int | None) -> Question:
-    return Question(operation, dict(params) if contact_id is None else {**params, "id": str(contact_id)})
+def _call(operation: Operation, params: Mapping[str, str], contact_id: int | None) -> Call:
+    return Call(operation, dict(params) if contact_id is None else {**params, "id": str(contact_id)})
 
 
 def _explained(problem: MarketingApiError) -> str:

@@ -17,7 +17,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from marketing_api.contact_lookup import Shown, Timeline
-from marketing_api.written import unescaped
+from marketing_api.write_result import unescaped
 from pipelines.write_back.input.values import MAX_DESCRIPTION
 from pipelines.write_back.retry_policy import RetryPolicy
 

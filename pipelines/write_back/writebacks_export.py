@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from marketing_api.clock import utc_now
-from marketing_api.discretion import without_addresses
+from marketing_api.redaction import without_addresses
 from pipelines.settings import Settings
 from pipelines.waiting import tell
 from pipelines.write_back.outbox.entries import Entry
@@ -20,11 +20,9 @@ from pipelines.write_back.outbox.outbox import KEEP_SKIPPED_DAYS, Outbox, outbox
 from pipelines.write_back.outbox.store import OutboxError
 from pipelines.write_back.result import Ran, Result, Spent
 from warehouse.archive import Archive
+from warehouse.bookkeeping import Run, load_requests, shown_revision, write_changes, write_run
 from warehouse.errors import WarehouseError
-from warehouse.requests import load_requests
-from warehouse.runs import Run, write_run
 from warehouse.warehouse import Warehouse
-from warehouse.writebacks import shown_revision, write_changes
 
 log = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ KINDS: Mapping[str, Kind] = {kind: kind for kind in (CONTACTS, TAGS, ACTIVITIES,
 #: Those that put contacts on lists, and those that take them off.
 ADDING = tuple(kind for kind in KINDS.values() if kind.list_effect is ListEffect.ADDS)
 REMOVING = tuple(kind for kind in KINDS.values() if kind.list_effect is ListEffect.REMOVES)
-#: A lost answer of these is looked into before anything is sent again.
+#: A lost response of these is looked into before anything is sent again.
 NOT_IDEMPOTENT = tuple(kind for kind in KINDS.values() if not kind.is_idempotent)
 
 

@@ -1,7 +1,7 @@
 """Activities: each is written into a timeline exactly once, so whatever may be there already is not sent again, not even with `--all`.
 
-A lost answer is looked for in the contact's timeline before anything is sent again, and everything that was ever sent to the contact takes
-part in that, so that no entry is counted twice. Not here: which entry is whose (`unknown_outcomes`).
+One whose response was lost is looked for in the contact's timeline before anything is sent again; everything that was ever sent to the
+contact takes part in that, so that no entry is counted twice. Not here: which entry is whose (`unknown_outcomes`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from marketing_api.contact_lookup import Timeline, Unread, fetch_timeline, fetch_timelines, is_nobody
 from marketing_api.errors import MarketingApiError, Refused, Stopped
 from marketing_api.operations.contacts import ADDACTIVITY
-from marketing_api.written import unescaped
+from marketing_api.write_result import unescaped
 from pipelines.write_back.account_state import Event, Person, Who, read_who
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import Spec
@@ -214,7 +214,7 @@ class Activities(Kind):
     help = "write into contacts' timelines: columns email or contact_id, description, datetime"
     columns = Spec({**WHO, "description": ("description",), "datetime": ("datetime",)}, (BY_WHO, ("description",), ("datetime",)))
     is_idempotent = False
-    found_message = "found in the timeline after its answer was lost"
+    found_message = "found in the timeline after its response was lost"
     hidden_message = "the service does not show the contact's timeline as far back: whether it arrived cannot be told"
     is_order_free = True
 
@@ -236,7 +236,7 @@ class Activities(Kind):
     ) -> Looked:
         """One timeline serves all of the contact's. Raises OutboxError."""
         try:
-            timeline = fetch_timeline(client.ask, contact_id)
+            timeline = fetch_timeline(client.fetch, contact_id)
         except Refused as refusal:
             return Looked({}, is_nobody=is_nobody(refusal), problem=str(refusal))
         except MarketingApiError as problem:

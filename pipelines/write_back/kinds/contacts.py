@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from marketing_api.contact_lookup import Ask, Found, Seen, Unread, look_up, read_contacts
+from marketing_api.contact_lookup import Fetch, Found, Seen, Unread, look_up, read_contacts
 from marketing_api.errors import Refused
 from marketing_api.operations.contacts import SYNCCONTACT
 from marketing_api.records.contacts import STATUSES
-from marketing_api.written import read_written, says_absent, unescaped
+from marketing_api.write_result import parse_write_result, says_absent, unescaped
 from pipelines.options import Option
 from pipelines.write_back.account_state import Content, ListReader, Member, Present
 from pipelines.write_back.input import values
@@ -30,7 +30,7 @@ from pipelines.write_back.kinds.kind import LIST, Compared, Kind, ListEffect, Pa
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, UNCHANGED, Planning, bound
 
 if TYPE_CHECKING:
-    from marketing_api.exchange import Answer
+    from marketing_api.exchange import Response
     from pipelines.write_back.outbox.entries import Entry
 
 #: Share of the requests that is read back of a `sample`.
@@ -294,8 +294,8 @@ class Want(Enum):
 class SyncForms(RequestForms):
     """Of one sending. Thread-safe: at worst several threads learn the same."""
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
         self._learned: frozenset[Want] = frozenset()
 
     def wants(self, entry: Entry) -> frozenset[Want]:
@@ -327,7 +327,7 @@ class SyncForms(RequestForms):
 
     def _status(self, email: str, list_id: int) -> str:
         """What the service says now: nobody is subscribed again by the way."""
-        found = [one for one in look_up(self._ask, email, list_id) if one.list_id in (None, list_id)]
+        found = [one for one in look_up(self._fetch, email, list_id) if one.list_id in (None, list_id)]
         statuses = {_SENT_AS.get(str(one.status)) or str(one.status) for one in found}
         if not found:
             raise Refused(f"the service wants a status, and the contact is no longer on list {list_id}: say one in a column status")
@@ -339,7 +339,7 @@ class SyncForms(RequestForms):
 def wanted_by(refusal: Refused, entry: Entry) -> frozenset[Want]:
     """What the refusal asks for in another form, by its words or the fields that it names.
 
-    That the contact does not exist is no answer to a sync, which makes it: some services say so whatever they refuse (row 5).
+    That the contact does not exist is no response to a sync, which makes it: some services say so whatever they refuse (row 5).
     """
     params = entry.params
     words = " ".join([str(refusal), *_words(refusal.detail.get("fields"))])
@@ -501,14 +501,14 @@ class Contacts(Kind):
         if rows := list(planning.draft.read(_Input(planning).row)):
             _Comparison(planning, rows).run()
 
-    def forms(self, ask: Ask) -> SyncForms:
-        return SyncForms(ask)
+    def forms(self, fetch: Fetch) -> SyncForms:
+        return SyncForms(fetch)
 
     def is_in_part(self, entry: Entry) -> bool:
         return LISTS in (entry.drift or {})
 
-    def new_contact_id(self, answer: Answer) -> int | None:
-        return read_written(answer).new_id
+    def new_contact_id(self, response: Response) -> int | None:
+        return parse_write_result(response).new_id
 
 
 CONTACTS = Contacts()

@@ -1,6 +1,6 @@
 """What every kind of push has to know: its columns and options, planning, order, request forms, look-up, read-back and wording.
 
-Belongs here: the questions, with the answer that most kinds give. Not here: any single kind.
+Belongs here: what there is to know, with what holds for most kinds. Not here: any single kind.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from marketing_api.contact_lookup import Ask, Found, Unread
+from marketing_api.contact_lookup import Fetch, Found, Unread
 from marketing_api.errors import Refused
 from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.planning import Planning
 
 if TYPE_CHECKING:  # planning does without them, and starts sooner
     from marketing_api.client import Client
-    from marketing_api.exchange import Answer
+    from marketing_api.exchange import Response
     from pipelines.options import Option
     from pipelines.write_back.outbox.entries import Entry
     from pipelines.write_back.outbox.outbox import Outbox
@@ -43,7 +43,7 @@ class ListEffect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What was read back against what was intended. `hidden`: fields that the answer does not show, so that nothing is known of them."""
+    """What was read back against what was intended. `hidden`: fields that the response does not show, so that nothing is known of them."""
 
     drift: Drift = field(default_factory=dict, repr=False)
     hidden: frozenset[str] = frozenset()
@@ -129,7 +129,7 @@ class Kind(str):
         return super().__new__(cls, cls.name)
 
     def agreement(self, count: int) -> str:
-        """What a person is asked before something destructive is sent; the answer is the count."""
+        """What a person is asked before something destructive is sent; the response is the count."""
         raise NotImplementedError
 
     def plan(self, planning: Planning) -> None:
@@ -151,10 +151,10 @@ class Kind(str):
         one = min(found, key=lambda one: (one.status != "active", one.contact_id), default=None)
         return () if one is None else (one.contact_id,)
 
-    def forms(self, ask: Ask) -> RequestForms:
+    def forms(self, fetch: Fetch) -> RequestForms:
         return RequestForms()
 
-    def new_contact_id(self, answer: Answer) -> int | None:
+    def new_contact_id(self, response: Response) -> int | None:
         """The id of the contact that a request has made, where the service names it."""
         return None
 

@@ -15,9 +15,9 @@ from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.writebacks_export import copy_changes, export_writebacks
 from tests.pipelines.write_back.plans import a_plan, contact, tag
 from warehouse.archive import Archive
+from warehouse.bookkeeping import shown_revision
 from warehouse.rebuild import rebuild
 from warehouse.warehouse import Warehouse
-from warehouse.writebacks import shown_revision
 
 
 @pytest.fixture

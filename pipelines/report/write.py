@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 
 from marketing_api.clock import utc_now
+from pipelines.progress import stage
 from pipelines.report.data import read_report
 from pipelines.report.page import render
 from pipelines.report.preview import preview
-from pipelines.stage import stage
 from warehouse.archive.disk import Workspace, create, no_folder, publish
 from warehouse.published import published_path
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.ages import standstill
+from pipelines.freshness import standstill
 from pipelines.report import words
 from pipelines.report.changes import Row
 from pipelines.report.data import AccountData

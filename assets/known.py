@@ -14,9 +14,8 @@ from marketing_api.exchange import Answer
 from marketing_api.operations.contacts import GETCOUPON
 from marketing_api.records.fields import Record
 from marketing_api.wire import read_rows
-from warehouse.loads.details import needs_detail
-from warehouse.table import Table
-from warehouse.tables import TABLES
+from warehouse.loads.listing import needs_detail
+from warehouse.tables import TABLES, Table
 from warehouse.warehouse import Warehouse
 
 R = TypeVar("R", bound=Record)

@@ -17,8 +17,7 @@ import dagster as dg
 from dagster_dbt import DagsterDbtTranslator, DbtProject, dbt_assets
 
 from warehouse.model_project import manifest_path
-from warehouse.model_report import BuildReport, Outcome, Status
-from warehouse.models import table_columns, table_sizes
+from warehouse.models import BuildReport, Outcome, Status, table_columns, table_sizes
 
 #: Builds the models of these names (all when there are none) of the home.
 Build = Callable[[Sequence[str]], BuildReport]
@@ -135,7 +134,7 @@ def _events(
     for outcome in report.outcomes:
         if outcome.is_test:
             check = _translator().checks.get(outcome.unique_id)
-            if check in context.selected_asset_check_keys and outcome.status is not Status.SKIPPED:
+            if check is not None and check in context.selected_asset_check_keys and outcome.status is not Status.SKIPPED:
                 yield _check_result(check, outcome)
         elif outcome.status is Status.OK:
             key = _key(manifest, outcome.unique_id)

@@ -16,16 +16,14 @@ from marketing_api.clock import utc_now
 from pipelines.freshness import ago
 from pipelines.progress import advance, report_waiting, stage
 from pipelines.settings import Settings
+from warehouse.bookkeeping import PUBLISHING, Run, write_run
 from warehouse.connection import connect
 from warehouse.errors import PublishedLocked
 from warehouse.masking import Masking, personal_key
-from warehouse.model_report import BuildReport
-from warehouse.models import ModelSettings, build, doubts
+from warehouse.models import BuildReport, ModelSettings, build, doubts
 from warehouse.parquet_export import Export, export_parquet
 from warehouse.personal_data import PersonalData
-from warehouse.publish import publish
-from warehouse.published import Published, facts, published_path, roll_back
-from warehouse.runs import PUBLISHING, Run, write_run
+from warehouse.publish import Published, facts, publish, published_path, roll_back
 from warehouse.schema import ensure_schema
 from warehouse.tables import TABLES
 

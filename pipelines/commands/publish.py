@@ -21,7 +21,7 @@ from pipelines.settings import Settings
 from pipelines.write_back.mirror import refill
 from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.restore import restore
-from warehouse.published import published_path
+from warehouse.publish import published_path
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
 _PUBLISH = (

@@ -17,12 +17,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from marketing_api.private_folder import private_folder
+from warehouse.dbt_internals import COMMAND, MANIFEST, PARSED
 from warehouse.errors import WarehouseError
 
 #: Where dbt_project.yml, models, macros and tests are.
 PROJECT = Path(__file__).parent
 _FOLDERS = ("models", "macros", "snapshots", "tests")
-_MANIFEST, _PARSED = "manifest.json", "partial_parse.msgpack"
 
 #: What every call of dbt is given: the project, nothing on the terminal, nobody is told anything.
 QUIET = (
@@ -49,12 +49,12 @@ def fingerprint() -> str:
 
 def manifest_path() -> Path:
     """dbt's manifest.json of the project. Takes seconds the first time. Raises ProjectBroken."""
-    return _prepared() / _MANIFEST
+    return _prepared() / MANIFEST
 
 
 def parsed_path() -> Path:
     """dbt's own form of the same, which is read faster."""
-    return _prepared() / _PARSED
+    return _prepared() / PARSED
 
 
 def _files() -> Iterator[Path]:
@@ -65,7 +65,7 @@ def _files() -> Iterator[Path]:
 
 def _prepared() -> Path:
     folder = private_folder() / f"models-{fingerprint()}"
-    if not (folder / _PARSED).exists() or not (folder / _MANIFEST).exists():
+    if not (folder / PARSED).exists() or not (folder / MANIFEST).exists():
         _prepare(folder)
     return folder
 
@@ -78,7 +78,7 @@ def _prepare(folder: Path) -> None:
         try:
             Path(made).replace(folder)
         except OSError:  # another program was faster
-            if not (folder / _PARSED).exists():
+            if not (folder / PARSED).exists():
                 raise
         Path(made).mkdir(exist_ok=True)  # for the context to remove
 
@@ -86,6 +86,6 @@ def _prepare(folder: Path) -> None:
 def _parse(target: Path) -> None:
     """In a process of its own: it computes for seconds, and threads of this one may be asking the service meanwhile."""
     words = ["parse", *QUIET, "--log-level", "error", "--target-path", str(target), "--log-path", str(target)]
-    ran = subprocess.run([sys.executable, "-W", "ignore", "-m", "dbt.cli.main", *words], capture_output=True, text=True)  # noqa: S603
+    ran = subprocess.run([sys.executable, "-W", "ignore", "-m", COMMAND, *words], capture_output=True, text=True)  # noqa: S603
     if ran.returncode:
         raise ProjectBroken(f"the models cannot be read: {' '.join((ran.stdout or ran.stderr).split())[-600:]}")

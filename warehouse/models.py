@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import threading
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -24,6 +21,7 @@ import duckdb
 from marketing_api.discretion import MASK, without_addresses
 from warehouse import model_project
 from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.dbt_internals import OnNode, invoke, read_parsed
 from warehouse.errors import NoWarehouse, WarehouseError
 from warehouse.loads.coverage import GRACE
 from warehouse.schema import ensure_schema
@@ -128,9 +126,6 @@ _NOT_BUILT = "the models were never built: run `marketing-sync sync`"
 #: dbt's command. The unit tests are for whoever changes the models: the test suite runs them.
 _BUILD = ("build", "--exclude-resource-type", "unit_test")
 
-#: Told when a model or test begins: its number, how many there are, and the name of the model ("tests" for tests).
-OnNode = Callable[[int, int, str], None]
-
 #: dbt keeps what it does in module-wide state, the environment included.
 _one_at_a_time = threading.Lock()
 
@@ -221,10 +216,7 @@ def doubts(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def _manifest() -> Any:
-    with _quiet():
-        from dbt.contracts.graph.manifest import Manifest
-
-        return Manifest.from_msgpack(model_project.parsed_path().read_bytes())
+    return read_parsed(model_project.parsed_path())
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,28 +252,10 @@ def _invoke(manifest: Any, path: Path, settings: ModelSettings, words: Sequence[
     """dbt's results of a command."""
     folder = path.parent / "dbt"
     folders = ("--target-path", str(folder), "--log-path", str(folder), "--no-write-json")
-    with _quiet(), _environment(settings.environment(path)):
-        from dbt.adapters.duckdb.connections import DuckDBConnectionManager
-        from dbt.cli.main import dbtRunner
-
-        try:
-            result = dbtRunner(manifest, [_teller(on_node)] if on_node else []).invoke([*words, *model_project.QUIET, *folders])
-        finally:
-            DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
-    if isinstance(result.exception, KeyboardInterrupt):
-        raise result.exception
-    if result.exception is not None:
-        raise WarehouseError(f"the models cannot be built: {discreet(str(result.exception))}")
-    return getattr(result.result, "results", ())
-
-
-def _teller(on_node: OnNode) -> Callable[[Any], None]:
-    def tell(event: Any) -> None:
-        if event.info.name == "LogStartLine":
-            node = event.data.node_info
-            on_node(event.data.index, event.data.total, "tests" if node.resource_type == "test" else node.node_name)
-
-    return tell
+    results = invoke(manifest, (*words, *model_project.QUIET, *folders), settings.environment(path), on_node)
+    if results.problem:
+        raise WarehouseError(f"the models cannot be built: {discreet(results.problem)}")
+    return results.nodes
 
 
 def _outcome(result: Any) -> Outcome:
@@ -326,26 +300,3 @@ def _note(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> None:
     with transaction(connection):
         rows(connection, "delete from sync.meta where name = ?", [name])
         rows(connection, "insert into sync.meta values (?, ?)", [name, text])
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the warnings of dbt's libraries."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-@contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """dbt reads its profile from the environment."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, former in before.items():
-            if former is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = former

@@ -18,7 +18,7 @@ from typing import Any
 
 import duckdb
 
-from marketing_api.discretion import MASK, without_addresses
+from marketing_api.redaction import MASK, without_addresses
 from warehouse import model_project
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.dbt_internals import OnNode, invoke, read_parsed

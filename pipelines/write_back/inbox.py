@@ -23,8 +23,7 @@ import dagster as dg
 import msgspec
 
 from marketing_api.clock import wall
-from marketing_api.discretion import without_addresses
-from marketing_api.foreign_text import plain
+from marketing_api.redaction import plain, without_addresses
 from pipelines.dagster_internals import FailureData
 from pipelines.options import CONFIRM, CONFIRM_WORD
 from pipelines.settings import Settings

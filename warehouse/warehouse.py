@@ -28,7 +28,7 @@ from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchi
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.load import APPLIED, Load, LoadReport, done_ids, is_log_whole, logged_last, outcome_of, repair_log, write_load
 from warehouse.loads.queue import LoadQueue
-from warehouse.loads.staging import ReadRows, Said, Staged, contact_of, holds, last_said, stage
+from warehouse.loads.staging import LastLoaded, ReadRows, Staged, are_current, contact_of, last_loaded, stage
 from warehouse.lookups import Lookups
 from warehouse.schema import ensure_schema
 from warehouse.sql import Params, rows, transaction
@@ -113,7 +113,7 @@ class Warehouse(Lookups, Candidates):
         if problem is not None:
             raise problem
         assert staged is not None
-        if not holds(session.connection, load.account, staged.assumed):
+        if not are_current(session.connection, load.account, staged.assumed):
             staged.discard()
             staged = self.stage(load)
         return self.commit(session.connection, logged or load, staged)
@@ -252,21 +252,21 @@ class Warehouse(Lookups, Candidates):
             return None, problem
 
     def stage(self, load: Load, answers: Sequence[Answer] | None = None) -> Staged:
-        """Read the load's answers: all of those in the archive, or these but for timelines that say what was loaded last."""
-        said = {} if answers is None else self._said_of(load, answers)
+        """Read the load's responses: all of those in the archive, or these but for unchanged ones (`Accumulate.contact_parameter`)."""
+        last = {} if answers is None else self._last_loaded(load, answers)
         read = self.archive.answers(load.request_ids) if answers is None else answers
         tables = [self.tables[name] for name in load.tables]
-        return stage(read, tables, ZoneInfo(load.zone), self.read_rows, self._new_file, said)
+        return stage(read, tables, ZoneInfo(load.zone), self.read_rows, self._new_file, last)
 
-    def _said_of(self, load: Load, answers: Sequence[Answer]) -> dict[int, Said]:
+    def _last_loaded(self, load: Load, answers: Sequence[Answer]) -> dict[int, LastLoaded]:
         if [answer.request_id for answer in answers] != list(load.request_ids):
             raise ValueError("the answers are not those of the load's request_ids, in that order: a rebuild would take others")
-        questions = [answer.question for answer in answers]
-        people = {contact for asked in questions if (contact := contact_of(asked.operation.name, asked.params)) is not None}
-        if not people:
+        tables = [self.tables[name] for name in load.tables]
+        contacts = {contact for answer in answers if (contact := contact_of(answer.question, tables)) is not None}
+        if not contacts:
             return {}
         with self._reading() as connection:
-            return last_said(connection, load.account, people)
+            return last_loaded(connection, load.account, contacts)
 
     def _new_file(self, name: str) -> Path:
         return self._workspace.file(f"{next(self._numbers)}-{name}")

@@ -23,7 +23,8 @@ from marketing_api.foreign_text import plain
 from pipelines.planned import planned_by
 from pipelines.publishing import is_published_since, what_is_published
 from pipelines.settings import Settings
-from warehouse.models import BuildReport, Status
+from warehouse.dbt_internals import Status
+from warehouse.models import BuildReport
 from warehouse.publish import published_path
 
 if TYPE_CHECKING:

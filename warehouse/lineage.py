@@ -21,8 +21,9 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, build_scope
 
+from warehouse.dbt_internals import Compiled
 from warehouse.masking import LINEAGE
-from warehouse.models import Compiled, compiled
+from warehouse.models import compiled
 from warehouse.schema import SCHEMAS
 from warehouse.sql import rows
 from warehouse.sync_tables import SYNC_TABLES, SyncTable

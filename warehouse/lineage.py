@@ -2,7 +2,7 @@
 writes it to `lineage.json`. A test fails when that is stale.
 
 A column is personal when any column that its value is made of is personal. Conditions, counts and the order of rows carry no value.
-What cannot be resolved counts as personal. Not here: what is personal in `source` and `sync` (declared there), who uses it (`personal`).
+What cannot be resolved counts as personal. Not here: what is personal in `source` and `sync` (declared there), who uses it (`masking`).
 """
 
 from __future__ import annotations

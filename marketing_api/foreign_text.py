@@ -1,6 +1,6 @@
 """Texts of strangers made harmless where they are shown: on a terminal, in a log, in Markdown.
 
-Not here: HTML (`pipelines.report.html`), cells of a spreadsheet (`rejected.defused`), addresses of people (`discretion`).
+Not here: HTML (`pipelines.report.render`), cells of a spreadsheet (`rejected.defused`), addresses of people (`discretion`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads what the report shows from the published file. Not here: what is made of it (`page`, `sections`)."""
+"""The report's SQL, and its rows from the published file. Not here: what is computed of them (`figures`), looks (`templates/`)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from zoneinfo import ZoneInfo
 
 import duckdb
 
-from pipelines.report.changes import Row
 from warehouse.errors import NothingPublished
 from warehouse.personal_data import PersonalData
 from warehouse.publish import Published, facts
 from warehouse.sql import rows
 
+Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
 #: Name → rows of one account.
@@ -98,7 +98,7 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class AccountData:
-    """Everything that the report tells about one account, `made_at`; `today` is the account's date of its newest answer."""
+    """Everything that the report shows of one account, `made_at`; `today` is the account's date of its newest response."""
 
     name: str
     as_of: dt.datetime | None
@@ -112,6 +112,11 @@ class AccountData:
     def title(self) -> str:
         """The business's name, else the account's."""
         return next((str(row["business_name"]) for row in self.rows["business"] if row["business_name"]), self.name)
+
+    def is_read(self, subject: str, *parts: str) -> bool:
+        """Whether the subject, and what there is of its parts, was read completely: only then an absence is known."""
+        read = {row["subject"]: row["coverage_rate"] for row in self.rows["freshness"]}
+        return read.get(subject) == 1 and all(read.get(part) in (1, None) for part in parts)
 
 
 @dataclass(frozen=True, slots=True)

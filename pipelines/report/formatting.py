@@ -1,4 +1,4 @@
-"""Numbers, shares, changes and dates as the report writes them. A value that is not known is a dash."""
+"""Numbers, shares, changes, dates and long texts as the report writes them; the templates' filters. An unknown value is a dash."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import datetime as dt
 UNKNOWN = "–"
 
 
-def count(value: float | None) -> str:
+def number(value: float | None) -> str:
     """1234 → `1,234`."""
     return UNKNOWN if value is None else f"{value:,.0f}"
 
@@ -27,7 +27,7 @@ def rating(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:.1f}"
 
 
-def change(value: float | None, digits: int = 0) -> str:
+def change_of(value: float | None, digits: int = 0) -> str:
     """12 → `+12`, −3 → `−3`, 0 → `±0`."""
     if value is None:
         return UNKNOWN
@@ -39,7 +39,7 @@ def change(value: float | None, digits: int = 0) -> str:
 
 def points(value: float | None) -> str:
     """Difference of two rates: 0.021 → `+2.1 pts`."""
-    return UNKNOWN if value is None else f"{change(100 * value, 1)} pts"
+    return UNKNOWN if value is None else f"{change_of(100 * value, 1)} pts"
 
 
 def day(value: dt.date | dt.datetime | None) -> str:
@@ -52,12 +52,22 @@ def short_day(value: dt.date | dt.datetime) -> str:
     return f"{value.day} {value:%b}"
 
 
-def plural(number: int, one: str, many: str = "") -> str:
+def plural(count: int, one: str, many: str = "") -> str:
     """`1 contact`, `1,200 contacts`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def cut(value: str, most: int) -> str:
     """The text, or its beginning with `…`."""
     value = " ".join(value.split()) if len(value) > most else value.strip()
     return value if len(value) <= most else value[: most - 1].rstrip() + "…"
+
+
+def without_blank_lines(value: str) -> str:
+    """Each line without blanks around it."""
+    return "\n".join(filter(None, map(str.strip, value.splitlines())))
+
+
+def network(name: str) -> str:
+    """`linkedin` → `LinkedIn`."""
+    return {"linkedin": "LinkedIn", "youtube": "YouTube", "tiktok": "TikTok", "googleplus": "Google+"}.get(name, name.capitalize())

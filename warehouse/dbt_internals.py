@@ -24,8 +24,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from marketing_api.discretion import MASK, without_addresses
 from marketing_api.private_folder import private_folder
+from marketing_api.redaction import MASK, without_addresses
 from warehouse.errors import WarehouseError
 
 #: Where dbt_project.yml, models, macros and tests are.

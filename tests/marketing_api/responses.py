@@ -7,8 +7,8 @@ import json
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from marketing_api import wire
-from marketing_api.exchange import Answer, Body
+from marketing_api import parsing, validation
+from marketing_api.exchange import Body, Response
 from marketing_api.operation import Operation
 from marketing_api.records.fields import Record
 
@@ -23,19 +23,19 @@ def enveloped(data: Any, *, status: str = "ok", **beside: Any) -> bytes:
     return json.dumps({"response": {"header": header, "data": data}, **beside}).encode()
 
 
-def answer(operation: Operation, data: Any, /, **params: Any) -> Answer:
+def response(operation: Operation, data: Any, /, **params: Any) -> Response:
     return of_body(operation, enveloped(data), **params)
 
 
-def of_body(operation: Operation, body: Body, /, **params: Any) -> Answer:
-    return Answer(1, "main", operation.bind(**params), dt.datetime(2026, 3, 9, 12, tzinfo=dt.UTC), body)
+def of_body(operation: Operation, body: Body, /, **params: Any) -> Response:
+    return Response(1, "main", operation.bind(**params), dt.datetime(2026, 3, 9, 12, tzinfo=dt.UTC), body)
 
 
-def read(operation: Operation, data: Any, /, **params: Any) -> list[wire.Rows]:
+def read(operation: Operation, data: Any, /, **params: Any) -> list[parsing.Rows]:
     """What comes out of an answer, after the check that the client makes."""
-    made = answer(operation, data, **params)
-    wire.check(made.question, 200, {}, made.body)
-    return list(wire.read_rows(made, ZONE, DAY))
+    made = response(operation, data, **params)
+    validation.check(made.call, 200, {}, made.body)
+    return list(parsing.parse_rows(made, ZONE, DAY))
 
 
 def records(record: type[AnyRecord], operation: Operation, data: Any, /, **params: Any) -> list[AnyRecord]:
@@ -45,7 +45,7 @@ def records(record: type[AnyRecord], operation: Operation, data: Any, /, **param
     return [each for batch in rows if batch.record is record for each in batch.records if isinstance(each, record)]
 
 
-def rejected(operation: Operation, data: Any, /, **params: Any) -> list[wire.Rejected]:
+def rejected(operation: Operation, data: Any, /, **params: Any) -> list[parsing.Rejected]:
     return [each for batch in read(operation, data, **params) for each in batch.rejected]
 
 

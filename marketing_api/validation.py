@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from marketing_api.discretion import without_addresses
 from marketing_api.envelope import (
     Envelope,
     Parts,
@@ -25,12 +24,13 @@ from marketing_api.envelope import (
     repeated_within,
     view,
 )
-from marketing_api.errors import AuthenticationFailed, BrokenAnswer, MarketingApiError, NotAvailable, OtherSubject, RateLimited, Refused
-from marketing_api.exchange import Answer, Body
-from marketing_api.operation import Operation, Question
-from marketing_api.rate import RateReport, rate_report
+from marketing_api.errors import AuthenticationFailed, BrokenResponse, MarketingApiError, NotAvailable, OtherSubject, RateLimited, Refused
+from marketing_api.exchange import Body, Response
+from marketing_api.operation import Call, Operation
+from marketing_api.rate_limit import RateReport, rate_report
 from marketing_api.records.values import read_int
-from marketing_api.written import objection
+from marketing_api.redaction import without_addresses
+from marketing_api.write_result import objection
 
 #: api-observed row 1.
 BAD_KEY, UNKNOWN_ACTION = 1000, 1002
@@ -40,12 +40,12 @@ _WINDOW = 1.0
 _TRANSIENT_STATUS = (408, 425)
 
 
-def check(question: Question, status: int, headers: Mapping[str, str], body: Body | memoryview | None) -> None:
+def check(call: Call, status: int, headers: Mapping[str, str], body: Body | memoryview | None) -> None:
     """Return when the answer is whole: an `ok` envelope (or a bare payload) with the declared payload in its place.
 
-    Raises RateLimited, AuthenticationFailed, NotAvailable, Refused or BrokenAnswer (OtherSubject). No message holds a value that was sent.
+    Raises RateLimited, AuthenticationFailed, NotAvailable, Refused, BrokenResponse or OtherSubject. No message holds a value that was sent.
     """
-    operation = question.operation
+    operation = call.operation
     if status == 429:
         _limited(operation, rate_report(body, headers))
     try:
@@ -58,15 +58,15 @@ def check(question: Question, status: int, headers: Mapping[str, str], body: Bod
         _no_verdict(operation, status, rate_report(body, headers))
     if operation.is_read:
         _check_payload(operation, status, envelope)
-        _check_echo(question, status, envelope)
+        _check_echo(call, status, envelope)
     else:
-        _check_words(question, status, envelope)
+        _check_words(call, status, envelope)
 
 
-def flaw(answer: Answer) -> str:
+def flaw(response: Response) -> str:
     """Why an archived answer is not whole by what is known now; "" when it is."""
     try:
-        check(answer.question, 200, {}, answer.body)
+        check(response.call, 200, {}, response.body)
     except MarketingApiError as problem:
         return str(problem)
     return ""
@@ -84,7 +84,7 @@ def _no_envelope(operation: Operation, status: int, what: str, report: RateRepor
         raise AuthenticationFailed(f"{operation.name}: HTTP 401, the key was not accepted", status=status)
     if 300 <= status < 400:
         what = "a redirect (never followed, the key would go with it; is the address of the service right?)"
-    raise BrokenAnswer(f"{operation.name}: HTTP {status} with {what} instead of an answer", status=status)
+    raise BrokenResponse(f"{operation.name}: HTTP {status} with {what} instead of an answer", status=status)
 
 
 def _described(body: bytes | memoryview) -> str:
@@ -124,7 +124,7 @@ def _refuse(operation: Operation, status: int, error: dict[str, Any], report: Ra
     if code == UNKNOWN_ACTION:
         raise NotAvailable(f"{message}: not available to this account", **told)
     if status >= 500 or status in _TRANSIENT_STATUS:
-        raise BrokenAnswer(f"{message} (HTTP {status})", status=status)
+        raise BrokenResponse(f"{message} (HTTP {status})", status=status)
     raise Refused(message, **told)
 
 
@@ -159,13 +159,13 @@ def _is_bare_payload(envelope: Envelope, operation: Operation) -> bool:
     return any(part(envelope.top, name) is not None for name in names)
 
 
-def _check_words(question: Question, status: int, envelope: Envelope) -> None:
+def _check_words(call: Call, status: int, envelope: Envelope) -> None:
     """A write that is `ok` by its header may be refused by its words (api-observed rows 3 and 5)."""
     told = {name: decode(raw) for name, raw in (envelope.members or {}).items()}
-    said = objection(question.operation, question.params, told)
+    said = objection(call.operation, call.params, told)
     if said is not None:
         text = f"the service answered ok, but said: {_public(said)}"
-        raise Refused(f"{question.operation.name}: {text}", status=status, detail=told)
+        raise Refused(f"{call.operation.name}: {text}", status=status, detail=told)
 
 
 def _check_payload(operation: Operation, status: int, envelope: Envelope) -> None:
@@ -174,23 +174,23 @@ def _check_payload(operation: Operation, status: int, envelope: Envelope) -> Non
     Of what fills tables, neither are null, an empty text or a number. Two members of one name are two answers, of which one is not ours.
     """
     if operation.records and (twice := envelope.repeated or ("" if operation.at else _repeated_beside(envelope.members))):
-        raise BrokenAnswer(f"{operation.name}: the answer has `{twice}` more than once", status=status)
+        raise BrokenResponse(f"{operation.name}: the answer has `{twice}` more than once", status=status)
     for name in (operation.at,) if operation.at else operation.members:
         if (raw := part(envelope.members, name)) is None:
-            raise BrokenAnswer(f"{operation.name}: the answer lacks `{name}`", status=status)
+            raise BrokenResponse(f"{operation.name}: the answer lacks `{name}`", status=status)
         _check_member(operation, status, name, raw)
 
 
-def _check_echo(question: Question, status: int, envelope: Envelope) -> None:
+def _check_echo(call: Call, status: int, envelope: Envelope) -> None:
     """An answer that names another id than it was asked for may put one person's story under another's name."""
-    name = question.operation.echo
+    name = call.operation.echo
     try:
         named = read_int(decode(raw)) if name and (raw := part(envelope.members, name)) is not None else None
     except ValueError:
         return  # it does not say which it is
-    if named is not None and named != read_int(question.params[name]):
+    if named is not None and named != read_int(call.params[name]):
         text = f"the answer is to another question (its `{name}` is not the one asked for)"
-        raise OtherSubject(f"{question.operation.name}: {text}", named=named, status=status)
+        raise OtherSubject(f"{call.operation.name}: {text}", named=named, status=status)
 
 
 def _check_member(operation: Operation, status: int, name: str, raw: msgspec.Raw) -> None:
@@ -202,11 +202,11 @@ def _check_member(operation: Operation, status: int, name: str, raw: msgspec.Raw
     if is_object(raw):
         wanted = "items" if operation.is_listing else "" if operation.at else "data"
         if wanted and _is_hollow(inner or {}, wanted, is_strict=bool(operation.records)):
-            raise BrokenAnswer(f"{operation.name}: `{name}` lacks `{wanted}`", status=status)
+            raise BrokenResponse(f"{operation.name}: `{name}` lacks `{wanted}`", status=status)
     elif _kind(raw) != "[" and (operation.at or operation.records):
         _check_scalar(operation, status, name, decode(raw))
     if operation.records and (twice := _repeated_entry(raw, inner or {}) if operation.is_streamed else repeated_within(raw)):
-        raise BrokenAnswer(f"{operation.name}: `{name}` has `{twice}` more than once", status=status)
+        raise BrokenResponse(f"{operation.name}: `{name}` has `{twice}` more than once", status=status)
 
 
 def _repeated_entry(raw: msgspec.Raw, inner: Parts) -> str:
@@ -251,4 +251,4 @@ def _check_scalar(operation: Operation, status: int, name: str, value: Any) -> N
         raise Refused(f"{operation.name}: the service answered in words ({_public(value)})", status=status, detail={name: value})
     if not operation.records and (value is None or value == ""):
         return
-    raise BrokenAnswer(f"{operation.name}: `{name}` is no object or list", status=status)
+    raise BrokenResponse(f"{operation.name}: `{name}` is no object or list", status=status)

@@ -14,25 +14,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from marketing_api.envelope import decode, read_envelope
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.operation import Operation
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """`new_id`: of the thing that was added or synced, where the service names one; `item`: its sentence."""
 
     new_id: int | None
     item: str = field(default="", repr=False)  # may name a person
 
 
-def read_written(answer: Answer) -> Written:
+def parse_write_result(response: Response) -> WriteResult:
     """Never raises: a missing id or sentence says nothing about the effect."""
-    members = read_envelope(answer.body).members or {}
+    members = read_envelope(response.body).members or {}
     told = {name.lower(): decode(raw) for name, raw in members.items()}
     found = told.get("id") or told.get("post_id")
     text = str(found).strip()
-    return Written(int(text) if text.isascii() and text.isdecimal() and not isinstance(found, bool) else None, _words(told.get("item")))
+    return WriteResult(int(text) if text.isascii() and text.isdecimal() and not isinstance(found, bool) else None, _words(told.get("item")))
 
 
 def objection(operation: Operation, sent: Mapping[str, str], told: Mapping[str, Any]) -> str | None:

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from marketing_api.client import Client, Connection, Secret
-from marketing_api.errors import BrokenAnswer, OutcomeUnknown, Transient, Unreachable
+from marketing_api.errors import BrokenResponse, OutcomeUnknown, Transient, Unreachable
 from marketing_api.exchange import Exchange
-from marketing_api.operation import Operation, Question
+from marketing_api.operation import Call, Operation
 from marketing_api.operations import account, contacts
-from marketing_api.pace import Pace
+from marketing_api.rate_limit import RateLimiter
 from tests.marketing_api.raw_server import RawServer, Send, body_of, http
 
 BODY = body_of()
@@ -26,19 +26,19 @@ KEY = "k3y-of-us"
 CHUNKED = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
 
 
-def always(answer: bytes, *, keep: bool = True) -> Send:
+def always(response: bytes, *, keep: bool = True) -> Send:
     def send(connection: socket.socket, before: int) -> bool:
-        connection.sendall(answer)
+        connection.sendall(response)
         return keep
 
     return send
 
 
-def once(answer: bytes, then: bytes = http(BODY)) -> Send:
+def once(response: bytes, then: bytes = http(BODY)) -> Send:
     """The first answer goes wrong, the second is whole."""
 
     def send(connection: socket.socket, before: int) -> bool:
-        connection.sendall(then if before else answer)
+        connection.sendall(then if before else response)
         return bool(before)
 
     return send
@@ -50,18 +50,18 @@ def quick(operation: Operation, seconds: float = 0.2) -> Operation:
 
 def client_of(server: RawServer, folder: Path, recorded: list[Exchange]) -> Client:
     connection = Connection("main", server.url, Secret(KEY))
-    return Client(connection, Pace(folder / "pace"), record=recorded.append, spool=folder, first_pause=0.001)
+    return Client(connection, RateLimiter(folder / "pace"), record=recorded.append, spool=folder, first_pause=0.001)
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Callable[[Send], list[Exchange]]:
+def fetch(tmp_path: Path) -> Callable[[Send], list[Exchange]]:
     """Ask `app/me` once of such a server; what was recorded, whether there was an answer or not."""
 
     def of(send: Send) -> list[Exchange]:
         recorded: list[Exchange] = []
         with RawServer(send) as server, client_of(server, tmp_path, recorded) as client:
             with contextlib.suppress(Transient):
-                client.ask(quick(account.ME).bind())
+                client.fetch(quick(account.ME).bind())
             assert KEY not in "".join(exchange.error or "" for exchange in recorded)
         return recorded
 
@@ -69,7 +69,7 @@ def ask(tmp_path: Path) -> Callable[[Send], list[Exchange]]:
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [
         pytest.param(http(gzip.compress(BODY), "200 OK", "Content-Encoding: gzip"), id="gzip"),
         pytest.param(http(gzip.compress(gzip.compress(BODY)), "200 OK", "Content-Encoding: gzip, gzip"), id="gzip twice"),
@@ -84,17 +84,17 @@ def ask(tmp_path: Path) -> Callable[[Send], list[Exchange]]:
         pytest.param(http(BODY, "200 OK", "X-Odd: \0ÿ"), id="a header that is no text"),
     ],
 )
-def test_an_untidy_answer_is_an_answer(ask: Callable[[Send], list[Exchange]], answer: bytes) -> None:
-    assert [exchange.outcome.value for exchange in ask(always(answer))] == ["ok"]
+def test_an_untidy_answer_is_an_answer(fetch: Callable[[Send], list[Exchange]], response: bytes) -> None:
+    assert [exchange.outcome.value for exchange in fetch(always(response))] == ["ok"]
 
 
-@pytest.mark.parametrize("answer", [b"HTTP/1.0 200 OK\r\n\r\n" + BODY, http(BODY, length=None)], ids=["HTTP 1.0", "no length"])
-def test_an_answer_may_end_with_the_connection(ask: Callable[[Send], list[Exchange]], answer: bytes) -> None:
-    assert [exchange.outcome.value for exchange in ask(always(answer, keep=False))] == ["ok"]
+@pytest.mark.parametrize("response", [b"HTTP/1.0 200 OK\r\n\r\n" + BODY, http(BODY, length=None)], ids=["HTTP 1.0", "no length"])
+def test_an_answer_may_end_with_the_connection(fetch: Callable[[Send], list[Exchange]], response: bytes) -> None:
+    assert [exchange.outcome.value for exchange in fetch(always(response, keep=False))] == ["ok"]
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [
         pytest.param(http(BODY, "200 OK", "Content-Encoding: gzip"), id="plain, called gzip"),
         pytest.param(http(gzip.compress(BODY)), id="gzip, not called so"),
@@ -116,8 +116,8 @@ def test_an_answer_may_end_with_the_connection(ask: Callable[[Send], list[Exchan
         pytest.param(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 300 + b"\r\n", id="too many headers"),
     ],
 )
-def test_what_is_not_whole_is_asked_again(ask: Callable[[Send], list[Exchange]], answer: bytes) -> None:
-    first, second = ask(once(answer))
+def test_what_is_not_whole_is_asked_again(fetch: Callable[[Send], list[Exchange]], response: bytes) -> None:
+    first, second = fetch(once(response))
     assert first.outcome.value in ("broken", "unreachable")
     assert second.outcome.value == "ok"
 
@@ -127,8 +127,8 @@ def test_the_key_follows_no_redirect(tmp_path: Path, status: str) -> None:
     with RawServer(always(http(BODY))) as other:
         where = f"Location: {other.url}/app/me.json?key={KEY}"
         with RawServer(always(http(b"", status, where))) as server, client_of(server, tmp_path, []) as client:
-            with pytest.raises(BrokenAnswer, match="redirect") as caught:
-                client.ask(account.ME.bind())
+            with pytest.raises(BrokenResponse, match="redirect") as caught:
+                client.fetch(account.ME.bind())
             assert KEY not in str(caught.value)
         assert other.requests == []
 
@@ -144,7 +144,7 @@ def test_an_announcement_is_not_the_answer_and_the_late_answer_is_not_the_next_o
         return True
 
     with RawServer(send) as server, client_of(server, tmp_path, []) as client:
-        assert b"Right" in bytes(client.ask(account.ME.bind()).body)
+        assert b"Right" in bytes(client.fetch(account.ME.bind()).body)
 
 
 def trickling(raw: bytes, at_once: int, server: list[RawServer]) -> Send:
@@ -167,7 +167,7 @@ def test_a_byte_at_a_time_does_not_last_for_ever(tmp_path: Path, at_once: int) -
     with RawServer(trickling(http(BODY), at_once, place)) as server, client_of(server, tmp_path, recorded) as client:
         place.append(server)
         with pytest.raises(Unreachable, match="too slowly"):
-            client.ask(quick(account.ME, 0.1).bind())
+            client.fetch(quick(account.ME, 0.1).bind())
     assert len(recorded) == 6
     assert time.monotonic() - began < 6
 
@@ -176,7 +176,7 @@ def test_a_write_whose_answer_trickles_may_have_taken_effect(tmp_path: Path) -> 
     place: list[RawServer] = []
     with RawServer(trickling(http(BODY), 0, place)) as server, client_of(server, tmp_path, []) as client:
         place.append(server)
-        question = contacts.ADDTAG.bind(email="ann@example.com", tagname="vip")
+        call = contacts.ADDTAG.bind(email="ann@example.com", tagname="vip")
         with pytest.raises(OutcomeUnknown):
-            client.write(Question(quick(question.operation, 0.1), question.params))
+            client.write(Call(quick(call.operation, 0.1), call.params))
         assert len(server.requests) == 1

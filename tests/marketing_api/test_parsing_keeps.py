@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from marketing_api import wire
+from marketing_api import parsing, validation
 from marketing_api.errors import MarketingApiError
 from marketing_api.operations import ALL
-from tests.marketing_api.answers import DAY, ZONE, enveloped, of_body
+from tests.marketing_api.responses import DAY, ZONE, enveloped, of_body
 from tests.marketing_api.samples import SAMPLES
 
 Place = tuple[Any, ...]
@@ -73,13 +73,13 @@ def texts(value: Any) -> Iterator[str]:
 
 def told(name: str, body: Any) -> str | None:
     """Everything that reading brings to light, as one text; None when the answer is refused."""
-    answer = of_body(ALL[name], enveloped(body), **SAMPLES[name][1])
+    response = of_body(ALL[name], enveloped(body), **SAMPLES[name][1])
     try:
-        wire.check(answer.question, 200, {}, answer.body)
+        validation.check(response.call, 200, {}, response.body)
     except MarketingApiError:
         return None
     found: list[Any] = []
-    for rows in wire.read_rows(answer, ZONE, DAY):
+    for rows in parsing.parse_rows(response, ZONE, DAY):
         found += [dict(record) | {"extra": record.extra} for record in rows.records] + [entry.raw for entry in rows.rejected]
     return json.dumps(found, default=str)
 
@@ -108,7 +108,7 @@ def test_a_collection_in_another_form_is_told_or_refused(name: str) -> None:
     ],
 )
 def test_forms_that_can_be_read_are_read(name: str, body: Any, records: int) -> None:
-    answer = of_body(ALL[name], enveloped(body), **SAMPLES[name][1])
-    wire.check(answer.question, 200, {}, answer.body)
-    rows = list(wire.read_rows(answer, ZONE, DAY))
+    response = of_body(ALL[name], enveloped(body), **SAMPLES[name][1])
+    validation.check(response.call, 200, {}, response.body)
+    rows = list(parsing.parse_rows(response, ZONE, DAY))
     assert (sum(len(one.records) for one in rows), [one.rejected for one in rows if one.rejected]) == (records, [])

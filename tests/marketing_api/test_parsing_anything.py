@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketing_api import wire
+from marketing_api import parsing, validation
 from marketing_api.errors import MarketingApiError
 from marketing_api.operations import ALL
-from tests.marketing_api.answers import DAY, ZONE, enveloped, of_body
+from marketing_api.rate_limit import rate_report
+from tests.marketing_api.responses import DAY, ZONE, enveloped, of_body
 from tests.marketing_api.samples import SAMPLES
 
 NAMES = st.sampled_from(
@@ -44,26 +45,26 @@ def spoilt(draw: st.DrawFn, value: Any, depth: int = 0) -> Any:
 @given(data=st.data())
 def test_reading_a_spoilt_answer_never_raises(name: str, data: st.DataObject) -> None:
     sample, params = SAMPLES[name]
-    answer = of_body(ALL[name], enveloped(data.draw(spoilt(sample))), **params)
+    response = of_body(ALL[name], enveloped(data.draw(spoilt(sample))), **params)
     try:
-        wire.check(answer.question, 200, {}, answer.body)
+        validation.check(response.call, 200, {}, response.body)
     except MarketingApiError:
         return
-    for rows in wire.read_rows(answer, ZONE, DAY):
+    for rows in parsing.parse_rows(response, ZONE, DAY):
         assert rows.records or rows.rejected or rows.untold
-        assert rows.record in answer.question.operation.records
-    wire.service_count(answer)
-    assert wire.item_count(answer) == len(wire.item_keys(answer))
+        assert rows.record in response.call.operation.records
+    parsing.service_count(response)
+    assert parsing.item_count(response) == len(parsing.item_keys(response))
 
 
 @given(
     body=st.binary(max_size=60) | VALUES.map(lambda value: json.dumps(value).encode()), status=st.sampled_from([200, 401, 404, 429, 500])
 )
 def test_any_body_is_judged_by_an_error_of_the_tree_or_accepted(body: bytes, status: int) -> None:
-    question = ALL["emailmarketing/getcontacts"].bind(listid=1)
-    wire.rate_report(body, {})
+    call = ALL["emailmarketing/getcontacts"].bind(listid=1)
+    rate_report(body, {})
     try:
-        wire.check(question, status, {}, body)
+        validation.check(call, status, {}, body)
     except MarketingApiError:
         return
     assert b"contacts" in body

@@ -13,7 +13,7 @@ import zlib
 from pathlib import Path
 from types import TracebackType
 
-from marketing_api.pacing.slots import VALUES, Slots
+from marketing_api.rate_limit.slots import VALUES, Slots
 
 _MAGIC = b"pacing 1"
 _HEAD = struct.Struct("<8sI")  # magic, checksum of the rest

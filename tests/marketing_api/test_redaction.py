@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marketing_api.client import Connection, Secret
-from marketing_api.foreign_text import in_log, in_markdown, markdown_block, markdown_table, plain
 from marketing_api.operations import lists
+from marketing_api.redaction import in_log, in_markdown, markdown_block, markdown_table, plain
 from pipelines.logs import logging_to_home
 from pipelines.settings import Settings
 from tests.warehouse.answering import Home

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from marketing_api import wire
+from marketing_api import validation
 from marketing_api.errors import Refused
-from marketing_api.exchange import Answer
-from marketing_api.operation import Question
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
 from marketing_api.operations import ALL, contacts
-from marketing_api.written import read_written, says_absent
+from marketing_api.write_result import parse_write_result, says_absent
 
 TAG = contacts.ADDTAG.bind(email="ann@example.com", tagname="vip")
 UNTAG = contacts.REMOVETAG.bind(email="ann@example.com", id=7, tagname="vip")
@@ -28,15 +28,15 @@ def told(data: Any, *, header: str = "ok") -> bytes:
     return json.dumps({"response": {"header": {"status": header, "dataType": "array"}, "data": data}}).encode()
 
 
-def is_refused(question: Question, data: Any, status: int = 200) -> bool:
+def is_refused(call: Call, data: Any, status: int = 200) -> bool:
     try:
-        wire.check(question, status, {}, told(data))
+        validation.check(call, status, {}, told(data))
     except Refused:
         return True
     return False
 
 
-@pytest.mark.parametrize("question", [TAG, UNTAG, SYNC, NOTE, MOVE, DELETE, ADD], ids=lambda one: one.operation.name)
+@pytest.mark.parametrize("call", [TAG, UNTAG, SYNC, NOTE, MOVE, DELETE, ADD], ids=lambda one: one.operation.name)
 @pytest.mark.parametrize(
     "sentence",
     [
@@ -78,11 +78,11 @@ def is_refused(question: Question, data: Any, status: int = 200) -> bool:
         "Sorry, try again later",
     ],
 )
-def test_words_of_refusal_are_a_refusal(question: Question, sentence: str) -> None:
-    assert is_refused(question, {"item": sentence})
+def test_words_of_refusal_are_a_refusal(call: Call, sentence: str) -> None:
+    assert is_refused(call, {"item": sentence})
 
 
-@pytest.mark.parametrize("question", [TAG, UNTAG, SYNC, NOTE, MOVE, DELETE, ADD], ids=lambda one: one.operation.name)
+@pytest.mark.parametrize("call", [TAG, UNTAG, SYNC, NOTE, MOVE, DELETE, ADD], ids=lambda one: one.operation.name)
 @pytest.mark.parametrize(
     "sentence",
     [
@@ -109,12 +109,12 @@ def test_words_of_refusal_are_a_refusal(question: Question, sentence: str) -> No
         "true",
     ],
 )  # fmt: skip
-def test_words_of_success_are_a_success(question: Question, sentence: str) -> None:
-    assert not is_refused(question, {"item": sentence})
+def test_words_of_success_are_a_success(call: Call, sentence: str) -> None:
+    assert not is_refused(call, {"item": sentence})
 
 
 @pytest.mark.parametrize(
-    ("question", "sentence"),
+    ("call", "sentence"),
     [
         (TAG, "The contact already has this tag"),
         (TAG, "The tag could not be added: the contact already has it"),
@@ -133,12 +133,12 @@ def test_words_of_success_are_a_success(question: Question, sentence: str) -> No
         (DELETE, "The contact was already deleted"),
     ],
 )
-def test_what_is_as_intended_already_is_no_refusal(question: Question, sentence: str) -> None:
-    assert not is_refused(question, {"item": sentence})
+def test_what_is_as_intended_already_is_no_refusal(call: Call, sentence: str) -> None:
+    assert not is_refused(call, {"item": sentence})
 
 
 @pytest.mark.parametrize(
-    ("question", "sentence"),
+    ("call", "sentence"),
     [
         (ADD, "The contact already exists"),  # and its values were not taken in
         (SYNC, "The contact could not be updated: it already exists in another account"),
@@ -146,8 +146,8 @@ def test_what_is_as_intended_already_is_no_refusal(question: Question, sentence:
         (UNTAG, "The contact doesn't exist"),
     ],
 )
-def test_already_does_not_excuse_everything(question: Question, sentence: str) -> None:
-    assert is_refused(question, {"item": sentence})
+def test_already_does_not_excuse_everything(call: Call, sentence: str) -> None:
+    assert is_refused(call, {"item": sentence})
 
 
 def test_words_that_were_sent_do_not_count() -> None:
@@ -189,7 +189,7 @@ def test_an_ok_envelope_counts_whatever_the_http_status_says(status: int) -> Non
 
 def test_the_refusal_shows_the_words_without_addresses() -> None:
     with pytest.raises(Refused, match="The contact … doesn't exist") as caught:
-        wire.check(TAG, 200, {}, told({"item": "The contact ann@example.com doesn't exist"}))
+        validation.check(TAG, 200, {}, told({"item": "The contact ann@example.com doesn't exist"}))
     assert "ann@" not in str(caught.value)
 
 
@@ -197,8 +197,8 @@ def test_the_refusal_shows_the_words_without_addresses() -> None:
     ("data", "new_id"), [({"id": "12", "item": "x"}, 12), ({"post_id": 7}, 7), ({"item": "x"}, None), ({"id": True}, None)]
 )
 def test_the_new_id_is_read_where_the_answer_has_one(data: Any, new_id: int | None) -> None:
-    answer = Answer(1, "main", TAG, dt.datetime.now(dt.UTC), told(data))
-    assert read_written(answer).new_id == new_id
+    response = Response(1, "main", TAG, dt.datetime.now(dt.UTC), told(data))
+    assert parse_write_result(response).new_id == new_id
 
 
 @pytest.mark.parametrize(

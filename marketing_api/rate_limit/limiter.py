@@ -22,11 +22,11 @@ from pathlib import Path
 
 from marketing_api.clock import wall
 from marketing_api.errors import Stopped
-from marketing_api.pacing.slot_file import SlotFile
-from marketing_api.pacing.slots import Report, Slots
-from marketing_api.pacing.windows import Slot
 from marketing_api.private_folder import private_folder
-from marketing_api.secret import Secret
+from marketing_api.rate_limit.slot_file import SlotFile
+from marketing_api.rate_limit.slots import Report, Slots
+from marketing_api.rate_limit.windows import Slot
+from marketing_api.redaction import Secret
 
 _BLOCK_S = 0.01  # seconds whose slots are taken together
 _BLOCK_SLOTS = 64
@@ -49,7 +49,7 @@ class _Waiter:
         return self.order < other.order
 
 
-class Pace:
+class RateLimiter:
     """The account's budget as this process sees it. Thread-safe.
 
     `cap`: requests per second that are never exceeded, whatever the service allows. `clock` must be the same steady clock in
@@ -67,6 +67,11 @@ class Pace:
         self._reserved_at = self._learnt_at = -math.inf
         self._limit_learnt: float | None = None
         self._is_quick = False
+
+    @classmethod
+    def shared(cls, url: str, key: Secret | str, *, cap: float | None = None) -> RateLimiter:
+        """The limiter that all processes of this machine share for the account of that address and key."""
+        return cls(shared_path(url, key), cap=cap)
 
     def wait(self, *, first: bool = False, is_given_up: Callable[[], bool] | None = None) -> Slot:
         """Block until a request may leave, and return its slot for `learn`. `first`: it was refused and goes before all others.
@@ -152,7 +157,7 @@ class Pace:
             return slots.still_holds(slot, self._clock())
 
 
-def pace_path(url: str, key: Secret | str) -> Path:
+def shared_path(url: str, key: Secret | str) -> Path:
     """The file of an account's budget, in a folder of the temp directory that only its owner can open.
 
     Processes share a budget when they run as the same user with the same temp directory. The name is a hash of both values.

@@ -9,7 +9,7 @@ from marketing_api.clock import Clock, utc_now
 from marketing_api.errors import BudgetSpent
 
 
-class Budget:
+class RequestBudget:
     """A number of requests (None: any) and a moment (None: no end) shared by all clients of a run. Thread-safe."""
 
     def __init__(self, max_requests: int | None = None, *, until: dt.datetime | None = None, now: Clock = utc_now) -> None:

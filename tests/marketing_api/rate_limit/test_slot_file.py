@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from marketing_api.pacing.slot_file import SlotFile
-from marketing_api.pacing.slots import Slots
+from marketing_api.rate_limit.slot_file import SlotFile
+from marketing_api.rate_limit.slots import Slots
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_openings_exclude_each_other(path: Path) -> None:
 _FORKING = """
 import os, sys
 from pathlib import Path
-from marketing_api.pacing.slot_file import SlotFile
+from marketing_api.rate_limit.slot_file import SlotFile
 file = SlotFile(Path(sys.argv[1]))
 with file as slots:
     slots.limit = 0.0

@@ -17,7 +17,7 @@ import msgspec
 from pydantic import TypeAdapter, ValidationError
 
 from marketing_api.envelope import collection, decode, part, parts_or_none, read_envelope
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.records.fields import Record, Unread
 from marketing_api.records.shapes import content_hash, objects
 from marketing_api.records.values import read_int
@@ -46,26 +46,26 @@ class Rows:
     untold: list[str] = field(default_factory=list)
 
 
-def read_rows(answer: Answer, zone: dt.tzinfo | None, observed_on: dt.date, *, batch: int = BATCH) -> Iterator[Rows]:
+def parse_rows(response: Response, zone: dt.tzinfo | None, observed_on: dt.date, *, batch: int = BATCH) -> Iterator[Rows]:
     """The records of an answer that `check` accepted, at most `batch` at a time; none for operations that fill no table.
 
     `zone` is that of the account's local date-times; `observed_on` the account's local date of asking, for daily tables. Of an
     answer that no reader can make anything of, each type has one rejected entry, which protects what hangs on it.
     """
     try:
-        yield from _batches(answer, zone, observed_on, batch)
+        yield from _batches(response, zone, observed_on, batch)
     except (OSError, MemoryError):
         raise
     except Exception as problem:  # whatever a stranger's answer makes of a parser, it costs this answer and nothing beside it
-        log.exception("an answer of %s (request %d) cannot be read", answer.question.operation.name, answer.request_id)
+        log.exception("an answer of %s (request %d) cannot be read", response.call.operation.name, response.request_id)
         reason = f"the rest of the answer cannot be read ({type(problem).__name__})"
-        for record in answer.question.operation.records:
+        for record in response.call.operation.records:
             yield Rows(record, rejected=[Rejected(None, reason)])
 
 
-def _batches(answer: Answer, zone: dt.tzinfo | None, observed_on: dt.date, batch: int) -> Iterator[Rows]:
+def _batches(response: Response, zone: dt.tzinfo | None, observed_on: dt.date, batch: int) -> Iterator[Rows]:
     waiting: dict[type[Record], list[Any]] = defaultdict(list)
-    for record, raw in _pairs(answer):
+    for record, raw in _pairs(response):
         raws = waiting[record]
         raws.append(raw)
         if len(raws) >= batch:
@@ -74,21 +74,21 @@ def _batches(answer: Answer, zone: dt.tzinfo | None, observed_on: dt.date, batch
         yield _validated(record, raws, zone, observed_on)
 
 
-def _pairs(answer: Answer) -> Iterator[tuple[type[Record], Any]]:
-    operation = answer.question.operation
+def _pairs(response: Response) -> Iterator[tuple[type[Record], Any]]:
+    operation = response.call.operation
     if operation.rows is None:
         return
     if not operation.is_streamed:
-        yield from operation.rows(read_envelope(answer.body).decoded(operation), answer.question.params)
+        yield from operation.rows(read_envelope(response.body).decoded(operation), response.call.params)
         return
-    raws = iter(_entries(answer))
+    raws = iter(_entries(response))
     while some := list(islice(raws, BATCH)):
-        yield from operation.rows({"items": _decoded(some)}, answer.question.params)
+        yield from operation.rows({"items": _decoded(some)}, response.call.params)
 
 
-def _entries(answer: Answer) -> list[msgspec.Raw]:
+def _entries(response: Response) -> list[msgspec.Raw]:
     """The entries of a streamed listing, undecoded."""
-    payload = read_envelope(answer.body).payload(answer.question.operation)
+    payload = read_envelope(response.body).payload(response.call.operation)
     wrapper = parts_or_none(payload)
     items = part(wrapper, "items") if wrapper is not None else payload
     return [] if items is None else collection(items)
@@ -151,56 +151,56 @@ def _fault(field_name: str, kind: str, message: str) -> str:
     return f"{field_name}: {'missing' if kind == 'missing' else message.removeprefix('Value error, ')}"
 
 
-def service_count(answer: Answer) -> int | None:
+def service_count(response: Response) -> int | None:
     """The payload's own `count`, which may be the total or that of this page (api-observed row 15); None without a readable one."""
     try:
-        return _count(answer)
+        return _count(response)
     except ValueError:
         return None
 
 
-def _count(answer: Answer) -> int | None:
-    operation = answer.question.operation
-    count = part(parts_or_none(read_envelope(answer.body).payload(operation)), "count") if operation.at else None
+def _count(response: Response) -> int | None:
+    operation = response.call.operation
+    count = part(parts_or_none(read_envelope(response.body).payload(operation)), "count") if operation.at else None
     return None if count is None else read_int(decode(count))
 
 
-def shortage(answer: Answer) -> str:
+def shortage(response: Response) -> str:
     """How a listing contradicts its own count, those of one page by not being readable; "" when it does not.
 
     A count below the entries proves nothing lost.
     """
-    operation = answer.question.operation
+    operation = response.call.operation
     if not operation.is_listing:
         return ""
     try:
-        count = _count(answer) or 0
+        count = _count(response) or 0
     except ValueError:
         return f"{operation.name}: its count is no number"
-    listed = count if operation.paging else len(set(item_keys(answer)))
+    listed = count if operation.paging else len(set(item_keys(response)))
     return f"{operation.name}: the service counts {count:,} entries and lists {listed:,}" if listed < count else ""
 
 
-def item_count(answer: Answer) -> int:
+def item_count(response: Response) -> int:
     """Entries served, whatever the shape they came in: what paging goes by."""
-    if answer.question.operation.is_streamed:
-        return len(_entries(answer))
-    return sum(1 for _ in _items(answer))
+    if response.call.operation.is_streamed:
+        return len(_entries(response))
+    return sum(1 for _ in _items(response))
 
 
-def item_keys(answer: Answer) -> list[str]:
+def item_keys(response: Response) -> list[str]:
     """One identity per entry served, in order, equal for the same entry on another page: id (and network), else a hash and a number."""
     seen: Counter[str] = Counter()
-    raws = map(_entry, _entries(answer)) if answer.question.operation.is_streamed else _items(answer)
+    raws = map(_entry, _entries(response)) if response.call.operation.is_streamed else _items(response)
     return [_item_key(raw, seen) for raw in raws]
 
 
-def _items(answer: Answer) -> Iterator[Any]:
-    operation = answer.question.operation
+def _items(response: Response) -> Iterator[Any]:
+    operation = response.call.operation
     if operation.rows is None:
-        yield from objects(read_envelope(answer.body).decoded(operation))
+        yield from objects(read_envelope(response.body).decoded(operation))
         return
-    yield from (raw for record, raw in _pairs(answer) if record is operation.records[0] and not isinstance(raw, Unread))
+    yield from (raw for record, raw in _pairs(response) if record is operation.records[0] and not isinstance(raw, Unread))
 
 
 def _item_key(raw: Any, seen: Counter[str]) -> str:
@@ -211,9 +211,9 @@ def _item_key(raw: Any, seen: Counter[str]) -> str:
     return f"{digest}-{seen[digest]}"
 
 
-def timeline_extent(answer: Answer) -> tuple[int, int]:
+def timeline_extent(response: Response) -> tuple[int, int]:
     """(served, total) events of a timeline's answer: served < total means that the service cut it. Without `total` both are equal."""
-    timeline = part(read_envelope(answer.body).members, "timeline")
+    timeline = part(read_envelope(response.body).members, "timeline")
     wrapper = parts_or_none(timeline)
     data = timeline if wrapper is None else part(wrapper, "data")
     served = 0 if data is None else len(collection(data))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from marketing_api.rate import RateReport, rate_report
+from marketing_api.rate_limit import RateReport, rate_report
 
 STRINGS = {"limit": "15", "requests": "3", "remaining": "12", "reached": "0", "reset": "1383582780", "after": "0"}
 NUMBERS = {name: int(value) for name, value in STRINGS.items()}

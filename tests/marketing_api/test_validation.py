@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from marketing_api.errors import AuthenticationFailed, BrokenAnswer, MarketingApiError, NotAvailable, RateLimited, Refused
+from marketing_api.errors import AuthenticationFailed, BrokenResponse, MarketingApiError, NotAvailable, RateLimited, Refused
 from marketing_api.operation import Operation
 from marketing_api.operations import account, campaigns, contacts, lists, social
-from marketing_api.verdict import check
+from marketing_api.validation import check
 from tests.marketing_api import samples
-from tests.marketing_api.answers import enveloped
+from tests.marketing_api.responses import enveloped
 
 CONTACTS = contacts.GETCONTACTS.bind(listid=5)
 BLOCKED: dict[str, Any] = {"rate-limit": {"limit": "15", "requests": "16", "remaining": "0", "reached": "1", "after": "2"}}
@@ -89,13 +89,13 @@ def test_ok_envelope_counts_whatever_the_http_status(status: int) -> None:
     ],
 )
 def test_an_answer_that_is_not_whole_is_broken_never_empty(body: bytes) -> None:
-    assert isinstance(contacts_verdict(body), BrokenAnswer)
+    assert isinstance(contacts_verdict(body), BrokenResponse)
 
 
 @pytest.mark.parametrize("status", [200, 404, 502])
 def test_html_is_broken_with_any_status(status: int) -> None:
     problem = contacts_verdict(b"<!DOCTYPE html><p>Oops", status)
-    assert isinstance(problem, BrokenAnswer)
+    assert isinstance(problem, BrokenResponse)
     assert problem.status == status
     assert "HTML" in str(problem)
 
@@ -130,7 +130,7 @@ def test_a_401_with_a_code_of_its_own_is_a_refusal_like_others() -> None:
 
 
 def test_error_envelope_with_a_server_error_is_worth_another_try() -> None:
-    assert isinstance(contacts_verdict(error(1), 503), BrokenAnswer)
+    assert isinstance(contacts_verdict(error(1), 503), BrokenResponse)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_whole_answer_is_kept_though_it_used_up_the_limit() -> None:
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(404, NotAvailable), (405, NotAvailable), (403, Refused), (408, BrokenAnswer), (500, BrokenAnswer), (200, BrokenAnswer)],
+    [(404, NotAvailable), (405, NotAvailable), (403, Refused), (408, BrokenResponse), (500, BrokenResponse), (200, BrokenResponse)],
 )
 def test_whole_json_without_an_envelope_goes_by_the_status(status: int, kind: type[MarketingApiError]) -> None:
     assert type(contacts_verdict(b'{"message": "Not found"}', status)) is kind
@@ -198,7 +198,7 @@ def test_timeline_needs_its_timeline(data: Any) -> None:
 @pytest.mark.parametrize("told", [1002, "1002", 1002.0])
 def test_timeline_of_somebody_else_is_broken(told: Any) -> None:
     problem = verdict(contacts.TIMELINE, enveloped(samples.TIMELINE | {"id": told}), id=1001)
-    assert isinstance(problem, BrokenAnswer)
+    assert isinstance(problem, BrokenResponse)
     assert "another question" in str(problem)
 
 
@@ -209,7 +209,7 @@ def test_timeline_may_say_its_contact_in_any_form_or_not_at_all(told: Any) -> No
 
 @pytest.mark.parametrize("data", [{"id": 1, "utm": {"data": []}}, {"timeline": {"count": 2, "total": 2}}, {"timeline": None}, []])
 def test_timeline_without_its_entries_is_broken(data: Any) -> None:
-    assert isinstance(verdict(contacts.TIMELINE, enveloped(data), id=1), BrokenAnswer)
+    assert isinstance(verdict(contacts.TIMELINE, enveloped(data), id=1), BrokenResponse)
 
 
 @pytest.mark.parametrize("name", ["timeline", "utm", "automated", "Utm"])
@@ -222,7 +222,7 @@ def test_timeline_that_tells_a_part_twice_is_broken(name: str, second: Any) -> N
     within = json.dumps(whole).replace('"data": [', f'"data": {json.dumps(second)}, "data": [')
     for data in (doubled, within):
         body = enveloped("here").replace(b'"here"', data.encode())
-        assert isinstance(verdict(contacts.TIMELINE, body, id=1001), BrokenAnswer)
+        assert isinstance(verdict(contacts.TIMELINE, body, id=1001), BrokenResponse)
 
 
 @pytest.mark.parametrize("data", [{"item": "Added"}, [], None, {"id": 1, "item": "Added"}])
@@ -231,7 +231,7 @@ def test_ok_header_is_enough_for_a_write(data: Any) -> None:
 
 
 def test_write_without_a_verdict_is_broken() -> None:
-    assert isinstance(verdict(contacts.ADDTAG, b"{}", email="a@example.com", tagname="vip"), BrokenAnswer)
+    assert isinstance(verdict(contacts.ADDTAG, b"{}", email="a@example.com", tagname="vip"), BrokenResponse)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_byte_order_mark_and_odd_case_do_not_matter() -> None:
 @pytest.mark.parametrize("at", [b"contacts", b"items", b"city"])
 def test_a_damaged_name_breaks_an_answer_and_a_damaged_value_costs_its_character(at: bytes) -> None:
     body = enveloped({"contacts": {"items": [{"id": 1, "city": "city"}]}})
-    assert isinstance(contacts_verdict(body.replace(b'"%b": ' % at, b'"%b\xff": ' % at)), BrokenAnswer)
+    assert isinstance(contacts_verdict(body.replace(b'"%b": ' % at, b'"%b\xff": ' % at)), BrokenResponse)
     assert contacts_verdict(body.replace(b'"city"}', b'"city\xff"}')) is None
 
 
@@ -267,7 +267,7 @@ def test_body_in_a_file_is_judged_like_one_in_memory(tmp_path: Path) -> None:
     body.write_bytes(enveloped(samples.CONTACTS))
     check(CONTACTS, 200, {}, body)
     body.write_bytes(b"")
-    with pytest.raises(BrokenAnswer, match="no body"):
+    with pytest.raises(BrokenResponse, match="no body"):
         check(CONTACTS, 200, {}, body)
 
 

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from marketing_api.pacing.edges import FIXED, NEAR, UNKNOWN, Edges
-from marketing_api.pacing.windows import VOLLEY, FixedWindows, FollowingWindows, Slot
+from marketing_api.rate_limit.edges import FIXED, NEAR, UNKNOWN, Edges
+from marketing_api.rate_limit.windows import VOLLEY, FixedWindows, FollowingWindows, Slot
 
 START_RATE = 10.0  # requests per second until the service has told its limit (api-observed row 27)
 WIDEST = 100.0  # requests per second; beyond it two slots are closer than the delays that would have to be told apart

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from marketing_api.pacing.edges import FIXED, FOLLOWING, UNKNOWN
-from marketing_api.pacing.slots import START_RATE, Slots
+from marketing_api.rate_limit.edges import FIXED, FOLLOWING, UNKNOWN
+from marketing_api.rate_limit.slots import START_RATE, Slots
 from tests.marketing_api.simulated_service import START, Bucket, FromFirst, Grid, Run, Sliding, Told
 
 SEEDS = range(4)

@@ -16,8 +16,8 @@ from typing import Any
 import dagster as dg
 from dagster_dbt import DagsterDbtTranslator, DbtProject, dbt_assets
 
-from warehouse.model_project import manifest_path
-from warehouse.models import BuildReport, Outcome, Status, table_columns, table_sizes
+from warehouse.dbt_internals import Outcome, Status, manifest_path
+from warehouse.models import BuildReport, table_columns, table_sizes
 
 #: Builds the models of these names (all when there are none) of the home.
 Build = Callable[[Sequence[str]], BuildReport]

@@ -22,7 +22,8 @@ from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
 from pipelines.publishing import is_published_since, what_is_published
 from pipelines.settings import Settings
-from warehouse.models import BuildReport, Status
+from warehouse.dbt_internals import Status
+from warehouse.models import BuildReport
 from warehouse.publish import published_path
 
 if TYPE_CHECKING:

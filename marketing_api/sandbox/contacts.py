@@ -1,23 +1,20 @@
-"""The rules of reading contacts and coupons. Not here: timelines (`timelines`) and writes (`contact_writes`)."""
+"""The rules of contacts, their tags and activities, and coupons. Not here: timelines (`timelines`)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from marketing_api.sandbox.call import NOT_FOUND, NOT_VALID, Call, Payload, Refusal, Streamed, dumps, missing, rule
 from marketing_api.sandbox.chance import spread
 from marketing_api.sandbox.listing import Listing
 from marketing_api.sandbox.lists import email_field, labels
-from marketing_api.sandbox.roll import DAY
+from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.rules import NOT_FOUND, NOT_VALID, Call, Payload, Refusal, Streamed, dumps, missing, rule
 from marketing_api.sandbox.subscribers import ACTIVE, BOUNCED, UNCONFIRMED, UNSUBSCRIBED, Contact
-from marketing_api.sandbox.world import World
+
+if TYPE_CHECKING:
+    from marketing_api.sandbox.world import World
 
 _WORDS = ("Unconfirmed", "Active", "Unsubscribed", "Bounced")
-
-
-def _labels(world: World, call: Call, list_id: int) -> dict[str, str]:
-    thing = world.lists.get(list_id, call.now)
-    return labels(call, list_id, thing) if thing else {}
 
 
 def shown(world: World, call: Call, contact: Contact, names: dict[str, str], *, is_listed: bool = False) -> dict[str, Any]:
@@ -49,7 +46,7 @@ def getcontacts(world: World, call: Call) -> Payload:
     list_id = call.id("listid")
     if world.lists.get(list_id, call.now) is None:
         raise missing("The list")
-    names = _labels(world, call, list_id)
+    names = labels(world, call, list_id)
     listing = Listing(world.account, world.subscribers, list_id, call.now)
     offset, limit = call.window(100, is_paged=call.switches["contact-paging"] == "honoured")
     count = listing.count
@@ -78,25 +75,27 @@ def _template(call: Call, names: dict[str, str]) -> str | None:
     return head + (f',"fields":{{{values}}}}}' if form == "nested" else f",{values}}}")
 
 
-def _one_or_all(world: World, call: Call, ids: list[int]) -> list[dict[str, Any]]:
-    found = []
-    for wanted in ids:
-        contact = world.subscribers.get(wanted, call.now)
-        if contact is None or (call.has("listid") and contact.list_id != call.id("listid")):
-            continue
-        thing = world.lists.get(contact.list_id, call.now)
-        entry = shown(world, call, contact, _labels(world, call, contact.list_id))
-        found.append({**entry, "listid": call.an_id(contact.list_id), "list_name": thing["name"] if thing else ""})
-    return found
+def _with_lists(world: World, call: Call, contacts: list[Contact]) -> list[dict[str, Any]]:
+    """As look-ups show them: with their lists, and only those on `listid` where it is given."""
+    lists = world.lists.all(call.now)
+    return [
+        {
+            **shown(world, call, one, labels(world, call, one.list_id)),
+            "listid": call.an_id(one.list_id),
+            "list_name": lists[one.list_id]["name"],
+        }
+        for one in contacts
+        if not call.has("listid") or one.list_id == call.id("listid")
+    ]
 
 
 @rule("emailmarketing/getcontactbyemail")
 def getcontactbyemail(world: World, call: Call) -> Payload:
     """api-observed rows 3 and 4."""
-    found = _one_or_all(world, call, world.subscribers.ids_by_email(call.get("email"), call.now))
+    found = _with_lists(world, call, world.subscribers.by_email(call.get("email"), call.now))
+    if not found and call.switches["email-missing"] == "nested":
+        return {"contact": {"errorCode": NOT_FOUND, "errorMessage": "The contact doesn't exist"}}
     if not found:
-        if call.switches["email-missing"] == "nested":
-            return {"contact": {"errorCode": NOT_FOUND, "errorMessage": "The contact doesn't exist"}}
         raise missing("The contact")
     if call.switches["email-found"] == "array":
         return {"contact": found}
@@ -105,14 +104,13 @@ def getcontactbyemail(world: World, call: Call) -> Payload:
 
 @rule("emailmarketing/getcontactsbyphonenumber")
 def getcontactsbyphonenumber(world: World, call: Call) -> Payload:
-    found = _one_or_all(world, call, world.subscribers.ids_by_phone(call.get("phone"), call.now))
-    return {"contacts": {"count": len(found), "items": call.items(found)}}
+    return call.listing("contacts", _with_lists(world, call, world.subscribers.by_phone(call.get("phone"), call.now)))
 
 
 @rule("emailmarketing/getcontact")
 def getcontact(world: World, call: Call) -> Payload:
     contact = existing(world, call)
-    return {"contact": shown(world, call, contact, _labels(world, call, contact.list_id))}
+    return {"contact": shown(world, call, contact, labels(world, call, contact.list_id))}
 
 
 def existing(world: World, call: Call, name: str = "id") -> Contact:
@@ -127,7 +125,7 @@ def existing(world: World, call: Call, name: str = "id") -> Contact:
 def getcoupon(world: World, call: Call) -> Payload:
     """Whoever opened a campaign with a coupon was given one; four in ten redeem it within three weeks."""
     found = []
-    for wanted in world.subscribers.ids_by_email(call.get("email"), call.now):
+    for wanted in [contact.contact_id for contact in world.subscribers.by_email(call.get("email"), call.now)]:
         for campaign, outcome in world.activity.received(wanted, call.now):
             if not campaign.has_coupon or not 0 < outcome.opened_at <= call.now:
                 continue
@@ -158,9 +156,8 @@ def _status(call: Call) -> int | None:
     return _STATUS[call.get("status").lower()] if call.has("status") else None
 
 
-def _lists(world: World, call: Call, name: str = "listid") -> list[int]:
-    known = world.lists.all(call.now)
-    wanted = call.ids(name)
+def _lists(world: World, call: Call) -> list[int]:
+    known, wanted = world.lists.all(call.now), call.ids("listid")
     if not wanted or any(one not in known for one in wanted):
         raise missing("The list")
     return wanted
@@ -168,9 +165,7 @@ def _lists(world: World, call: Call, name: str = "listid") -> list[int]:
 
 def _values(world: World, call: Call, lists: list[int]) -> dict[str, str]:
     """Custom-field values without the field that stands for the address; a Refusal when none of the lists has a field."""
-    things = {wanted: thing for wanted in lists if (thing := world.lists.get(wanted, call.now)) is not None}
-    known = {key for wanted, thing in things.items() for key in labels(call, wanted, thing)}
-    call.must_exist("The custom field", call.fields, known)
+    call.must_exist("The custom field", call.fields, {key for wanted in lists for key in labels(world, call, wanted)})
     addresses = {email_field(call, wanted) for wanted in lists}
     return {key: value for key, value in call.fields.items() if key not in addresses}
 
@@ -185,8 +180,7 @@ def _address(call: Call, lists: list[int]) -> str:
 
 
 def _in_list(world: World, call: Call, email: str, where: int) -> list[Contact]:
-    contacts = (world.subscribers.get(one, call.now) for one in world.subscribers.ids_by_email(email, call.now))
-    return [contact for contact in contacts if contact is not None and contact.list_id == where]
+    return [contact for contact in world.subscribers.by_email(email, call.now) if contact.list_id == where]
 
 
 @rule("emailmarketing/addcontact")
@@ -269,10 +263,8 @@ def movecontact(world: World, call: Call) -> Payload:
 def deletecontact(world: World, call: Call) -> Payload:
     contact = existing(world, call)
     if not call.has("listid"):  # only where a switch makes it optional (api-observed row 35)
-        ids = world.subscribers.ids_by_email(contact.email, call.now) if contact.email else [contact.contact_id]
-        for one in [world.subscribers.get(wanted, call.now) for wanted in ids]:
-            if one is not None:
-                world.subscribers.delete(one, call.now)
+        for one in world.subscribers.by_email(contact.email, call.now) if contact.email else [contact]:
+            world.subscribers.delete(one, call.now)
     elif contact.list_id != call.id("listid"):
         raise missing("The contact in the list")
     else:
@@ -292,28 +284,22 @@ def _tagged(world: World, call: Call) -> list[Contact]:
     """By id or by address, then in every list."""
     if not call.has("id") and not call.has("email"):
         raise Refusal(NOT_VALID, "id or email is required", ("id", "email"))
-    ids = [call.id()] if call.has("id") else world.subscribers.ids_by_email(call.get("email"), call.now)
-    return [contact for one in ids if (contact := world.subscribers.get(one, call.now)) is not None]
+    if not call.has("id"):
+        return world.subscribers.by_email(call.get("email"), call.now)
+    contact = world.subscribers.get(call.id(), call.now)
+    return [contact] if contact else []
 
 
 @rule("emailmarketing/addtag")
+@rule("emailmarketing/removetag")
 def addtag(world: World, call: Call) -> Payload:
     """api-observed row 5."""
-    contacts = _tagged(world, call)
-    if not contacts and call.switches["addtag-missing"] == "soft":
+    is_added, contacts = call.operation.name.endswith("addtag"), _tagged(world, call)
+    if not contacts and is_added and call.switches["addtag-missing"] == "soft":
         return {"item": "The contact doesn't exist"}
     if not contacts:
         raise missing("The contact")
     for contact in contacts:
-        world.subscribers.tag(contact, call.words("tagname"), call.now)
-    return {"item": "The tag was added successfully"}
-
-
-@rule("emailmarketing/removetag")
-def removetag(world: World, call: Call) -> Payload:
-    contacts = _tagged(world, call)
-    if not contacts:
-        raise missing("The contact")
-    for contact in contacts:
-        world.subscribers.untag(contact, call.words("tagname"), call.now)
-    return {"item": "The tag was removed successfully"}
+        change = world.subscribers.tag if is_added else world.subscribers.untag
+        change(contact, call.words("tagname"), call.now)
+    return {"item": f"The tag was {'added' if is_added else 'removed'} successfully"}

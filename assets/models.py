@@ -17,8 +17,8 @@ from dagster_dbt import DagsterDbtTranslator, DbtProject, dbt_assets
 from dagster_dbt.asset_utils import get_asset_check_key_for_test
 from dagster_dbt.dbt_manifest import validate_manifest
 
-from warehouse.model_project import manifest_path
-from warehouse.models import BuildReport, Outcome, Status, table_columns, table_sizes
+from warehouse.dbt_internals import Outcome, Status, manifest_path
+from warehouse.models import BuildReport, table_columns, table_sizes
 
 #: Builds the models of these names (all when there are none) of the home.
 Build = Callable[[Sequence[str]], BuildReport]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from marketing_api.sandbox.chance import salt
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.rules import Call, Payload, Thing, rule
+from marketing_api.sandbox.rules import CheckedCall, Payload, Thing, rule
 
 if TYPE_CHECKING:
     from marketing_api.sandbox.world import Account, World
@@ -26,7 +26,7 @@ def seeded(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
 
 
 @rule("app/me")
-def me(world: World, call: Call) -> Payload:
+def me(world: World, call: CheckedCall) -> Payload:
     business = world.account.business
     shown = {
         "id": call.an_id(business.business_id),
@@ -44,7 +44,7 @@ def me(world: World, call: Call) -> Payload:
 
 
 @rule("register/createaccount")
-def createaccount(world: World, call: Call) -> Payload:
+def createaccount(world: World, call: CheckedCall) -> Payload:
     """The new account is listed among the agency's sub-accounts, with its contact as the first user."""
     email = call.get("business_email")
     new = world.businesses.add({"name": call.get("business_name"), "contact": call.get("contact_name"), "email": email})
@@ -53,7 +53,7 @@ def createaccount(world: World, call: Call) -> Payload:
 
 
 @rule("account/getsubaccountautologin")
-def autologin(world: World, call: Call) -> Payload:
+def autologin(world: World, call: CheckedCall) -> Payload:
     """The link holds a token that changes with every request."""
     business = world.businesses.existing(call)
     expires = call.now + int(float(call.get("expire", "3600")))

@@ -11,14 +11,14 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from marketing_api.operation import Effect, Operation, Question
+from marketing_api.operation import Call, Effect, Operation
 from marketing_api.operations import ALL
 from marketing_api.sandbox import account, campaigns, contacts, goals, lists, reputation, social, timelines, users, webhooks
 from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.intake import Params, check, merge
 from marketing_api.sandbox.options import AccountOptions, Options
 from marketing_api.sandbox.replies import Reply, Request, answered, as_xml, failed, limited, refused, spoilt, unavailable, unknown_key
-from marketing_api.sandbox.rules import RULES, Call, Payload, Refusal
+from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, Refusal
 from marketing_api.sandbox.switches import Switches
 from marketing_api.sandbox.tenant import Journal, Logged, RateReport, Tenant, Window
 from marketing_api.sandbox.world import Clock, Origin, World
@@ -82,7 +82,7 @@ class App:
         return next((key for place in places if (key := place.get("key") or place.get("api_key"))), "").strip()
 
     def _note(self, tenant: Tenant, incoming: _Incoming, status: int, outcome: str) -> None:
-        shown = Question(incoming.operation, incoming.given).shown if incoming.operation else incoming.given
+        shown = Call(incoming.operation, incoming.given).shown if incoming.operation else incoming.given
         self.requests += 1
         tenant.outcomes[incoming.name][outcome] += 1
         self.log.append(Logged(self.requests, tenant.name, incoming.name, incoming.verb, shown, incoming.arrived, status, outcome))
@@ -125,9 +125,9 @@ class App:
             else:
                 action()
 
-        data = RULES[operation.name](tenant.world, Call(operation, params, now, tenant.switches, tenant.moments, fields, later))
+        data = RULES[operation.name](tenant.world, CheckedCall(operation, params, now, tenant.switches, tenant.moments, fields, later))
         if self.journal is not None and not operation.is_read:
-            shown = Question(operation, params).shown
+            shown = Call(operation, params).shown
             self.journal.append(tenant.name, at=now, operation=operation.name, params=shown, fields=fields)
         return data
 

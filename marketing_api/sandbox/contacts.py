@@ -8,7 +8,7 @@ from marketing_api.sandbox.chance import spread
 from marketing_api.sandbox.listing import Listing
 from marketing_api.sandbox.lists import email_field, labels
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.rules import NOT_FOUND, NOT_VALID, Call, Payload, Refusal, Streamed, dumps, missing, rule
+from marketing_api.sandbox.rules import NOT_FOUND, NOT_VALID, CheckedCall, Payload, Refusal, Streamed, dumps, missing, rule
 from marketing_api.sandbox.subscribers import ACTIVE, BOUNCED, UNCONFIRMED, UNSUBSCRIBED, Contact
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _WORDS = ("Unconfirmed", "Active", "Unsubscribed", "Bounced")
 
 
-def shown(world: World, call: Call, contact: Contact, names: dict[str, str], *, is_listed: bool = False) -> dict[str, Any]:
+def shown(world: World, call: CheckedCall, contact: Contact, names: dict[str, str], *, is_listed: bool = False) -> dict[str, Any]:
     """A contact as the service shows it: the named fields, and its values in the form the switch asks for (api-observed row 19)."""
     form = call.switches["contact-fields"]
     status = _WORDS[contact.status] if call.switches["contact-status"] == "word" else str(contact.status)
@@ -41,7 +41,7 @@ def shown(world: World, call: Call, contact: Contact, names: dict[str, str], *, 
 
 
 @rule("emailmarketing/getcontacts")
-def getcontacts(world: World, call: Call) -> Payload:
+def getcontacts(world: World, call: CheckedCall) -> Payload:
     """One answer however many there are, unless paging is switched on (api-observed row 14)."""
     list_id = call.id("listid")
     if world.lists.get(list_id, call.now) is None:
@@ -61,7 +61,7 @@ def getcontacts(world: World, call: Call) -> Payload:
     return Streamed(head, batches, ("}" if numbered else "]") + "}}", numbered)
 
 
-def _template(call: Call, names: dict[str, str]) -> str | None:
+def _template(call: CheckedCall, names: dict[str, str]) -> str | None:
     """The %-template that `listing` fills for untouched contacts; None where a style has none."""
     if call.moments.form == "mixed" or call.switches["contact-status"] == "word" or call.switches.is_on("email-field"):
         return None
@@ -75,7 +75,7 @@ def _template(call: Call, names: dict[str, str]) -> str | None:
     return head + (f',"fields":{{{values}}}}}' if form == "nested" else f",{values}}}")
 
 
-def _with_lists(world: World, call: Call, contacts: list[Contact]) -> list[dict[str, Any]]:
+def _with_lists(world: World, call: CheckedCall, contacts: list[Contact]) -> list[dict[str, Any]]:
     """As look-ups show them: with their lists, and only those on `listid` where it is given."""
     lists = world.lists.all(call.now)
     return [
@@ -90,7 +90,7 @@ def _with_lists(world: World, call: Call, contacts: list[Contact]) -> list[dict[
 
 
 @rule("emailmarketing/getcontactbyemail")
-def getcontactbyemail(world: World, call: Call) -> Payload:
+def getcontactbyemail(world: World, call: CheckedCall) -> Payload:
     """api-observed rows 3 and 4."""
     found = _with_lists(world, call, world.subscribers.by_email(call.get("email"), call.now))
     if not found and call.switches["email-missing"] == "nested":
@@ -103,17 +103,17 @@ def getcontactbyemail(world: World, call: Call) -> Payload:
 
 
 @rule("emailmarketing/getcontactsbyphonenumber")
-def getcontactsbyphonenumber(world: World, call: Call) -> Payload:
+def getcontactsbyphonenumber(world: World, call: CheckedCall) -> Payload:
     return call.listing("contacts", _with_lists(world, call, world.subscribers.by_phone(call.get("phone"), call.now)))
 
 
 @rule("emailmarketing/getcontact")
-def getcontact(world: World, call: Call) -> Payload:
+def getcontact(world: World, call: CheckedCall) -> Payload:
     contact = existing(world, call)
     return {"contact": shown(world, call, contact, labels(world, call, contact.list_id))}
 
 
-def existing(world: World, call: Call, name: str = "id") -> Contact:
+def existing(world: World, call: CheckedCall, name: str = "id") -> Contact:
     """The contact that the parameter names; a Refusal when there is none."""
     contact = world.subscribers.get(call.id(name), call.now)
     if contact is None:
@@ -122,7 +122,7 @@ def existing(world: World, call: Call, name: str = "id") -> Contact:
 
 
 @rule("emailmarketing/getcoupon")
-def getcoupon(world: World, call: Call) -> Payload:
+def getcoupon(world: World, call: CheckedCall) -> Payload:
     """Whoever opened a campaign with a coupon was given one; four in ten redeem it within three weeks."""
     found = []
     for wanted in [contact.contact_id for contact in world.subscribers.by_email(call.get("email"), call.now)]:
@@ -152,25 +152,25 @@ def getcoupon(world: World, call: Call) -> Payload:
 _STATUS = {"active": ACTIVE, "disactive": UNSUBSCRIBED, "0": UNCONFIRMED, "1": ACTIVE, "2": UNSUBSCRIBED, "3": BOUNCED}
 
 
-def _status(call: Call) -> int | None:
+def _status(call: CheckedCall) -> int | None:
     return _STATUS[call.get("status").lower()] if call.has("status") else None
 
 
-def _lists(world: World, call: Call) -> list[int]:
+def _lists(world: World, call: CheckedCall) -> list[int]:
     known, wanted = world.lists.all(call.now), call.ids("listid")
     if not wanted or any(one not in known for one in wanted):
         raise missing("The list")
     return wanted
 
 
-def _values(world: World, call: Call, lists: list[int]) -> dict[str, str]:
+def _values(world: World, call: CheckedCall, lists: list[int]) -> dict[str, str]:
     """Custom-field values without the field that stands for the address; a Refusal when none of the lists has a field."""
     call.must_exist("The custom field", call.fields, {key for wanted in lists for key in labels(world, call, wanted)})
     addresses = {email_field(call, wanted) for wanted in lists}
     return {key: value for key, value in call.fields.items() if key not in addresses}
 
 
-def _address(call: Call, lists: list[int]) -> str:
+def _address(call: CheckedCall, lists: list[int]) -> str:
     """The address; where lists have a field for it, that one does as well and one of them is required (api-observed row 38)."""
     given = (call.fields.get(email_field(call, wanted), "").strip() for wanted in lists)
     email = call.get("email") or next(filter(None, given), "")
@@ -179,12 +179,12 @@ def _address(call: Call, lists: list[int]) -> str:
     return email
 
 
-def _in_list(world: World, call: Call, email: str, where: int) -> list[Contact]:
+def _in_list(world: World, call: CheckedCall, email: str, where: int) -> list[Contact]:
     return [contact for contact in world.subscribers.by_email(email, call.now) if contact.list_id == where]
 
 
 @rule("emailmarketing/addcontact")
-def addcontact(world: World, call: Call) -> Payload:
+def addcontact(world: World, call: CheckedCall) -> Payload:
     """One contact per list; the answer names the first."""
     status, lists = _status(call), _lists(world, call)
     email, values = _address(call, lists), _values(world, call, lists)
@@ -202,12 +202,12 @@ def addcontact(world: World, call: Call) -> Payload:
     return {"id": call.an_id(ids[0]), "item": "The contact was added successfully"}
 
 
-def _update(world: World, call: Call, contact: Contact, status: int | None, values: dict[str, str]) -> int:
+def _update(world: World, call: CheckedCall, contact: Contact, status: int | None, values: dict[str, str]) -> int:
     world.subscribers.edit(contact, call.now, status=status, values=values)
     return contact.contact_id
 
 
-def _synced_lists(world: World, call: Call) -> list[int]:
+def _synced_lists(world: World, call: CheckedCall) -> list[int]:
     """Those of several that the service takes (switch `sync-lists`)."""
     lists, kept = _lists(world, call), call.switches["sync-lists"]
     if kept == "refuse" and len(lists) > 1:
@@ -216,7 +216,7 @@ def _synced_lists(world: World, call: Call) -> list[int]:
 
 
 @rule("emailmarketing/synccontact")
-def synccontact(world: World, call: Call) -> Payload:
+def synccontact(world: World, call: CheckedCall) -> Payload:
     """Queued: the effect shows `sync-delay` seconds later (api-observed row 6)."""
     email, status = call.get("email"), _status(call)
     lists = _synced_lists(world, call)
@@ -240,7 +240,7 @@ def synccontact(world: World, call: Call) -> Payload:
 
 
 @rule("emailmarketing/editcontact")
-def editcontact(world: World, call: Call) -> Payload:
+def editcontact(world: World, call: CheckedCall) -> Payload:
     contact = existing(world, call)
     values = _values(world, call, [contact.list_id])
     email = call.get("email") or call.fields.get(email_field(call, contact.list_id), "")
@@ -249,7 +249,7 @@ def editcontact(world: World, call: Call) -> Payload:
 
 
 @rule("emailmarketing/movecontact")
-def movecontact(world: World, call: Call) -> Payload:
+def movecontact(world: World, call: CheckedCall) -> Payload:
     """The contact keeps its id (assumed)."""
     contact = existing(world, call)
     target = _lists(world, call)[0]
@@ -260,7 +260,7 @@ def movecontact(world: World, call: Call) -> Payload:
 
 
 @rule("emailmarketing/deletecontact")
-def deletecontact(world: World, call: Call) -> Payload:
+def deletecontact(world: World, call: CheckedCall) -> Payload:
     contact = existing(world, call)
     if not call.has("listid"):  # only where a switch makes it optional (api-observed row 35)
         for one in world.subscribers.by_email(contact.email, call.now) if contact.email else [contact]:
@@ -273,14 +273,14 @@ def deletecontact(world: World, call: Call) -> Payload:
 
 
 @rule("emailmarketing/addactivity")
-def addactivity(world: World, call: Call) -> Payload:
+def addactivity(world: World, call: CheckedCall) -> Payload:
     """The entry shows `activity-delay` seconds later."""
     contact, at = existing(world, call), call.moment("datetime")
     call.later(call.switches.number("activity-delay"), lambda: world.subscribers.note(contact, at, call.get("description"), call.now))
     return {"item": "The activity was added successfully"}
 
 
-def _tagged(world: World, call: Call) -> list[Contact]:
+def _tagged(world: World, call: CheckedCall) -> list[Contact]:
     """By id or by address, then in every list."""
     if not call.has("id") and not call.has("email"):
         raise Refusal(NOT_VALID, "id or email is required", ("id", "email"))
@@ -292,7 +292,7 @@ def _tagged(world: World, call: Call) -> list[Contact]:
 
 @rule("emailmarketing/addtag")
 @rule("emailmarketing/removetag")
-def addtag(world: World, call: Call) -> Payload:
+def addtag(world: World, call: CheckedCall) -> Payload:
     """api-observed row 5."""
     is_added, contacts = call.operation.name.endswith("addtag"), _tagged(world, call)
     if not contacts and is_added and call.switches["addtag-missing"] == "soft":

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.rules import Call, Payload, Thing, rule
+from marketing_api.sandbox.rules import CheckedCall, Payload, Thing, rule
 from marketing_api.sandbox.words import SITE
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _EVENTS = {"links": "Link(s) Clicked", "videos": "Video(s) Watched", "form": "Fo
 _RULES = {"all": "All of the links are clicked", "any": "Any of the links is clicked"}
 
 
-def _shown(call: Call, wanted: int, goal: Thing, *, is_first: bool) -> dict[str, Any]:
+def _shown(call: CheckedCall, wanted: int, goal: Thing, *, is_first: bool) -> dict[str, Any]:
     action = goal.get("action")
     if is_first and call.switches.is_on("action-deleted"):
         action = {"id": 99, "name": "Action is deleted!"}
@@ -76,7 +76,7 @@ def _shown(call: Call, wanted: int, goal: Thing, *, is_first: bool) -> dict[str,
     }
 
 
-def _listed(world: World, call: Call, domain: int | None = None) -> Payload:
+def _listed(world: World, call: CheckedCall, domain: int | None = None) -> Payload:
     goals = world.goals.all(call.now)
     first = next(iter(goals), None)
     found = [
@@ -88,22 +88,22 @@ def _listed(world: World, call: Call, domain: int | None = None) -> Payload:
 
 
 @rule("goal/lists")
-def lists(world: World, call: Call) -> Payload:
+def lists(world: World, call: CheckedCall) -> Payload:
     return _listed(world, call)
 
 
 @rule("goal/listbydomain")
-def listbydomain(world: World, call: Call) -> Payload:
+def listbydomain(world: World, call: CheckedCall) -> Payload:
     return _listed(world, call, call.id("domainid"))
 
 
 @rule("goal/show")
-def show(world: World, call: Call) -> Payload:
+def show(world: World, call: CheckedCall) -> Payload:
     goal = world.goals.existing(call)
     return {"goal": _shown(call, call.id(), goal, is_first=call.id() == next(iter(world.goals.all(call.now))))}
 
 
-def _given(call: Call) -> Thing:
+def _given(call: CheckedCall) -> Thing:
     given: Thing = {
         name: call.params[name] for name in ("name", "type", "value_type", "value", "event_type", "goal_event_filter") if call.has(name)
     }
@@ -114,16 +114,16 @@ def _given(call: Call) -> Thing:
 
 
 @rule("goal/add")
-def add(world: World, call: Call) -> Payload:
+def add(world: World, call: CheckedCall) -> Payload:
     call.must_exist("The domain", [call.id("domainid")], DOMAINS)
     return world.goals.added({"domainid": call.id("domainid"), **_given(call)})
 
 
 @rule("goal/edit")
-def edit(world: World, call: Call) -> Payload:
+def edit(world: World, call: CheckedCall) -> Payload:
     return world.goals.edited(call, _given(call))
 
 
 @rule("goal/delete")
-def delete(world: World, call: Call) -> Payload:
+def delete(world: World, call: CheckedCall) -> Payload:
     return world.goals.deleted(call)

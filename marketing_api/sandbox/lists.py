@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from marketing_api.sandbox.rules import Call, Payload, Thing, rule
+from marketing_api.sandbox.rules import CheckedCall, Payload, Thing, rule
 from marketing_api.sandbox.seeded_contacts import field_id, list_id
 from marketing_api.sandbox.words import AUDIENCES, FIELDS, LISTS
 
@@ -50,7 +50,7 @@ _TEXTS = ("name", "form_title", "email_subject", "reply_to", "from_email", "from
 _NAMES = {"fromemail": "from_email"}
 
 
-def _shown(world: World, call: Call, wanted: int, thing: Thing, *, with_fields: bool) -> dict[str, Any]:
+def _shown(world: World, call: CheckedCall, wanted: int, thing: Thing, *, with_fields: bool) -> dict[str, Any]:
     spelling = call.switches["confirmation"]
     shown: dict[str, Any] = {"id": call.an_id(wanted), **{name: thing.get(name, "") for name in _TEXTS}}
     for part in ("email", "message"):
@@ -69,19 +69,19 @@ def _shown(world: World, call: Call, wanted: int, thing: Thing, *, with_fields: 
     return shown
 
 
-def labels(world: World, call: Call, wanted: int) -> dict[str, str]:
+def labels(world: World, call: CheckedCall, wanted: int) -> dict[str, str]:
     """Labels of the list's custom fields by id; one may stand for the address (api-observed row 38)."""
     own: dict[str, str] = world.lists.all(call.now)[wanted]["fields"]
     return {**own, field: "Email Address"} if (field := email_field(call, wanted)) else own
 
 
-def email_field(call: Call, wanted: int) -> str:
+def email_field(call: CheckedCall, wanted: int) -> str:
     """The id of the list's field that stands for the address; empty where lists have none."""
     return f"{wanted}9" if call.switches.is_on("email-field") else ""
 
 
 @rule("emailmarketing/getlists")
-def getlists(world: World, call: Call) -> Payload:
+def getlists(world: World, call: CheckedCall) -> Payload:
     with_fields = call.switches.is_on("listed-fields")
     found = [_shown(world, call, wanted, thing, with_fields=with_fields) for wanted, thing in world.lists.all(call.now).items()]
     count, found = call.page(found, 100) if call.switches["contact-paging"] == "honoured" else (None, found)
@@ -89,17 +89,17 @@ def getlists(world: World, call: Call) -> Payload:
 
 
 @rule("emailmarketing/getlist")
-def getlist(world: World, call: Call) -> Payload:
+def getlist(world: World, call: CheckedCall) -> Payload:
     return {"list": _shown(world, call, call.id(), world.lists.existing(call), with_fields=True)}
 
 
 @rule("emailmarketing/getaudiences")
-def getaudiences(_world: World, call: Call) -> Payload:
+def getaudiences(_world: World, call: CheckedCall) -> Payload:
     found = [{"id": call.an_id(wanted), "name": name} for wanted, name in AUDIENCE_IDS.items()]
     return call.listing("audiences", found)
 
 
-def _given(call: Call) -> Thing:
+def _given(call: CheckedCall) -> Thing:
     known = (
         "name", "email_subject", "reply_to", "fromemail", "from_name", "notify", "notify_email", "success_email", "success_message",
         "error_message", "confirmation_email", "confirmation_message", "communications",
@@ -111,7 +111,7 @@ def _given(call: Call) -> Thing:
 
 
 @rule("emailmarketing/addlist")
-def addlist(world: World, call: Call) -> Payload:
+def addlist(world: World, call: CheckedCall) -> Payload:
     thing = {"form_title": call.get("name"), **_given(call), "created_at": call.now, "fields": {}}
     new = world.lists.add(thing)
     world.lists.edit(new, {"fields": {f"{new}0{position}": label for position, label in enumerate(FIELDS[:2])}})
@@ -119,12 +119,12 @@ def addlist(world: World, call: Call) -> Payload:
 
 
 @rule("emailmarketing/editlist")
-def editlist(world: World, call: Call) -> Payload:
+def editlist(world: World, call: CheckedCall) -> Payload:
     return world.lists.edited(call, _given(call))
 
 
 @rule("emailmarketing/deletelist")
-def deletelist(world: World, call: Call) -> Payload:
+def deletelist(world: World, call: CheckedCall) -> Payload:
     """Its contacts go with it."""
     done = world.lists.deleted(call)
     world.subscribers.delete_list(call.id(), call.now)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.rules import Call, Payload, missing, rule
+from marketing_api.sandbox.rules import CheckedCall, Payload, missing, rule
 from marketing_api.sandbox.words import BAD, FIRST_NAMES, GOOD, LAST_NAMES, NOTES, REVIEW_CHANNELS
 
 if TYPE_CHECKING:
@@ -134,13 +134,13 @@ def _times(rate: float, draw: int) -> int:
 _SHOWN_PER_CHANNEL = 60
 
 
-def _direct(world: World, call: Call, first: int, end: int) -> Iterator[DirectReview]:
+def _direct(world: World, call: CheckedCall, first: int, end: int) -> Iterator[DirectReview]:
     for review in world.reviews.direct(first, end, call.now):
         if review.review_id not in world.deleted_reviews:
             yield review
 
 
-def _shown(call: Call, review: DirectReview) -> dict[str, Any]:
+def _shown(call: CheckedCall, review: DirectReview) -> dict[str, Any]:
     form = call.moments.shape("12h", review.at)
     return {
         "id": call.an_id(review.review_id),
@@ -155,13 +155,13 @@ def _shown(call: Call, review: DirectReview) -> dict[str, Any]:
 
 
 @rule("reputation/direct")
-def direct(world: World, call: Call) -> Payload:
+def direct(world: World, call: CheckedCall) -> Payload:
     """`from` and `to` only take effect when the filter is `date`; the weeks and months are the last 7 and 30 days (assumed)."""
     found = [_shown(call, review) for review in _direct(world, call, *_filtered(call))]
     return call.listing("reviews", found)
 
 
-def _filtered(call: Call) -> tuple[int, int]:
+def _filtered(call: CheckedCall) -> tuple[int, int]:
     today = call.moments.midnight(call.moments.date(call.now))
     match call.get("filter"):
         case "date":
@@ -177,11 +177,11 @@ def _filtered(call: Call) -> tuple[int, int]:
 
 
 @rule("reputation/getfeedback")
-def getfeedback(world: World, call: Call) -> Payload:
+def getfeedback(world: World, call: CheckedCall) -> Payload:
     return {"item": [_shown(call, _existing(world, call))]}
 
 
-def _existing(world: World, call: Call) -> DirectReview:
+def _existing(world: World, call: CheckedCall) -> DirectReview:
     review = world.reviews.one(call.id(), call.now)
     if review is None or review.review_id in world.deleted_reviews:
         raise missing("The review")
@@ -189,13 +189,13 @@ def _existing(world: World, call: Call) -> DirectReview:
 
 
 @rule("reputation/deletefeedback")
-def deletefeedback(world: World, call: Call) -> Payload:
+def deletefeedback(world: World, call: CheckedCall) -> Payload:
     world.deleted_reviews.add(_existing(world, call).review_id)
     return {"item": "The review was deleted successfully"}
 
 
 @rule("reputation/online")
-def online(world: World, call: Call) -> Payload:
+def online(world: World, call: CheckedCall) -> Payload:
     """Every channel has its average; a channel without reviews has null and no `data`."""
     wanted = call.words("channels") or ["all"]
     by_channel: dict[str, list[OnlineReview]] = {name: [] for name, word in REVIEW_CHANNELS.items() if word in wanted or "all" in wanted}
@@ -206,7 +206,7 @@ def online(world: World, call: Call) -> Payload:
     return {"reviews": {"count": sum(len(one.get("data", ())) for one in items.values()), "items": call.map(items)}}
 
 
-def _channel(call: Call, reviews: list[OnlineReview]) -> dict[str, Any]:
+def _channel(call: CheckedCall, reviews: list[OnlineReview]) -> dict[str, Any]:
     if not reviews:
         return {"AvgRating": None}
     average = sum(review.stars for review in reviews) / len(reviews)
@@ -223,7 +223,7 @@ def _channel(call: Call, reviews: list[OnlineReview]) -> dict[str, Any]:
     return {"AvgRating": f"{average:.1f}", "data": data}
 
 
-def _rating(call: Call, stars: int) -> str:
+def _rating(call: CheckedCall, stars: int) -> str:
     """A serialized structure without any sample (api-observed row 32): in several forms."""
     match call.switches["rating"]:
         case "json":
@@ -237,7 +237,7 @@ def _rating(call: Call, stars: int) -> str:
 
 
 @rule("reputation/sentiment")
-def sentiment(world: World, call: Call) -> Payload:
+def sentiment(world: World, call: CheckedCall) -> Payload:
     wanted = call.words("filter") or ["all"]
     channels = call.words("channels") or ["all"]
     groups: dict[str, list[dict[str, Any]]] = {"positive": [], "negative": []}
@@ -251,7 +251,7 @@ def sentiment(world: World, call: Call) -> Payload:
 
 
 @rule("reputation/stats")
-def stats(world: World, call: Call) -> Payload:
+def stats(world: World, call: CheckedCall) -> Payload:
     """A period is a day; days without a review are left out of `Reviews`."""
     wanted = call.get("filter", "all")
     first, end = call.between()
@@ -272,10 +272,10 @@ def stats(world: World, call: Call) -> Payload:
     return {"stats": {"items": [], **shown}}
 
 
-def _cut(call: Call, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _cut(call: CheckedCall, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     most = call.switches.number("series-cut") or len(entries)
     return entries[:most] if call.switches["series-kept"] == "first" else entries[max(0, len(entries) - most) :]
 
 
-def _iso(call: Call, at: int) -> str:
+def _iso(call: CheckedCall, at: int) -> str:
     return dt.date.isoformat(call.moments.date(at))

@@ -1,4 +1,4 @@
-"""What the rules of all areas have in common: what they are given (a Call), how they refuse, shapes of values, shelves of things.
+"""What the rules of all areas have in common: what they are given (a CheckedCall), how they refuse, shapes of values, shelves of things.
 
 Not here: any area's rule, HTTP.
 """
@@ -48,7 +48,7 @@ class Streamed:
 
 
 @dataclass
-class Call:
+class CheckedCall:
     """One request to one operation, its parameters checked and in wire form; `fields` is the map of custom-field values."""
 
     operation: Operation
@@ -160,7 +160,7 @@ def dumps(value: Any) -> str:
 
 #: What a rule returns: the members of `data`.
 Payload = dict[str, Any] | Streamed
-Rule = Callable[["World", Call], Payload]
+Rule = Callable[["World", CheckedCall], Payload]
 RULES: dict[str, Rule] = {}
 
 
@@ -210,7 +210,7 @@ class Shelf:
 
     # as the rule of an operation; the call names the thing by `id`
 
-    def existing(self, call: Call) -> Thing:
+    def existing(self, call: CheckedCall) -> Thing:
         if (thing := self.get(call.id(), call.now)) is None:
             raise missing(f"The {self.name}")
         return thing
@@ -219,12 +219,12 @@ class Shelf:
         self.add(thing)
         return self.done("added")
 
-    def edited(self, call: Call, changes: Thing) -> Payload:
+    def edited(self, call: CheckedCall, changes: Thing) -> Payload:
         self.existing(call)
         self.edit(call.id(), changes)
         return self.done("updated")
 
-    def deleted(self, call: Call) -> Payload:
+    def deleted(self, call: CheckedCall) -> Payload:
         self.existing(call)
         self.delete(call.id())
         return self.done("deleted")

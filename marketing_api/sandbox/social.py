@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.rules import NOT_VALID, Call, Payload, Refusal, Thing, missing, rule
+from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Payload, Refusal, Thing, missing, rule
 from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS
 from marketing_api.sandbox.words import POSTS, SITE
 
@@ -97,7 +97,7 @@ _NAMES = {"facebook": "Facebook", "twitter": "Twitter", "linkedin": "Linkedin", 
 
 
 @rule("socialmedia/channels")
-def channels(_world: World, call: Call) -> Payload:
+def channels(_world: World, call: CheckedCall) -> Payload:
     """Keyed by network; api-observed row 23 adds companies, boards and networks."""
     found: dict[str, dict[str, Any]] = {}
     for network in ("facebook", "twitter", "linkedin"):
@@ -117,13 +117,13 @@ def channels(_world: World, call: Call) -> Payload:
     return {"channels": call.map(found)}
 
 
-def _profile(call: Call, known: int, screen_name: str, name: str) -> dict[str, Any]:
+def _profile(call: CheckedCall, known: int, screen_name: str, name: str) -> dict[str, Any]:
     beside = {"name": name} if call.switches["channels"] == "observed" else {}  # api-observed row 36
     return {"id": call.an_id(known), **beside, "screenname": screen_name, "fullname": name}
 
 
 @rule("socialmedia/calendar")
-def calendar(world: World, call: Call) -> Payload:
+def calendar(world: World, call: CheckedCall) -> Payload:
     """One entry per post and network; a post that is out shows only when asked for."""
     wanted = call.words("channels") or ["all"]
     first, end = call.between()
@@ -143,7 +143,7 @@ def calendar(world: World, call: Call) -> Payload:
     return {"calendar": {"count": count, "items": call.map(dates)}}
 
 
-def _listed(call: Call, wanted: int, post: Thing, one: dict[str, Any]) -> dict[str, Any]:
+def _listed(call: CheckedCall, wanted: int, post: Thing, one: dict[str, Any]) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": call.an_id(wanted), "message": post["message"]}
     if post["photo"]:
         shown["photo"] = {"thumb": f"{post['photo']}-thumb.jpg", "original": f"{post['photo']}.jpg"}
@@ -152,7 +152,7 @@ def _listed(call: Call, wanted: int, post: Thing, one: dict[str, Any]) -> dict[s
 
 
 @rule("socialmedia/stats")
-def stats(world: World, call: Call) -> Payload:
+def stats(world: World, call: CheckedCall) -> Payload:
     wanted = call.words("channels") or ["all"]
     found = []
     for link_id, link in world.links.all(call.now).items():
@@ -175,7 +175,7 @@ def stats(world: World, call: Call) -> Payload:
 
 
 @rule("socialmedia/getpost")
-def getpost(world: World, call: Call) -> Payload:
+def getpost(world: World, call: CheckedCall) -> Payload:
     post, network = _existing(world, call), call.get("channel")
     return {
         "item": {
@@ -190,7 +190,7 @@ def getpost(world: World, call: Call) -> Payload:
     }
 
 
-def _existing(world: World, call: Call) -> Thing:
+def _existing(world: World, call: CheckedCall) -> Thing:
     """The post, on the network that is named if one is."""
     post = world.posts.get(call.id(), call.now)
     if (
@@ -203,7 +203,7 @@ def _existing(world: World, call: Call) -> Thing:
 
 
 @rule("socialmedia/addpost")
-def addpost(world: World, call: Call) -> Payload:
+def addpost(world: World, call: CheckedCall) -> Payload:
     """Published at once, or scheduled; `channelid` may name several pages or profiles."""
     message, at = call.get("message"), _scheduled(call)
     network = call.get("channel")
@@ -218,7 +218,7 @@ def addpost(world: World, call: Call) -> Payload:
     return {"post_id": call.an_id(new), "item": "The post was added successfully"}
 
 
-def _scheduled(call: Call) -> int:
+def _scheduled(call: CheckedCall) -> int:
     if not call.is_true("isscheduled"):
         return call.now
     if not call.has("scheduleddate"):
@@ -244,7 +244,7 @@ def _shorten(world: World, message: str, at: int, network: str) -> str:
 
 
 @rule("socialmedia/editpost")
-def editpost(world: World, call: Call) -> Payload:
+def editpost(world: World, call: CheckedCall) -> Payload:
     _existing(world, call)
     changes: Thing = {}
     if call.has("message"):
@@ -258,7 +258,7 @@ def editpost(world: World, call: Call) -> Payload:
 
 
 @rule("socialmedia/deletepost")
-def deletepost(world: World, call: Call) -> Payload:
+def deletepost(world: World, call: CheckedCall) -> Payload:
     """From one network, or from all when none is named."""
     post = _existing(world, call)
     rest = [one for one in post["channels"] if call.has("channel") and one["network"] != call.get("channel")]

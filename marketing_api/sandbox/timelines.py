@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from marketing_api.sandbox.campaign_book import Campaign
 from marketing_api.sandbox.contacts import existing
 from marketing_api.sandbox.mailing import Outcome
-from marketing_api.sandbox.rules import Call, Payload, missing, rule
+from marketing_api.sandbox.rules import CheckedCall, Payload, missing, rule
 from marketing_api.sandbox.subscribers import Contact
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ Entry = dict[str, Any]
 
 
 @rule("emailmarketing/getcontacttimeline")
-def timeline(world: World, call: Call) -> Payload:
+def timeline(world: World, call: CheckedCall) -> Payload:
     return _payload(world, call, existing(world, call))
 
 
 @rule("emailmarketing/getcontacttimelinebyemailaddress")
-def timeline_by_email(world: World, call: Call) -> Payload:
+def timeline_by_email(world: World, call: CheckedCall) -> Payload:
     """Of the first contact with the address."""
     found = world.subscribers.by_email(call.get("email"), call.now)
     if not found:
@@ -35,7 +35,7 @@ def timeline_by_email(world: World, call: Call) -> Payload:
     return _payload(world, call, found[0])
 
 
-def _payload(world: World, call: Call, contact: Contact) -> Payload:
+def _payload(world: World, call: CheckedCall, contact: Contact) -> Payload:
     received = world.activity.received(contact.contact_id, call.now)
     triggered = world.activity.triggered(contact.contact_id, call.now)
     entries = _entries(world, call, contact, received, triggered)
@@ -56,7 +56,7 @@ def _payload(world: World, call: Call, contact: Contact) -> Payload:
     return payload
 
 
-def _stamped(call: Call, at: int, entry: Entry) -> Entry:
+def _stamped(call: CheckedCall, at: int, entry: Entry) -> Entry:
     entry["timestamp"] = str(at) if call.switches["timestamps"] == "text" else at
     entry["datetime"] = call.when(at, _FORM)
     return entry
@@ -66,16 +66,16 @@ def _detail(key: str, label: str, value: Any) -> Entry:
     return {"key": key, "label": label, "value": value}
 
 
-def _number(call: Call, value: int) -> str | int:
+def _number(call: CheckedCall, value: int) -> str | int:
     return value if call.switches["detail-values"] == "number" else str(value)
 
 
-def _date(call: Call, at: int) -> str:
+def _date(call: CheckedCall, at: int) -> str:
     return call.when(at, _FORM) if 0 < at <= call.now else _NOTHING[call.switches["nothing"]]
 
 
 def _entries(
-    world: World, call: Call, contact: Contact, received: list[tuple[Campaign, Outcome]], triggered: list[tuple[Campaign, Outcome]]
+    world: World, call: CheckedCall, contact: Contact, received: list[tuple[Campaign, Outcome]], triggered: list[tuple[Campaign, Outcome]]
 ) -> list[Entry]:
     """Newest first."""
     name = world.lists.all(call.now)[contact.list_id]["name"]
@@ -92,7 +92,7 @@ def _entries(
     return [_stamped(call, at, entry) for at, entry in dated]
 
 
-def _sent(call: Call, campaign: Campaign, outcome: Outcome) -> Entry:
+def _sent(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Entry:
     times = sum(times for _, times in outcome.clicks) if 0 < outcome.clicked_at <= call.now else 0
     return {
         "key": call.switches["sent-key"],
@@ -106,7 +106,7 @@ def _sent(call: Call, campaign: Campaign, outcome: Outcome) -> Entry:
     }
 
 
-def _trigger(call: Call, campaign: Campaign) -> Entry:
+def _trigger(call: CheckedCall, campaign: Campaign) -> Entry:
     assert campaign.trigger is not None
     return {
         "key": "automation-triggered",
@@ -118,7 +118,7 @@ def _trigger(call: Call, campaign: Campaign) -> Entry:
     }
 
 
-def _activity(call: Call, text: str) -> Entry:
+def _activity(call: CheckedCall, text: str) -> Entry:
     """Several forms: none is specified."""
     form = call.switches["activity"]
     if form == "detail":
@@ -126,7 +126,7 @@ def _activity(call: Call, text: str) -> Entry:
     return {"key": "custom-activity" if form == "other-key" else "activity", "snippet": text, "details": []}
 
 
-def _automated(call: Call, campaign: Campaign, outcome: Outcome) -> Entry:
+def _automated(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Entry:
     """Details of automated entries have no label (api-observed row 22)."""
     assert campaign.trigger is not None
     if campaign.trigger.kind == "sms":
@@ -141,7 +141,7 @@ def _automated(call: Call, campaign: Campaign, outcome: Outcome) -> Entry:
     return _stamped(call, outcome.sent_at, {"name": campaign.name, "type": campaign.trigger.kind, "details": details})
 
 
-def _visits(call: Call, mailed: list[tuple[Campaign, Outcome]]) -> list[Entry]:
+def _visits(call: CheckedCall, mailed: list[tuple[Campaign, Outcome]]) -> list[Entry]:
     """One visit per click, newest first."""
     dated = []
     for campaign, outcome in mailed:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.rules import Call, Payload, Shelf, Thing, missing, rule
+from marketing_api.sandbox.rules import CheckedCall, Payload, Shelf, Thing, missing, rule
 from marketing_api.sandbox.words import FIRST_NAMES, LAST_NAMES
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def seeded_managers(account: Account, _: int) -> Iterator[tuple[int, Thing]]:
 
 
 @rule("user/lists")
-def lists(world: World, call: Call) -> Payload:
+def lists(world: World, call: CheckedCall) -> Payload:
     """Users by business: one's own and the sub-accounts', or those of the business that is asked for."""
     own = world.account.business.business_id
     known = [own, *world.businesses.all(call.now)]
@@ -88,7 +88,7 @@ def _user(user: Thing, groups: dict[int, Thing]) -> dict[str, Any]:
 
 
 @rule("user/managers")
-def managers(world: World, call: Call) -> Payload:
+def managers(world: World, call: CheckedCall) -> Payload:
     found = [
         {"id": call.an_id(wanted), "fullname": one["fullname"], "email": one["email"], "status": one["status"]}
         for wanted, one in world.managers.all(call.now).items()
@@ -97,16 +97,16 @@ def managers(world: World, call: Call) -> Payload:
 
 
 @rule("user/groups")
-def groups(world: World, call: Call) -> Payload:
+def groups(world: World, call: CheckedCall) -> Payload:
     found = [{"id": call.an_id(wanted), **one} for wanted, one in world.groups.all(call.now).items()]
     return call.listing("groups", found)
 
 
-def _shelf(world: World, call: Call) -> Shelf:
+def _shelf(world: World, call: CheckedCall) -> Shelf:
     return world.managers if call.get("type") == "manager" else world.users
 
 
-def _given(world: World, call: Call) -> Thing:
+def _given(world: World, call: CheckedCall) -> Thing:
     """The password is taken and forgotten, permissions show nowhere."""
     given: Thing = {"fullname": call.get("fullname"), "username": call.get("username"), "email": call.get("username")}
     call.must_exist("The group", call.ids("group"), world.groups.all(call.now))
@@ -116,36 +116,36 @@ def _given(world: World, call: Call) -> Thing:
 
 
 @rule("user/add")
-def add(world: World, call: Call) -> Payload:
+def add(world: World, call: CheckedCall) -> Payload:
     own = world.account.business.business_id
     return _shelf(world, call).added({"business": own, "group": None, "status": "Active", **_given(world, call)})
 
 
 @rule("user/edit")
-def edit(world: World, call: Call) -> Payload:
+def edit(world: World, call: CheckedCall) -> Payload:
     return _shelf(world, call).edited(call, _given(world, call))
 
 
-def _changed_status(shelf: Shelf, call: Call) -> Payload:
+def _changed_status(shelf: Shelf, call: CheckedCall) -> Payload:
     shelf.edited(call, {"status": "Active" if call.get("status").lower() in ("enable", "1") else "Disabled"})
     return {"item": "The status was changed successfully"}
 
 
 @rule("user/status")
-def status(world: World, call: Call) -> Payload:
+def status(world: World, call: CheckedCall) -> Payload:
     return _changed_status(_shelf(world, call), call)
 
 
 @rule("user/groupstatus")
-def groupstatus(world: World, call: Call) -> Payload:
+def groupstatus(world: World, call: CheckedCall) -> Payload:
     return _changed_status(world.groups, call)
 
 
 @rule("user/delete")
-def delete(world: World, call: Call) -> Payload:
+def delete(world: World, call: CheckedCall) -> Payload:
     return _shelf(world, call).deleted(call)
 
 
 @rule("user/groupdelete")
-def groupdelete(world: World, call: Call) -> Payload:
+def groupdelete(world: World, call: CheckedCall) -> Payload:
     return world.groups.deleted(call)

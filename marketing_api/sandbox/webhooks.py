@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from marketing_api.sandbox.goals import DOMAINS
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.rules import Call, Payload, Thing, rule
+from marketing_api.sandbox.rules import CheckedCall, Payload, Thing, rule
 from marketing_api.sandbox.words import SITE
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _STYLES = {"popup": "Popup", "sticky_bar": "Sticky Bar"}
 _INTERVALS = {"repeat": "Repeat", "one_time": "One Time"}
 
 
-def _shown(call: Call, wanted: int, webhook: Thing) -> dict[str, Any]:
+def _shown(call: CheckedCall, wanted: int, webhook: Thing) -> dict[str, Any]:
     link = webhook.get("action_url", "")
     return {
         "id": call.an_id(wanted),
@@ -70,17 +70,17 @@ def _shown(call: Call, wanted: int, webhook: Thing) -> dict[str, Any]:
 
 
 @rule("webhook/lists")
-def lists(world: World, call: Call) -> Payload:
+def lists(world: World, call: CheckedCall) -> Payload:
     found = [_shown(call, wanted, webhook) for wanted, webhook in world.webhooks.all(call.now).items()]
     return call.listing("webhooks", found)
 
 
 @rule("webhook/show")
-def show(world: World, call: Call) -> Payload:
+def show(world: World, call: CheckedCall) -> Payload:
     return {"webhook": _shown(call, call.id(), world.webhooks.existing(call))}
 
 
-def _given(world: World, call: Call) -> Thing:
+def _given(world: World, call: CheckedCall) -> Thing:
     call.must_exist("The domain", call.ids("domainid"), DOMAINS)
     call.must_exist("The list", call.ids("list_id"), world.lists.all(call.now))
     given: Thing = {name: value for name, value in call.params.items() if name not in ("id", "domainid") and value}
@@ -90,15 +90,15 @@ def _given(world: World, call: Call) -> Thing:
 
 
 @rule("webhook/add")
-def add(world: World, call: Call) -> Payload:
+def add(world: World, call: CheckedCall) -> Payload:
     return world.webhooks.added({"domainid": 0, **_given(world, call)})
 
 
 @rule("webhook/edit")
-def edit(world: World, call: Call) -> Payload:
+def edit(world: World, call: CheckedCall) -> Payload:
     return world.webhooks.edited(call, _given(world, call))
 
 
 @rule("webhook/delete")
-def delete(world: World, call: Call) -> Payload:
+def delete(world: World, call: CheckedCall) -> Payload:
     return world.webhooks.deleted(call)

@@ -10,7 +10,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -28,7 +27,7 @@ from marketing_api.errors import (
     Transient,
     Unreachable,
 )
-from marketing_api.exchange import Exchange, Response
+from marketing_api.exchange import Connection, Exchange, Response
 from marketing_api.fan_out import Failure, FanOut
 from marketing_api.operation import Call
 from marketing_api.operations.account import ME
@@ -37,22 +36,6 @@ from marketing_api.rate_limit import RateLimiter, RequestBudget
 from marketing_api.redaction import Secret
 from marketing_api.sender import Sender, Statistics
 from marketing_api.transport import Received, Transport
-
-#: Bytes of one answer, unpacked: a listing of a million contacts has some hundred million.
-BODY_LIMIT = 2_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """One account and how to reach it. `url` up to and including `/1`; `max_rate` in requests per second; `body_limit` in bytes."""
-
-    account: str
-    url: str
-    key: Secret
-    max_rate: float | None = None
-    timezone: str | None = None
-    body_limit: int = BODY_LIMIT
-
 
 __all__ = ["Client", "Connection", "Failure", "RequestBudget", "Secret", "Statistics", "Stopped"]
 

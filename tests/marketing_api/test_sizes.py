@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from marketing_api.client import BODY_LIMIT
+from marketing_api.exchange import BODY_LIMIT
 from marketing_api.errors import BrokenResponse
 from marketing_api.exchange import prepare
 from marketing_api.operations.account import ME

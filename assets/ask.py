@@ -31,8 +31,6 @@ from warehouse.table import Table, Window
 #: A part of a fan-out is loaded after so many answers or seconds, so that a run cut short keeps its work in the tables.
 PART_ANSWERS = 500
 PART_SECONDS = 30.0
-#: Listings of several scopes (contacts of each list) that are read at once.
-_LISTINGS_AT_ONCE = 8
 #: Requests of one run for what the service left out of a series; the next run goes on.
 _MOST_AGAIN = 50
 #: Days that lack for longer, and were asked for again in vain, are no news: they are shown, and fail no run.
@@ -96,6 +94,7 @@ class Ask:
         on_progress: Callable[[int, int], None],
         on_line: Callable[[Line], None] = lambda line: None,
         answered: Answered | None = None,
+        urgency: int = 0,
     ) -> None:
         self.known = session.known
         self.plan: Planner = session.planner
@@ -104,6 +103,7 @@ class Ask:
         self._chosen_days = chosen_days
         self.today = session.today()
         self._client = session.client
+        self._listings_at_once = session.listings_at_once
         self._confirm_key = session.confirm_key
         self._zone = session.zone
         self._reuse = reuse
@@ -111,6 +111,7 @@ class Ask:
         self._on_progress = on_progress
         self._on_line = on_line
         self._answered = answered
+        self._urgency = urgency
         self.operations: set[Operation] = set()
 
     def once(self, operation: Operation, **params: Any) -> Part:
@@ -226,7 +227,7 @@ class Ask:
             except (Transient, Refused) as problem:
                 return Part(is_complete=False, failures=(Failure(operation.bind(**params), problem),))
 
-        with ThreadPoolExecutor(_LISTINGS_AT_ONCE, thread_name_prefix="listing") as pool:
+        with ThreadPoolExecutor(self._listings_at_once, thread_name_prefix="listing") as pool:
             yield from pool.map(one, many)
 
     def each(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Iterator[Part]:
@@ -237,7 +238,7 @@ class Ask:
         answered: list[Answer] = []
         since = time.monotonic()
         try:
-            for result in self._client.ask_many(questions, known=self._known):
+            for result in self._client.ask_many(questions, known=self._known, urgency=self._urgency):
                 self._on_progress(1, 0)
                 if isinstance(result, Failure):
                     self._note_refusal(result)
@@ -301,16 +302,11 @@ class Ask:
         return Part(scope={name: [value] for name, value in scope.items()}, may_shrink=True)
 
     def _answer(self, question: Question) -> Answer:
-        known = self._known(question)
-        if isinstance(known, Failure):
-            raise known.error
-        if known is not None:
-            return known
-        try:
-            return self._client.ask(question)
-        except (Refused, NotAvailable) as problem:
-            self._note_refusal(Failure(question, problem))
-            raise
+        (result,) = self._client.ask_many([question], known=self._known, urgency=self._urgency)
+        if isinstance(result, Failure):
+            self._note_refusal(result)
+            raise result.error
+        return result
 
     def _known(self, question: Question) -> Answer | Failure | None:
         """What need not be asked: what was refused in this run, or is in the archive and unused."""

@@ -11,9 +11,8 @@ import datetime as dt
 import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from assets.ask import Ask, AskSettings, Part
@@ -25,6 +24,8 @@ from assets.session import Session
 from assets.unfinished import Unfinished
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import BudgetSpent, MarketingApiError, Stopped
+from marketing_api.operation import Operation
+from marketing_api.worker_pool import Lane, WorkerPool
 from warehouse.errors import WarehouseError
 from warehouse.load import Load, LoadReport
 from warehouse.plans import write_plan
@@ -39,6 +40,11 @@ _LOADS_AHEAD = 2
 #: Seconds of a run for which loads that nobody waits for give way to those that decide what is asked next: the start of a run is short of
 #: the processor, and later there is enough. What waits is in the archive.
 _GIVE_WAY_S = 30.0
+#: Threads that read answers and have them loaded, for all accounts: one works while another waits for the file.
+_LOADERS = 4
+#: Readings under way that nothing waits for and that wait for nothing, of all accounts together, and of one at least: they are a request
+#: or two each, and keep the limits busy while what is urgent is loaded.
+_ALONE, _ALONE_LEAST = 32, 4
 #: How long stopping waits for each thread; a load takes seconds.
 _STOP_SECONDS = 30.0
 
@@ -58,6 +64,25 @@ class ReadingState:
     planned: int
     current: str
     phase: str = "reading"
+
+
+@dataclass(eq=False)
+class _Reading:
+    """One asset of one account on its way. `loads`: parts that are not loaded yet, in the order of `lane`."""
+
+    asset: SourceAsset
+    session: Session
+    result: AccountResult
+    lane: Lane
+    is_alone: bool
+    loads: int = 0
+    is_asked: bool = False
+    is_ended: bool = False
+    operations: Collection[Operation] = ()
+
+    @property
+    def key(self) -> _Key:
+        return self.asset.name, self.session.account
 
 
 class Reader:
@@ -92,9 +117,12 @@ class Reader:
         self._urgency = {name: self._waiting_for(asset) for name, asset in self._chosen.items()}
         self._in_order = sorted(self._chosen.values(), key=lambda asset: -self._urgency[asset.name])
         self._urgent = {(name, session.account) for name, urgency in self._urgency.items() if urgency for session in self.sessions}
-        self._is_way_clear = threading.Event()
+        self._is_way_clear = False
         self._gives_way_until = time.monotonic() + _GIVE_WAY_S
         self._threads: list[threading.Thread] = []
+        self._loads = WorkerPool(_LOADERS, name="load", is_served=self._may_load)
+        self._alone: Counter[str] = Counter()  # readings under way that nothing waits for and that wait for nothing, by account
+        self._alone_at_once = max(_ALONE_LEAST, _ALONE // max(1, len(self.sessions)))
         self._is_stopping = False
         self.began_at = self.ended_at = now()
 
@@ -144,7 +172,7 @@ class Reader:
     def stop_asking(self) -> None:
         """Ask nothing more, and let nobody wait. What has come is in the archive, and the next run begins with it."""
         self._is_stopping = True
-        self._is_way_clear.set()
+        self._is_way_clear = True
         for session in self.sessions:
             session.client.stop()
         with self._changed:
@@ -153,8 +181,9 @@ class Reader:
     def stop(self) -> None:
         """Ask nothing more, and wait for the loads under way."""
         self.stop_asking()
-        for thread in self._threads:
-            thread.join(_STOP_SECONDS)  # a load under way is finished: ending it half-way would only repeat it
+        for thread in list(self._threads):
+            thread.join(_STOP_SECONDS)
+        self._loads.close(_STOP_SECONDS)  # a load under way is finished: ending it half-way would only repeat it
 
     def note_run(self, run_id: str, job: str, *, is_publishing: bool = False) -> None:
         """Write the run, its plans and requests into the `sync` tables: ahead of publishing, so that the copy has them, and in the end."""
@@ -230,7 +259,7 @@ class Reader:
     def _start_ready(self, *sessions: Session) -> None:
         """Start what waits for nothing, what others wait for first. Called with `_changed` held."""
         if self._finished.issuperset(self._urgent):
-            self._is_way_clear.set()
+            self._is_way_clear = True
         for session in sessions:
             for asset in self._in_order:
                 key = (asset.name, session.account)
@@ -238,35 +267,48 @@ class Reader:
                 waits_for = [(other.name, session.account) for other in before if other.name in self._chosen]
                 if self._is_stopping or key in self._started or not self._finished.issuperset(waits_for):
                     continue
+                if is_alone := not before and not self._urgency[asset.name]:
+                    if self._alone[session.account] >= self._alone_at_once:
+                        continue
+                    self._alone[session.account] += 1
                 self._started.add(key)
-                thread = threading.Thread(target=self._read, args=(asset, session), name=f"{session.account}/{asset.name}", daemon=True)
+                reading = _Reading(asset, session, AccountResult(session.account), Lane(self._urgency[asset.name], width=1), is_alone)
+                self.results[key] = reading.result
+                thread = threading.Thread(target=self._read, args=(reading,), name=f"{session.account}/{asset.name}", daemon=True)
                 self._threads.append(thread)
                 thread.start()
 
-    def _read(self, asset: SourceAsset, session: Session) -> None:
-        key = (asset.name, session.account)
-        result = self.results[key] = AccountResult(session.account)
+    def _read(self, reading: _Reading) -> None:
+        """Ask for everything; the loads go on behind."""
+        session, result = reading.session, reading.result
         try:
             while not session.opened.wait(0.5):
                 if self._is_stopping:
                     raise Stopped("the run was stopped before the account had answered")
             if session.problem is not None:
                 raise session.problem
-            self._run(asset, session, result)
-        except (MarketingApiError, WarehouseError, OSError) as problem:
-            result.error = problem
-        except Exception as problem:  # a mistake of ours in one asset must not stop the others
-            kind = type(problem).__name__
-            log.exception("reading %s of account %s failed unexpectedly: %s", asset.name, session.account, kind)
-            result.error = problem
+            self._ask(reading)
+        except Exception as problem:
+            result.error = result.error or self._noted(reading, problem)
         finally:
             with self._changed:
-                self._finished.add(key)
-                self.ended_at = self.now()
+                reading.is_asked = True
+                self._threads.remove(threading.current_thread())
+                self._alone[session.account] -= reading.is_alone
                 self._start_ready(session)
-                self._changed.notify_all()
+            self._end_if_loaded(reading)
 
-    def _run(self, asset: SourceAsset, session: Session, result: AccountResult) -> None:
+    @staticmethod
+    def _noted(reading: _Reading, problem: Exception) -> Exception:
+        """A mistake of ours in one asset must not stop the others: it is logged."""
+        if not isinstance(problem, MarketingApiError | WarehouseError | OSError):
+            name, account, kind = reading.asset.name, reading.session.account, type(problem).__name__
+            log.error("reading %s of account %s failed unexpectedly: %s", name, account, kind, exc_info=problem)
+        return problem
+
+    def _ask(self, reading: _Reading) -> None:
+        asset, session, result = reading.asset, reading.session, reading.result
+
         def on_progress(asked: int, planned: int) -> None:
             result.asked += asked
             result.planned += planned
@@ -283,39 +325,63 @@ class Reader:
             on_progress=on_progress,
             on_line=on_line,
             answered=session.answered(asset.name),
+            urgency=self._urgency[asset.name],
         )
-        try:
-            self._load_all(asset, session, asset.function(ask), result)
-            if asset.name == COUPONS and result.failures:
-                result.learn_refusals(session.known)
-        finally:
-            result.spent = session.spent(ask.operations)
-        if self._is_stopping:
-            return
-        if result.is_through:
-            self._through.append((session.account, asset.name))
+        reading.operations = ask.operations
+        for part in asset.function(ask):
+            result.note(part)
+            if part.request_ids or part.scope or part.is_nothing_due:
+                self._load_behind(reading, part)
+            if self._is_stopping or result.error is not None:
+                return
+        with self._changed:
+            self._asked.add(reading.key)
 
-    def _load_all(self, asset: SourceAsset, session: Session, parts: Iterable[Part], result: AccountResult) -> None:
-        """Load each part while the next one is asked for. What came before an error is loaded all the same."""
-        loads: deque[Future[LoadReport]] = deque()
-        with ThreadPoolExecutor(1, thread_name_prefix=f"load/{asset.name}") as loader:
+    def _load_behind(self, reading: _Reading, part: Part) -> None:
+        """Load the part while the next one is asked for. What came before an error is loaded all the same."""
+
+        def load(leave: Callable[[], None]) -> None:
+            leave()
             try:
-                for part in parts:
-                    result.note(part)
-                    if part.request_ids or part.scope or part.is_nothing_due:
-                        loads.append(loader.submit(self._load, asset, session, part))
-                    while len(loads) > _LOADS_AHEAD:
-                        result.reports.append(loads.popleft().result())
-                    if self._is_stopping:
-                        break
-                self._asked.add((asset.name, session.account))
-            finally:
-                result.reports += [load.result() for load in loads]
+                reading.result.reports.append(self._load(reading.asset, reading.session, part))
+            except Exception as problem:
+                reading.result.error = reading.result.error or self._noted(reading, problem)
+            with self._changed:
+                reading.loads -= 1
+                self._changed.notify_all()
+            self._end_if_loaded(reading)
+
+        with self._changed:
+            reading.loads += 1
+            self._loads.put(reading.lane, load)
+            while reading.loads > _LOADS_AHEAD:
+                self._changed.wait()
+
+    def _end_if_loaded(self, reading: _Reading) -> None:
+        """Whoever comes last, the asking or a load, ends the reading."""
+        with self._changed:
+            if not reading.is_asked or reading.loads or reading.is_ended:
+                return
+            reading.is_ended = True
+        asset, session, result = reading.asset, reading.session, reading.result
+        try:
+            if asset.name == COUPONS and result.failures and result.error is None:
+                result.learn_refusals(session.known)
+        except Exception as problem:
+            result.error = self._noted(reading, problem)
+        result.spent = session.spent(reading.operations)
+        with self._changed:
+            if result.is_through and not self._is_stopping:
+                self._through.append((session.account, asset.name))
+            self._finished.add(reading.key)
+            self.ended_at = self.now()
+            self._start_ready(session)
+            self._changed.notify_all()
+
+    def _may_load(self, lane: Lane) -> bool:
+        return bool(lane.urgency) or self._is_way_clear or time.monotonic() >= self._gives_way_until
 
     def _load(self, asset: SourceAsset, session: Session, part: Part) -> LoadReport:
-        urgency = self._urgency[asset.name]
-        if not urgency:
-            self._is_way_clear.wait(max(0.0, self._gives_way_until - time.monotonic()))
         load = Load(
             account=session.account,
             asset=asset.name,
@@ -329,7 +395,7 @@ class Reader:
             zone=str(session.zone),
             shrink_limit=self._limit_of(part),
         )
-        return self.warehouse.apply(load, part.answers, urgency=urgency)
+        return self.warehouse.apply(load, part.answers, urgency=self._urgency[asset.name])
 
     def _limit_of(self, part: Part) -> float | None:
         """The share of its rows that the part's listing may lose: what we took away ourselves is not suspicious."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from marketing_api.errors import Refused
-from marketing_api.fan_out import Failure
+from marketing_api.worker_pool import Failure
 
 #: Different addresses that have to be refused alike, and the part of all refusals that they have to be.
 FEWEST, SHARE = 20, 0.9

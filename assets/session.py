@@ -33,6 +33,9 @@ log = logging.getLogger(__name__)
 
 #: So many operations one after the other that are not available are more likely a key that is refused.
 _UNKNOWN_IN_A_ROW = 3
+#: Requests under way of all accounts together at most, and of one account at most and at least whatever the others do: 16 keep a
+#: limit of 15/s busy up to a second of latency. A thread is started for each only when it is needed.
+_WORKERS, _MOST_WORKERS, _FEWEST_WORKERS = 256, 32, 8
 #: How far the clock may have been set back since an answer was requested for it to count as recent.
 _AT_ONCE = dt.timedelta(minutes=5)
 
@@ -74,9 +77,11 @@ class Session:
         resume_hours: float,
         now: Clock,
         planner: Planner,
-        workers: int = 32,
+        accounts: int = 1,
     ) -> None:
+        workers = max(_FEWEST_WORKERS, min(_MOST_WORKERS, _WORKERS // accounts))
         self.account = connection.account
+        self.listings_at_once = max(2, workers // 4)
         self.pace = pace
         self.client = Client(connection, pace, record=self.record, spool=spool, workers=workers, budget=budget)
         self.zone = ZoneInfo(connection.timezone or fallback_zone)

@@ -1,7 +1,7 @@
 """The client: asks questions of one account, as fast as its limit allows, until each has its answer or a reason.
 
 Belongs here: what users of the package call, and when to try again. Not here: one request (`sender`), many questions at once
-(`fan_out`), what an answer says (`wire`).
+(`worker_pool`), what an answer says (`wire`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Self
 
 from marketing_api.budget import Budget
 from marketing_api.connection import Connection
-from marketing_api.crew import Crew
 from marketing_api.errors import (
     BrokenAnswer,
     GivenUp,
@@ -30,7 +29,6 @@ from marketing_api.errors import (
     Unreachable,
 )
 from marketing_api.exchange import Answer, Exchange
-from marketing_api.fan_out import Failure, FanOut
 from marketing_api.operation import Question
 from marketing_api.operations.account import ME
 from marketing_api.outage import Outage
@@ -38,6 +36,7 @@ from marketing_api.pace import Pace
 from marketing_api.secret import Secret
 from marketing_api.sender import Sender, Statistics
 from marketing_api.transport import Received, Transport
+from marketing_api.worker_pool import Failure, FanOut, WorkerPool
 
 __all__ = ["Budget", "Client", "Connection", "Failure", "Secret", "Statistics", "Stopped"]
 
@@ -79,7 +78,7 @@ class Client:
         self._sender = Sender(connection.account, connection.url, self._transport, pace, record, budget)
         self.clock = self._sender.clock
         self._outage = Outage(lambda: self._sender.send(ME.bind()))
-        self._crew = Crew(workers)
+        self._pool = WorkerPool(workers)
         self._first_pause = first_pause
         self._stop = threading.Event()
 
@@ -98,15 +97,16 @@ class Client:
         return self._sender.fetch_xml(question)
 
     def ask_many(
-        self, questions: Iterable[Question], *, known: Callable[[Question], Answer | Failure | None] | None = None
+        self, questions: Iterable[Question], *, known: Callable[[Question], Answer | Failure | None] | None = None, urgency: int = 0
     ) -> Iterator[Answer | Failure]:
         """Answers in order of arrival; a question without one becomes a Failure with its reason.
 
         `questions` is pulled as needed, about two per worker ahead; `known` may supply an answer, or a refusal, that is there already.
-        An operation that is not available, or fails five times in a row, is not asked further: the rest of its questions fail
-        with that reason. Raises AuthenticationFailed, BudgetSpent or Stopped, after which nothing more is asked.
+        Of several callers the one of the highest `urgency` is served first, equal ones in turn. An operation that is not available, or
+        fails five times in a row, is not asked further: the rest of its questions fail with that reason. Raises AuthenticationFailed,
+        BudgetSpent or Stopped, after which nothing more is asked.
         """
-        return FanOut(self._persist, self._crew).answers(questions, known)
+        return FanOut(self._persist, self._pool, urgency).answers(questions, known)
 
     def write(self, question: Question, *, before: Callable[[], object] = lambda: None) -> Answer:
         """Send a write until it certainly arrived or cannot: what took no effect for certain is tried again, nothing else is.
@@ -151,7 +151,7 @@ class Client:
     def close(self, grace: float = 2.0) -> None:
         """Stop, and give requests under way `grace` seconds to be recorded."""
         self.stop()
-        self._crew.close(grace)
+        self._pool.close(grace)
         self._transport.close()
 
     @property
@@ -165,7 +165,9 @@ class Client:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _persist(self, question: Question, stop: threading.Event, is_hopeless: Callable[[], bool]) -> Answer:
+    def _persist(
+        self, question: Question, stop: threading.Event, is_hopeless: Callable[[], bool], leave: Callable[[], None] | None = None
+    ) -> Answer:
         if not question.operation.is_read:
             raise InvalidCall(f"{question.operation.name} changes the account: use write()")
         tries = refusals = 0
@@ -173,7 +175,7 @@ class Client:
         began = failed_at = time.monotonic()
         while True:
             try:
-                answer = self._sender.send(question, first=is_refused, is_given_up=stop.is_set)
+                answer = self._sender.send(question, first=is_refused, is_given_up=stop.is_set, before=leave)
                 self._outage.answered()
                 return answer
             except ServiceError:

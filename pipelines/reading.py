@@ -35,8 +35,6 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-#: Threads that ask, per account: 16 keep a limit of 15/s busy up to a second of latency, and many accounts make many threads.
-WORKERS, FEW_ACCOUNTS = 32, 4
 #: Once one account has answered, the others have so long before it is read without waiting for them.
 _OPENED_TOGETHER_S = 2.0
 
@@ -69,8 +67,7 @@ def open_reader(
         for connection in accounts:
             pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
             planner = planner_of(warehouse, connection, pace, plan_settings, chosen, budget, len(accounts), now)
-            workers = WORKERS if len(accounts) <= FEW_ACCOUNTS else WORKERS // 2
-            sessions.append(_session(settings, connection, archive, warehouse, budget, pace, planner, workers, now, spool))
+            sessions.append(_session(settings, connection, archive, warehouse, budget, pace, planner, len(accounts), now, spool))
         for session in sessions:
             stack.enter_context(session.client)
         unfinished = Unfinished(settings.home / "archive" / "unfinished")
@@ -132,7 +129,7 @@ def _session(
     budget: Budget | None,
     pace: Pace,
     planner: Planner,
-    workers: int,
+    accounts: int,
     now: Clock,
     spool: Path,
 ) -> Session:
@@ -147,7 +144,7 @@ def _session(
         resume_hours=settings.resume_hours,
         now=now,
         planner=planner,
-        workers=workers,
+        accounts=accounts,
     )
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from assets.refusals import CONTRADICTING, FEWEST, SHARE, refused_as_nothing
 from marketing_api.errors import Refused
-from marketing_api.fan_out import Failure
 from marketing_api.operations.contacts import GETCOUPON
+from marketing_api.worker_pool import Failure
 
 CODES = st.sampled_from([1003, 1003, 1003, 1003, 1004, None])
 

@@ -101,7 +101,7 @@ class _Service:
         answer = Answer(next(_ids), self.account, question, _START + dt.timedelta(minutes=self.minute), self.body)
         return self.answers.setdefault(answer.request_id, answer)
 
-    def ask_many(self, questions: Iterable[Question], *, known: Any) -> Iterator[Answer | Failure]:
+    def ask_many(self, questions: Iterable[Question], *, known: Any, urgency: int) -> Iterator[Answer | Failure]:
         for question in questions:
             try:
                 yield self.ask(question)
@@ -190,7 +190,14 @@ class Ground:
         service = _Service(body, minute, account)
         known = SimpleNamespace(covered=lambda *a, **o: [], listed=lambda tables, days: [set() for _ in tables], answers=lambda ids: [])
         session: Any = SimpleNamespace(
-            known=known, planner=None, today=lambda: DAY, client=service, confirm_key=lambda operation: None, zone=ZONE, refused={}
+            known=known,
+            planner=None,
+            today=lambda: DAY,
+            client=service,
+            listings_at_once=1,
+            confirm_key=lambda operation: None,
+            zone=ZONE,
+            refused={},
         )
         params: dict[str, Any] = dict(question.params)
         first, last = params.pop("from", None), params.pop("to", None)

@@ -29,11 +29,8 @@ class RateReport:
             f'"reached":"{self.reached}","reset":"{self.reset}","after":"{self.after}"}}'
         )
 
-    def headers(self) -> bytes:
-        return (
-            f"x-rate-limit-limit: {self.limit}\r\nx-rate-limit-requests: {self.requests}\r\nx-rate-limit-remaining: {self.remaining}\r\n"
-            f"x-rate-limit-reached: {self.reached}\r\nx-rate-limit-reset: {self.reset}\r\nx-rate-limit-after: {self.after}\r\n"
-        ).encode()
+    def headers(self) -> list[tuple[str, str]]:
+        return [(f"x-rate-limit-{name}", str(value)) for name, value in self.pairs()]
 
     def pairs(self) -> list[tuple[str, int]]:
         return [(name, getattr(self, name)) for name in ("limit", "requests", "remaining", "reached", "reset", "after")]

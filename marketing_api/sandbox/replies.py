@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -41,7 +41,7 @@ class Reply:
     status: int
     body: bytes | Iterator[bytes]
     kind: str = _JSON
-    headers: bytes = b""
+    headers: Sequence[tuple[str, str]] = ()
     mishap: str = ""
     wait: float = 0.0
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from assets.planning.plan import ContactPlan
-from assets.reader import Reader
+from assets.planning.crawl_plan import ContactPlan
+from assets.prefetch import Prefetcher
 from warehouse.coverage import GRACE
 
 #: The last plan of each account, by question.
@@ -62,7 +62,7 @@ class Night:
 
     def _age(self, max_age_days: int) -> str:
         plan, limit = self.plan, self.plan.limit
-        late, waiting = (sum(getattr(line, name) for line in plan.lines.values()) for name in ("late", "waiting"))
+        late, waiting = (sum(getattr(entry, name) for entry in plan.entries.values()) for name in ("late", "waiting"))
         if late or waiting:
             parts = {f"get older than {max_age_days} days": late, "are still never asked": waiting}
             why = " and ".join(f"{count:,} {what}" for what, count in parts.items() if count)
@@ -87,8 +87,8 @@ def _age_for(plan: ContactPlan, max_age_days: int) -> str:
 
 def night(before: Mapping[str, int], whole: ContactPlan, plan: ContactPlan, allowed: int | None, *, asks_everybody: bool = False) -> Night:
     """`before`: what is asked first, by question. `whole` is planned without the budget, `plan` with what `before` leaves of it."""
-    planned = {**before, **{name: len(line.keys) for name, line in plan.lines.items()}}
-    wanted = {**before, **{name: max(len(line.keys), planned[name]) for name, line in whole.lines.items()}}
+    planned = {**before, **{name: len(entry.keys) for name, entry in plan.entries.items()}}
+    wanted = {**before, **{name: max(len(entry.keys), planned[name]) for name, entry in whole.entries.items()}}
     asked, left = {}, allowed
     for name, count in planned.items():
         asked[name] = count if left is None else min(count, left)
@@ -96,11 +96,11 @@ def night(before: Mapping[str, int], whole: ContactPlan, plan: ContactPlan, allo
     return Night(wanted, asked, allowed, plan, asks_everybody)
 
 
-def planned_by(reader: Reader) -> Iterator[str]:
+def planned_by(reader: Prefetcher) -> Iterator[str]:
     """One line per account and question: how many were asked and why, and that the others were not due."""
     for (asset, account), result in reader.results.items():
-        if result.line is not None:
-            yield f"account {account}, {asset}: {result.line.words}"
+        if result.plan is not None:
+            yield f"account {account}, {asset}: {result.plan.words}"
 
 
 def last_plan(row: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import dagster as dg
 
 from assets.extract import SourceAsset
 from assets.materialize import asset_key
-from assets.reader import Reader
+from assets.prefetch import Prefetcher
 from pipelines.definitions import build_definitions
 from pipelines.interrupts import Stop
 from pipelines.modelling import MODELS_STEP, Models
@@ -26,7 +26,7 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 def run_in_dagster(
     settings: Settings,
-    reader: Reader,
+    reader: Prefetcher,
     chosen: Sequence[SourceAsset],
     models: Models | None,
     activations: Activations | None,

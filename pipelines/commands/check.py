@@ -6,7 +6,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from assets.session import business_of
+from assets.account_session import business_of
 from marketing_api.client import Client, Connection
 from marketing_api.errors import MarketingApiError
 from marketing_api.exchange import Exchange

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from assets import SOURCE_ASSETS
+from assets.planning.crawl_plan import CAMPAIGN_STATS, Planner, PlanSettings
 from assets.planning.order import MEANINGS, Reason
-from assets.planning.planner import CAMPAIGN_STATS, Planner, PlanSettings
 from marketing_api.pace import Pace, pace_path
 from pipelines import exits
 from pipelines.commands.arguments import add_options
@@ -85,9 +85,9 @@ def _print(console: Console, settings: Settings, warehouse: Warehouse, planner: 
     plan = planner.contacts()
     unlimited = plan if allowance.requests is None else whole.contacts()
     found = night(before, unlimited, plan, allowance.requests, asks_everybody=planner.settings.asks_everybody)
-    reasons = {name: {str(reason): count for reason, count in line.counts.items()} for name, line in plan.lines.items()}
+    reasons = {name: {str(reason): count for reason, count in entry.counts.items()} for name, entry in plan.entries.items()}
     why = {LISTINGS: "as in the last run" if others else "no earlier run tells", CAMPAIGN_STATS: _why(campaigns.counts)}
-    totals = {CAMPAIGN_STATS: campaigns.total} | {name: line.total for name, line in plan.lines.items()}
+    totals = {CAMPAIGN_STATS: campaigns.total} | {name: entry.total for name, entry in plan.entries.items()}
     grid = Grid(title=f"account {planner.account}", title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
     for column in ("question", "requests", "left out", "of", "why"):
         grid.add_column(column, justify="left" if column in ("question", "why") else "right", overflow="fold")

@@ -49,7 +49,7 @@ def _sync(arguments: argparse.Namespace, settings: Settings, stop: interrupts.St
         )
     models = None if arguments.only or arguments.reads_only else Models(settings)
     with open_reader(settings, chosen, chosen_days=days, **limits_of(settings, options)) as reader:
-        stop.then(reader.stop_asking)
+        stop.then(reader.stop_fetching)
         stop.then(stage.stop)
         with Progress(reader):
             reader.begin()

@@ -7,7 +7,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assets.planning.plan import Rules
+from assets.planning.crawl_plan import Rules
 from pipelines.planned import LISTINGS, Night, night
 from tests.assets.planning.test_plan import plan
 

@@ -153,8 +153,8 @@ def test_years_cut_a_range_without_gap_or_overlap(whole: DateRange) -> None:
     assert all(after.first - before.last == dt.timedelta(days=1) for before, after in itertools.pairwise(years))
 
 
-TODAY = dt.date(2026, 11, 22)
-ASKED = DateRange(dt.date(2025, 1, 1), TODAY)
+SERIES_TODAY = dt.date(2026, 11, 22)
+ASKED = DateRange(dt.date(2025, 1, 1), SERIES_TODAY)
 Days = set[dt.date]
 
 
@@ -167,7 +167,7 @@ def each(range_: DateRange) -> Days:
 
 
 def proof(*served: Days, asked: DateRange = ASKED, known: Days = frozenset(), covered: tuple[DateRange, ...] = ()) -> Proof:  # type: ignore[assignment]
-    return prove(asked, served, [known for _ in served], covered, TODAY)
+    return prove(asked, served, [known for _ in served], covered, SERIES_TODAY)
 
 
 def span(first: str, last: str) -> DateRange:
@@ -225,9 +225,9 @@ def test_a_few_days_are_judged_with_those_known_from_before() -> None:
 def test_a_series_that_ended_before_others_is_not_asked_for_again() -> None:
     tail = span("2026-10-01", "2026-11-22")
     ended, going_on = each_day("2026-09-01", "2026-09-30"), each(tail)
-    assert prove(tail, [set(), going_on], [ended, set()], (), TODAY) == Proof(tail), "the request for the rest brought others alone"
+    assert prove(tail, [set(), going_on], [ended, set()], (), SERIES_TODAY) == Proof(tail), "the request for the rest brought others alone"
     window = span("2026-09-20", "2026-11-22")
-    assert prove(window, [each_day("2026-09-20", "2026-09-30"), each(window)], [ended, set()], [tail], TODAY) == Proof(window)
+    assert prove(window, [each_day("2026-09-20", "2026-09-30"), each(window)], [ended, set()], [tail], SERIES_TODAY) == Proof(window)
 
 
 def test_days_that_were_listed_before_and_are_not_now_are_not_gone() -> None:
@@ -255,11 +255,11 @@ def test_no_day_that_the_service_left_out_is_proven_empty_and_all_the_others_are
     living = all_days[begins : len(all_days) - ends]
     truth = [living] * dense + [[all_days[number] for number in sorted(sparse) if all_days[number] in set(living)]]
     served = [set(one[:cut] if keeps_first else one[-cut:]) for one in truth]
-    found = prove(ASKED, served, [set() for _ in served], (), TODAY)
+    found = prove(ASKED, served, [set() for _ in served], (), SERIES_TODAY)
     if len(living) < 7:
         return
     assert found.days is not None
     again = set().union(*(each(range_) for range_ in (found.before, found.after) if range_))
     for there, shown in zip(truth, served, strict=True):
         assert not (set(there) & each(found.days)) - shown
-        assert {day for day in there if day not in shown and day <= TODAY - NOT_YET} <= again
+        assert {day for day in there if day not in shown and day <= SERIES_TODAY - NOT_YET} <= again

@@ -28,9 +28,8 @@ from marketing_api.records.fields import Record
 from marketing_api.wire import read_rows
 from warehouse.archive import Archive, Reusable
 from warehouse.errors import WarehouseError
-from warehouse.loads.details import needs_detail
-from warehouse.table import Table
-from warehouse.tables import TABLES
+from warehouse.loads.listing import needs_detail
+from warehouse.tables import TABLES, Table
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ from marketing_api.exchange import Answer
 from marketing_api.operation import Operation, Question
 from marketing_api.records.fields import Record
 from marketing_api.wire import read_rows
-from warehouse.table import Table, Window
+from warehouse.tables import Table, Window
 
 #: A batch of a fan-out is loaded after so many responses or seconds, so that a run cut short keeps its work in the tables.
 BATCH_RESPONSES = 500

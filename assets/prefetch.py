@@ -26,11 +26,9 @@ from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import BudgetSpent, MarketingApiError, Stopped
 from marketing_api.operation import Operation
 from marketing_api.worker_pool import Lane, WorkerPool
+from warehouse.bookkeeping import PUBLISHING, Run, load_requests, write_plan, write_run
 from warehouse.errors import WarehouseError
-from warehouse.load import Load, LoadReport
-from warehouse.plans import write_plan
-from warehouse.requests import load_requests
-from warehouse.runs import PUBLISHING, Run, write_run
+from warehouse.loads.load import Load, LoadReport
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from marketing_api.discretion import without_addresses
 from marketing_api.errors import BudgetSpent, GivenUp, InvalidCall, MarketingApiError, NotAvailable, Refused, Transient
 from marketing_api.exchange import Answer
 from warehouse.errors import WarehouseError
-from warehouse.load import LoadReport
+from warehouse.loads.load import LoadReport
 
 if TYPE_CHECKING:
     from assets.planning.crawl_plan import PlanEntry

@@ -23,8 +23,8 @@ from marketing_api.foreign_text import plain
 from pipelines.planned import planned_by
 from pipelines.publishing import is_published_since, what_is_published
 from pipelines.settings import Settings
-from warehouse.model_report import BuildReport, Status
-from warehouse.published import published_path
+from warehouse.models import BuildReport, Status
+from warehouse.publish import published_path
 
 if TYPE_CHECKING:
     from pipelines.write_back.activations.nightly import Activations  # brings Dagster, which takes seconds to import

@@ -14,7 +14,7 @@ from marketing_api.records import ratings, values
 from marketing_api.secret import Secret
 from pipelines.write_back.sending import reconcile
 from tests.patterns import MB, Found, patterns, worst
-from warehouse import masking
+from warehouse.masking import shown_text
 
 #: Patterns over texts that are cut to so many letters. Of the first, many stand in one answer: they are measured on 1 MB of such
 #: texts, like those that are not cut; of the others, there is one in an answer.
@@ -61,7 +61,7 @@ _USES = {
     "objection": lambda text: written.objection(_ADDTAG, {"tag": text[:10_000]}, {"item": text}),
     "says_absent": written.says_absent,
     "without_addresses": without_addresses,
-    "shown_text": lambda text: masking.shown_text(text, Secret("k" * 32)),
+    "shown_text": lambda text: shown_text(text, Secret("k" * 32)),
     "likeness": lambda text: reconcile._likeness_of_text(text[:10_000], text),
 }
 _UNITS = (

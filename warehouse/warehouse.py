@@ -19,25 +19,20 @@ import pyarrow as pa
 
 from marketing_api import wire
 from marketing_api.exchange import Answer
-from warehouse import requests
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
+from warehouse.bookkeeping import load_requests
 from warehouse.candidates import Candidates
-from warehouse.checks import Checks
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived, WarehouseLocked
-from warehouse.load import Load, LoadReport
-from warehouse.load_queue import LoadQueue
 from warehouse.loads.apply import apply_tables
-from warehouse.loads.bookkeeping import APPLIED, done_ids, logged_last, outcome_of, write_load
-from warehouse.log_repair import is_log_whole, repair_log
+from warehouse.loads.load import APPLIED, Load, LoadReport, done_ids, is_log_whole, logged_last, outcome_of, repair_log, write_load
+from warehouse.loads.queue import LoadQueue
+from warehouse.loads.staging import ReadRows, Said, Staged, contact_of, holds, last_said, stage
 from warehouse.lookups import Lookups
 from warehouse.schema import ensure_schema
 from warehouse.sql import Params, rows, transaction
-from warehouse.staging import ReadRows, Staged, stage
-from warehouse.table import Table
-from warehouse.tables import TABLES
-from warehouse.unchanged import Said, contact_of, holds, last_said
+from warehouse.tables import TABLES, Table
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +62,7 @@ class _Session:
     recovered: dict[str, LoadReport]
 
 
-class Warehouse(Checks, Lookups, Candidates):
+class Warehouse(Lookups, Candidates):
     """The warehouse of one home. Safe for several threads and processes: loads take turns, readers of this process join."""
 
     def __init__(
@@ -138,7 +133,7 @@ class Warehouse(Checks, Lookups, Candidates):
     def load_requests(self) -> int:
         """Show in sync.requests what the archive has sealed since; returns how many requests are new."""
         with self.writing() as connection:
-            return requests.load_requests(connection, self.archive)
+            return load_requests(connection, self.archive)
 
     # -- reading
 

@@ -25,7 +25,7 @@ from assets.planning.change_rates import Yields, chances, groups, unchanged
 from assets.planning.order import REASONS, Order, Reason, draws, everybody, is_tonight, nights_left, order, reasons, smoothed_size
 from assets.result import CONTRADICTING, FEWEST
 from marketing_api.operations.contacts import GETCOUPON
-from warehouse.plans import Planned
+from warehouse.bookkeeping import Planned
 from warehouse.warehouse import Warehouse
 
 #: Of a night's seconds times its rate, so much arrives as answers (measured: 98.9-99.4 % of the limit, and a repeat now and then).

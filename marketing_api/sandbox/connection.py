@@ -87,14 +87,15 @@ class Connection(asyncio.Protocol):
         headers = [("content-type", reply.kind), *reply.headers, ("connection", "close" if is_cut else "keep-alive")]
         if isinstance(reply.body, bytes):
             headers.append(("content-length", str(len(reply.body))))
-        phrase = http.HTTPStatus(reply.status).phrase.encode()
-        self._write(h11.Response(status_code=reply.status, headers=headers, reason=phrase))
+        head = h11.Response(status_code=reply.status, headers=headers, reason=http.HTTPStatus(reply.status).phrase.encode())
         if self._head is not None and self._head.method == b"HEAD":
+            self._write(head)
             self._done(is_cut=False)
         elif isinstance(reply.body, bytes):
-            self._write(h11.Data(data=reply.body[: len(reply.body) // 2] if is_cut else reply.body))
+            self._write(head, h11.Data(data=reply.body[: len(reply.body) // 2] if is_cut else reply.body))
             self._done(is_cut=is_cut)
         else:
+            self._write(head)
             self._streaming = asyncio.ensure_future(self._stream(reply.body, is_cut=is_cut))
 
     async def _stream(self, pieces: Iterator[bytes], *, is_cut: bool) -> None:
@@ -109,8 +110,9 @@ class Connection(asyncio.Protocol):
                 return
         self._done(is_cut=is_cut)
 
-    def _write(self, event: h11.InformationalResponse | h11.Response | h11.Data | h11.EndOfMessage) -> None:
-        self._transport.write(self._http.send(event) or b"")
+    def _write(self, *events: h11.InformationalResponse | h11.Response | h11.Data | h11.EndOfMessage) -> None:
+        """At once: what is written in parts may arrive in parts."""
+        self._transport.write(b"".join(self._http.send(event) or b"" for event in events))
 
     def _drop(self, *, with_reset: bool) -> None:
         if with_reset:

@@ -16,8 +16,7 @@ import msgspec
 
 from marketing_api.sandbox.call import UNAVAILABLE, WRONG_KEY, Payload, Refusal, Streamed
 from marketing_api.sandbox.faults import Fault
-from marketing_api.sandbox.limits import RateReport
-from marketing_api.sandbox.tenant import Tenant
+from marketing_api.sandbox.tenant import RateReport, Tenant
 
 _JSON = "application/json"
 _HTML = b"<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center></body></html>"

@@ -14,7 +14,7 @@ import duckdb
 from pipelines.report.changes import Row
 from warehouse.errors import NothingPublished
 from warehouse.personal_data import PersonalData
-from warehouse.published import Published, facts
+from warehouse.publish import Published, facts
 from warehouse.sql import rows
 
 Rows = Sequence[Row]

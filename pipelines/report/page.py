@@ -17,7 +17,7 @@ from pipelines.report.sections.overview import key_figures, what_changed
 from pipelines.report.sections.reputation import reputation
 from pipelines.report.sections.social import social
 from pipelines.report.style import SHEET
-from warehouse.coverage import FRESH_FOR
+from warehouse.loads.coverage import FRESH_FOR
 
 _SECTIONS = (what_changed, campaigns, growth, engagement, reputation, social, coupons, freshness)
 _PERSONAL = {

@@ -11,8 +11,8 @@ from pipelines.report.data import read_report
 from pipelines.report.page import render
 from pipelines.report.preview import preview
 from pipelines.stage import stage
-from warehouse.archive.disk import Workspace, create, no_folder, publish
-from warehouse.published import published_path
+from warehouse.archive.disk import Workspace, create, move_into_place, no_folder
+from warehouse.publish import published_path
 
 
 def report_path(home: Path) -> Path:
@@ -29,5 +29,5 @@ def write_report(home: Path) -> tuple[Path, str]:
         temporary = workspace.file(path.name)
         os.close(create(temporary))  # for the owner only from the first moment on
         temporary.write_text(html, encoding="utf-8")
-        publish(temporary, no_folder(path))
+        move_into_place(temporary, no_folder(path))
     return path, preview(report)

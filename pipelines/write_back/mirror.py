@@ -1,4 +1,4 @@
-"""Brings `sync.writebacks` of the warehouse up to date with the outbox. Not here: the table (`warehouse.writebacks`)."""
+"""Brings `sync.writebacks` of the warehouse up to date with the outbox. Not here: the table (`warehouse.bookkeeping`)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.outbox.outbox import KEEP_SKIPPED_DAYS, Outbox, outbox_path
 from pipelines.write_back.outbox.store import OutboxError
 from warehouse.archive import Archive
+from warehouse.bookkeeping import shown_revision, write_changes
 from warehouse.warehouse import Warehouse
-from warehouse.writebacks import shown_revision, write_changes
 
 log = logging.getLogger(__name__)
 

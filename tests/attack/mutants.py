@@ -11,7 +11,9 @@ import argparse
 import random
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from tests.attack.corpus import Sample, corpus
 from tests.attack.loading import Ground, loadable
@@ -75,7 +77,15 @@ def read_mutants(seed: int, numbers: range, until: float, samples: tuple[Sample,
     return tally
 
 
-def load_mutants(seed: int, count: int, until: float, samples: tuple[Sample, ...], each: int = 2, only: int | None = None) -> Tally:
+def load_mutants(
+    seed: int,
+    count: int,
+    until: float,
+    samples: tuple[Sample, ...],
+    each: int = 2,
+    only: int | None = None,
+    say: Callable[[str], object] = lambda line: None,
+) -> Tally:
     """Load `count` answers, or as many as there is time for, spread evenly over `each` true answers of every operation."""
     tally, began = Tally(), time.monotonic()
     chosen = loadable(samples, each)
@@ -99,8 +109,10 @@ def load_mutants(seed: int, count: int, until: float, samples: tuple[Sample, ...
                 )
             if problem is not None:
                 tally.note(number, f"{sample.operation}: {problem}")
+                say(f"{number}: {sample.operation}: {problem}")
             if time.monotonic() > share:
                 break
+        say(f"{index + 1} of {len(chosen)} true answers, {tally.done:,} mutated ones, {time.monotonic() - began:.0f} s")
     tally.took_s = time.monotonic() - began
     return tally
 
@@ -155,7 +167,7 @@ def main() -> None:
             if time.monotonic() > until:
                 break
     if chosen.loading:
-        loaded = load_mutants(chosen.seed, chosen.loading, until, samples, chosen.each, chosen.only_loading)
+        loaded = load_mutants(chosen.seed, chosen.loading, until, samples, chosen.each, chosen.only_loading, partial(print, flush=True))
         print(described(loaded, "loading"), *_problems(loaded, chosen.seed, "--only-loading"), sep="\n")
 
 

@@ -41,6 +41,15 @@ _DERIVED = {"click_count", "clicker_count", "review_count", "delay_seconds", "st
 _DERIVED |= {"mention_key", "review_key", "observed_on"}
 
 
+def read_rows(answer: Answer, zone: dt.tzinfo | None, observed_on: dt.date) -> Iterator[wire.Rows]:
+    """The program's rows; RuntimeError where a parser failed and only its last net caught it."""
+    for rows in wire.read_rows(answer, zone, observed_on):
+        for rejected in rows.rejected:
+            if rejected.reason.startswith("the rest of the answer cannot be read"):
+                raise RuntimeError(rejected.reason)
+        yield rows
+
+
 class Reading:
     """What the program makes of an answer: its error, or its rows."""
 
@@ -52,7 +61,7 @@ class Reading:
         try:
             wire.rate_report(body, {})
             wire.check(question, status, {}, body)
-            self.rows = list(wire.read_rows(answer, ZONE, DAY))
+            self.rows = list(read_rows(answer, ZONE, DAY))
             wire.service_count(answer)
             assert wire.item_count(answer) == len(wire.item_keys(answer)), "item_count differs from item_keys"
             if question.operation.name == "emailmarketing/getcontacttimeline":

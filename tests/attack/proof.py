@@ -373,17 +373,16 @@ def _campaign_stats(walk: _Walk, data: Any) -> None:
     for link in links:
         if not isinstance(link, dict) or isinstance(link, Doubled) or not isinstance(link.get("url"), str):
             walk.seen.unread.add("campaign_clickers")
-        elif "clickers" in link:
-            _clickers(walk, link["clickers"])
+        for name in [name for name in link if name.lower() == "clickers"] if isinstance(link, dict) else ():
+            _clickers(walk, link[name])
 
 
 def _clickers(walk: _Walk, clickers: Any) -> None:
-    if not isinstance(clickers, list | dict) or isinstance(clickers, Doubled):
-        walk.seen.unread.add("campaign_clickers")
-        return
-    inside = clickers if isinstance(clickers, list) else list(clickers.values())
+    """A list of texts, or an object that numbers them."""
+    inside = clickers if isinstance(clickers, list) else list(clickers.values()) if isinstance(clickers, dict) else []
     walk.seen.entries["campaign_clickers"] += inside
-    if isinstance(clickers, dict) or not all(isinstance(clicker, str) for clicker in inside):
+    is_list = isinstance(clickers, list) or (isinstance(clickers, dict) and all(name.isdecimal() for name in clickers))
+    if not is_list or isinstance(clickers, Doubled) or not all(isinstance(clicker, str) for clicker in inside):
         walk.seen.unread.add("campaign_clickers")
 
 

@@ -32,10 +32,10 @@ from marketing_api.operation import Operation
 from marketing_api.operations import contacts
 from warehouse import tables
 from warehouse.archive import Archive
-from warehouse.arrow import schema
-from warehouse.load import Load, LoadReport
+from warehouse.loads.arrow import schema
+from warehouse.loads.load import Load, LoadReport
+from warehouse.loads.staging import Asked, Staged
 from warehouse.sql import rows
-from warehouse.staging import Asked, Staged
 from warehouse.warehouse import Warehouse
 
 START = dt.datetime(2026, 3, 2, 8, 0, tzinfo=dt.UTC)

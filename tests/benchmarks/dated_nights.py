@@ -21,8 +21,8 @@ from marketing_api.operations import account, campaigns, contacts, lists, reputa
 from marketing_api.sandbox.options import DEFAULT_KEY
 from warehouse import tables
 from warehouse.archive import Archive
-from warehouse.load import Load
-from warehouse.table import Table
+from warehouse.loads.load import Load
+from warehouse.tables import Table
 from warehouse.warehouse import Warehouse
 
 _ALL = {"limit": 100_000, "page": 1}

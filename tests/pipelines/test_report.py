@@ -22,7 +22,7 @@ from pipelines.report.preview import preview
 from pipelines.report.sections.overview import key_figures
 from tests.pipelines.conftest import Command
 from warehouse.personal_data import PersonalData
-from warehouse.published import Published
+from warehouse.publish import Published
 
 TODAY = dt.date(2026, 3, 20)
 NOW = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC)

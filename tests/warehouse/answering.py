@@ -14,10 +14,9 @@ import duckdb
 from marketing_api.exchange import Answer, Exchange, Outcome, id_at
 from marketing_api.operation import Operation, Question
 from warehouse.archive import Archive
-from warehouse.load import Load, LoadReport
+from warehouse.loads.load import Load, LoadReport
 from warehouse.sql import rows
-from warehouse.table import Table
-from warehouse.tables import TABLES
+from warehouse.tables import TABLES, Table
 from warehouse.warehouse import Warehouse
 
 #: A Monday morning; `minutes` of the tests count from here.

@@ -17,13 +17,11 @@ from marketing_api.exchange import Answer
 from marketing_api.operation import Operation
 from marketing_api.wire import read_rows
 from tests.warehouse.answering import START, contents
-from warehouse.load import Load
 from warehouse.loads.apply import apply_tables
+from warehouse.loads.load import Load
+from warehouse.loads.staging import Said, holds, stage
 from warehouse.sql import rows
-from warehouse.staging import stage
-from warehouse.table import Table
-from warehouse.tables import TABLES
-from warehouse.unchanged import Said, holds
+from warehouse.tables import TABLES, Table
 
 _ids = itertools.count(1)
 NOTHING: Mapping[int, Said] = MappingProxyType({})

@@ -15,7 +15,7 @@ import pytest
 
 from marketing_api.exchange import Answer, id_at
 from marketing_api.operation import Operation
-from marketing_api.operations import ALL, campaigns, contacts, lists, reputation
+from marketing_api.operations import ALL, account, campaigns, contacts, lists, reputation
 from marketing_api.verdict import flaw
 from tests.marketing_api.answers import enveloped, of_body
 from tests.marketing_api.samples import SAMPLES
@@ -24,8 +24,7 @@ from tests.warehouse.in_memory import Tables, answer
 from warehouse import tables
 from warehouse.rebuild import rebuild
 from warehouse.sql import rows
-from warehouse.table import Table
-from warehouse.tables import TABLES
+from warehouse.tables import TABLES, Table
 
 Place = tuple[Any, ...]
 ALL_DAYS = {"from_on": "2010-01-01", "to_on": "2030-12-31"}
@@ -278,3 +277,18 @@ def test_a_home_of_the_version_before_opens_and_works(home: Home) -> None:
     home.load([home.answer(reputation.DIRECT, data, 1)], tables.DIRECT_REVIEWS, scope=ALL_DAYS)
     assert home.values(tables.DIRECT_REVIEWS, "review_id", "_deleted_at is null") == [2]
     assert home.values("sync.meta", "value", "name = 'schema_version'") == ["3"]
+
+
+@pytest.mark.parametrize("payload", [{}, []], ids=str)
+def test_an_account_is_never_without_its_business(memory: Tables, payload: Any) -> None:
+    memory.fresh().load([answer(account.ME, {"business": {"id": 7, "businessName": "Corner"}}, 0)], tables.BUSINESS)
+    memory.load([answer(account.ME, {"business": payload}, 1)], tables.BUSINESS)
+    assert _live(memory, tables.BUSINESS) == 1
+
+
+@pytest.mark.parametrize("fields", [{"audiences": {"count": 1, "items": [{"id": 6, "name": "Opened"}]}}, {"12s": "City"}, [7]], ids=str)
+def test_fields_of_a_list_that_are_none_remove_none(memory: Tables, fields: Any) -> None:
+    memory.fresh()
+    for minutes, part in enumerate(({"12": "City", "13": "Birthday"}, fields)):
+        memory.load([answer(lists.GETLIST, {"list": {"id": 5, "fields": part}}, minutes, id=5)], tables.LISTS, tables.LIST_FIELDS)
+    assert {"12", "13"} <= {row[0] for row in memory.rows("select field_id from source.list_fields where _deleted_at is null")}

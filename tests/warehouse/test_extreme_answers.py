@@ -16,7 +16,7 @@ from marketing_api.exchange import Answer
 from marketing_api.operations import ALL
 from tests.marketing_api.answers import DAY, ZONE, enveloped, of_body
 from tests.marketing_api.samples import SAMPLES
-from warehouse.staging import stage
+from warehouse.loads.staging import stage
 from warehouse.tables import TABLES
 
 #: What stands for the place until the text is made: no library writes what is to stand there.

@@ -16,7 +16,7 @@ from tests.warehouse.in_memory import Tables, answer
 from tests.warehouse.timelines import TABLES as TIMELINES
 from tests.warehouse.timelines import event
 from warehouse import tables
-from warehouse.table import Table
+from warehouse.tables import Table
 
 EXAMPLES = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 FEW = settings(EXAMPLES, max_examples=8)

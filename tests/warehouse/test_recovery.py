@@ -19,7 +19,7 @@ from marketing_api.operations import contacts, lists
 from tests.warehouse.answering import Home
 from tests.warehouse.timelines import TABLES, event, load, timeline
 from warehouse import tables
-from warehouse.load import Load
+from warehouse.loads.load import Load
 from warehouse.warehouse import Warehouse
 
 
@@ -195,7 +195,7 @@ def test_nothing_is_half_applied_when_a_table_fails(home: Home, monkeypatch: pyt
         raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr("warehouse.loads.apply.unread.write_unknown_fields", fail)
+        patch.setattr("warehouse.loads.coverage.write_unknown_fields", fail)
         with pytest.raises(RuntimeError):
             home.load([listing], tables.LISTS, tables.LIST_FIELDS)
     assert home.rows(tables.LISTS) == home.rows("sync.coverage") == []

@@ -20,12 +20,12 @@ from tests.warehouse.in_memory import Tables, answer
 from tests.warehouse.test_accumulate import opened
 from tests.warehouse.test_contact_coverage import coverage, timeline_state
 from tests.warehouse.timelines import TABLES, event, timeline
-from warehouse import tables, unchanged
-from warehouse.load import LoadReport
+from warehouse import tables
+from warehouse.loads import staging
+from warehouse.loads.load import LoadReport
+from warehouse.loads.staging import RowsOf, Said, last_said
 from warehouse.rebuild import rebuild
-from warehouse.staging import RowsOf
-from warehouse.table import Table
-from warehouse.unchanged import Said, last_said
+from warehouse.tables import Table
 from warehouse.warehouse import Warehouse
 
 LOCAL = {"key": "note", "snippet": "Called", "datetime": "03/01/2026 10:00 AM", "details": []}
@@ -79,10 +79,10 @@ def test_an_answer_is_read_again_when_it_could_become_other_rows(home: Home, rea
     assert (again(zone="Asia/Tokyo"), again(zone="Asia/Tokyo")) == (True, False)
     assert home.values(tables.TIMELINE_EVENTS, "occurred_at") == [dt.datetime(2026, 3, 1, 1, tzinfo=dt.UTC)]
     assert (again(filled=TABLES[:2]), again(filled=TABLES[:2]), again()) == (True, False, True)
-    monkeypatch.setattr(unchanged, "_code", lambda: "another version")
-    unchanged.reading_key.cache_clear()
+    monkeypatch.setattr(staging, "_code", lambda: "another version")
+    staging.reading_key.cache_clear()
     assert (again(), again()) == (True, False)
-    unchanged.reading_key.cache_clear()
+    staging.reading_key.cache_clear()
 
 
 def test_what_could_not_be_read_is_read_each_time(home: Home, reading: Counting) -> None:

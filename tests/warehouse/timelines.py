@@ -8,7 +8,7 @@ from marketing_api.exchange import Answer
 from marketing_api.operations import contacts
 from tests.warehouse.answering import Home
 from warehouse import tables
-from warehouse.load import LoadReport
+from warehouse.loads.load import LoadReport
 
 TABLES = (tables.TIMELINE_EVENTS, tables.TIMELINE_VISITS, tables.TIMELINE_AUTOMATIONS)
 

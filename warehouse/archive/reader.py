@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from marketing_api.exchange import Answer, Outcome
-from warehouse.archive import bodies, disk, sealed
+from warehouse.archive import disk, sealed
 from warehouse.archive.index import Extent, Index
 from warehouse.archive.journal import JournalView, journals_in
 from warehouse.archive.row import Row, answer_of
@@ -244,7 +244,7 @@ class Reader:
             assert source.row.body_file is not None
             path = self._workspace.file(f"{source.row.request_id}-{next(self._numbers)}.json")
             try:
-                bodies.unpack(self._root / source.row.body_file, path, source.row.body_sha256)
+                sealed.unpack(self._root / source.row.body_file, path, source.row.body_sha256)
                 return path
             except FileNotFoundError:
                 with self._lock:  # its journal may have been sealed meanwhile, and the row refers to an earlier body now

@@ -131,6 +131,21 @@ def test_clickers_in_any_shape_are_addresses_that_join(clickers: Any) -> None:
     assert {each.email: each.click_count for each in found} == {"a@example.com": 2, "b@example.com": 3}
 
 
+@pytest.mark.parametrize("clickers", [None, "", "a@example.com(2 clicks)", 2, True], ids=str)
+def test_what_is_no_list_of_clickers_does_not_tell_all_of_them(clickers: Any) -> None:
+    campaign = {"stats": {}, "clicks": [{"url": "u", "clickers": clickers}]}
+    found = read(campaigns.STATS, {"campaign": campaign}, id=41, type="standard")
+    assert [rows.untold for rows in found if rows.untold] == [["clickers: not told"]]
+    assert statistics(campaign)[CampaignLink][0].clicker_count is None
+
+
+def test_clickers_are_found_case_aside() -> None:
+    campaign = {"stats": {}, "clicks": [{"url": "u", "CLICKERS": ["a@example.com(2 clicks)"]}]}
+    found = statistics(campaign)
+    assert [(each.email, each.click_count) for each in found[CampaignClicker]] == [("a@example.com", 2)]
+    assert found[CampaignLink][0].extra is None
+
+
 def test_a_numbered_group_is_no_status() -> None:
     assert listed({"1": {"data": [{"id": 1, "status": "Sent"}]}}) == [(1, "sent", "standard")]
 

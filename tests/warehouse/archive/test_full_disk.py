@@ -16,8 +16,8 @@ import pytest
 
 from tests.warehouse.exchanges import exchange, files, question, rows
 from warehouse.archive import Archive
-from warehouse.archive.bodies import digests_of
 from warehouse.archive.journal import Journal
+from warehouse.archive.sealed import digests_of
 from warehouse.errors import ArchiveError, ArchiveFull
 
 PROJECT = Path(__file__).parents[3]

@@ -1,4 +1,7 @@
-"""Why a DuckDB file cannot be opened or written, in words that say who has it and what to do. Not here: waiting (`connection`)."""
+"""What DuckDB's error texts mean: the only module that reads them. In words that say who has the file and what to do.
+
+DuckDB gives these cases no types of their own, and its texts change with versions: a test names the version and makes each of them happen.
+"""
 
 from __future__ import annotations
 

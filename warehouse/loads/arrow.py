@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from marketing_api.records.fields import Record
-from warehouse.table import EXTRA, Table
+from warehouse.tables import EXTRA, Table
 
 #: Beside the record's columns: which answer of the load a row is from (its index), its place among all rows of the load,
 #: a bit for each column that its answer knows, and the hash of a listing's entry.

@@ -1,20 +1,24 @@
-"""Reads the answers of a load into Arrow, table by table, before the warehouse is opened: parsing needs no lock.
+"""Reads the responses of a load into Arrow, table by table, before the warehouse is opened: parsing needs no lock.
 
-Belongs here: which rows and rejected entries a load consists of, and where they wait. Not here: conversion (`arrow`), what
-becomes of them (`loads/`).
+Belongs here: which rows and rejected entries a load consists of, where they wait, and which responses are unchanged since they were loaded
+last (then their rows are neither read nor compared). Not here: conversion (`arrow`), what becomes of the rows (`apply`).
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import functools
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,9 +26,10 @@ from marketing_api import wire
 from marketing_api.exchange import Answer
 from marketing_api.operations import contacts
 from marketing_api.records.fields import Record
-from warehouse.arrow import UNFIT, Converter, json_text
-from warehouse.table import EXTRA, Table
-from warehouse.unchanged import Said, contact_of, digest_of, reading_key
+from warehouse import sql
+from warehouse.archive.row import payload_of
+from warehouse.loads.arrow import UNFIT, Converter, json_text
+from warehouse.tables import EXTRA, Table
 
 #: Records are converted as soon as so many wait: the fewer objects are alive, the less there is for the garbage collector to
 #: look through (a quarter of the time with 5,000).
@@ -263,3 +268,60 @@ class _TableStage:
     def _write(self, writer: pq.ParquetWriter) -> None:
         writer.write_table(pa.Table.from_batches(self._batches, self._converter.schema), ROW_GROUP)
         self._batches, self._rows_kept = [], 0
+
+
+#: Everything that decides which rows come of a payload.
+_CODE = ("marketing_api", "marketing_api.operations", "marketing_api.records", "warehouse", "warehouse.loads")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the timeline said that was loaded of a contact last: its digest, and how many events it had of how many."""
+
+    digest: str
+    extent: tuple[int, int]
+
+
+def contact_of(operation: str, params: Mapping[str, str]) -> int | None:
+    """The contact whose timeline is asked for; None for other questions."""
+    wanted = params.get("id", "")
+    return int(wanted) if operation == contacts.TIMELINE.name and wanted.isdecimal() else None
+
+
+def digest_of(answer: Answer, key: bytes) -> str | None:
+    """Equal for answers of which the same rows come (32 hex digits); None for one that has to be read whatever it says."""
+    payload = payload_of(answer.body) if isinstance(answer.body, bytes) else None
+    return None if payload is None else hashlib.blake2b(payload, key=key, digest_size=16).hexdigest()
+
+
+def last_said(connection: duckdb.DuckDBPyConnection, account: str, people: Iterable[int]) -> dict[int, Said]:
+    """What the timelines of these contacts said that were loaded last, where that is certain."""
+    found = sql.rows(
+        connection,
+        "select contact_id, timeline_digest, timeline_served, timeline_total from sync.contact_coverage "
+        "where account = $account and timeline_digest is not null and contact_id in (select unnest($people::bigint[]))",
+        {"account": account, "people": sorted(people)},
+    )
+    return {contact: Said(digest, (served, total)) for contact, digest, served, total in found}
+
+
+def holds(connection: duckdb.DuckDBPyConnection, account: str, assumed: Mapping[int, str | None]) -> bool:
+    """Whether these digests are what was loaded last: somebody else may have loaded since they were compared."""
+    return not assumed or {contact: said.digest for contact, said in last_said(connection, account, assumed).items()} == assumed
+
+
+@functools.cache
+def reading_key(tables: tuple[Table, ...], zone: str) -> bytes:
+    """Another one wherever the same payload may become other rows: in another time zone, other tables, or by other code."""
+    shapes = [(table.name, table.key, [(column.name, column.sql_type) for column in table.columns]) for table in tables]
+    return hashlib.blake2b(repr((zone, shapes, _code())).encode(), digest_size=32).digest()
+
+
+@functools.cache
+def _code() -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for package in _CODE:
+        for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name):
+            if file.name.endswith(".py"):
+                digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from marketing_api.operations import contacts
 from warehouse.loads.listing import mark_deleted
+from warehouse.loads.staging import Asked, Staged
 from warehouse.loads.target import Target
 from warehouse.sql import literal, rows
-from warehouse.staging import Asked, Staged
 
 _COLUMNS = ("first_asked_at", "asked_at", "request", "changed_at", "times_asked", "times_changed")
 

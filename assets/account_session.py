@@ -16,16 +16,16 @@ from assets.checkpoint import Checkpoints
 from assets.days import DateRange, today_in
 from assets.planning.crawl_plan import Planner
 from assets.result import Spent
-from marketing_api.client import Budget, Client, Connection, Failure
+from marketing_api.client import Client, Connection, Failure, RequestBudget
 from marketing_api.clock import Clock
 from marketing_api.errors import MarketingApiError
-from marketing_api.exchange import Answer, Exchange, Outcome, new_request_id
-from marketing_api.operation import Operation, Question
+from marketing_api.exchange import Exchange, Outcome, Response, new_request_id
+from marketing_api.operation import Call, Operation
 from marketing_api.operations import account as operations
-from marketing_api.pace import Pace
+from marketing_api.parsing import parse_rows
+from marketing_api.rate_limit import RateLimiter
 from marketing_api.records.account import Business
 from marketing_api.records.fields import Record
-from marketing_api.wire import read_rows
 from warehouse.archive import Archive, Reusable
 from warehouse.errors import WarehouseError
 from warehouse.loads.listing import needs_detail
@@ -41,18 +41,18 @@ _UNKNOWN_IN_A_ROW = 3
 _WORKERS, _MOST_WORKERS, _FEWEST_WORKERS = 256, 32, 8
 #: How far the clock may have been set back since a response was requested for it to count as recent.
 _AT_ONCE = dt.timedelta(minutes=5)
-#: Rows of a daily series from so long before the days in question show whether it lists every day.
+#: Rows of a daily series from so long before the days in call show whether it lists every day.
 _SERIES_BEFORE = dt.timedelta(days=28)
 
 R = TypeVar("R", bound=Record)
-Reuse = Callable[[Question], Answer | None]
+Reuse = Callable[[Call], Response | None]
 #: The request of the archived response that a run that died has left to a call; None without one.
-LeftBehind = Callable[[Question], int | None]
+LeftBehind = Callable[[Call], int | None]
 
 
-def business_of(response: Answer) -> Business | None:
+def business_of(response: Response) -> Business | None:
     """The business that a response of `app/me` names."""
-    for rows in read_rows(response, dt.UTC, response.requested_at.date()):
+    for rows in parse_rows(response, dt.UTC, response.requested_at.date()):
         for record in rows.records:
             if isinstance(record, Business):
                 return record
@@ -71,9 +71,9 @@ class AccountSession:
         archive: Archive,
         warehouse: Warehouse,
         *,
-        pace: Pace,
+        limiter: RateLimiter,
         spool: Path,
-        budget: Budget | None,
+        budget: RequestBudget | None,
         fallback_zone: str,
         resume_hours: float,
         now: Clock,
@@ -83,8 +83,8 @@ class AccountSession:
         workers = max(_FEWEST_WORKERS, min(_MOST_WORKERS, _WORKERS // accounts))
         self.account = connection.account
         self.listings_at_once = max(2, workers // 4)
-        self.pace = pace
-        self.client = Client(connection, pace, record=self.record, spool=spool, workers=workers, budget=budget)
+        self.limiter = limiter
+        self.client = Client(connection, limiter, record=self.record, spool=spool, workers=workers, budget=budget)
         self.zone = ZoneInfo(connection.timezone or fallback_zone)
         self.business: Business | None = None
         self.problem: Exception | None = None  # MarketingApiError, WarehouseError or OSError
@@ -96,7 +96,7 @@ class AccountSession:
         self._now = now
         planner.now = self.now
         self._resume = dt.timedelta(hours=resume_hours)
-        self._me: Answer | None = None
+        self._me: Response | None = None
         self._unused_since: dict[str, int] = {}  # by asset: the first request id whose response it may use again
         self._archived: Reusable | None = None
         self._left_behind: set[str] = set()  # assets that a run was reading when it died
@@ -154,7 +154,7 @@ class AccountSession:
             self.opened.set()
 
     def _open(self) -> None:
-        self._me = self.client.ask(operations.ME.bind())
+        self._me = self.client.fetch(operations.ME.bind())
         self.business = business_of(self._me)
         if self.business and self.business.timezone and not self.client.connection.timezone:
             try:
@@ -174,13 +174,13 @@ class AccountSession:
                 self._unknown.add(operation.name)
                 is_sudden = operation.name in self._answered or len(self._unknown) >= _UNKNOWN_IN_A_ROW
             if operation.name not in self._confirmed and is_sudden:
-                self.client.ask(operations.ME.bind())
+                self.client.fetch(operations.ME.bind())
             self._confirmed.add(operation.name)
 
     def record(self, exchange: Exchange) -> None:
         """Archive one request and count it for its operation."""
         self._archive.record(exchange)
-        name = exchange.question.operation.name
+        name = exchange.call.operation.name
         log.debug("%s: %s, %d ms", name, exchange.outcome.value, exchange.took_ms)
         with self._counting:
             if exchange.outcome is Outcome.OK:
@@ -202,8 +202,8 @@ class AccountSession:
         """
         since = self._unused_since.get(asset, sys.maxsize)
 
-        def find(call: Question) -> Answer | None:
-            if self._me is not None and call.key == self._me.question.key:
+        def find(call: Call) -> Response | None:
+            if self._me is not None and call.key == self._me.call.key:
                 return self._me
             return self._archived.get(call.key, since) if self._archived else None
 
@@ -259,13 +259,13 @@ class Known:
         since = days.first - _SERIES_BEFORE
         return [set(self._warehouse.listed_days(table, self._account, since, days.last)) for table in tables]
 
-    def responses(self, request_ids: Sequence[int]) -> Iterable[Answer]:
+    def responses(self, request_ids: Sequence[int]) -> Iterable[Response]:
         """From the archive."""
-        return self._warehouse.archive.answers(request_ids)
+        return self._warehouse.archive.responses(request_ids)
 
     def new_or_changed(self, request_ids: Sequence[int], record: type[R]) -> list[R]:
         """Entries of the listing in these responses that are new, or differ from when their detail was last fetched."""
         table = next(table for table in TABLES.values() if table.record is record)
         hashes = self._warehouse.listing_hashes(table, self._account)
-        stale = needs_detail(table, self.responses(request_ids), hashes, self._zone, read_rows)
+        stale = needs_detail(table, self.responses(request_ids), hashes, self._zone, parse_rows)
         return [entry for entry in stale if isinstance(entry, record)]

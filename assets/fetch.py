@@ -21,10 +21,10 @@ from assets.result import Batch
 from marketing_api import paging
 from marketing_api.client import Failure, Stopped
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, InvalidCall, NotAvailable, Refused, Transient
-from marketing_api.exchange import Answer
-from marketing_api.operation import Operation, Question
+from marketing_api.exchange import Response
+from marketing_api.operation import Call, Operation
+from marketing_api.parsing import parse_rows
 from marketing_api.records.fields import Record
-from marketing_api.wire import read_rows
 from warehouse.tables import Table, Window
 
 #: A batch of a fan-out is loaded after so many responses or seconds, so that a run cut short keeps its work in the tables.
@@ -147,8 +147,8 @@ class Fetcher:
         """The requested days that the response lists, by table; None when an entry cannot be read: it may be of any day."""
         listed: dict[type[Record], set[dt.date]] = {table.record: set() for table in self._tables}
         columns = {table.record: table.load.column for table in self._tables if isinstance(table.load, Window)}
-        for response in batch.answers or self.known.responses(batch.request_ids):
-            for rows in read_rows(response, self._session.zone, self.today):
+        for response in batch.responses or self.known.responses(batch.request_ids):
+            for rows in parse_rows(response, self._session.zone, self.today):
                 if rows.rejected or rows.untold:
                     return None
                 listed[rows.record] |= {day for record in rows.records if (day := getattr(record, columns[rows.record])) in requested}
@@ -199,7 +199,7 @@ class Fetcher:
         self.operations.add(operation)
         calls, failures = _bind_all(operation, many)
         self._on_progress(0, len(calls))
-        responses: list[Answer] = []
+        responses: list[Response] = []
         since = time.monotonic()
         try:
             for result in self._results(calls):
@@ -265,33 +265,33 @@ class Fetcher:
         """A scope that is gone from the service: its rows are marked as deleted without a request."""
         return Batch(scope={name: [value] for name, value in scope.items()}, may_shrink=True)
 
-    def _fetch(self, call: Question) -> Answer:
+    def _fetch(self, call: Call) -> Response:
         (result,) = self._results([call])
         if isinstance(result, Failure):
             raise result.error
         return result
 
-    def _results(self, calls: Iterable[Question]) -> Iterator[Answer | Failure]:
+    def _results(self, calls: Iterable[Call]) -> Iterator[Response | Failure]:
         """What need not be requested, since it was refused in this run or is in the archive and unused, and what the client fetches."""
         refused = self._session.refused
-        for result in self._session.client.ask_many(
+        for result in self._session.client.fetch_many(
             calls, known=lambda call: refused.get(call.key) or self._reuse(call), urgency=self._urgency
         ):
             if isinstance(result, Failure):
                 if isinstance(result.error, NotAvailable):
-                    self._session.confirm_key(result.question.operation)
+                    self._session.confirm_key(result.call.operation)
                 if isinstance(result.error, Refused | NotAvailable):  # a second try of this run would be refused like the first
-                    refused[result.question.key] = result
+                    refused[result.call.key] = result
             yield result
 
 
-def _bind_all(operation: Operation, many: Iterable[Mapping[str, Any]]) -> tuple[list[Question], list[Failure]]:
+def _bind_all(operation: Operation, many: Iterable[Mapping[str, Any]]) -> tuple[list[Call], list[Failure]]:
     """Calls, and a failure for each value that the declaration does not allow (an address without @, say)."""
-    calls: list[Question] = []
+    calls: list[Call] = []
     bad: list[Failure] = []
     for params in many:
         try:
             calls.append(operation.bind(**params))
         except InvalidCall as problem:
-            bad.append(Failure(Question(operation, {name: str(value) for name, value in params.items()}), problem))
+            bad.append(Failure(Call(operation, {name: str(value) for name, value in params.items()}), problem))
     return calls, bad

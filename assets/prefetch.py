@@ -393,7 +393,7 @@ class Prefetcher:
             zone=str(session.zone),
             shrink_limit=self._limit_of(batch),
         )
-        return self.warehouse.apply(load, batch.answers, urgency=self._urgency[asset.name])
+        return self.warehouse.apply(load, batch.responses, urgency=self._urgency[asset.name])
 
     def _limit_of(self, batch: Batch) -> float | None:
         """The share of its rows that the batch's listing may lose: what we took away ourselves is not suspicious."""

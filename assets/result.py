@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from assets.days import DateRange, joined
 from marketing_api.client import Failure
-from marketing_api.discretion import without_addresses
 from marketing_api.errors import BudgetSpent, GivenUp, InvalidCall, MarketingApiError, NotAvailable, Refused, Transient
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
+from marketing_api.redaction import without_addresses
 from warehouse.errors import WarehouseError
 from warehouse.loads.load import LoadReport
 
@@ -50,24 +50,24 @@ class Batch:
     taken_away: float = 0.0  # share of its rows that we know to be gone, since we took them away: no sign of a broken listing
     due_at: dt.datetime | None = None  # when the scope should be read again; None: the next night
     service_count: int | None = None
-    answers: tuple[Answer, ...] | None = None  # those of request_ids, where they are few and at hand; else the archive has them
+    responses: tuple[Response, ...] | None = None  # those of request_ids, where they are few and at hand; else the archive has them
     failures: tuple[Failure, ...] = ()
     days: DateRange | None = None  # of a date-ranged read
     problem: str = ""  # why this is not complete, where that is news
 
     @classmethod
-    def of(cls, answers: Sequence[Answer], failures: Sequence[Failure] = ()) -> Batch:
+    def of(cls, responses: Sequence[Response], failures: Sequence[Failure] = ()) -> Batch:
         """What came of some requests; small bodies are kept at hand."""
-        is_small = all(isinstance(answer.body, bytes) for answer in answers)
-        ids = tuple(answer.request_id for answer in answers)
-        return cls(ids, failures=tuple(failures), answers=tuple(answers) if is_small else None)
+        is_small = all(isinstance(response.body, bytes) for response in responses)
+        ids = tuple(response.request_id for response in responses)
+        return cls(ids, failures=tuple(failures), responses=tuple(responses) if is_small else None)
 
     def __add__(self, other: Batch) -> Batch:
         """This batch's scope and completeness, with the other's answers beside them."""
         return replace(
             self,
             request_ids=self.request_ids + other.request_ids,
-            answers=None,
+            responses=None,
             failures=self.failures + other.failures,
         )
 
@@ -156,7 +156,7 @@ class AccountResult:
 
 
 def share_read(results: Iterable[AccountResult]) -> float | None:
-    """How much was had of what was asked for, 0 to 1: of the questions, or of the days where those tell less; None when nothing was."""
+    """How much was had of what was asked for, 0 to 1: of the calls, or of the days where those tell less; None when nothing was."""
     had, wanted, days, lacking = 0, 0, 0, 0
     for result in results:
         had, wanted = had + result.fetched, wanted + result.planned
@@ -201,4 +201,4 @@ def _learnt(failures: Sequence[Failure], code: int, fetched: int) -> str:
 
 
 def _address(failure: Failure) -> str:
-    return failure.question.params.get("email", failure.question.key).strip().lower()
+    return failure.call.params.get("email", failure.call.key).strip().lower()

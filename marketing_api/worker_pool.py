@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, MarketingApiError, NotAvailable, Stopped, Transient
-from marketing_api.exchange import Answer
-from marketing_api.operation import Question
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
 
 #: Requests of one operation that have used up all their tries, one after the other, before the rest is not made.
 FAILURES_IN_A_ROW = 5
@@ -158,17 +158,17 @@ class _Turn:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A question without an answer, and why."""
+    """A call without a response, and why."""
 
-    question: Question
+    call: Call
     error: MarketingApiError
 
 
-#: Asks one question until it has an answer or a reason, unless the second value says that its caller has gone, or the third
+#: Fetches one call until it has a response or a reason, unless the second value says that its caller has gone, or the third
 #: that its operation has been given up meanwhile. The fourth is called when a request leaves.
-Persist = Callable[[Question, threading.Event, Callable[[], bool], Callable[[], None]], Answer]
-#: What is known of a question before it is asked.
-Known = Callable[[Question], Answer | Failure | None]
+Persist = Callable[[Call, threading.Event, Callable[[], bool], Callable[[], None]], Response]
+#: What is known of a call before it is requested.
+Known = Callable[[Call], Response | Failure | None]
 
 
 class Operations:
@@ -179,11 +179,11 @@ class Operations:
         self._failures: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def given_up(self, question: Question) -> MarketingApiError | None:
-        return self._given_up.get(question.operation.name)
+    def given_up(self, call: Call) -> MarketingApiError | None:
+        return self._given_up.get(call.operation.name)
 
-    def note(self, result: Answer | Failure) -> None:
-        name = result.question.operation.name
+    def note(self, result: Response | Failure) -> None:
+        name = result.call.operation.name
         error = result.error if isinstance(result, Failure) else None
         with self._lock:
             self._failures[name] = self._failures[name] + 1 if isinstance(error, Transient) else 0
@@ -192,7 +192,7 @@ class Operations:
 
 
 class FanOut:
-    """One call of `ask_many`: its lane in the pool, and what it has learnt about the operations it asks."""
+    """One call of `fetch_many`: its lane in the pool, and what it has learnt about the operations."""
 
     def __init__(self, persist: Persist, pool: WorkerPool, urgency: int = 0) -> None:
         self._persist = persist
@@ -200,16 +200,16 @@ class FanOut:
         self._lane = Lane(urgency)
         self._operations = Operations()
         self._under_way = 0
-        self._results: queue.SimpleQueue[Answer | Failure | BaseException] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[Response | Failure | BaseException] = queue.SimpleQueue()
 
-    def answers(self, questions: Iterable[Question], known: Known | None) -> Iterator[Answer | Failure]:
-        """See `Client.ask_many`."""
+    def responses(self, calls: Iterable[Call], known: Known | None) -> Iterator[Response | Failure]:
+        """See `Client.fetch_many`."""
         try:
-            for question in questions:
-                if (result := self._known(question, known)) is not None:
+            for call in calls:
+                if (result := self._known(call, known)) is not None:
                     yield result
                     continue
-                self._pool.put(self._lane, lambda leave, question=question: self._results.put(self._result(question, leave)))  # type: ignore[misc]
+                self._pool.put(self._lane, lambda leave, call=call: self._results.put(self._result(call, leave)))  # type: ignore[misc]
                 self._under_way += 1
                 while self._under_way >= AHEAD * self._pool.size or not self._results.empty():
                     yield self._next()
@@ -222,7 +222,7 @@ class FanOut:
             self._lane.stop.set()
             self._pool.drop(self._lane)
 
-    def _last(self) -> Iterator[Answer | Failure]:
+    def _last(self) -> Iterator[Response | Failure]:
         """What was paid for before the budget ran out."""
         self._under_way -= self._pool.drop(self._lane)
         while self._under_way:
@@ -231,31 +231,31 @@ class FanOut:
             except BudgetSpent:
                 continue
 
-    def _known(self, question: Question, known: Known | None) -> Answer | Failure | None:
-        """What can be said without asking."""
-        if (result := known(question) if known is not None else None) is not None:
+    def _known(self, call: Call, known: Known | None) -> Response | Failure | None:
+        """What needs no request."""
+        if (result := known(call) if known is not None else None) is not None:
             return result
-        error = self._operations.given_up(question)
-        return None if error is None else Failure(question, error)
+        error = self._operations.given_up(call)
+        return None if error is None else Failure(call, error)
 
-    def _result(self, question: Question, leave: Callable[[], None]) -> Answer | Failure | BaseException:
+    def _result(self, call: Call, leave: Callable[[], None]) -> Response | Failure | BaseException:
         """In a worker. What ends the whole call is returned bare, to be raised in the caller's thread."""
-        if (error := self._operations.given_up(question)) is not None:
-            return Failure(question, error)
-        result: Answer | Failure
+        if (error := self._operations.given_up(call)) is not None:
+            return Failure(call, error)
+        result: Response | Failure
         try:
-            result = self._persist(question, self._lane.stop, lambda: self._operations.given_up(question) is not None, leave)
+            result = self._persist(call, self._lane.stop, lambda: self._operations.given_up(call) is not None, leave)
         except (AuthenticationFailed, BudgetSpent, Stopped) as end:
             return end
         except MarketingApiError as problem:
-            hopeless = self._operations.given_up(question) if isinstance(problem, Transient) else None
-            result = Failure(question, hopeless or problem)
-        except BaseException as fault:  # a full disk, a mistake of ours: not the question's fault
+            hopeless = self._operations.given_up(call) if isinstance(problem, Transient) else None
+            result = Failure(call, hopeless or problem)
+        except BaseException as fault:  # a full disk, a mistake of ours: not the call's fault
             return fault
         self._operations.note(result)
         return result
 
-    def _next(self) -> Answer | Failure:
+    def _next(self) -> Response | Failure:
         result = self._results.get()
         self._under_way -= 1
         if isinstance(result, BaseException):

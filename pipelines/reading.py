@@ -19,10 +19,10 @@ from assets.extract import SourceAsset
 from assets.fetch import FetchSettings
 from assets.planning.crawl_plan import COUPONS, TIMELINES, Allowance, Planner, PlanSettings, allowance, next_moment
 from assets.prefetch import Prefetcher
-from marketing_api.client import Budget, Connection
+from marketing_api.client import Connection, RequestBudget
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError
-from marketing_api.pace import Pace, pace_path
+from marketing_api.rate_limit import RateLimiter
 from pipelines.service import connections, explained
 from pipelines.settings import Settings
 from pipelines.waiting import tell
@@ -63,9 +63,9 @@ def open_reader(
         plan_settings = PlanSettings(dt.timedelta(days=settings.max_age_days), asks_everybody)
         sessions = []
         for connection in accounts:
-            pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
-            planner = planner_of(warehouse, connection, pace, plan_settings, chosen, budget, len(accounts), now)
-            sessions.append(_session(settings, connection, archive, warehouse, budget, pace, planner, len(accounts), now, spool))
+            limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
+            planner = planner_of(warehouse, connection, limiter, plan_settings, chosen, budget, len(accounts), now)
+            sessions.append(_session(settings, connection, archive, warehouse, budget, limiter, planner, len(accounts), now, spool))
         for session in sessions:
             stack.enter_context(session.client)
         checkpoints = Checkpoints(settings.home / "archive" / "unfinished")
@@ -93,21 +93,23 @@ def limits_of(settings: Settings, chosen: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def budget_of(settings: Settings, max_requests: int | None = None, until: dt.time | None = None, now: Clock = utc_now) -> Budget | None:
+def budget_of(
+    settings: Settings, max_requests: int | None = None, until: dt.time | None = None, now: Clock = utc_now
+) -> RequestBudget | None:
     """What the person says, else the settings; None when neither limits a run."""
     most, end = max_requests or settings.max_requests, until or settings.until
     if most is None and end is None:
         return None
-    return Budget(most, until=next_moment(end, settings.schedule_timezone, now()) if end else None, now=now)
+    return RequestBudget(most, until=next_moment(end, settings.schedule_timezone, now()) if end else None, now=now)
 
 
 def planner_of(
     warehouse: Warehouse,
     connection: Connection,
-    pace: Pace,
+    limiter: RateLimiter,
     settings: PlanSettings,
     chosen: Sequence[SourceAsset],
-    budget: Budget | None,
+    budget: RequestBudget | None,
     accounts: int,
     now: Clock = utc_now,
 ) -> Planner:
@@ -115,10 +117,10 @@ def planner_of(
 
     def allowed() -> Allowance:
         left, until = (budget.left, budget.until) if budget else (None, None)
-        return allowance(left, until, now(), pace.rate, accounts=accounts)
+        return allowance(left, until, now(), limiter.rate, accounts=accounts)
 
-    questions = {asset.name for asset in chosen} & {TIMELINES, COUPONS}
-    return Planner(warehouse, connection.account, settings, questions, allowed, now)
+    planned = {asset.name for asset in chosen} & {TIMELINES, COUPONS}
+    return Planner(warehouse, connection.account, settings, planned, allowed, now)
 
 
 def _session(
@@ -126,8 +128,8 @@ def _session(
     connection: Connection,
     archive: Archive,
     warehouse: Warehouse,
-    budget: Budget | None,
-    pace: Pace,
+    budget: RequestBudget | None,
+    limiter: RateLimiter,
     planner: Planner,
     accounts: int,
     now: Clock,
@@ -137,7 +139,7 @@ def _session(
         connection,
         archive,
         warehouse,
-        pace=pace,
+        limiter=limiter,
         spool=spool,
         budget=budget,
         fallback_zone=settings.timezone,
@@ -149,7 +151,7 @@ def _session(
 
 
 def _open_all(sessions: list[AccountSession]) -> None:
-    """Fetcher every account who it is, all at once. Those that take long, or do not answer, hold up nobody: they fail by themselves.
+    """Ask every account who it is, all at once. Those that take long, or do not answer, hold up nobody: they fail by themselves.
 
     Raises AuthenticationFailed or another MarketingApiError when none answers, and what is wrong with the home when that is the reason.
     """

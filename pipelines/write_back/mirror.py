@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from marketing_api.clock import utc_now
-from marketing_api.discretion import without_addresses
+from marketing_api.redaction import without_addresses
 from pipelines.settings import Settings
 from pipelines.waiting import tell
 from pipelines.write_back.outbox.entry import Entry

@@ -9,8 +9,7 @@ from typing import Any
 
 import dagster as dg
 
-from marketing_api.discretion import without_addresses
-from marketing_api.foreign_text import markdown_table
+from marketing_api.redaction import markdown_table, without_addresses
 from pipelines.failures import explain
 from pipelines.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, check_confirmed, config_fields, values
 from pipelines.settings import Settings, SettingsError

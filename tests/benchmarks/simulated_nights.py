@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from assets.planning.crawl_plan import TIMELINES, Inputs, Rules, plan_contacts
 from assets.planning.order import REASONS
-from marketing_api.sandbox.roll import DAY
+from marketing_api.sandbox.moments import DAY
 from tests.benchmarks.simulated_account import START, Floats, Ints, Moments, SimulatedAccount
 from warehouse.candidates import HISTORY_DAYS
 
@@ -221,7 +221,7 @@ def _at(seconds: Floats) -> pa.Array:
 
 
 def _campaigns(run: Run, now: float) -> tuple[pa.Table, pa.Table]:
-    """Exposure and reach as `warehouse.candidates` tells them from nightly statistics."""
+    """Waves and reach as `warehouse.candidates` tells them from nightly statistics."""
     waves, reach = [], []
     for number, mailing in enumerate(run.account.mailings):
         if mailing.sent_at > now or mailing.sent_at < now - 40 * DAY:

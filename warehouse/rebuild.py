@@ -65,7 +65,7 @@ def rebuild(
 ) -> RebuildReport:
     """Replay every logged load into a new file, which replaces the old one in one step when it is complete.
 
-    The old file stays locked meanwhile, so that no load gets lost; a damaged one is set aside. `on_progress` is told the number of
+    The old file stays locked meanwhile, so that no load gets lost; a damaged one is set aside. `on_progress` is given the number of
     loads replayed. Raises what `connection.connect` raises, and ArchiveGone when loads that the old file is made of cannot be made
     again, unless `accept_loss`.
     """

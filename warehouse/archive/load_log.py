@@ -1,4 +1,4 @@
-"""The log of loads: which answers were loaded into which tables, one JSON object per line, in the order it was done.
+"""The log of loads: which responses were loaded into which tables, one JSON object per line, in the order it was done.
 
 Every line ends with the CRC-32 of what it says, so that a damaged one is known for what it is; lines of earlier versions have
 none. Written only under the warehouse's lock, so by one process at a time; read by anybody.

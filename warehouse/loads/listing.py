@@ -52,7 +52,7 @@ def _is_whole(target: Target) -> bool:
 
 
 def _stale(target: Target, scopes: Sequence[Scope]) -> list[Scope]:
-    """Scopes of which a newer answer is loaded already: a slower run must not put older rows over newer ones."""
+    """Scopes of which a newer response is loaded already: a slower run must not put older rows over newer ones."""
     if not isinstance(target.table.load, Snapshot) or _is_whole(target) or not scopes:
         return []
     newer = target.rows(
@@ -205,7 +205,7 @@ ALL = "all"
 class Scope:
     """The rows whose scope columns have these `values` (or whose day lies between them; None: of which nothing is ever removed).
 
-    `is_read`: every page came, and no answer contradicts itself. `doubts`: entries that could not be understood, or were not told.
+    `is_read`: every page came, and no response contradicts itself. `doubts`: entries that could not be understood, or were not told.
     """
 
     number: int
@@ -222,7 +222,7 @@ class Scope:
         return self.values is not None and self.is_read and not self.doubts
 
     def take(self, target: Target, response: int) -> None:
-        """One of its answers, and what speaks against it."""
+        """One of its responses, and what speaks against it."""
         self.responses.add(response)
         self.doubts += target.doubts[response]
         if flaw := target.flaws.get(response):
@@ -230,20 +230,20 @@ class Scope:
 
 
 def scopes_of(target: Target, asked_scope: Mapping[str, Any], is_complete: bool) -> list[Scope]:
-    """The scopes that the load's listing answers are about; of a load without answers, those that it names."""
+    """The scopes that the load's listing responses are about; of a load without responses, those that it names."""
     load = target.table.load
     if not isinstance(load, Snapshot):
         return [_range_of(target, load.column if isinstance(load, Window) else "", asked_scope, is_complete)]
     columns = tuple(load.scope)
     found: dict[tuple[Any, ...], Scope] = {}
-    for asked in target.asked:
-        if not target.is_listing(asked):
+    for head in target.responses:
+        if not target.is_listing(head):
             continue
-        values = _from_params(target.table, load, asked.params)
-        for each in [values] if values is not None else _from_rows(target, columns, asked.index):
+        values = _from_params(target.table, load, head.params)
+        for each in [values] if values is not None else _from_rows(target, columns, head.index):
             scope = found.setdefault(each, Scope(len(found), each, label_of(columns, each), is_complete or load.is_whole))
-            scope.take(target, asked.index)
-    if not target.asked:
+            scope.take(target, head.index)
+    if not target.responses:
         for each in _named(target.table, columns, asked_scope):
             found[each] = Scope(len(found), each, label_of(columns, each), is_complete)
     return list(found.values())
@@ -253,8 +253,8 @@ def _range_of(target: Target, column: str, asked_scope: Mapping[str, Any], is_co
     days = days_of(asked_scope)
     reason = None if is_complete else str(asked_scope.get("reason", "not every page could be had"))
     scope = Scope(0, days if column else None, label_of_days(days), is_complete, reason=reason)
-    for asked in target.asked:
-        scope.take(target, asked.index)
+    for head in target.responses:
+        scope.take(target, head.index)
     return scope
 
 
@@ -319,7 +319,7 @@ def _from_params(table: Table, load: Snapshot, params: Mapping[str, str]) -> tup
 
 
 def _from_rows(target: Target, columns: tuple[str, ...], response: int) -> Iterator[tuple[Any, ...]]:
-    """An answer to a wider question that shows a row of a scope shows all of that scope (lists with their fields)."""
+    """A response to a wider call that shows a row of a scope shows all of that scope (lists with their fields)."""
     names = ", ".join(columns)
     for row in target.rows(f"select distinct {names} from {target.source} where _answer = {response} order by all"):
         if (values := _typed(target.table, columns, row)) is not None:
@@ -352,9 +352,9 @@ Key = tuple[Any, ...]
 def needs_detail(
     table: Table, responses: Iterable[Response], known: Mapping[Key, str], zone: ZoneInfo, parse_rows: ReadRows
 ) -> list[Record]:
-    """The entries of a listing that are new or differ from when their detail was asked: the last of each key, in order.
+    """The entries of a listing that are new or differ from when their detail was requested: the last of each key, in order.
 
-    `known` has the stored hashes by key (`lookups.listing_hashes`). Answers of operations that do not list are passed over.
+    `known` has the stored hashes by key (`lookups.listing_hashes`). Responses of operations that do not list are passed over.
     """
     assert isinstance(table.load, Snapshot)
     listed: dict[Key, Record] = {}

@@ -132,12 +132,12 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     tables = rows(connection, f"select schema_name, table_name from duckdb_tables() where {_OWN} and not temporary order by all")
     views = [sql for (sql,) in rows(connection, f"select sql from duckdb_views() where {_OWN} and not internal")]
     kept = [(schema, name) for schema, name in tables if schema != "source" and not (schema == "sync" and name in _DERIVED)]
-    said = [statement for schema, name in kept for statement in comments(connection, schema, name)]
+    commented = [statement for schema, name in kept for statement in comments(connection, schema, name)]
     rows(connection, f"attach {literal(str(path))} as rebuilt")
     for schema, name in kept:
         _copy(connection, f"{quoted(schema)}.{quoted(name)}", schema)
     rows(connection, "use rebuilt")
-    for statement in said:
+    for statement in commented:
         rows(connection, statement)
     _make_views(connection, views)
     rows(connection, f"use {quoted(own)}")

@@ -270,7 +270,7 @@ class Sealer:
             log.warning("%s is no journal of this version and is left alone", journal)
             return
         if view.unread:
-            log.warning("%s ends with %d bytes of a request that was not recorded whole", journal, view.unread)
+            log.warning("%s holds %d bytes of requests that were not recorded whole", journal, view.unread)
         entries = view.entries
         for day, rows in itertools.groupby(sorted((entry.row for entry in entries.values()), key=_order), key=_day):
             name = f"date={day}/{journal.stem}.parquet"

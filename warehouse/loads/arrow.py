@@ -51,8 +51,8 @@ def json_text(value: Any) -> str:
 
 def entry_hash(record: Record) -> str:
     """Hash of everything that an entry says, for telling whether it changed since its detail was requested (32 hex digits)."""
-    said = {name: getattr(record, name) for name in sorted(record.model_fields_set)}
-    return hashlib.blake2b(json_text(said).encode(), digest_size=16).hexdigest()
+    encoded = {name: getattr(record, name) for name in sorted(record.model_fields_set)}
+    return hashlib.blake2b(json_text(encoded).encode(), digest_size=16).hexdigest()
 
 
 class Converter:

@@ -22,10 +22,10 @@ _COLUMNS = ("first_asked_at", "asked_at", "request", "changed_at", "times_asked"
 
 @dataclass(frozen=True, slots=True)
 class _Aspect:
-    """What is known about contacts of one kind of call: columns `PREFIX_…`, and the columns that responses tell."""
+    """What is known about contacts of one kind of call: columns `PREFIX_…`, and the `columns` that come from responses."""
 
     prefix: str
-    told: tuple[str, ...]
+    columns: tuple[str, ...]
 
 
 _TIMELINE = _Aspect("timeline", ("timeline_served", "timeline_total", "timeline_digest"))
@@ -145,8 +145,8 @@ def _as_arrow(heads: Sequence[ResponseHead], **columns: pa.Array) -> pa.Table:
 def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, received: pa.Table, responses: str, changed: str) -> None:
     """Replace the coverage of the contacts that were requested. `changed`: ids of contacts whose rows are new, changed or deleted."""
     here, name = literal(account), aspect.prefix
-    told = "".join(f"arg_max_null(a.{column}, a.request_id) as {column}, " for column in aspect.told)
-    mine = [f"{name}_{column}" for column in _COLUMNS] + list(aspect.told)
+    newest = "".join(f"arg_max_null(a.{column}, a.request_id) as {column}, " for column in aspect.columns)
+    mine = [f"{name}_{column}" for column in _COLUMNS] + list(aspect.columns)
     connection.register("arrow_answers", received)
     rows(
         connection,
@@ -157,7 +157,7 @@ def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, 
         before as (from sync.contact_coverage where account = {here} and contact_id in (select contact_id from answers)),
         fresh as (
             select contact_id, arg_min(a.requested_at, a.request_id) as first, arg_max(a.requested_at, a.request_id) as at,
-                max(a.request_id) as request, {told} count(*) as times, max(a.email) as email,
+                max(a.request_id) as request, {newest} count(*) as times, max(a.email) as email,
                 contact_id in (select contact_id from changed) as is_changed
             from answers a left join before b using (contact_id)
             where b.{name}_request is null or a.request_id > b.{name}_request
@@ -175,7 +175,7 @@ def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, 
             case when is_changed then f.at else b.{name}_changed_at end as {name}_changed_at,
             coalesce(b.{name}_times_asked, 0) + f.times as {name}_times_asked,
             coalesce(b.{name}_times_changed, 0) + is_changed::bigint as {name}_times_changed,
-            {", ".join(f"f.{column}" for column in aspect.told)}
+            {", ".join(f"f.{column}" for column in aspect.columns)}
         from fresh f left join before b using (contact_id) left join people p using (contact_id)
         """,
     )

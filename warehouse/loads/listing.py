@@ -31,7 +31,7 @@ FEW = 9
 
 
 def load_listing(target: Target, asked_scope: Mapping[str, Any], *, is_complete: bool, shrink_limit: float | None) -> list[ScopeResult]:
-    """Apply the staged rows; what is said about each scope goes to the coverage."""
+    """Apply the staged rows; what is known of each scope goes to the coverage."""
     scopes = scopes_of(target, asked_scope, is_complete)
     make_scopes(target, scopes)
     target.merge_parts()
@@ -122,7 +122,7 @@ def _set_aside(target: Target, scopes: Sequence[Scope]) -> None:
 def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
     """What a scope had and its listing has no longer is deleted as of the listing; the keys stand in `missing` afterwards.
 
-    Where the listing proves nothing, because something in it could not be understood, such rows stay, and that is said.
+    Where the listing proves nothing, because something in it could not be understood, such rows stay, and that is reported.
     """
     read = [scope for scope in scopes if scope.is_read and scope.values is not None]
     columns, stored = ", ".join(["rid", *target.key]), ", ".join(f"t.{name}" for name in ("rid", *target.key))
@@ -141,16 +141,16 @@ def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
     target.report.deleted += missing
     if missing:
         mark_deleted(target, target.table, f"select rid from {target.temp('missing')}")
-    if doubtful := [scope for scope in read if scope.doubts]:
-        _say_what_stays(target, doubtful)
+    if unproven := [scope for scope in read if scope.unreadable]:
+        _report_unproven(target, unproven)
 
 
-def _say_what_stays(target: Target, scopes: Sequence[Scope]) -> None:
+def _report_unproven(target: Target, scopes: Sequence[Scope]) -> None:
     left = dict(target.rows(f"select _scope, count(*) from {target.temp('absent')} group by all"))
 
     def sentence(scopes: Sequence[Scope]) -> str:
-        count, doubts = sum(left.get(scope.number, 0) for scope in scopes), sum(scope.doubts for scope in scopes)
-        return f"{count} rows were not listed, and {doubts} entries or collections could not be read: nothing was marked as deleted"
+        count, unreadable = sum(left.get(scope.number, 0) for scope in scopes), sum(scope.unreadable for scope in scopes)
+        return f"{count} rows were not listed, and {unreadable} entries or collections could not be read: nothing was marked as deleted"
 
     staying = [scope for scope in scopes if scope.number in left]
     target.report.unproven += _sentences(target, staying, sentence)
@@ -179,9 +179,9 @@ def _results(target: Target, kept: Sequence[Scope], refused: Sequence[Scope], *,
     """One line per scope; tables whose scopes are single entries have one line in all (`contact_coverage` has the others)."""
     unread = f"{target.report.rejected} entries could not be read: nothing was marked as deleted"
     if _is_whole(target):
-        said = "; ".join([*target.report.refused, *target.report.unproven])
-        reason = said or (unread if target.report.rejected else None if is_complete else "not everything could be had")
-        return [ScopeResult(ALL, is_complete and not said, target.value(f"select count(*) from {_live(target)}"), reason)]
+        reasons = "; ".join([*target.report.refused, *target.report.unproven])
+        reason = reasons or (unread if target.report.rejected else None if is_complete else "not everything could be had")
+        return [ScopeResult(ALL, is_complete and not reasons, target.value(f"select count(*) from {_live(target)}"), reason)]
     is_snapshot = isinstance(target.table.load, Snapshot)
     counts = _count_by_scope(target, [*kept, *refused] if is_snapshot else refused, _live(target))
     received = target.report.new + target.report.changed + target.report.unchanged
@@ -191,7 +191,7 @@ def _results(target: Target, kept: Sequence[Scope], refused: Sequence[Scope], *,
             scope.is_read,
             counts.get(scope.number, 0 if is_snapshot else received),
             scope.reason
-            or (unread if scope.doubts and target.report.rejected else None if scope.is_read else "not every page could be had"),
+            or (unread if scope.unreadable and target.report.rejected else None if scope.is_read else "not every page could be had"),
         )
         for scope in (*kept, *refused)
     ]
@@ -205,7 +205,7 @@ ALL = "all"
 class Scope:
     """The rows whose scope columns have these `values` (or whose day lies between them; None: of which nothing is ever removed).
 
-    `is_read`: every page came, and no response contradicts itself. `doubts`: entries that could not be understood, or were not told.
+    `is_read`: every page came, and no response contradicts itself. `unreadable`: entries that could not be understood, or were not told.
     """
 
     number: int
@@ -213,18 +213,18 @@ class Scope:
     label: str
     is_read: bool
     responses: set[int] = field(default_factory=set)
-    doubts: int = 0
+    unreadable: int = 0
     reason: str | None = None
 
     @property
     def proves_absence(self) -> bool:
         """Whether a row that was not received is gone. An entry that could not be understood may be any row."""
-        return self.values is not None and self.is_read and not self.doubts
+        return self.values is not None and self.is_read and not self.unreadable
 
     def take(self, target: Target, response: int) -> None:
-        """One of its responses, and what speaks against it."""
+        """One of its responses, and what keeps it from being believed."""
         self.responses.add(response)
-        self.doubts += target.doubts[response]
+        self.unreadable += target.unreadable[response]
         if flaw := target.flaws.get(response):
             self.is_read, self.reason = False, flaw
 

@@ -81,7 +81,7 @@ class Staged:
     digests: dict[int, str | None] = field(default_factory=dict)  # of the same, by contact; None: the next one has to be read
     passed_over: set[int] = field(default_factory=set)  # contacts whose responses were not read: unchanged since they were loaded last
 
-    def doubts_about(self, table: str) -> Counter[int]:
+    def unreadable_of(self, table: str) -> Counter[int]:
         """What each response leaves open about a table: entries of its own, and of those before it, which may be what its rows hang on."""
         before = list(self.rows)[: list(self.rows).index(table) + 1]
         return Counter(

@@ -72,7 +72,7 @@ class Target:
         self.responses = rows.responses
         self.zone = zone
         self.rejects = [reject for reject in rows.rejects if reject.table == table.name]
-        self.doubts = rows.doubts_about(table.name)  # by response
+        self.unreadable = rows.unreadable_of(table.name)  # by response
         self.flaws = rows.flaws
         self.unbelieved: set[int] = set()  # responses that were not applied, or not in full
         self.report = TableReport(table.name, received=rows.counts[table.name], rejected=len(self.rejects))

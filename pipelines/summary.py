@@ -1,4 +1,4 @@
-"""What a person is told at the end of a sync."""
+"""The summary at the end of a sync."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from assets import SOURCE_ASSETS
 from assets.reader import Reader
 from assets.result import AccountResult, share_read
 from marketing_api.exchange import Outcome
-from marketing_api.foreign_text import plain
-from pipelines.planned import planned_by
+from marketing_api.redaction import plain
 from pipelines.publishing import is_published_since, what_is_published
 from pipelines.settings import Settings
-from warehouse.models import BuildReport, Status
+from warehouse.dbt_internals import Status
+from warehouse.models import BuildReport
 from warehouse.publish import published_path
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ order by s.observed_on desc, s.opened_count desc limit 5"""
 
 
 def print_summary(reader: Reader, settings: Settings, models: BuildReport | None, console: Console | None = None) -> None:
-    """Tables, requests, what could not be had, the models, where the file is, and a query to begin with."""
+    """Tables, requests, what could not be read, the models, where the file is, and a query to start with."""
     console = console or Console(highlight=False, soft_wrap=True)
     with reader.warehouse.reading():
         console.print(_tables(reader))
     console.print(_requests(reader))
     learnt = [f"account {result.account}: {line}" for result in reader.results.values() for line in result.learnt]
-    for line in [*days_read(reader.results), *planned_by(reader), *learnt]:
+    for line in [*days_read(reader.results), *_planned_by(reader), *learnt]:
         console.print(line)
     _print_problems(reader, console)
     for line in reader.notices():
@@ -65,7 +65,7 @@ def _this_program() -> str:
 
 
 def first_query(file: Path) -> str:
-    """What to type into a shell to begin with, with DuckDB's own command line or without; later lines are indented as the summary is."""
+    """What to type into a shell to start with, with DuckDB's own command line or without; later lines are indented as the summary is."""
     if shutil.which("duckdb"):
         typed = f'duckdb -readonly {shlex.quote(str(file))} "{_FIRST_QUERY}"'
     else:
@@ -78,7 +78,7 @@ def _published(reader: Reader, settings: Settings) -> str:
     words = what_is_published(settings, reader.now())
     if is_published_since(settings, reader.began_by_files):
         return f"published: {words}\nreport     {settings.home / 'report' / 'index.html'}"
-    return f"nothing was published tonight; analysts have: {words}"
+    return f"not published; analysts still have: {words}"
 
 
 def _tables(reader: Reader) -> Grid:
@@ -110,6 +110,13 @@ def days_read(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]
     yield from (f"days read of {', '.join(names)}: {words}" for words, names in tables.items())
 
 
+def _planned_by(reader: Reader) -> Iterator[str]:
+    """One line per account and asset: how many requests were planned and why, and that the others were not due."""
+    for (asset, account), result in reader.results.items():
+        if result.line is not None:
+            yield f"account {account}, {asset}: {result.line.words}"
+
+
 def _requests(reader: Reader) -> str:
     lines = []
     for session in reader.sessions:
@@ -119,7 +126,7 @@ def _requests(reader: Reader) -> str:
         bad = {outcome: outcomes[outcome] for outcome in Outcome if outcome is not Outcome.OK and outcomes[outcome]}
         lines.append(
             f"\naccount {session.account}: {statistics.requests:,} requests in {dt.timedelta(seconds=round(seconds))} "
-            f"({statistics.requests / seconds:.1f}/s, limit {session.pace.limit:,.15g}/s), "
+            f"({statistics.requests / seconds:.1f}/s, limit {session.limiter.limit:,.15g}/s), "
             f"waited {statistics.waited_s / max(statistics.requests, 1):.2f} s each"
             + ("; " + ", ".join(f"{count} {outcome.value.replace('_', ' ')}" for outcome, count in bad.items()) if bad else "")
         )
@@ -133,7 +140,7 @@ def _print_models(report: BuildReport | None, console: Console) -> None:
     tests = [outcome for outcome in report.outcomes if outcome.is_test]
     console.print(f"models: {len(built)} built, {len(tests)} tests")
     for warning in report.warnings:
-        console.print(f"  worth a look: {plain(warning)}", markup=False)
+        console.print(f"  warning: {plain(warning)}", markup=False)
     if report.problem:
         console.print("\n[bold]models[/bold]")
         console.print(f"  {plain(report.problem)}", markup=False)
@@ -150,7 +157,7 @@ def print_activations(activations: Activations) -> None:
 def _print_problems(reader: Reader, console: Console) -> None:
     problems = reader.problems()
     if not problems:
-        console.print("everything that was asked for was read")
+        console.print("everything requested was read")
         return
     console.print("\n[bold]not read[/bold]")
     for line in problem_lines(problems):

@@ -1,32 +1,33 @@
-"""`marketing-sync plan`: what the next sync would ask, for which reasons, how long that takes, and whether the maximum age is kept.
+"""`marketing-sync plan`: what the next sync would request, why, how long that takes, and whether the maximum age is kept.
 
-It sends nothing: it goes by what the last sync left, so what the listings will show first is not in it.
+It sends nothing: it goes by what the last sync left, so what only the listings will show is not in it.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table as Grid
 
 from assets import SOURCE_ASSETS
 from assets.planning.order import MEANINGS, Reason
+from assets.planning.plan import ContactPlan
 from assets.planning.planner import CAMPAIGN_STATS, Planner, PlanSettings
-from marketing_api.pace import Pace, pace_path
+from marketing_api.rate_limit import RateLimiter
 from pipelines import exits
 from pipelines.commands import Arguments, command
 from pipelines.options import LIMITS, parameters
-from pipelines.planned import LISTINGS, night
+from pipelines.progress import report_waiting
 from pipelines.reading import budget_of, planner_of
 from pipelines.service import known_accounts
 from pipelines.settings import Settings
-from pipelines.waiting import tell
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
 
-#: What is not planned question by question, as the account's last run that read contacts asked it.
+#: What is not planned contact by contact, as the account's last run that read contacts requested it.
 _OTHERS = """
     with last as (
         select started_at, coalesce(ended_at, now()) as ended_at from sync.runs
@@ -38,16 +39,87 @@ _OTHERS = """
 """
 
 
+#: What is not planned contact by contact. Nothing else is requested before it is there.
+LISTINGS = "listings and details"
+
+
+@dataclass(frozen=True)
+class Night:
+    """What one account's night would request without a budget (`wanted`) and what of it within `allowed` requests (None: no budget).
+
+    Requests by kind, in their order. `plan` is the contacts' under what the budget leaves them.
+    """
+
+    wanted: Mapping[str, int]
+    asked: Mapping[str, int]
+    allowed: int | None
+    plan: ContactPlan
+    asks_everybody: bool = False
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        return {name: count - self.asked[name] for name, count in self.wanted.items() if count > self.asked[name]}
+
+    def sentences(self, rate: float, max_age_days: int) -> Iterator[str]:
+        """What the night would request, what the budget allows, what is left out, and whether the maximum age can be kept."""
+        whole, asked = sum(self.wanted.values()), sum(self.asked.values())
+        takes = f"{dt.timedelta(seconds=round(asked / rate))} at {rate:,.1f} a second"
+        if self.allowed is None:
+            yield f"the next sync would send {whole:,} requests, {takes}"
+        else:
+            allowed = f"the budget allows {self.allowed:,} beside a reserve for retries"
+            yield f"the next sync would send {whole:,} requests; {allowed}, so it sends {asked:,}, {takes}"
+        if self.left_out:
+            parts = ", ".join(f"{count:,} of {name}" for name, count in self.left_out.items())
+            yield f"{sum(self.left_out.values()):,} are left for a later sync: {parts}"
+        if LISTINGS in self.left_out:
+            yield "as long as listings are left out, new contacts are not noticed"
+        yield self._age(max_age_days)
+
+    def _age(self, max_age_days: int) -> str:
+        plan, limit = self.plan, self.plan.limit
+        late, waiting = (sum(getattr(line, name) for line in plan.lines.values()) for name in ("late", "waiting"))
+        if late or waiting:
+            parts = {f"get older than {max_age_days} days": late, "are still never read": waiting}
+            why = " and ".join(f"{count:,} {what}" for what, count in parts.items() if count)
+            takes = f"it would take {plan.needed:,} requests for timelines and coupons tonight"
+            return f"the maximum age cannot be kept with this budget: {why}; {takes}{_age_for(plan, max_age_days)}"
+        if self.asks_everybody and limit is not None and limit < plan.requests:
+            return f"which contacts get older than {max_age_days} days depends on which are left out: --all reads the newest first"
+        if limit is not None and limit < max(plan.needed, plan.steady):
+            takes = f"that takes {plan.steady:,} requests for timelines and coupons, and the budget leaves {limit:,}"
+            return f"no contact gets older than {max_age_days} days tonight, but not every night: {takes}{_age_for(plan, max_age_days)}"
+        if LISTINGS in self.left_out:
+            return "whether the maximum age can be kept is not known before the listings are there"
+        return f"the maximum age is kept: no contact's timeline and coupons get older than {max_age_days} days"
+
+
+def _age_for(plan: ContactPlan, max_age_days: int) -> str:
+    """The maximum age that the limit can keep: in so many nights it reads every contact."""
+    if not plan.limit or plan.limit >= plan.steady:
+        return ""
+    return f"; MARKETING_MAX_AGE_DAYS={-(-plan.steady * max_age_days // plan.limit)} can be kept"
+
+
+def night(before: Mapping[str, int], whole: ContactPlan, plan: ContactPlan, allowed: int | None, *, asks_everybody: bool = False) -> Night:
+    """`before`: what is requested first, by kind. `whole` is planned without the budget, `plan` with what `before` leaves of it."""
+    planned = {**before, **{name: len(line.keys) for name, line in plan.lines.items()}}
+    wanted = {**before, **{name: max(len(line.keys), planned[name]) for name, line in whole.lines.items()}}
+    asked, left = {}, allowed
+    for name, count in planned.items():
+        asked[name] = count if left is None else min(count, left)
+        left = None if left is None else left - asked[name]
+    return Night(wanted, asked, allowed, plan, asks_everybody)
+
+
 @command(*parameters(LIMITS))
 def plan(arguments: Arguments, settings: Settings) -> int:
     console = Console(highlight=False, soft_wrap=True)
     if not settings.warehouse_path.exists():
-        console.print(
-            "nothing has been synced yet: the first sync asks about everybody, the newest contacts first; run `marketing-sync sync`"
-        )
+        console.print("nothing has been synced yet: the first sync reads every contact, the newest first; run `marketing-sync sync`")
         return exits.DONE
     with Archive(settings.home / "archive") as archive:
-        warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=tell)
+        warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
         warehouse.read("select 1")  # makes sure that the tables are as this version declares them
         for number, (planner, whole, rate) in enumerate(_planners(arguments, settings, warehouse)):
             if number:
@@ -62,12 +134,12 @@ def _planners(arguments: Arguments, settings: Settings, warehouse: Warehouse) ->
     plan_settings = PlanSettings(dt.timedelta(days=settings.max_age_days), arguments.all)
     budget = budget_of(settings, arguments.max_requests, arguments.until)
     for connection in accounts:
-        pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
+        limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
         limited, whole = (
-            planner_of(warehouse, connection, pace, plan_settings, list(SOURCE_ASSETS.values()), each, len(accounts))
+            planner_of(warehouse, connection, limiter, plan_settings, list(SOURCE_ASSETS.values()), each, len(accounts))
             for each in (budget, None)
         )
-        yield limited, whole, pace.rate
+        yield limited, whole, limiter.rate
 
 
 def _print(console: Console, settings: Settings, warehouse: Warehouse, planner: Planner, whole: Planner, rate: float) -> None:
@@ -75,16 +147,16 @@ def _print(console: Console, settings: Settings, warehouse: Warehouse, planner: 
     others = int(warehouse.read(_OTHERS, {"account": planner.account}).column(0)[0].as_py())
     before = {LISTINGS: others, CAMPAIGN_STATS: len(campaigns.campaigns)}
     allowance = planner.allowance()
-    planner.allowance = lambda: allowance.after(sum(before.values()))  # a sync asks for them first
+    planner.allowance = lambda: allowance.after(sum(before.values()))  # a sync requests them first
     plan = planner.contacts()
     unlimited = plan if allowance.requests is None else whole.contacts()
     found = night(before, unlimited, plan, allowance.requests, asks_everybody=planner.settings.asks_everybody)
     reasons = {name: {str(reason): count for reason, count in line.counts.items()} for name, line in plan.lines.items()}
-    why = {LISTINGS: "as in the last run" if others else "no earlier run tells", CAMPAIGN_STATS: _why(campaigns.counts)}
+    why = {LISTINGS: "as in the last run" if others else "no earlier run to go by", CAMPAIGN_STATS: _why(campaigns.counts)}
     totals = {CAMPAIGN_STATS: campaigns.total} | {name: line.total for name, line in plan.lines.items()}
     grid = Grid(title=f"account {planner.account}", title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
-    for column in ("question", "requests", "left out", "of", "why"):
-        grid.add_column(column, justify="left" if column in ("question", "why") else "right", overflow="fold")
+    for column in ("what", "requests", "left out", "of", "why"):
+        grid.add_column(column, justify="left" if column in ("what", "why") else "right", overflow="fold")
     for name, count in found.asked.items():
         left = f"{found.left_out[name]:,}" if name in found.left_out else ""
         total = f"{totals[name]:,}" if name in totals else ""

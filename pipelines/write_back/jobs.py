@@ -15,7 +15,7 @@ from typing import Any
 import dagster as dg
 
 from marketing_api.clock import utc_now
-from marketing_api.discretion import without_addresses
+from marketing_api.redaction import without_addresses
 from pipelines.failures import explain
 from pipelines.home import prepare_home
 from pipelines.options import check_confirmed, config_fields, push_options, values

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import duckdb
 import pyarrow as pa
 
-from marketing_api.operations import contacts
 from warehouse.loads.listing import mark_deleted
 from warehouse.loads.staging import Asked, Staged
 from warehouse.loads.target import Target
@@ -33,9 +32,18 @@ _TIMELINE = _Aspect("timeline", ("timeline_served", "timeline_total", "timeline_
 _COUPON = _Aspect("coupon", ("coupon_count",))
 
 
-def note_timelines(connection: duckdb.DuckDBPyConnection, account: str, targets: Sequence[Target], staged: Staged) -> None:
-    """Count the timeline answers, and note what they said."""
-    people = {one.index: contact for one in staged.asked if (contact := one.timeline_of) is not None}
+def note_contacts(connection: duckdb.DuckDBPyConnection, account: str, staged: Staged, targets: Sequence[Target]) -> None:
+    """Note the responses that are about one contact or address each, as their tables declare it."""
+    if timelines := [target for target in targets if target.table.contact_parameter]:
+        _note_timelines(connection, account, timelines, staged)
+    for target in targets:
+        if target.table.is_per_address:
+            _note_coupons(connection, account, target)
+
+
+def _note_timelines(connection: duckdb.DuckDBPyConnection, account: str, targets: Sequence[Target], staged: Staged) -> None:
+    """Count the timeline responses, and note what they said."""
+    people = {one.index: one.contact for one in staged.asked if one.contact is not None}
     if not people:
         return
     table = _answers(
@@ -71,10 +79,9 @@ def _forget_overtaken(connection: duckdb.DuckDBPyConnection, account: str, asked
     connection.unregister("arrow_answers")
 
 
-def note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Target) -> None:
+def _note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Target) -> None:
     """Count the coupon answers, for every contact that has the address (or had it when it was asked before)."""
-    asked = [one for one in target.asked if one.operation == contacts.GETCOUPON.name and set(one.params) == {"email"}]
-    asked = [one for one in asked if one.index not in target.unbelieved]  # to be asked again
+    asked = [one for one in target.asked if set(one.params) == {"email"} and one.index not in target.unbelieved]  # else again
     if not asked:
         return
     table = _answers(
@@ -89,7 +96,7 @@ def note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Ta
         f"union select contact_id, email from sync.contact_coverage where {here} "
         "and lower(trim(email)) in (select address from arrow_answers)"
     )
-    answers = (
+    responses = (
         f"select a.* exclude (address), p.contact_id, p.email from arrow_answers a join ({people}) p on lower(trim(p.email)) = a.address"
     )
     addresses = (
@@ -97,7 +104,7 @@ def note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Ta
         f"union select lower(trim(t.email)) from {target.table.qualified} t where rowid in (select rid from {target.temp('missing')})"
     )
     changed = f"select contact_id from ({people}) where lower(trim(email)) in ({addresses})"
-    _note(connection, account, _COUPON, table, answers, changed)
+    _note(connection, account, _COUPON, table, responses, changed)
 
 
 def drop_orphans(target: Target) -> None:
@@ -135,7 +142,7 @@ def _answers(asked: Sequence[Asked], **columns: pa.Array) -> pa.Table:
     return pa.table({"requested_at": pa.array(times, pa.timestamp("us", "UTC")), "request_id": pa.array(ids, pa.int64()), **columns})
 
 
-def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, asked: pa.Table, answers: str, changed: str) -> None:
+def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, asked: pa.Table, responses: str, changed: str) -> None:
     """Replace the coverage of the contacts that were asked. `changed`: ids of contacts whose rows are new, changed or deleted."""
     here, name = literal(account), aspect.prefix
     told = "".join(f"arg_max_null(a.{column}, a.request_id) as {column}, " for column in aspect.told)
@@ -145,7 +152,7 @@ def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, 
         connection,
         f"""
         create or replace temp table noted as
-        with answers as ({answers}),
+        with answers as ({responses}),
         changed as ({changed}),
         before as (from sync.contact_coverage where account = {here} and contact_id in (select contact_id from answers)),
         fresh as (

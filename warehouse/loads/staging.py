@@ -22,9 +22,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from marketing_api import wire
-from marketing_api.exchange import Answer
-from marketing_api.operations import contacts
+from marketing_api import parsing, validation
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
 from marketing_api.records.fields import Record
 from warehouse import sql
 from warehouse.archive.row import payload_of
@@ -39,7 +39,7 @@ IN_MEMORY, ROW_GROUP = 60_000, 20_000
 
 
 class RejectedEntry(Protocol):
-    """An entry that could not be read (`marketing_api.wire.Rejected`)."""
+    """An entry that could not be read (`marketing_api.parsing.Rejected`)."""
 
     @property
     def raw(self) -> Any: ...
@@ -48,7 +48,7 @@ class RejectedEntry(Protocol):
 
 
 class RowsOf(Protocol):
-    """Some of an answer's entries of one type (`marketing_api.wire.Rows`)."""
+    """Some of an answer's entries of one type (`marketing_api.parsing.Rows`)."""
 
     @property
     def record(self) -> type[Record]: ...
@@ -60,8 +60,8 @@ class RowsOf(Protocol):
     def untold(self) -> Sequence[str]: ...
 
 
-#: (answer, zone of the account, its local date of asking) → rows; `marketing_api.wire.read_rows`.
-ReadRows = Callable[[Answer, ZoneInfo, dt.date], Iterable[RowsOf]]
+#: (answer, zone of the account, its local date of asking) → rows; `marketing_api.parsing.read_rows`.
+ReadRows = Callable[[Response, ZoneInfo, dt.date], Iterable[RowsOf]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,8 @@ class Asked:
     operation: str
     params: dict[str, str]
     requested_at: dt.datetime
+    contact: int | None = None  # the one that it is about, where the tables declare it (`contact_of`)
     entries: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def timeline_of(self) -> int | None:
-        """The contact whose timeline was asked for; None for other questions."""
-        return contact_of(self.operation, self.params)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +82,7 @@ class Reject:
     """An entry that could not be read, of the answer with that index."""
 
     table: str
-    answer: int
+    response: int
     reason: str
     raw: str  # JSON
 
@@ -102,18 +98,20 @@ class Staged:
     untold: list[tuple[str, int]] = field(default_factory=list)  # (table, answer) for each collection that an answer leaves open
     flaws: dict[int, str] = field(default_factory=dict)  # why an answer, by index, is not whole after all
     with_extra: set[str] = field(default_factory=set)  # tables with a row that has unknown fields
-    extents: dict[int, tuple[int, int]] = field(default_factory=dict)  # of timeline answers by index: (served, total) events
-    digests: dict[int, str | None] = field(default_factory=dict)  # of timelines by contact; None: its next one has to be read
-    passed_over: set[int] = field(default_factory=set)  # contacts whose timelines were not read: they say what was loaded last
+    extents: dict[int, tuple[int, int]] = field(default_factory=dict)  # of responses about one contact, by index: (served, total) entries
+    digests: dict[int, str | None] = field(default_factory=dict)  # of the same, by contact; None: the next one has to be read
+    passed_over: set[int] = field(default_factory=set)  # contacts whose responses were not read: unchanged since they were loaded last
 
     def doubts_about(self, table: str) -> Counter[int]:
         """What each answer leaves open about a table: entries of its own, and of those before it, which may be what its rows hang on."""
         before = list(self.rows)[: list(self.rows).index(table) + 1]
-        return Counter(answer for name, answer in (*((one.table, one.answer) for one in self.rejects), *self.untold) if name in before)
+        return Counter(
+            response for name, response in (*((one.table, one.response) for one in self.rejects), *self.untold) if name in before
+        )
 
     @property
     def whole(self) -> frozenset[int]:
-        """The timeline answers, by index, that the service did not cut."""
+        """The responses about one contact, by index, that the service did not cut."""
         return frozenset(index for index, (served, total) in self.extents.items() if served >= total)
 
     @property
@@ -139,14 +137,16 @@ class Staged:
 
 
 def stage(
-    answers: Iterable[Answer],
+    responses: Iterable[Response],
     tables: Sequence[Table],
     zone: ZoneInfo,
-    read_rows: ReadRows,
+    parse_rows: ReadRows,
     file: Callable[[str], Path],
-    said: Mapping[int, Said] = MappingProxyType({}),
+    last: Mapping[int, LastLoaded] = MappingProxyType({}),
 ) -> Staged:
-    """Read all answers once, but for timelines that say what was last `said`. `file` makes a path for a table that needs one.
+    """Read all responses once, but for unchanged ones: those about a contact whose digest is that of the `last` one that was loaded.
+
+    `file` makes a path for a table that needs one.
 
     Answers that may prove rows to be gone are judged again: an earlier version may have archived them as whole.
 
@@ -158,38 +158,37 @@ def stage(
     may_remove = any(table.marks_deleted for table in tables)
     for table_stage in stages:
         by_record.setdefault(table_stage.table.record, []).append(table_stage)
-    for index, answer in enumerate(answers):
-        asked = Asked(index, answer.request_id, answer.question.operation.name, answer.question.params, answer.requested_at)
+    for index, response in enumerate(responses):
+        call = response.call
+        asked = Asked(index, response.request_id, call.operation.name, call.params, response.requested_at, contact_of(call, tables))
         staged.asked.append(asked)
-        if asked.operation == contacts.TIMELINE.name and _is_said_again(staged, asked, answer, digest_of(answer, key), said):
+        if asked.contact is not None and _is_unchanged(staged, asked.index, asked.contact, response, digest_of(response, key), last):
             continue
-        if may_remove and (flaw := wire.flaw(answer)):
+        if may_remove and (flaw := validation.flaw(response)):
             staged.flaws[index] = flaw
             continue
-        if may_remove and (short := wire.shortage(answer)):
+        if may_remove and (short := parsing.shortage(response)):
             staged.flaws[index] = short
-        for rows in read_rows(answer, zone, answer.requested_at.astimezone(zone).date()):
+        for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
             for table_stage in by_record.get(rows.record, ()):
                 table_stage.add(asked, rows)
     for table_stage in stages:
         table_stage.finish()
     for reject in staged.rejects:  # it is set aside anew with each answer that has it
-        if (contact := staged.asked[reject.answer].timeline_of) is not None:
+        if (contact := staged.asked[reject.response].contact) is not None:
             staged.digests[contact] = None
     return staged
 
 
-def _is_said_again(staged: Staged, asked: Asked, answer: Answer, digest: str | None, said: Mapping[int, Said]) -> bool:
-    """Note what a timeline says, and whether that is what was loaded of its contact last."""
-    last = None
-    if (contact := asked.timeline_of) is not None:
-        is_only = staged.digests.setdefault(contact, digest) == digest
-        staged.digests[contact] = digest if is_only else None
-        last = said.get(contact)
-    if contact is None or last is None or last.digest != digest:
-        staged.extents[asked.index] = wire.timeline_extent(answer)
+def _is_unchanged(staged: Staged, index: int, contact: int, response: Response, digest: str | None, last: Mapping[int, LastLoaded]) -> bool:
+    """Note what a response says of its contact, and whether that is what was loaded of it last."""
+    is_only = staged.digests.setdefault(contact, digest) == digest
+    staged.digests[contact] = digest if is_only else None
+    before = last.get(contact)
+    if before is None or before.digest != digest:
+        staged.extents[index] = parsing.timeline_extent(response)
         return False
-    staged.extents[asked.index] = last.extent
+    staged.extents[index] = before.extent
     staged.passed_over.add(contact)
     return True
 
@@ -244,7 +243,7 @@ class _TableStage:
         except UNFIT:
             chunk, bad = self._converter.fitting(chunk)
             name = self.table.name
-            self._staged.rejects += [Reject(name, answer, reason, _kept(record.model_dump())) for record, answer, reason in bad]
+            self._staged.rejects += [Reject(name, response, reason, _kept(record.model_dump())) for record, response, reason in bad]
             batch = self._batch(chunk)
         self._keep(batch)
 
@@ -275,39 +274,42 @@ _CODE = ("marketing_api", "marketing_api.operations", "marketing_api.records", "
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What the timeline said that was loaded of a contact last: its digest, and how many events it had of how many."""
+class LastLoaded:
+    """The response that was loaded of a contact last: its digest, and how many entries it had of how many."""
 
     digest: str
     extent: tuple[int, int]
 
 
-def contact_of(operation: str, params: Mapping[str, str]) -> int | None:
-    """The contact whose timeline is asked for; None for other questions."""
-    wanted = params.get("id", "")
-    return int(wanted) if operation == contacts.TIMELINE.name and wanted.isdecimal() else None
+def contact_of(call: Call, tables: Iterable[Table]) -> int | None:
+    """The one contact that a response to the call is about, where one of the tables that it fills declares how it is named."""
+    for table in tables:
+        if table.contact_parameter and table.record in call.operation.records:
+            wanted = call.params.get(table.contact_parameter, "")
+            return int(wanted) if wanted.isdecimal() else None
+    return None
 
 
-def digest_of(answer: Answer, key: bytes) -> str | None:
-    """Equal for answers of which the same rows come (32 hex digits); None for one that has to be read whatever it says."""
-    payload = payload_of(answer.body) if isinstance(answer.body, bytes) else None
+def digest_of(response: Response, key: bytes) -> str | None:
+    """Equal for responses of which the same rows come (32 hex digits); None for one that has to be read whatever it says."""
+    payload = payload_of(response.body) if isinstance(response.body, bytes) else None
     return None if payload is None else hashlib.blake2b(payload, key=key, digest_size=16).hexdigest()
 
 
-def last_said(connection: duckdb.DuckDBPyConnection, account: str, people: Iterable[int]) -> dict[int, Said]:
-    """What the timelines of these contacts said that were loaded last, where that is certain."""
+def last_loaded(connection: duckdb.DuckDBPyConnection, account: str, people: Iterable[int]) -> dict[int, LastLoaded]:
+    """What was loaded of these contacts last, where that is certain."""
     found = sql.rows(
         connection,
         "select contact_id, timeline_digest, timeline_served, timeline_total from sync.contact_coverage "
         "where account = $account and timeline_digest is not null and contact_id in (select unnest($people::bigint[]))",
         {"account": account, "people": sorted(people)},
     )
-    return {contact: Said(digest, (served, total)) for contact, digest, served, total in found}
+    return {contact: LastLoaded(digest, (served, total)) for contact, digest, served, total in found}
 
 
-def holds(connection: duckdb.DuckDBPyConnection, account: str, assumed: Mapping[int, str | None]) -> bool:
+def are_current(connection: duckdb.DuckDBPyConnection, account: str, assumed: Mapping[int, str | None]) -> bool:
     """Whether these digests are what was loaded last: somebody else may have loaded since they were compared."""
-    return not assumed or {contact: said.digest for contact, said in last_said(connection, account, assumed).items()} == assumed
+    return not assumed or {contact: last.digest for contact, last in last_loaded(connection, account, assumed).items()} == assumed
 
 
 @functools.cache

@@ -1,0 +1,175 @@
+"""The only module that reaches into what Dagster does not document: its storage, its run launcher, its web server.
+
+Each entry says why no public interface will do. `tests/pipelines/test_dagster_internals.py` names the version that all this was
+written for, and fails when a part of it has moved.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition as AssetJob
+from dagster._core.execution.plan.objects import UserFailureData as FailureData
+from dagster._core.remote_origin import RemoteRepositoryOrigin
+from dagster._core.storage.event_log import SqliteEventLogStorage
+from dagster._core.workspace.load import location_origin_from_module_name
+from dagster._serdes import ConfigurableClassData
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.pool import QueuePool
+
+from pipelines.home import HomeError
+from warehouse.archive.disk import set_aside
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+#: The types of `dg.define_asset_job` and of what a step says about its failure have no public name.
+__all__ = [
+    "BY_THE_COMMAND",
+    "DAEMON",
+    "AssetJob",
+    "FailureData",
+    "KeptOpenEventLog",
+    "instance_of_the_ui",
+    "set_damaged_history_aside",
+    "web_server",
+]
+
+log = logging.getLogger(__name__)
+
+#: The program that runs schedules and sensors; `dagster-daemon` may be on no path.
+DAEMON = ("dagster._daemon", "run")
+
+_KEPT_FILES = 8  # a file per run, and the index
+_BUSY_S = 60
+
+#: As Dagster names what `marketing-sync ui` loads; the timeline, a job's list of runs and the failure alert look for runs of it.
+_CODE_LOCATION = RemoteRepositoryOrigin(location_origin_from_module_name("pipelines.definitions", None, None), "__repository__")
+#: What the UI shows as whoever launched a run, instead of "Manually launched".
+BY_THE_COMMAND = {"user": "marketing-sync sync"}
+
+
+def set_damaged_history_aside(dagster_home: Path) -> list[str]:
+    """Begin a new history where Dagster's files are damaged, so that a run is recorded all the same; returns what a person has to know.
+
+    What is lost is what the UI shows of earlier runs, or which schedules and sensors are on; no data.
+    """
+    lost = {"history": "the runs before now are not in the UI any more", "schedules": "turn its schedules and sensors on again in the UI"}
+    said = []
+    for name, what in lost.items():
+        folder = dagster_home / name
+        if folder.exists() and not all(_is_whole(path) for path in (folder, *folder.glob("*.db"), *folder.glob("runs/index.db"))):
+            said.append(f"databases of Dagster's {name} were damaged and are in {set_aside(folder)} now: {what}")
+    return said
+
+
+def _is_whole(path: Path) -> bool:
+    """A folder, or a SQLite file without damage."""
+    if path.suffix != ".db":
+        return path.is_dir()
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as connection:
+            is_filled = connection.execute("select count(*) from sqlite_schema").fetchone()[0] > 0
+            return bool(is_filled and connection.execute("pragma quick_check(1)").fetchone()[0] == "ok")
+    except sqlite3.OperationalError as problem:
+        return "locked" in str(problem)
+    except sqlite3.Error:
+        return False
+
+
+@contextmanager
+def instance_of_the_ui() -> Iterator[dg.DagsterInstance]:
+    """Dagster's instance of `DAGSTER_HOME`, which files runs executed in this process under the UI's code location.
+
+    `execute_in_process` has no parameter for that, and the instance offers nothing else to say it with.
+    """
+    home = Path(os.environ["DAGSTER_HOME"])
+    for line in set_damaged_history_aside(home):
+        log.warning(line)
+    with _opened(home) as instance:
+        create = instance.create_run_for_job
+
+        def filed(job_def: dg.JobDefinition, **given: Any) -> dg.DagsterRun:
+            return create(job_def, remote_job_origin=_CODE_LOCATION.get_job_origin(job_def.name), **given)
+
+        setattr(instance, "create_run_for_job", filed)  # noqa: B010 (a plain assignment to a method is no type)
+        yield instance
+
+
+def _opened(home: Path) -> dg.DagsterInstance:
+    """HomeError when its settings are none."""
+    try:
+        return dg.DagsterInstance.get()
+    except Exception as problem:  # whatever a setting makes it import or read
+        reason = " ".join(str(problem).split())[:200]
+        raise HomeError(
+            f"Dagster cannot begin with {home / 'dagster.yaml'} ({reason}): correct it, or move it away and it is written anew"
+        ) from problem
+
+
+@contextmanager
+def web_server(workspace: Path, refresh_ms: int) -> Iterator[ASGIApp]:
+    """The application of `dagster-webserver`, which as a program takes requests of other web pages, too."""
+    from dagster._core.workspace.context import WorkspaceProcessContext  # each takes seconds to import, and one command needs them
+    from dagster._core.workspace.load_target import WorkspaceFileTarget
+    from dagster_webserver.app import create_app_from_workspace_process_context
+
+    target = WorkspaceFileTarget([str(workspace)])
+    with dg.DagsterInstance.get() as instance, WorkspaceProcessContext(instance, target, version=dg.__version__) as context:
+        yield create_app_from_workspace_process_context(context, live_data_poll_rate=refresh_ms)
+
+
+class KeptOpenEventLog(SqliteEventLogStorage):
+    """Dagster's event log with the files of the last runs kept open; `dagster.yaml` of the home names this class.
+
+    As it comes, Dagster opens, commits and closes a SQLite file for each event: 22 to 43 % more processor time of a night
+    (600 contacts: 28.7 and 31.1 s against 35.0 and 40.7 s for the first night, 21.4 and 26.1 s against 31.0 and 37.3 s for the second).
+    In WAL mode `synchronous = normal` cannot corrupt a file; after a power loss the last events may be missing. What must not be
+    lost is in the archive, not here. A connection per file, used by one thread at a time (the base class's lock).
+    """
+
+    def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
+        self._engines: OrderedDict[str, Engine] = OrderedDict()
+        super().__init__(base_dir, inst_data)
+
+    @classmethod
+    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Any) -> KeptOpenEventLog:
+        """`base_dir` is taken from Dagster's home on, where it is relative: Dagster tells its storage nothing else of its place."""
+        return cls(str(Path(os.environ.get("DAGSTER_HOME", ""), config_value["base_dir"])), inst_data)
+
+    @contextmanager
+    def _connect(self, shard: str) -> Iterator[Connection]:
+        with self._db_lock, self._engine(shard).connect() as connection, connection.begin():
+            yield connection
+
+    def _engine(self, shard: str) -> Engine:
+        if shard not in self._engines:
+            self._engines[shard] = _engine(self.conn_string_for_shard(shard))
+            if shard not in self._initialized_dbs:
+                self._initdb(self._engines[shard])
+                self._initialized_dbs.add(shard)
+            while len(self._engines) > _KEPT_FILES:
+                self._engines.popitem(last=False)[1].dispose()
+        self._engines.move_to_end(shard)
+        return self._engines[shard]
+
+    def dispose(self) -> None:
+        """Close the files."""
+        while self._engines:
+            self._engines.popitem()[1].dispose()
+        super().dispose()
+
+
+def _engine(address: str) -> Engine:
+    arguments = {"timeout": _BUSY_S, "check_same_thread": False}
+    engine = create_engine(address, poolclass=QueuePool, pool_size=2, max_overflow=0, connect_args=arguments)
+    event.listen(engine, "connect", lambda connection, _: connection.execute("pragma synchronous = normal"))
+    return engine

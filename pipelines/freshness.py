@@ -1,0 +1,43 @@
+"""Freshness in words: how long ago something was read, when it is due again, and whether that is too long."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from marketing_api.clock import TOLERANCE
+from warehouse.loads.coverage import FRESH_FOR, GRACE
+
+
+def ago(moment: dt.datetime, now: dt.datetime) -> str:
+    """E.g. `just now`, `5 minutes ago`, `7 hours ago`, `3 days ago`."""
+    minutes = (now - moment).total_seconds() / 60
+    if is_to_come(moment, now):
+        return "dated in the future"
+    if minutes < 1.5:
+        return "just now" if minutes < 0.5 else "a minute ago"
+    if minutes < 90:
+        return f"{minutes:.0f} minutes ago"
+    return f"{minutes / 60:.0f} hours ago" if minutes < 48 * 60 else f"{minutes / 60 / 24:.0f} days ago"
+
+
+def is_to_come(moment: dt.datetime, now: dt.datetime) -> bool:
+    """Whether it was dated by a clock that is ahead of this one."""
+    return moment - now > TOLERANCE
+
+
+def standstill(newest: dt.datetime | None, now: dt.datetime) -> str:
+    """What to say loudly when a night has passed and nothing was read since `newest`; empty while all is well."""
+    if newest is None or now - newest <= FRESH_FOR:
+        return ""
+    moment = newest.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"nothing was read since {moment} ({ago(newest, now)}), and it is due every night"
+
+
+def due(moment: dt.datetime | None, now: dt.datetime) -> str:
+    """When a table is to be read again."""
+    if moment is None:
+        return ""
+    if moment + GRACE < now:
+        return "late"
+    hours = max((moment - now).total_seconds() / 3600, 0)
+    return f"in {hours:.0f} hours" if hours < 48 else f"in {hours / 24:.0f} days"

@@ -1,9 +1,0 @@
-"""The models that follow from the declarations are up to date."""
-
-from __future__ import annotations
-
-from warehouse.model_sources import found, render
-
-
-def test_the_written_models_are_as_declared() -> None:
-    assert found() == render(), "stale: python -m warehouse.model_sources"

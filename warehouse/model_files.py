@@ -1,0 +1,238 @@
+"""The models' files: what is written from the declarations (`python -m warehouse.model_files`), and what their yml says.
+
+Written: `models/staging`, per `source` table one view with its current rows (no deleted ones, no `extra`, and the columns of the loading
+under plain names), and `models/history/versions`, the tables whose every version is kept; a test fails when they are stale. Read: what a
+mart answers, from its yml: the description (which says "One row per …"), the columns, and under `config: meta: questions` the questions
+with a query for each; `docs/marts.md` shows it. Not here: anything about what the data means (`models/marts`, `models/definitions.md`).
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from warehouse.masking import is_personal
+from warehouse.sync_tables import SYNC_TABLES
+from warehouse.tables import ACCOUNT, EXTRA, TABLES, Column, Table
+
+MODELS = Path(__file__).parent / "models"
+_STAGING, _VERSIONS = "staging", "history/versions"
+#: Their changes and deletions cannot be had later.
+_VERSIONED = ("contacts", "lists", "campaigns", "goals", "webhooks", "users")
+
+_BY = "# Written by `make docs`; change the declarations in warehouse/tables.py.\n"
+_PLAIN_NAMES = {"_first_seen_at": "first_seen_at", "_changed_at": "changed_at"}
+
+
+_DEFINITION = re.compile(r"{% docs (\w+) %}(.+?){% enddocs %}", re.DOTALL)
+_NAMED = re.compile(r"{{ doc\('(\w+)'\) }}")
+_GRAIN = re.compile(r"(?:^|(?<= ))One row per [^.]+\.\s*")
+
+
+def render() -> dict[str, str]:
+    """Path below `MODELS` → text."""
+    files = {f"{_STAGING}/stg_{table.name}.sql": _view(table) for table in TABLES.values()}
+    for area, tables in groupby(TABLES.values(), key=lambda table: table.area):
+        files[f"{_STAGING}/{area}.yml"] = _yaml({"version": 2, "models": [_model(table) for table in tables]})
+    versioned = [TABLES[name] for name in _VERSIONED]
+    files |= {f"{_VERSIONS}/history_{table.name}.sql": _versions(table) for table in versioned}
+    return files | {
+        f"{_STAGING}/sources.yml": _sources(),
+        f"{_VERSIONS}/versions.yml": _yaml({"version": 2, "models": [_version_model(table) for table in versioned]}),
+    }
+
+
+def found() -> dict[str, str]:
+    """What is there now, in the same form."""
+    paths = [path for folder in (_STAGING, _VERSIONS) for path in (MODELS / folder).iterdir()]
+    return {path.relative_to(MODELS).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+def columns(table: Table) -> Iterator[tuple[Column, str]]:
+    """The columns of the table's view: (column of the table, name in the view)."""
+    for column in table.columns:
+        if column.name in _PLAIN_NAMES:
+            yield column, _PLAIN_NAMES[column.name]
+        elif column.name != "extra" and not column.name.startswith("_"):
+            yield column, column.name
+
+
+def _view(table: Table) -> str:
+    named = [column.name if column.name == name else f"{column.name} as {name}" for column, name in columns(table)]
+    lines = [f"-- Current rows of {table.qualified}; one row per {', '.join(table.key) or 'account'}."]
+    lines += ["select", *(f"    {name}," for name in named[:-1]), f"    {named[-1]}"]
+    lines += [f"from {{{{ source('source', '{table.name}') }}}}"]
+    lines += ["where _deleted_at is null"] if table.marks_deleted else []
+    return "\n".join(lines) + "\n"
+
+
+def _model(table: Table) -> dict[str, object]:
+    return {
+        "name": f"stg_{table.name}",
+        "description": f"Current rows of {table.qualified}. {table.doc}",
+        "config": {"meta": {"area": table.area}},
+        "columns": [{"name": name, "description": column.comment} for column, name in columns(table)],
+    }
+
+
+_VERSION_COLUMNS = (
+    ("valid_from", "When an answer first showed these values, UTC."),
+    ("valid_to", "When an answer first showed others, or no row; NULL while the version is current."),
+    ("is_current", "Whether the row exists and has these values."),
+    ("ended_by", "changed or deleted: what ended the version; NULL while it is current."),
+)
+
+
+def _versions(table: Table) -> str:
+    values = [column.name for column in (*table.values, EXTRA)]
+    key = ", ".join(repr(name) for name in table.key)
+    unique = ", ".join(repr(name) for name in ("account", *table.key, "valid_from"))
+    wrapped = textwrap.fill(", ".join(repr(name) for name in values), 120, initial_indent="    ", subsequent_indent="    ")
+    return (
+        f"-- Every version of {table.qualified}; one row per {', '.join(table.key)} and valid_from.\n"
+        f"{{{{ config(unique_key=[{unique}]) }}}}\n"
+        f"{{{{ versions('{table.name}', [{key}], [\n{wrapped}\n]) }}}}\n"
+    )
+
+
+def _version_model(table: Table) -> dict[str, object]:
+    doc = (
+        f"Every version that rows of {table.qualified} had, deletions included. One row per {', '.join(table.key)} and valid_from. "
+        f"As of a moment: where valid_from <= moment and (valid_to is null or valid_to > moment). {table.doc}"
+    )
+    columns = [(column.name, column.comment) for column in (ACCOUNT, *table.record_columns, EXTRA)]
+    identity = ["account", *table.key]
+    return {
+        "name": f"history_{table.name}",
+        "description": doc,
+        "config": {"alias": table.name, "meta": {"area": table.area}},
+        "columns": [{"name": name, "description": text} for name, text in (*columns, *_VERSION_COLUMNS)],
+        "data_tests": [
+            _key_test("A version is identified by its row and its beginning.", [*identity, "valid_from"]),
+            _key_test("A row has one current version at most.", identity, where="is_current"),
+            {
+                "holds": {
+                    "description": "A version ends after it began.",
+                    "arguments": {"condition": "coalesce(valid_to >= valid_from, true)"},
+                }
+            },
+        ],
+    }
+
+
+def _key_test(description: str, columns: list[str], where: str = "") -> dict[str, object]:
+    test: dict[str, object] = {"description": description, "arguments": {"columns": columns}}
+    if where:
+        test |= {"name": f"one_{'_'.join(columns)}_{where}", "config": {"where": where}}
+    return {"key": test}
+
+
+def _sources() -> str:
+    tables = [{"name": table.name, "description": table.doc} for table in TABLES.values()]
+    sync = [{"name": table.name, "description": table.doc} for table in SYNC_TABLES]
+    return _yaml(
+        {
+            "version": 2,
+            "sources": [
+                {"name": "source", "description": "Typed mirror of the service.", "tables": tables},
+                {"name": "sync", "description": "What was asked, loaded, refused and is known to be read.", "tables": sync},
+            ],
+        }
+    )
+
+
+def _yaml(content: object) -> str:
+    return _BY + str(yaml.safe_dump(content, sort_keys=False, width=140, allow_unicode=True))
+
+
+def write() -> None:
+    """Make the folders what they should be: files of tables that are gone go."""
+    files = render()
+    for name in found().keys() - files.keys():
+        (MODELS / name).unlink()
+    for name, text in files.items():
+        (MODELS / name).write_text(text, encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What somebody wants to know, and the query that tells."""
+
+    ask: str
+    sql: str
+
+
+@dataclass(frozen=True)
+class Mart:
+    """One model as its yml describes it. `grain` is the sentence "One row per …", `key` the columns that identify a row."""
+
+    name: str
+    schema: str
+    area: str
+    description: str
+    columns: tuple[tuple[str, str], ...]
+    key: tuple[str, ...]
+    questions: tuple[Question, ...]
+    personal: frozenset[str]
+
+    @property
+    def grain(self) -> str:
+        found = _GRAIN.search(self.description)
+        return found.group().strip() if found else ""
+
+    @property
+    def text(self) -> str:
+        """The description without its grain."""
+        return _GRAIN.sub("", self.description).strip()
+
+
+@cache
+def definitions() -> dict[str, str]:
+    """Name → what it means, in the order of the declaration."""
+    declared = (MODELS / "definitions.md").read_text(encoding="utf-8")
+    return {name: " ".join(text.split()) for name, text in _DEFINITION.findall(declared)}
+
+
+def _resolved(description: str) -> str:
+    """The description with the definitions that it names, as dbt writes it into the file."""
+    return " ".join(_NAMED.sub(lambda found: definitions()[found[1]], description).split())
+
+
+def marts(schema: str = "marts") -> list[Mart]:
+    """All models of a folder, by area in the order of the source tables, then by name."""
+    areas = list(dict.fromkeys(table.area for table in TABLES.values()))
+    found = [_mart(model, schema, content) for content in _contents(schema) for model in content.get("models") or ()]
+    return sorted(found, key=lambda mart: (areas.index(mart.area), mart.name))
+
+
+def _contents(schema: str) -> Iterator[dict[str, Any]]:
+    for path in sorted((MODELS / schema).rglob("*.yml")):
+        yield yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def _mart(model: dict[str, Any], schema: str, content: dict[str, Any]) -> Mart:
+    meta, name = model["config"]["meta"], model["config"].get("alias", model["name"])
+    columns = tuple((column["name"], _resolved(column["description"])) for column in model["columns"])
+    tests = [test["key"] for test in model.get("data_tests") or () if "key" in test]
+    return Mart(
+        name=name,
+        schema=schema,
+        area=meta["area"],
+        description=_resolved(model["description"]),
+        columns=columns,
+        key=tuple(tests[0]["arguments"]["columns"]) if tests else (),
+        questions=tuple(Question(one["ask"], one["sql"].strip()) for one in meta.get("questions") or ()),
+        personal=frozenset(column for column, _ in columns if is_personal(schema, name, column)),
+    )
+
+
+if __name__ == "__main__":
+    write()

@@ -14,8 +14,8 @@ from typing import Any
 from pipelines.settings import Settings, SettingsError
 from pipelines.waiting import tell
 from pipelines.write_back.accounts import account_of
-from pipelines.write_back.input.grid import InputError
-from pipelines.write_back.input.rows import Rows, read_file, read_query
+from pipelines.write_back.input.files import read_file, read_query
+from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.item import Kind, Plan
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.outbox.sender_lock import sender_lock

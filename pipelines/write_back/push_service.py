@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from pipelines.settings import Settings
-from pipelines.write_back.input.grid import InputError
+from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.item import State
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.push import known_of

@@ -25,7 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pipelines.write_back.input.rows import read_file
+from pipelines.write_back.input.files import read_file
 from pipelines.write_back.item import Kind, Plan
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.planning.known import load_known

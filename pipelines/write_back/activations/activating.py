@@ -13,7 +13,7 @@ from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.accounts import account_of
 from pipelines.write_back.activations.activations import FILE, Activation
 from pipelines.write_back.input.columns import fold
-from pipelines.write_back.input.grid import Cell, InputError, Rows, text_of
+from pipelines.write_back.input.rows import Cell, InputError, Rows, text_of
 from pipelines.write_back.item import DONE, Kind, Source, State
 from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.outbox.outbox import Members, Outbox, outbox_path

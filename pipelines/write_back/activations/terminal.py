@@ -16,7 +16,7 @@ from pipelines.write_back.accounts import rate_of
 from pipelines.write_back.activations.activating import activate, turnover, turnover_lines
 from pipelines.write_back.activations.activations import FILE, Activation, chosen, read_activations
 from pipelines.write_back.applying import watched
-from pipelines.write_back.input.grid import InputError
+from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.reporting.report import plan_lines, result_lines, say
 from pipelines.write_back.reporting.result import new_run
 from warehouse.errors import WarehouseError

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
-from pipelines.write_back.input.grid import Rows
+from pipelines.write_back.input.rows import Rows
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import DONE, OPEN, BadRow, Change, IdleRow, Item, Kind, Past, Plan, State
 

@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from marketing_api.exchange import order_of
-from pipelines.write_back.input.grid import InputError
+from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.planning.lists import Lists
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import NoWarehouse

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
-from pipelines.write_back.input.grid import InputError, Rows
+from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.item import Kind, Past, Plan
 from pipelines.write_back.planning.kinds import activities, contacts, deletions, moves, tags
 from pipelines.write_back.planning.known import Known

@@ -14,9 +14,8 @@ from marketing_api.operations.contacts import ADDACTIVITY
 from marketing_api.written import unescaped
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import pick
-from pipelines.write_back.input.grid import Rows, text_of
-from pipelines.write_back.input.moments import Moment, moment
-from pipelines.write_back.input.values import BadValue
+from pipelines.write_back.input.rows import Rows, text_of
+from pipelines.write_back.input.values import BadValue, Moment, moment
 from pipelines.write_back.item import Effect, Item, Kind, Past, Plan
 from pipelines.write_back.planning.draft import QUEUED, SENT_BEFORE, Draft, Last, bound, is_done, is_open, is_refused
 from pipelines.write_back.planning.kinds.people import People, Person, Who, read_who

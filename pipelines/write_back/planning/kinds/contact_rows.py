@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import Picked
-from pipelines.write_back.input.grid import Cell, shown, text_of
+from pipelines.write_back.input.rows import Cell, shown, text_of
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.planning.draft import Draft
 from pipelines.write_back.planning.known import Known

@@ -11,7 +11,7 @@ from marketing_api.operations.contacts import SYNCCONTACT
 from marketing_api.records.contacts import STATUSES
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import pick
-from pipelines.write_back.input.grid import Rows, shown
+from pipelines.write_back.input.rows import Rows, shown
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Item, Kind, Past, Plan
 from pipelines.write_back.planning.draft import QUEUED, SENT_BEFORE, UNCHANGED, Draft, Last, bound, is_done, is_newer, is_open, is_refused

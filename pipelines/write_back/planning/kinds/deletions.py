@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelines.write_back.input.columns import pick
-from pipelines.write_back.input.grid import Rows
+from pipelines.write_back.input.rows import Rows
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Kind, Plan
 from pipelines.write_back.planning.draft import Draft, Last

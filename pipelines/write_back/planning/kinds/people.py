@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pipelines.write_back.input import values
-from pipelines.write_back.input.grid import Cell
+from pipelines.write_back.input.rows import Cell
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.planning.known import Known, Member
 

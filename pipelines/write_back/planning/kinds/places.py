@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from marketing_api.operations.contacts import DELETECONTACT, MOVECONTACT
-from pipelines.write_back.input.grid import shown
+from pipelines.write_back.input.rows import shown
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Item, Past
 from pipelines.write_back.planning.draft import QUEUED, SENT_BEFORE, Draft, Last, bound, is_newer, is_open, is_refused

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from pipelines.write_back.input.columns import fold
-from pipelines.write_back.input.grid import cell_of, text_of
+from pipelines.write_back.input.rows import cell_of, text_of
 from pipelines.write_back.item import Past
 from pipelines.write_back.planning.draft import is_done, is_newer, is_open
 from pipelines.write_back.planning.known import Member

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from marketing_api.operations.contacts import ADDTAG, REMOVETAG
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import pick
-from pipelines.write_back.input.grid import Rows, shown, text_of
+from pipelines.write_back.input.rows import Rows, shown, text_of
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Item, Kind, Past, Plan, State
 from pipelines.write_back.planning.draft import QUEUED, SENT_BEFORE, Draft, Last, bound, is_done, is_open

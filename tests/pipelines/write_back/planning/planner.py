@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.write_back.input.grid import Rows, rows_of_columns
+from pipelines.write_back.input.rows import Rows, rows_of_columns
 from pipelines.write_back.item import Kind, Past, Plan, State
 from pipelines.write_back.planning.known import Known, load_known
 from pipelines.write_back.planning.options import Options

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.write_back.input.grid import InputError
+from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.input.values import BadValue, address
 from pipelines.write_back.item import Past, State
 from pipelines.write_back.planning.kinds.present import Content, Reader

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.write_back.input.moments import moment
-from pipelines.write_back.input.values import BadValue
+from pipelines.write_back.input.values import BadValue, moment
 from pipelines.write_back.item import Effect, Kind, State
 from pipelines.write_back.planning.known import Known
 from tests.pipelines.write_back.planning.planner import LATER, Planner, check_every_row_has_one_fate, fates, requests

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.write_back.input.grid import InputError
+from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.item import Kind, State
 from pipelines.write_back.planning.known import Known
 from tests.pipelines.write_back.planning.planner import LATER, Planner, check_every_row_has_one_fate, fates, requests

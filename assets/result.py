@@ -13,8 +13,8 @@ from assets.planning.plan import Line
 from assets.refusals import is_nothing, refused_as_nothing, words
 from assets.session import Spent
 from marketing_api.client import Failure
-from marketing_api.discretion import without_addresses
 from marketing_api.errors import BudgetSpent, GivenUp, InvalidCall, MarketingApiError, NotAvailable, Refused, Transient
+from marketing_api.redaction import without_addresses
 from warehouse.errors import WarehouseError
 from warehouse.loads.load import LoadReport
 

@@ -27,16 +27,16 @@ from pipelines.resources import reader_resource, settings_resource
 from pipelines.schedules import nightly
 from pipelines.sensors import failure_alert, models_after_failed_reads
 from pipelines.settings import Settings, load_settings
-from pipelines.write_back.activations.nightly import Activations
 from pipelines.write_back.inbox import inbox_sensor
-from pipelines.write_back.jobs import push_jobs
+from pipelines.write_back.nightly_audience_syncs import AudienceSyncs
+from pipelines.write_back.push_jobs import push_jobs
 
 
 def build_definitions(
     settings: Settings | None = None,
     *,
     models: Models | None = None,
-    activations: Activations | None = None,
+    activations: AudienceSyncs | None = None,
     has_models: bool = True,
     now: Clock = utc_now,
     **resources: Any,
@@ -62,13 +62,13 @@ def build_definitions(
     )
 
 
-def _behind_the_reads(settings: Settings, models: Models, activations: Activations | None) -> list[dg.AssetsDefinition]:
+def _behind_the_reads(settings: Settings, models: Models, activations: AudienceSyncs | None) -> list[dg.AssetsDefinition]:
     """The models, what is made of them for people, and, where that is switched on, what goes back to the service."""
     made = models.assets()
     shown = [key for key in made.keys if key.path[0] != "staging"]
     published = published_asset(partial(publish_home, settings), shown)
     assets = [made, published, report_asset(partial(write_report, settings.home))]
-    return [*assets, (activations or Activations(settings)).asset(made.keys)] if settings.activations else assets
+    return [*assets, (activations or AudienceSyncs(settings)).asset(made.keys)] if settings.activations else assets
 
 
 @dg.definitions

@@ -14,7 +14,7 @@ from assets.published import PUBLISHED
 from assets.report import REPORT
 from pipelines.settings import Settings
 from pipelines.stage import stage
-from pipelines.write_back.mirror import refill
+from pipelines.write_back.writebacks_export import refill
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
 

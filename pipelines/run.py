@@ -19,7 +19,7 @@ from pipelines.resources import GivenReader
 from pipelines.run_history import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, partition_tags
 from pipelines.settings import Settings
-from pipelines.write_back.activations.nightly import Activations, standing_order
+from pipelines.write_back.nightly_audience_syncs import AudienceSyncs, standing_order
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -29,7 +29,7 @@ def run_in_dagster(
     reader: Reader,
     chosen: Sequence[SourceAsset],
     models: Models | None,
-    activations: Activations | None,
+    activations: AudienceSyncs | None,
     stop: Stop,
 ) -> str:
     """The run's id. The run is recorded in the home, where the UI finds it. `models`: build them behind the reads, then run the

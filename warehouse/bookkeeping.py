@@ -82,14 +82,14 @@ def write_plan(connection: duckdb.DuckDBPyConnection, run_id: str, planned: Plan
     """Add the plan's figures, or replace what was written of this run before."""
     with transaction(connection):
         rows(connection, "delete from sync.plans where run_id = ? and account = ?", [run_id, planned.account])
-        for question, line in planned.lines.items():
+        for call, line in planned.lines.items():
             connection.register("arrow_planned", line)
-            rows(connection, _insert(question), {"run": run_id, "account": planned.account, "at": planned.at, "question": question})
+            rows(connection, _insert(call), {"run": run_id, "account": planned.account, "at": planned.at, "question": call})
             connection.unregister("arrow_planned")
 
 
-def _insert(question: str) -> str:
-    column, prefix = _QUESTIONS[question]
+def _insert(call: str) -> str:
+    column, prefix = _QUESTIONS[call]
     return f"""
         with known as (
             select {column} as key, max({prefix}_asked_at) as asked_at, max({prefix}_changed_at) as changed_at

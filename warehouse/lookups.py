@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from marketing_api.foreign_text import markdown_table
+from marketing_api.redaction import markdown_table
 from warehouse.loads.listing import Key, row_hash
 from warehouse.sql import Params, literal, quoted
 from warehouse.tables import EXTRA, SOCIAL_POSTS, Column, Table, Window

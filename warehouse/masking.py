@@ -19,8 +19,7 @@ from typing import Any
 
 import duckdb
 
-from marketing_api.discretion import MASK
-from marketing_api.secret import Secret
+from marketing_api.redaction import MASK, Secret
 from warehouse.archive.disk import create, make_folder, sync_folder
 from warehouse.errors import WarehouseError
 from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData

@@ -21,7 +21,7 @@ from typing import Any
 
 import duckdb
 
-from marketing_api.discretion import MASK, without_addresses
+from marketing_api.redaction import MASK, without_addresses
 from warehouse import model_project
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import NoWarehouse, WarehouseError

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from marketing_api.foreign_text import plain
+from marketing_api.redaction import plain
 from pipelines import exits, interrupts
 from pipelines.settings import Settings, SettingsError, load_settings
 

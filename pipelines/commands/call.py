@@ -17,10 +17,10 @@ from marketing_api import operations
 from marketing_api.client import Client, Connection
 from marketing_api.errors import InvalidCall, MarketingApiError, OutcomeUnknown
 from marketing_api.exchange import Exchange
-from marketing_api.foreign_text import plain
-from marketing_api.operation import Question
+from marketing_api.operation import Call
 from marketing_api.operations import account
-from marketing_api.pace import Pace, pace_path
+from marketing_api.rate_limit import RateLimiter
+from marketing_api.redaction import plain
 from marketing_api.transport import Received
 from pipelines import exits
 from pipelines.commands import Arguments, command
@@ -51,36 +51,36 @@ def check(arguments: Arguments, settings: Settings) -> int:
 
 
 def _check(connection: Connection) -> int:
-    with _client(connection) as (client, pace):
+    with _client(connection) as (client, limiter):
         try:
-            response = client.ask(account.ME.bind())
+            response = client.fetch(account.ME.bind())
         except MarketingApiError as problem:
             print(f"{connection.account}: not connected: {plain(explained(connection, problem))}")
             return exits.WRONG_USE
     business = business_of(response)
     name = business.business_name if business else "an account without a name"
-    print(f"{connection.account}: connected as {plain(name)}, limit {pace.limit:,.15g}/s")
+    print(f"{connection.account}: connected as {plain(name)}, limit {limiter.limit:,.15g}/s")
     return exits.DONE
 
 
 @command(_OPERATION, _PARAMETERS, *parameters((ACCOUNT, *_SWITCHES)))
 def call(arguments: Arguments, settings: Settings) -> int:
     """Prints the payload as JSON; exit code 1 when nothing was sent because nobody agreed to a write."""
-    question = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
+    call = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
     with connections(settings) as accounts:
         connection = _chosen(accounts, arguments.account)
-        if not question.operation.is_read and not (arguments.yes or _agreed(question, connection)):
+        if not call.operation.is_read and not (arguments.yes or _agreed(call, connection)):
             print("nothing was sent", file=sys.stderr)
             return exits.INCOMPLETE
-        return _call(question, connection, is_xml=arguments.xml)
+        return _call(call, connection, is_xml=arguments.xml)
 
 
-def _call(question: Question, connection: Connection, *, is_xml: bool) -> int:
+def _call(call: Call, connection: Connection, *, is_xml: bool) -> int:
     with _client(connection) as (client, _):
         if is_xml:
-            return _print_xml(client.fetch_xml(question))
+            return _print_xml(client.fetch_xml(call))
         try:
-            response = client.ask(question) if question.operation.is_read else client.write(question)
+            response = client.fetch(call) if call.operation.is_read else client.write(call)
         except OutcomeUnknown as problem:
             print(f"marketing-sync: {problem}\nCheck whether it took effect before you send it again.", file=sys.stderr)
             return exits.INCOMPLETE
@@ -91,10 +91,10 @@ def _call(question: Question, connection: Connection, *, is_xml: bool) -> int:
 
 
 @contextmanager
-def _client(connection: Connection) -> Iterator[tuple[Client, Pace]]:
-    pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
-    with tempfile.TemporaryDirectory() as spool, Client(connection, pace, record=_forget, spool=Path(spool)) as client:
-        yield client, pace
+def _client(connection: Connection) -> Iterator[tuple[Client, RateLimiter]]:
+    limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
+    with tempfile.TemporaryDirectory() as spool, Client(connection, limiter, record=_forget, spool=Path(spool)) as client:
+        yield client, limiter
 
 
 def _forget(exchange: Exchange) -> None:
@@ -137,9 +137,9 @@ def _chosen(accounts: tuple[Connection, ...], name: str | None) -> Connection:
     raise SettingsError(f"say which account with --account: {', '.join(connection.account for connection in accounts)}")
 
 
-def _agreed(question: Question, connection: Connection) -> bool:
-    shown = ", ".join(f"{name}={value}" for name, value in question.shown.items())
-    print(f"{question.operation.name} ({question.operation.effect.value}) on account {connection.account}: {shown}", file=sys.stderr)
+def _agreed(call: Call, connection: Connection) -> bool:
+    shown = ", ".join(f"{name}={value}" for name, value in call.shown.items())
+    print(f"{call.operation.name} ({call.operation.effect.value}) on account {connection.account}: {shown}", file=sys.stderr)
     try:
         return input("Send it? [y/N] ").strip().lower() in ("y", "yes")
     except (EOFError, RuntimeError):  # nobody is there, or standard input is closed

@@ -14,7 +14,7 @@ from rich.table import Table as Grid
 from assets import SOURCE_ASSETS
 from assets.planning.order import MEANINGS, Reason
 from assets.planning.planner import CAMPAIGN_STATS, Planner, PlanSettings
-from marketing_api.pace import Pace, pace_path
+from marketing_api.rate_limit import RateLimiter
 from pipelines import exits
 from pipelines.commands import Arguments, command
 from pipelines.options import LIMITS, parameters
@@ -62,12 +62,12 @@ def _planners(arguments: Arguments, settings: Settings, warehouse: Warehouse) ->
     plan_settings = PlanSettings(dt.timedelta(days=settings.max_age_days), arguments.all)
     budget = budget_of(settings, arguments.max_requests, arguments.until)
     for connection in accounts:
-        pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
+        limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
         limited, whole = (
-            planner_of(warehouse, connection, pace, plan_settings, list(SOURCE_ASSETS.values()), each, len(accounts))
+            planner_of(warehouse, connection, limiter, plan_settings, list(SOURCE_ASSETS.values()), each, len(accounts))
             for each in (budget, None)
         )
-        yield limited, whole, pace.rate
+        yield limited, whole, limiter.rate
 
 
 def _print(console: Console, settings: Settings, warehouse: Warehouse, planner: Planner, whole: Planner, rate: float) -> None:

@@ -63,8 +63,8 @@ def read_mutants(seed: int, numbers: range, until: float, samples: tuple[Sample,
     tally, began = Tally(), time.monotonic()
     for number in numbers:
         made = mutant(seed, number, samples)
-        reading = Reading(made.sample.question, made.body, made.status)
-        problem = judge(made.sample.question, made.body, reading)
+        reading = Reading(made.sample.call, made.body, made.status)
+        problem = judge(made.sample.call, made.body, reading)
         tally.done += 1
         tally.refused += bool(reading.refusal)
         tally.rejecting += any(rows.rejected for rows in reading.rows)
@@ -102,7 +102,7 @@ def load_mutants(
             tally.slowest_s = max(tally.slowest_s, time.monotonic() - started)
             if only is not None:
                 print(
-                    f"{sample.source}: {sample.question!r} {', '.join(changes)}",
+                    f"{sample.source}: {sample.call!r} {', '.join(changes)}",
                     sample.body.decode(),
                     body.decode("utf-8", "replace"),
                     sep="\n",
@@ -172,12 +172,12 @@ def main() -> None:
 
 
 def _show(made: Mutant) -> None:
-    reading = Reading(made.sample.question, made.body, made.status)
-    print(f"{made.sample.source}: {made.sample.question!r} HTTP {made.status}, {', '.join(made.changes)}")
+    reading = Reading(made.sample.call, made.body, made.status)
+    print(f"{made.sample.source}: {made.sample.call!r} HTTP {made.status}, {', '.join(made.changes)}")
     print(made.body.decode("utf-8", "replace")[:3000])
     for rows in reading.rows:
         print(rows.record.__name__, *rows.records, *rows.rejected, sep="\n  ")
-    print(reading.refusal or reading.unexpected or "accepted", judge(made.sample.question, made.body, reading))
+    print(reading.refusal or reading.unexpected or "accepted", judge(made.sample.call, made.body, reading))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from tests.attack.loading import SHRINK_LIMIT, Ground, loadable
 from tests.attack.mutants import load_mutants, read_mutants
 from tests.attack.oracle import Reading, judge
 from tests.attack.proof import look
-from tests.marketing_api.answers import enveloped
+from tests.marketing_api.responses import enveloped
 from tests.marketing_api.samples import SAMPLES
 
 SEED = 7
@@ -21,7 +21,7 @@ SEED = 7
 
 def test_true_answers_pass() -> None:
     for sample in corpus():
-        assert judge(sample.question, sample.body, Reading(sample.question, sample.body)) is None
+        assert judge(sample.call, sample.body, Reading(sample.call, sample.body)) is None
 
 
 def test_reading_a_mutated_answer_drops_and_invents_nothing() -> None:

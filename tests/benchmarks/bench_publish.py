@@ -24,7 +24,7 @@ from pathlib import Path
 import duckdb
 
 import warehouse.publish
-from marketing_api.secret import Secret
+from marketing_api.redaction import Secret
 from warehouse.connection import connect
 from warehouse.errors import WarehouseLocked
 from warehouse.masking import Masking

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.operations import contacts
-from marketing_api.wire import read_rows
+from marketing_api.parsing import parse_rows
 from tests.warehouse.answering import START, Home
 from tests.warehouse.in_memory import Tables, answer
 from tests.warehouse.test_accumulate import opened
@@ -37,9 +37,9 @@ class Counting:
     def __init__(self) -> None:
         self.read: list[str] = []
 
-    def __call__(self, answer: Answer, zone: ZoneInfo, day: dt.date) -> Iterable[RowsOf]:
-        self.read.append(answer.question.params["id"])
-        return read_rows(answer, zone, day)
+    def __call__(self, answer: Response, zone: ZoneInfo, day: dt.date) -> Iterable[RowsOf]:
+        self.read.append(answer.call.params["id"])
+        return parse_rows(answer, zone, day)
 
     def taken(self) -> list[str]:
         taken, self.read = self.read, []
@@ -49,11 +49,11 @@ class Counting:
 @pytest.fixture
 def reading(home: Home) -> Counting:
     """What the home's warehouse has read."""
-    home.warehouse.read_rows = counting = Counting()
+    home.warehouse.parse_rows = counting = Counting()
     return counting
 
 
-def load(home: Home, *answers: Answer, filled: Sequence[Table] = TABLES, **options: Any) -> LoadReport:
+def load(home: Home, *answers: Response, filled: Sequence[Table] = TABLES, **options: Any) -> LoadReport:
     """As a night does it: with the answers at hand."""
     return home.warehouse.apply(home.event(answers, *filled, **options), answers)
 
@@ -161,7 +161,7 @@ def test_passing_over_what_was_said_before_changes_nothing_but_the_work(
 ) -> None:
     """Whatever is asked, loaded early or late, several times in a load, or loaded by another since it was compared."""
 
-    def said_of(contact: int, payload: int, minutes: int) -> Answer:
+    def said_of(contact: int, payload: int, minutes: int) -> Response:
         events, cut = payloads[payload % len(payloads)]
         data = {"id": 1, "timeline": {"data": events, "count": len(events), "total": len(events) + cut}}
         return answer(contacts.TIMELINE, data, minutes, id=contact)

@@ -24,7 +24,7 @@ from typing import Any, Self
 import msgspec
 import pyarrow as pa
 
-from marketing_api.exchange import Answer, Exchange, exceed_request_id
+from marketing_api.exchange import Exchange, Response, exceed_request_id
 from warehouse.archive import disk, sealed
 from warehouse.archive.index import Asked, Index, Last
 from warehouse.archive.journal import Journal, JournalView, frame_of, journals_in
@@ -123,14 +123,14 @@ class Archive:
                 journal.close()
             self._workspace.close()
 
-    def answers(self, request_ids: Sequence[int]) -> Iterator[Answer]:
+    def responses(self, request_ids: Sequence[int]) -> Iterator[Response]:
         """The answers in the order of `request_ids`, those in journals of running processes included, with flat memory.
 
         A body stored by reference is that of the earlier, equal answer: the same payload in an older envelope. A large body
         is a Path to a file that is gone once the next answer is taken. NotArchived for an unknown id, ArchiveDamaged when a
         body is missing.
         """
-        return self._reader.answers(request_ids)
+        return self._reader.responses(request_ids)
 
     def readable(self, request_ids: Iterable[int]) -> list[int]:
         """Those whose answers can be had. Slow: for what is left when some cannot."""

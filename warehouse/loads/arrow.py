@@ -69,13 +69,13 @@ class Converter:
         self._is_composed = table.is_composed
         self._is_partial = table.is_partial
 
-    def batch(self, records: Sequence[Record], answers: Sequence[int], first_part: int) -> pa.RecordBatch:
+    def batch(self, records: Sequence[Record], responses: Sequence[int], first_part: int) -> pa.RecordBatch:
         """The records as one batch. ValueError or an ArrowException when a value does not fit its column."""
         values = [record.__dict__ for record in records]
         arrays = [self._array(values, name, arrow_type, prepare) for name, arrow_type, prepare in self._columns]
         arrays += [
             pa.array([json_text(extra) if (extra := record.__pydantic_extra__) else None for record in records], pa.string()),
-            pa.array(answers, pa.int32()),
+            pa.array(responses, pa.int32()),
             pa.array(range(first_part, first_part + len(records)), pa.int64()),
             pa.array([self._mask(record) for record in records], pa.uint64()),
             pa.array([entry_hash(record) if self._is_composed else None for record in records], pa.string()),
@@ -86,11 +86,11 @@ class Converter:
         """Records that fit the table's columns, and those that do not with the columns at fault. Slow: for batches that failed."""
         good: list[tuple[Record, int]] = []
         bad: list[tuple[Record, int, str]] = []
-        for record, answer in records:
+        for record, response in records:
             if faults := [name for name, arrow_type, prepare in self._columns if not self._fits(record, name, arrow_type, prepare)]:
-                bad.append((record, answer, f"{', '.join(faults)}: missing, or too large for the column"))
+                bad.append((record, response, f"{', '.join(faults)}: missing, or too large for the column"))
             else:
-                good.append((record, answer))
+                good.append((record, response))
         return good, bad
 
     def _fits(self, record: Record, name: str, arrow_type: pa.DataType, prepare: Prepare | None) -> bool:

@@ -89,7 +89,7 @@ def note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Ta
         f"union select contact_id, email from sync.contact_coverage where {here} "
         "and lower(trim(email)) in (select address from arrow_answers)"
     )
-    answers = (
+    responses = (
         f"select a.* exclude (address), p.contact_id, p.email from arrow_answers a join ({people}) p on lower(trim(p.email)) = a.address"
     )
     addresses = (
@@ -97,7 +97,7 @@ def note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Ta
         f"union select lower(trim(t.email)) from {target.table.qualified} t where rowid in (select rid from {target.temp('missing')})"
     )
     changed = f"select contact_id from ({people}) where lower(trim(email)) in ({addresses})"
-    _note(connection, account, _COUPON, table, answers, changed)
+    _note(connection, account, _COUPON, table, responses, changed)
 
 
 def drop_orphans(target: Target) -> None:
@@ -135,7 +135,7 @@ def _answers(asked: Sequence[Asked], **columns: pa.Array) -> pa.Table:
     return pa.table({"requested_at": pa.array(times, pa.timestamp("us", "UTC")), "request_id": pa.array(ids, pa.int64()), **columns})
 
 
-def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, asked: pa.Table, answers: str, changed: str) -> None:
+def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, asked: pa.Table, responses: str, changed: str) -> None:
     """Replace the coverage of the contacts that were asked. `changed`: ids of contacts whose rows are new, changed or deleted."""
     here, name = literal(account), aspect.prefix
     told = "".join(f"arg_max_null(a.{column}, a.request_id) as {column}, " for column in aspect.told)
@@ -145,7 +145,7 @@ def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, 
         connection,
         f"""
         create or replace temp table noted as
-        with answers as ({answers}),
+        with answers as ({responses}),
         changed as ({changed}),
         before as (from sync.contact_coverage where account = {here} and contact_id in (select contact_id from answers)),
         fresh as (

@@ -134,9 +134,9 @@ def _replace_rejected(target: Target, scope: Mapping[str, Any]) -> None:
     requests = {asked.index: asked for asked in target.asked}
     rows = pa.table(
         {
-            "scope": [labels[reject.answer] for reject in target.rejects],
-            "request_id": pa.array([requests[reject.answer].request_id for reject in target.rejects], pa.int64()),
-            "requested_at": pa.array([requests[reject.answer].requested_at for reject in target.rejects], pa.timestamp("us", "UTC")),
+            "scope": [labels[reject.response] for reject in target.rejects],
+            "request_id": pa.array([requests[reject.response].request_id for reject in target.rejects], pa.int64()),
+            "requested_at": pa.array([requests[reject.response].requested_at for reject in target.rejects], pa.timestamp("us", "UTC")),
             "reason": [reject.reason for reject in target.rejects],
             "raw": [reject.raw for reject in target.rejects],
         }

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.records.fields import Record
 from warehouse.loads.arrow import ENTRY_HASH, entry_hash
 from warehouse.loads.staging import ReadRows
@@ -41,9 +41,9 @@ def load_listing(target: Target, asked_scope: Mapping[str, Any], *, is_complete:
     _set_aside(target, stale + refused)
     upsert(target)
     kept = [scope for scope in scopes if scope not in stale and scope not in refused]
-    target.report.unproven += _sentences(target, [scope for scope in kept if not target.flaws.keys().isdisjoint(scope.answers)], _flaws)
+    target.report.unproven += _sentences(target, [scope for scope in kept if not target.flaws.keys().isdisjoint(scope.responses)], _flaws)
     _mark_missing(target, kept)
-    target.unbelieved.update(*(scope.answers for scope in scopes if not scope.is_read))
+    target.unbelieved.update(*(scope.responses for scope in scopes if not scope.is_read))
     return _results(target, kept, refused, is_complete=is_complete)
 
 
@@ -212,7 +212,7 @@ class Scope:
     values: tuple[Any, ...] | None
     label: str
     is_read: bool
-    answers: set[int] = field(default_factory=set)
+    responses: set[int] = field(default_factory=set)
     doubts: int = 0
     reason: str | None = None
 
@@ -221,11 +221,11 @@ class Scope:
         """Whether a row that was not received is gone. An entry that could not be understood may be any row."""
         return self.values is not None and self.is_read and not self.doubts
 
-    def take(self, target: Target, answer: int) -> None:
+    def take(self, target: Target, response: int) -> None:
         """One of its answers, and what speaks against it."""
-        self.answers.add(answer)
-        self.doubts += target.doubts[answer]
-        if flaw := target.flaws.get(answer):
+        self.responses.add(response)
+        self.doubts += target.doubts[response]
+        if flaw := target.flaws.get(response):
             self.is_read, self.reason = False, flaw
 
 
@@ -318,10 +318,10 @@ def _from_params(table: Table, load: Snapshot, params: Mapping[str, str]) -> tup
     return _typed(table, tuple(load.scope), [params[name] for name in load.scope.values()])
 
 
-def _from_rows(target: Target, columns: tuple[str, ...], answer: int) -> Iterator[tuple[Any, ...]]:
+def _from_rows(target: Target, columns: tuple[str, ...], response: int) -> Iterator[tuple[Any, ...]]:
     """An answer to a wider question that shows a row of a scope shows all of that scope (lists with their fields)."""
     names = ", ".join(columns)
-    for row in target.rows(f"select distinct {names} from {target.source} where _answer = {answer} order by all"):
+    for row in target.rows(f"select distinct {names} from {target.source} where _answer = {response} order by all"):
         if (values := _typed(target.table, columns, row)) is not None:
             yield values
 
@@ -349,17 +349,19 @@ def _typed(table: Table, columns: tuple[str, ...], values: Iterable[Any]) -> tup
 Key = tuple[Any, ...]
 
 
-def needs_detail(table: Table, answers: Iterable[Answer], known: Mapping[Key, str], zone: ZoneInfo, read_rows: ReadRows) -> list[Record]:
+def needs_detail(
+    table: Table, responses: Iterable[Response], known: Mapping[Key, str], zone: ZoneInfo, parse_rows: ReadRows
+) -> list[Record]:
     """The entries of a listing that are new or differ from when their detail was asked: the last of each key, in order.
 
     `known` has the stored hashes by key (`lookups.listing_hashes`). Answers of operations that do not list are passed over.
     """
     assert isinstance(table.load, Snapshot)
     listed: dict[Key, Record] = {}
-    for answer in answers:
-        if answer.question.operation.name not in table.load.listing:
+    for response in responses:
+        if response.call.operation.name not in table.load.listing:
             continue
-        for rows in read_rows(answer, zone, answer.requested_at.astimezone(zone).date()):
+        for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
             if rows.record is table.record:
                 listed |= {tuple(getattr(record, name) for name in table.key): record for record in rows.records}
     return [record for key, record in listed.items() if known.get(key) != entry_hash(record)]

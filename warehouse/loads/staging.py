@@ -22,8 +22,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from marketing_api import wire
-from marketing_api.exchange import Answer
+from marketing_api import parsing, validation
+from marketing_api.exchange import Response
 from marketing_api.operations import contacts
 from marketing_api.records.fields import Record
 from warehouse import sql
@@ -39,7 +39,7 @@ IN_MEMORY, ROW_GROUP = 60_000, 20_000
 
 
 class RejectedEntry(Protocol):
-    """An entry that could not be read (`marketing_api.wire.Rejected`)."""
+    """An entry that could not be read (`marketing_api.parsing.Rejected`)."""
 
     @property
     def raw(self) -> Any: ...
@@ -48,7 +48,7 @@ class RejectedEntry(Protocol):
 
 
 class RowsOf(Protocol):
-    """Some of an answer's entries of one type (`marketing_api.wire.Rows`)."""
+    """Some of an answer's entries of one type (`marketing_api.parsing.Rows`)."""
 
     @property
     def record(self) -> type[Record]: ...
@@ -60,8 +60,8 @@ class RowsOf(Protocol):
     def untold(self) -> Sequence[str]: ...
 
 
-#: (answer, zone of the account, its local date of asking) → rows; `marketing_api.wire.read_rows`.
-ReadRows = Callable[[Answer, ZoneInfo, dt.date], Iterable[RowsOf]]
+#: (answer, zone of the account, its local date of asking) → rows; `marketing_api.parsing.read_rows`.
+ReadRows = Callable[[Response, ZoneInfo, dt.date], Iterable[RowsOf]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Reject:
     """An entry that could not be read, of the answer with that index."""
 
     table: str
-    answer: int
+    response: int
     reason: str
     raw: str  # JSON
 
@@ -109,7 +109,9 @@ class Staged:
     def doubts_about(self, table: str) -> Counter[int]:
         """What each answer leaves open about a table: entries of its own, and of those before it, which may be what its rows hang on."""
         before = list(self.rows)[: list(self.rows).index(table) + 1]
-        return Counter(answer for name, answer in (*((one.table, one.answer) for one in self.rejects), *self.untold) if name in before)
+        return Counter(
+            response for name, response in (*((one.table, one.response) for one in self.rejects), *self.untold) if name in before
+        )
 
     @property
     def whole(self) -> frozenset[int]:
@@ -139,10 +141,10 @@ class Staged:
 
 
 def stage(
-    answers: Iterable[Answer],
+    responses: Iterable[Response],
     tables: Sequence[Table],
     zone: ZoneInfo,
-    read_rows: ReadRows,
+    parse_rows: ReadRows,
     file: Callable[[str], Path],
     said: Mapping[int, Said] = MappingProxyType({}),
 ) -> Staged:
@@ -158,28 +160,28 @@ def stage(
     may_remove = any(table.marks_deleted for table in tables)
     for table_stage in stages:
         by_record.setdefault(table_stage.table.record, []).append(table_stage)
-    for index, answer in enumerate(answers):
-        asked = Asked(index, answer.request_id, answer.question.operation.name, answer.question.params, answer.requested_at)
+    for index, response in enumerate(responses):
+        asked = Asked(index, response.request_id, response.call.operation.name, response.call.params, response.requested_at)
         staged.asked.append(asked)
-        if asked.operation == contacts.TIMELINE.name and _is_said_again(staged, asked, answer, digest_of(answer, key), said):
+        if asked.operation == contacts.TIMELINE.name and _is_said_again(staged, asked, response, digest_of(response, key), said):
             continue
-        if may_remove and (flaw := wire.flaw(answer)):
+        if may_remove and (flaw := validation.flaw(response)):
             staged.flaws[index] = flaw
             continue
-        if may_remove and (short := wire.shortage(answer)):
+        if may_remove and (short := parsing.shortage(response)):
             staged.flaws[index] = short
-        for rows in read_rows(answer, zone, answer.requested_at.astimezone(zone).date()):
+        for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
             for table_stage in by_record.get(rows.record, ()):
                 table_stage.add(asked, rows)
     for table_stage in stages:
         table_stage.finish()
     for reject in staged.rejects:  # it is set aside anew with each answer that has it
-        if (contact := staged.asked[reject.answer].timeline_of) is not None:
+        if (contact := staged.asked[reject.response].timeline_of) is not None:
             staged.digests[contact] = None
     return staged
 
 
-def _is_said_again(staged: Staged, asked: Asked, answer: Answer, digest: str | None, said: Mapping[int, Said]) -> bool:
+def _is_said_again(staged: Staged, asked: Asked, response: Response, digest: str | None, said: Mapping[int, Said]) -> bool:
     """Note what a timeline says, and whether that is what was loaded of its contact last."""
     last = None
     if (contact := asked.timeline_of) is not None:
@@ -187,7 +189,7 @@ def _is_said_again(staged: Staged, asked: Asked, answer: Answer, digest: str | N
         staged.digests[contact] = digest if is_only else None
         last = said.get(contact)
     if contact is None or last is None or last.digest != digest:
-        staged.extents[asked.index] = wire.timeline_extent(answer)
+        staged.extents[asked.index] = parsing.timeline_extent(response)
         return False
     staged.extents[asked.index] = last.extent
     staged.passed_over.add(contact)
@@ -244,7 +246,7 @@ class _TableStage:
         except UNFIT:
             chunk, bad = self._converter.fitting(chunk)
             name = self.table.name
-            self._staged.rejects += [Reject(name, answer, reason, _kept(record.model_dump())) for record, answer, reason in bad]
+            self._staged.rejects += [Reject(name, response, reason, _kept(record.model_dump())) for record, response, reason in bad]
             batch = self._batch(chunk)
         self._keep(batch)
 
@@ -288,9 +290,9 @@ def contact_of(operation: str, params: Mapping[str, str]) -> int | None:
     return int(wanted) if operation == contacts.TIMELINE.name and wanted.isdecimal() else None
 
 
-def digest_of(answer: Answer, key: bytes) -> str | None:
+def digest_of(response: Response, key: bytes) -> str | None:
     """Equal for answers of which the same rows come (32 hex digits); None for one that has to be read whatever it says."""
-    payload = payload_of(answer.body) if isinstance(answer.body, bytes) else None
+    payload = payload_of(response.body) if isinstance(response.body, bytes) else None
     return None if payload is None else hashlib.blake2b(payload, key=key, digest_size=16).hexdigest()
 
 

@@ -45,7 +45,7 @@ _ABOUT_THE_QUERY = (duckdb.ParserException, duckdb.BinderException, duckdb.Catal
 Record = TypeVar("Record", bound=Sequence[Any])
 
 
-class Budget:
+class InputBudget:
     """What an input may still take: bytes as they stand in it, and cells. `limit` in bytes (the setting MARKETING_INPUT_LIMIT)."""
 
     def __init__(self, name: str, limit: int) -> None:
@@ -72,7 +72,7 @@ class Budget:
 def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_LIMIT) -> Rows:
     """The rows of a CSV, TSV, Parquet or Excel file of at most `limit` bytes, also unpacked; `-` is standard input. Raises InputError."""
     name, content = _content(path, stdin, limit)
-    budget, suffix = Budget(name, limit), path.suffix.lower()
+    budget, suffix = InputBudget(name, limit), path.suffix.lower()
     if content.startswith(_PARQUET):
         return _read_parquet(name, content, budget)
     if content.startswith(_ZIP):
@@ -90,7 +90,7 @@ def _content(path: Path, stdin: BinaryIO | None, limit: int) -> tuple[str, bytes
     try:
         _refuse_endless(path.expanduser())
         with path.expanduser().open("rb") as file:
-            Budget(path.name, limit).take(os.fstat(file.fileno()).st_size)
+            InputBudget(path.name, limit).take(os.fstat(file.fileno()).st_size)
             return path.name, _read(path.name, file, limit)
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
@@ -102,7 +102,7 @@ def _content(path: Path, stdin: BinaryIO | None, limit: int) -> tuple[str, bytes
 
 def _read(name: str, file: BinaryIO, limit: int) -> bytes:
     content = file.read(limit + 1)
-    Budget(name, limit).take(len(content))
+    InputBudget(name, limit).take(len(content))
     return content
 
 
@@ -117,7 +117,7 @@ def _refuse_endless(path: Path) -> None:
 # -- CSV and TSV, in the forms that spreadsheets and databases write
 
 
-def _read_csv(name: str, content: bytes, budget: Budget, delimiters: str) -> Rows:
+def _read_csv(name: str, content: bytes, budget: InputBudget, delimiters: str) -> Rows:
     encoding, said = _encoding(name, content)
     lines = _lines(content, encoding)
     hint = lines.readline(_LONGEST_HEADER).strip()
@@ -158,7 +158,7 @@ def _delimiter(lines: io.TextIOWrapper, candidates: str) -> str:
     return max(candidates, key=lambda delimiter: len(next(csv.reader([header], delimiter=delimiter), [])))
 
 
-def _records(name: str, lines: io.TextIOWrapper, delimiter: str, budget: Budget) -> list[list[str]]:
+def _records(name: str, lines: io.TextIOWrapper, delimiter: str, budget: InputBudget) -> list[list[str]]:
     """Strict, since a quotation mark that is never closed would swallow the rest of the file into one cell."""
     records: list[list[str]] = []
     try:
@@ -176,7 +176,7 @@ def _records(name: str, lines: io.TextIOWrapper, delimiter: str, budget: Budget)
 # -- Excel: the first sheet that is shown, with the values that Excel stored for its formulas
 
 
-def _read_excel(name: str, content: bytes, budget: Budget) -> Rows:
+def _read_excel(name: str, content: bytes, budget: InputBudget) -> Rows:
     """The rows of an .xlsx file. A formula without a stored value is a fault of its row."""
     try:
         with warnings.catch_warnings(), zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -189,7 +189,7 @@ def _read_excel(name: str, content: bytes, budget: Budget) -> Rows:
         raise InputError(f"{name} cannot be read as an Excel workbook ({type(problem).__name__}): save it anew, or as CSV") from None
 
 
-def _read_sheet(name: str, content: bytes, archive: zipfile.ZipFile, budget: Budget) -> Rows:
+def _read_sheet(name: str, content: bytes, archive: zipfile.ZipFile, budget: InputBudget) -> Rows:
     import openpyxl  # large, and rarely needed
 
     with contextlib.closing(openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)) as book:
@@ -212,7 +212,7 @@ def _rounded(value: Any) -> Any:
     return (value + dt.timedelta(milliseconds=500)).replace(microsecond=0) if isinstance(value, dt.datetime) else value
 
 
-def _check_size(archive: zipfile.ZipFile, budget: Budget) -> None:
+def _check_size(archive: zipfile.ZipFile, budget: InputBudget) -> None:
     """Unpack everything a piece at a time, to know how large it is: the directory may say what it likes, and openpyxl believes it."""
     for member in archive.infolist():
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -240,7 +240,7 @@ def _not_calculated(archive: zipfile.ZipFile, path: str) -> Iterator[tuple[int, 
 # -- columnar input: Parquet files, and queries on the warehouse, which can neither write nor reach anything but its tables
 
 
-def _read_parquet(name: str, content: bytes, budget: Budget) -> Rows:
+def _read_parquet(name: str, content: bytes, budget: InputBudget) -> Rows:
     try:
         file = pq.ParquetFile(io.BytesIO(content))
         return _rows(name, file.schema_arrow, file.iter_batches(_BATCH), budget)
@@ -269,7 +269,7 @@ def read_query(
         try:
             _check_single_select(connection, sql)
             with connection.sql(sql).to_arrow_reader(_BATCH) as batches:
-                return _rows("query", batches.schema, batches, Budget("the query's result", limit))
+                return _rows("query", batches.schema, batches, InputBudget("the query's result", limit))
         except (duckdb.Error, pa.ArrowException, OSError) as problem:
             said = _explained(problem)
             if time.monotonic() >= ends:
@@ -305,7 +305,7 @@ def _explained(problem: Exception) -> str:
     return f"{kind} (its message is not shown, since it may hold personal data; try the query on the published copy)"
 
 
-def _rows(name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], budget: Budget) -> Rows:
+def _rows(name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], budget: InputBudget) -> Rows:
     columns: list[list[Any]] = [[] for _ in schema.names]
     count = 0
     for batch in batches:

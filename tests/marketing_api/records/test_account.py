@@ -7,7 +7,7 @@ import pytest
 from marketing_api.operations import account
 from marketing_api.records.account import Business
 from tests.marketing_api import samples
-from tests.marketing_api.answers import read, records
+from tests.marketing_api.responses import read, records
 
 
 def test_business_is_one_row() -> None:

@@ -7,7 +7,7 @@ import pytest
 from marketing_api.operations import campaigns
 from marketing_api.records.campaigns import Campaign, CampaignClicker, CampaignLink, CampaignStats
 from tests.marketing_api import samples
-from tests.marketing_api.answers import DAY, read, records, rejected, utc
+from tests.marketing_api.responses import DAY, read, records, rejected, utc
 
 ASKED = {"id": 41, "type": "standard"}
 

@@ -7,7 +7,7 @@ import pytest
 from marketing_api.operations import lists
 from marketing_api.records.lists import Audience, ContactList, ListField
 from tests.marketing_api import samples
-from tests.marketing_api.answers import read, records, utc
+from tests.marketing_api.responses import read, records, utc
 
 
 def test_misspelt_confirmation_fields_are_read() -> None:

@@ -17,7 +17,7 @@ from marketing_api.records.reputation import (
     SocialMediaStats,
 )
 from tests.marketing_api import samples
-from tests.marketing_api.answers import DAY, read, records, rejected, utc
+from tests.marketing_api.responses import DAY, read, records, rejected, utc
 
 AUGUST = {"from_": "2013-08-01", "to": "2013-08-31"}
 

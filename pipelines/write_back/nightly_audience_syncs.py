@@ -12,8 +12,8 @@ import dagster as dg
 from marketing_api.redaction import markdown_table, without_addresses
 from pipelines.failures import explain
 from pipelines.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, check_confirmed, config_fields, values
+from pipelines.progress import stage
 from pipelines.settings import Settings, SettingsError
-from pipelines.stage import stage
 from pipelines.write_back.audience_syncs import AudienceSync, Turnover, chosen, push_turnover, read_audience_syncs, turnover
 from pipelines.write_back.item import State
 from pipelines.write_back.push_service import Watch

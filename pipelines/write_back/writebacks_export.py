@@ -13,8 +13,8 @@ import duckdb
 
 from marketing_api.clock import utc_now
 from marketing_api.redaction import without_addresses
+from pipelines.progress import report_waiting
 from pipelines.settings import Settings
-from pipelines.waiting import tell
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import KEEP_SKIPPED_DAYS, Outbox, outbox_path
 from pipelines.write_back.outbox.store import OutboxError
@@ -49,14 +49,14 @@ def try_to_export(warehouse: Warehouse, home: Path) -> None:
 def refill(settings: Settings) -> None:
     """After a rebuild: a warehouse file that was lost has none of it."""
     with Archive(settings.home / "archive") as archive:
-        try_to_export(Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=tell), settings.home)
+        try_to_export(Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting), settings.home)
 
 
 def export_run(settings: Settings, result: Result, ran: Ran) -> str | None:
     """What a push's run cost and came to, its requests, and what became of its rows; the reason when that has to wait."""
     try:
         with Archive(settings.home / "archive") as archive:
-            warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=tell)
+            warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
             with warehouse.writing() as connection:
                 if ran.spent is not None:
                     write_run(connection, _run(result, ran, ran.spent))

@@ -1,7 +1,7 @@
-"""The client: asks questions of one account, as fast as its limit allows, until each has its answer or a reason.
+"""The client: fetches from one account, as fast as its limit allows, until each call has its response or a reason.
 
-Belongs here: what users of the package call, and when to try again. Not here: one request (`sender`), many questions at once
-(`fan_out`), what an answer says (`wire`).
+Belongs here: what users of the package call, and when to try again. Not here: one request (`sender`), many requests at once
+(`worker_pool`), what a response says (`validation`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from marketing_api.crew import Crew
 from marketing_api.errors import (
     BrokenResponse,
     GivenUp,
@@ -29,7 +28,6 @@ from marketing_api.errors import (
     Unreachable,
 )
 from marketing_api.exchange import Exchange, Response
-from marketing_api.fan_out import Failure, FanOut
 from marketing_api.operation import Call
 from marketing_api.operations.account import ME
 from marketing_api.outage import Outage
@@ -37,6 +35,7 @@ from marketing_api.rate_limit import RateLimiter, RequestBudget
 from marketing_api.redaction import Secret
 from marketing_api.sender import Sender, Statistics
 from marketing_api.transport import Received, Transport
+from marketing_api.worker_pool import Failure, FanOut, WorkerPool
 
 #: Bytes of one answer, unpacked: a listing of a million contacts has some hundred million.
 BODY_LIMIT = 2_000_000_000
@@ -94,7 +93,7 @@ class Client:
         self._sender = Sender(connection.account, connection.url, self._transport, limiter, record, budget)
         self.clock = self._sender.clock
         self._outage = Outage(lambda: self._sender.send(ME.bind()))
-        self._crew = Crew(workers)
+        self._pool = WorkerPool(workers)
         self._first_pause = first_pause
         self._stop = threading.Event()
 
@@ -113,15 +112,16 @@ class Client:
         return self._sender.fetch_xml(call)
 
     def fetch_many(
-        self, calls: Iterable[Call], *, known: Callable[[Call], Response | Failure | None] | None = None
+        self, calls: Iterable[Call], *, known: Callable[[Call], Response | Failure | None] | None = None, urgency: int = 0
     ) -> Iterator[Response | Failure]:
-        """Answers in order of arrival; a question without one becomes a Failure with its reason.
+        """Responses in order of arrival; a call without one becomes a Failure with its reason.
 
-        `questions` is pulled as needed, about two per worker ahead; `known` may supply an answer, or a refusal, that is there already.
-        An operation that is not available, or fails five times in a row, is not asked further: the rest of its questions fail
-        with that reason. Raises AuthenticationFailed, BudgetSpent or Stopped, after which nothing more is asked.
+        `calls` is pulled as needed, about two per worker ahead; `known` may supply a response, or a refusal, that is there already. Of
+        several callers the one of the highest `urgency` is served first, equal ones in turn. An operation that is not available, or
+        fails five times in a row, is not requested further: the rest of its calls fail with that reason. Raises AuthenticationFailed,
+        BudgetSpent or Stopped, after which nothing more is sent.
         """
-        return FanOut(self._persist, self._crew).responses(calls, known)
+        return FanOut(self._persist, self._pool, urgency).responses(calls, known)
 
     def write(self, call: Call, *, before: Callable[[], object] = lambda: None) -> Response:
         """Send a write until it certainly arrived or cannot: what took no effect for certain is tried again, nothing else is.
@@ -166,7 +166,7 @@ class Client:
     def close(self, grace: float = 2.0) -> None:
         """Stop, and give requests under way `grace` seconds to be recorded."""
         self.stop()
-        self._crew.close(grace)
+        self._pool.close(grace)
         self._transport.close()
 
     @property
@@ -180,7 +180,9 @@ class Client:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _persist(self, call: Call, stop: threading.Event, is_hopeless: Callable[[], bool]) -> Response:
+    def _persist(
+        self, call: Call, stop: threading.Event, is_hopeless: Callable[[], bool], leave: Callable[[], None] | None = None
+    ) -> Response:
         if not call.operation.is_read:
             raise InvalidCall(f"{call.operation.name} changes the account: use write()")
         tries = refusals = 0
@@ -188,7 +190,7 @@ class Client:
         began = failed_at = time.monotonic()
         while True:
             try:
-                response = self._sender.send(call, first=is_refused, is_given_up=stop.is_set)
+                response = self._sender.send(call, first=is_refused, is_given_up=stop.is_set, before=leave)
                 self._outage.answered()
                 return response
             except ServiceError:

@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pipelines.write_back.input.grid import Cell, InputError, Rows, shown
+from pipelines.write_back.input.rows import Cell, InputError, Rows, shown
 from pipelines.write_back.item import Options
 
 

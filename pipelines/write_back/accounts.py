@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from marketing_api.rate_limit import SPECIFIED_RATE
 from pipelines.settings import Settings, SettingsError
 
 #: The account when none is configured: the sandbox's.
 SANDBOX_ACCOUNT = "main"
-#: What the service allows, unless an account reports or a person sets another figure.
-RATE = 15.0
 
 
 def account_of(settings: Settings, name: str | None) -> str:
@@ -23,4 +22,4 @@ def account_of(settings: Settings, name: str | None) -> str:
 def rate_of(settings: Settings, account: str) -> float:
     """Requests a second to reckon with in a plan, which asks nobody."""
     caps = [connection.max_rate for connection in settings.accounts if connection.account == account] or [settings.max_rate]
-    return min(RATE, caps[0] or RATE)
+    return min(SPECIFIED_RATE, caps[0] or SPECIFIED_RATE)

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from marketing_api.client import TRIES
+from marketing_api.retry import TRIES
 from marketing_api.errors import OutcomeUnknown, Refused, Stopped, Unreachable
 from marketing_api.exchange import Outcome
 from marketing_api.operation import Call

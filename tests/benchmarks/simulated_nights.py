@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from assets.planning.order import REASONS
 from assets.planning.plan import TIMELINES, Inputs, Rules, plan_contacts
-from marketing_api.sandbox.roll import DAY
+from marketing_api.sandbox.moments import DAY
 from tests.benchmarks.simulated_account import START, Floats, Ints, Moments, SimulatedAccount
 from warehouse.candidates import HISTORY_DAYS
 

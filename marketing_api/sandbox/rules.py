@@ -1,11 +1,12 @@
-"""What a rule is given (a Call) and how it says no (a Refusal); and the shapes of values in answers.
+"""What the rules of all areas have in common: what they are given (a CheckedCall), how they refuse, shapes of values, shelves of things.
 
-Belongs here: everything that reads and writes have in common. Not here: any area's rule, HTTP.
+Not here: any area's rule, HTTP.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,7 @@ class Streamed:
 
 
 @dataclass
-class Call:
+class CheckedCall:
     """One request to one operation, its parameters checked and in wire form; `fields` is the map of custom-field values."""
 
     operation: Operation
@@ -122,8 +123,12 @@ class Call:
     def map(self, entries: Mapping[str, Any]) -> Any:
         return [] if not entries and self.switches["empty-object"] == "list" else dict(entries)
 
+    def listing(self, name: str, entries: list[Any], count: int | None = None) -> Payload:
+        """The payload of a listing; `count` where it is not that of the entries."""
+        return {name: {"count": len(entries) if count is None else count, "items": self.items(entries)}}
+
     def page(self, entries: list[Any], default_limit: int) -> tuple[int, list[Any]]:
-        """(count to show, entries of the page that is asked for); a page past the end counts 0 (api-observed row 14)."""
+        """(count to show, entries of the requested page); a page past the end counts 0 (api-observed row 14)."""
         offset, limit = self.window(default_limit)
         shown = entries[offset:] if limit is None else entries[offset : offset + limit]
         return (len(entries) if self.switches["count"] == "total" and shown else len(shown)), shown
@@ -153,19 +158,76 @@ def dumps(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-#: What a rule answers: the members of `data`.
+#: What a rule returns: the members of `data`.
 Payload = dict[str, Any] | Streamed
-
-
-Rule = Callable[["World", Call], Payload]
+Rule = Callable[["World", CheckedCall], Payload]
 RULES: dict[str, Rule] = {}
 
 
 def rule(name: str) -> Callable[[Rule], Rule]:
-    """Declare that the function answers the operation of that name."""
+    """Declare that the function is the rule of the operation of that name."""
 
     def declare(function: Rule) -> Rule:
         RULES[name] = function
         return function
 
     return declare
+
+
+Thing = dict[str, Any]
+
+
+class Shelf:
+    """Things of one kind. `seeded` yields (id, thing) of everything that exists at a moment, oldest first; only writes change it."""
+
+    def __init__(self, name: str, seeded: Callable[[int], Iterable[tuple[int, Thing]]], first_written_id: int) -> None:
+        self.name = name
+        self._seeded = seeded
+        self._ids = itertools.count(first_written_id)
+        self._added: dict[int, Thing] = {}
+        self._changes: dict[int, Thing] = {}
+        self._deleted: set[int] = set()
+
+    def all(self, now: int) -> dict[int, Thing]:
+        """Every thing that stands, by id; added ones last."""
+        there = [*self._seeded(now), *self._added.items()]
+        return {wanted: {**thing, **self._changes.get(wanted, {})} for wanted, thing in there if wanted not in self._deleted}
+
+    def get(self, wanted: int, now: int) -> Thing | None:
+        return self.all(now).get(wanted)
+
+    def add(self, thing: Thing) -> int:
+        """Returns the new id."""
+        new = next(self._ids)
+        self._added[new] = dict(thing)
+        return new
+
+    def edit(self, wanted: int, changes: Thing) -> None:
+        self._changes.setdefault(wanted, {}).update(changes)
+
+    def delete(self, wanted: int) -> None:
+        self._deleted.add(wanted)
+
+    # as the rule of an operation; the call names the thing by `id`
+
+    def existing(self, call: CheckedCall) -> Thing:
+        if (thing := self.get(call.id(), call.now)) is None:
+            raise missing(f"The {self.name}")
+        return thing
+
+    def added(self, thing: Thing) -> Payload:
+        self.add(thing)
+        return self.done("added")
+
+    def edited(self, call: CheckedCall, changes: Thing) -> Payload:
+        self.existing(call)
+        self.edit(call.id(), changes)
+        return self.done("updated")
+
+    def deleted(self, call: CheckedCall) -> Payload:
+        self.existing(call)
+        self.delete(call.id())
+        return self.done("deleted")
+
+    def done(self, verb: str) -> Thing:
+        return {"item": f"The {self.name} was {verb} successfully"}

@@ -92,7 +92,7 @@ def _log(context: dg.AssetExecutionContext, results: list[AccountResult]) -> Non
     for result in results:
         spent = result.spent
         each = f", {spent.waited_s / spent.requests:.1f} s of waiting each" if spent.requests else ""
-        planned = result.line.words if result.line else f"{result.asked:,} of {result.planned:,} questions answered"
+        planned = result.line.words if result.line else f"{result.asked:,} of {result.planned:,} requests answered"
         context.log.info(f"account {result.account}: {planned}; requests used: {spent.requests:,}{each}")
 
 
@@ -121,7 +121,7 @@ def _materialization(reader: Reader, asset: SourceAsset, table: Table, results: 
 
 
 def _plan_metadata(lines: list[Line]) -> dict[str, dg.MetadataValue]:
-    """Why contacts were asked, and how many of them were not: not due, or left out for the budget."""
+    """Why contacts were read, and how many of them were not: not due, or left out for the budget."""
     if not lines:
         return {}
     reasons = sum((Counter(line.counts) for line in lines), Counter[Reason]())
@@ -134,7 +134,7 @@ def _plan_metadata(lines: list[Line]) -> dict[str, dg.MetadataValue]:
 
 
 def _days_metadata(reader: Reader, table: Table, results: list[AccountResult]) -> dict[str, dg.MetadataValue]:
-    """Partitions show the days that runs were started for; which days were read is told here."""
+    """Partitions show the days that runs were started for; which days were read is said here."""
     lines = []
     for result in results:
         days = joined(DateRange(first, last) for first, last in reader.warehouse.covered_days(table, result.account))

@@ -1,4 +1,4 @@
-"""What a person is told at the end of a sync."""
+"""The summary at the end of a sync."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ order by s.observed_on desc, s.opened_count desc limit 5"""
 
 
 def print_summary(reader: Reader, settings: Settings, models: BuildReport | None, console: Console | None = None) -> None:
-    """Tables, requests, what could not be had, the models, where the file is, and a query to begin with."""
+    """Tables, requests, what could not be read, the models, where the file is, and a query to start with."""
     console = console or Console(highlight=False, soft_wrap=True)
     with reader.warehouse.reading():
         console.print(_tables(reader))
@@ -65,7 +65,7 @@ def _this_program() -> str:
 
 
 def first_query(file: Path) -> str:
-    """What to type into a shell to begin with, with DuckDB's own command line or without; later lines are indented as the summary is."""
+    """What to type into a shell to start with, with DuckDB's own command line or without; later lines are indented as the summary is."""
     if shutil.which("duckdb"):
         typed = f'duckdb -readonly {shlex.quote(str(file))} "{_FIRST_QUERY}"'
     else:
@@ -78,7 +78,7 @@ def _published(reader: Reader, settings: Settings) -> str:
     words = what_is_published(settings, reader.now())
     if is_published_since(settings, reader.began_by_files):
         return f"published: {words}\nreport     {settings.home / 'report' / 'index.html'}"
-    return f"nothing was published tonight; analysts have: {words}"
+    return f"not published; analysts still have: {words}"
 
 
 def _tables(reader: Reader) -> Grid:
@@ -111,7 +111,7 @@ def days_read(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]
 
 
 def _planned_by(reader: Reader) -> Iterator[str]:
-    """One line per account and question: how many were asked and why, and that the others were not due."""
+    """One line per account and asset: how many requests were planned and why, and that the others were not due."""
     for (asset, account), result in reader.results.items():
         if result.line is not None:
             yield f"account {account}, {asset}: {result.line.words}"
@@ -140,7 +140,7 @@ def _print_models(report: BuildReport | None, console: Console) -> None:
     tests = [outcome for outcome in report.outcomes if outcome.is_test]
     console.print(f"models: {len(built)} built, {len(tests)} tests")
     for warning in report.warnings:
-        console.print(f"  worth a look: {plain(warning)}", markup=False)
+        console.print(f"  warning: {plain(warning)}", markup=False)
     if report.problem:
         console.print("\n[bold]models[/bold]")
         console.print(f"  {plain(report.problem)}", markup=False)
@@ -157,7 +157,7 @@ def print_activations(activations: Activations) -> None:
 def _print_problems(reader: Reader, console: Console) -> None:
     problems = reader.problems()
     if not problems:
-        console.print("everything that was asked for was read")
+        console.print("everything requested was read")
         return
     console.print("\n[bold]not read[/bold]")
     for line in problem_lines(problems):

@@ -40,7 +40,7 @@ def test_figures_agree_for_any_budget(
     numbers = [int(number.replace(",", "")) for number in re.findall(r"(?<![\w.:])\d[\d,]*", text.partition("\n")[0])]
     assert numbers[0] == wanted
     assert allowed is None or numbers[1:3] == [allowed, asked]
-    assert (f"{left:,} stay out" in text) == (left > 0)
+    assert (f"{left:,} are left" in text) == (left > 0)
 
     missing = sum(line.late + line.waiting for line in planned.plan.lines.values())
     limit = planned.plan.limit
@@ -53,9 +53,9 @@ def test_figures_agree_for_any_budget(
 
 def test_a_budget_that_the_listings_use_up_promises_nothing() -> None:
     text = "\n".join(found(153, [1.0] * 50, [1.0] * 45, 3, everybody=False).sentences(10.0, 7))
-    assert "the night would ask" in text
+    assert "the next sync would send" in text
     assert "of listings and details" in text
-    assert "nobody gets older than 7 days tonight, but not every night: that takes 14 requests" in text
+    assert "no contact gets older than 7 days tonight, but not every night: that takes 14 requests" in text
 
 
 def test_what_the_budget_leaves_is_enough_for_a_longer_age() -> None:

@@ -23,7 +23,7 @@ from pipelines.publishing import noted
 from pipelines.reading import limits_of, open_reader
 from pipelines.schedules import chosen_days
 from pipelines.settings import Settings
-from pipelines.write_back.mirror import try_to_show
+from pipelines.write_back.writebacks_export import try_to_export
 
 
 class GivenReader:
@@ -98,7 +98,7 @@ class RunReader:
                 **limits_of(self._settings, options),
             )
         )
-        self._stack.callback(try_to_show, reader.warehouse, self._settings.home)
+        self._stack.callback(try_to_export, reader.warehouse, self._settings.home)
         self._stack.callback(reader.note_run, context.run.run_id, context.run.job_name)
         reader.begin()
         return reader

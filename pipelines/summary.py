@@ -27,7 +27,7 @@ from warehouse.models import BuildReport
 from warehouse.publish import published_path
 
 if TYPE_CHECKING:
-    from pipelines.write_back.activations.nightly import Activations  # brings Dagster, which takes seconds to import
+    from pipelines.write_back.nightly_audience_syncs import AudienceSyncs  # brings Dagster, which takes seconds to import
 
 _FIRST_QUERY = """\
 select c.subject, s.opened_count, s.opened_percent
@@ -146,7 +146,7 @@ def _print_models(report: BuildReport | None, console: Console) -> None:
         console.print(f"  {plain(report.problem)}", markup=False)
 
 
-def print_activations(activations: Activations) -> None:
+def print_activations(activations: AudienceSyncs) -> None:
     """What went back to the service, a line each; nothing where none was run."""
     if activations.outcomes:
         print("\nactivations")

@@ -1,7 +1,7 @@
 """The client of one account: every request to the service goes through it.
 
 Belongs here: what users of the package call, and one request with everything around it: budget, rate limit, sending, validation,
-what the limit learns, and the record. Not here: when to try again (`retry`), many calls at once (`fan_out`), sockets (`transport`).
+what the limit learns, and the record. Not here: when to try again (`retry`), many calls at once (`worker_pool`), sockets (`transport`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Self
 
 from marketing_api import validation
 from marketing_api.clock import ServiceClock
-from marketing_api.crew import Crew
 from marketing_api.errors import (
     AuthenticationFailed,
     BrokenResponse,
@@ -32,7 +31,6 @@ from marketing_api.errors import (
     Unreachable,
 )
 from marketing_api.exchange import Exchange, Outcome, Response, new_request_id, prepare
-from marketing_api.fan_out import Failure, FanOut
 from marketing_api.operation import Call
 from marketing_api.rate_limit import RateLimiter, RateReport, RequestBudget, rate_report
 from marketing_api.rate_limit.windows import Slot
@@ -40,6 +38,7 @@ from marketing_api.redaction import Secret
 from marketing_api.retry import FIRST_PAUSE, Retry, Silence
 from marketing_api.transport import Received, Transport
 from marketing_api.validation import Aliases
+from marketing_api.worker_pool import Failure, FanOut, WorkerPool
 
 __all__ = ["Client", "Connection", "Failure", "RequestBudget", "Secret", "Statistics", "Stopped"]
 
@@ -91,7 +90,7 @@ class Client:
         )
         self._sender = Sender(connection.account, connection.url, self._transport, limiter, record, budget)
         self.clock = self._sender.clock
-        self._crew = Crew(workers)
+        self._pool = WorkerPool(workers)
         self._stop = threading.Event()
         self._retry = Retry(self._sender.send, self._stop, first_pause=first_pause)
 
@@ -110,15 +109,16 @@ class Client:
         return self._sender.fetch_xml(call)
 
     def fetch_many(
-        self, calls: Iterable[Call], *, known: Callable[[Call], Response | Failure | None] | None = None
+        self, calls: Iterable[Call], *, known: Callable[[Call], Response | Failure | None] | None = None, urgency: int = 0
     ) -> Iterator[Response | Failure]:
-        """Answers in order of arrival; a question without one becomes a Failure with its reason.
+        """Responses in order of arrival; a call without one becomes a Failure with its reason.
 
-        `questions` is pulled as needed, about two per worker ahead; `known` may supply an answer, or a refusal, that is there already.
-        An operation that is not available, or fails five times in a row, is not asked further: the rest of its questions fail
-        with that reason. Raises AuthenticationFailed, BudgetSpent or Stopped, after which nothing more is asked.
+        `calls` is pulled as needed, about two per worker ahead; `known` may supply a response, or a refusal, that is there already. Of
+        several callers the one of the highest `urgency` is served first, equal ones in turn. An operation that is not available, or
+        fails five times in a row, is not requested further: the rest of its calls fail with that reason. Raises AuthenticationFailed,
+        BudgetSpent or Stopped, after which nothing more is sent.
         """
-        return FanOut(self._retry.read, self._crew).responses(calls, known)
+        return FanOut(self._retry.read, self._pool, urgency).responses(calls, known)
 
     def write(self, call: Call, *, before: Callable[[], object] = lambda: None) -> Response:
         """Send a write until it certainly arrived or cannot: what took no effect for certain is tried again, nothing else is.
@@ -142,7 +142,7 @@ class Client:
     def close(self, grace: float = 2.0) -> None:
         """Stop, and give requests under way `grace` seconds to be recorded."""
         self.stop()
-        self._crew.close(grace)
+        self._pool.close(grace)
         self._transport.close()
 
     @property

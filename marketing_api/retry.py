@@ -55,8 +55,11 @@ class Retry:
         self._first_pause = first_pause
         self._outage = Outage(lambda: send(ME.bind()))
 
-    def read(self, call: Call, stop: threading.Event, is_hopeless: Callable[[], bool]) -> Response:
-        """See `Client.fetch`. Ends early when its caller has gone (`stop`), or nothing is expected of its operation any more."""
+    def read(self, call: Call, stop: threading.Event, is_hopeless: Callable[[], bool], leave: Callable[[], None] | None = None) -> Response:
+        """See `Client.fetch`. Ends early when its caller has gone (`stop`), or nothing is expected of its operation any more.
+
+        `leave` is called each time when the request has its turn under the rate limit.
+        """
         if not call.operation.is_read:
             raise InvalidCall(f"{call.operation.name} changes the account: use write()")
         tries = refusals = 0
@@ -64,7 +67,7 @@ class Retry:
         began = failed_at = time.monotonic()
         while True:
             try:
-                response = self._send(call, first=is_refused, is_given_up=stop.is_set)
+                response = self._send(call, first=is_refused, is_given_up=stop.is_set, before=leave)
                 self._outage.answered()
                 return response
             except ServiceError:

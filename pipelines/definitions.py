@@ -17,8 +17,8 @@ import dagster as dg
 from assets import SOURCE_ASSETS
 from assets.extract import SourceAsset
 from assets.materialize import asset_key, dagster_asset, daily_partitions
+from assets.prefetch import Prefetcher
 from assets.published import published_asset
-from assets.reader import Reader
 from assets.report import report_asset
 from assets.sync_tables import sync_tables
 from marketing_api.clock import Clock, utc_now
@@ -88,7 +88,7 @@ def defs() -> dg.Definitions:
 
 def run_in_dagster(
     settings: Settings,
-    reader: Reader,
+    reader: Prefetcher,
     chosen: Sequence[SourceAsset],
     models: Models | None,
     activations: AudienceSyncs | None,

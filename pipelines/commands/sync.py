@@ -42,7 +42,7 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
         )
     models = None if arguments.only or arguments.reads_only else Models(settings)
     with open_reader(settings, chosen, chosen_days=days, **limits_of(settings, options)) as reader:
-        stop.then(reader.stop_asking)
+        stop.then(reader.stop_fetching)
         stop.then(stop_stages)
         with Progress(reader):
             reader.begin()

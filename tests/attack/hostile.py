@@ -27,10 +27,10 @@ from unittest import mock
 from marketing_api.client import Client, Connection, Secret
 from marketing_api.errors import MarketingApiError
 from marketing_api.exchange import Exchange
-from marketing_api.fan_out import Failure
 from marketing_api.operation import Operation
 from marketing_api.operations import account, contacts
 from marketing_api.rate_limit import RateLimiter
+from marketing_api.worker_pool import Failure
 from tests.marketing_api.raw_server import RawServer, http
 from tests.marketing_api.scripted_server import UNLIMITED
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assets.planning.campaign_exposure import Exposure, received, unreached
 from assets.planning.candidates import DAY_S
-from assets.planning.rates import PRIOR_RATE, Yields, chances, change_rates, groups, unchanged
-from assets.planning.waves import Waves, received, unreached
+from assets.planning.change_rates import PRIOR_RATE, Yields, chances, change_rates, groups, unchanged
 from tests.assets.planning.people import T, candidates
 
 
@@ -95,9 +95,9 @@ def test_a_signal_that_was_wrong_often_counts_less() -> None:
     assert chance[1] < 0.05
 
 
-def wave(clicked: list[list[float]], reached: float, share: float = 1.0) -> Waves:
+def wave(clicked: list[list[float]], reached: float, share: float = 1.0) -> Exposure:
     counts = np.array(clicked)
-    return Waves(np.array([T - DAY_S]), np.array([share]), np.array([0]), np.array([reached]), counts.sum(axis=1), counts)
+    return Exposure(np.array([T - DAY_S]), np.array([share]), np.array([0]), np.array([reached]), counts.sum(axis=1), counts)
 
 
 def test_clickers_tell_which_segment_a_campaign_reached() -> None:

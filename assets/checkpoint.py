@@ -1,8 +1,8 @@
-"""Runs that did not reach their end: what they were reading, so that the next run goes on from their answers.
+"""Checkpoints of runs: what a run that did not reach its end was reading, so that the next one resumes from its archived responses.
 
-Every run keeps a note in a file that it holds locked. A note whose lock is free belongs to a run that was killed, stopped or
-ran out of requests; it goes when a run that read the same assets ends. Runs at work at the same time leave each other alone.
-Notes are written as drafts, with the folder locked: a note is whole and held from the moment that it has its name.
+Every run keeps a checkpoint in a file that it holds locked. One whose lock is free belongs to a run that was killed, stopped or ran out
+of requests; it goes when a run that read the same assets ends. Runs at work at the same time leave each other alone. Checkpoints are
+written as drafts, with the folder locked: one is whole and held from the moment that it has its name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class Checkpoint:
     """What one run was reading, and from which request on."""
 
     path: Path
@@ -39,8 +39,8 @@ class Note:
     assets: frozenset[str]
 
 
-class Unfinished:
-    """The notes in `folder`, and this run's own."""
+class Checkpoints:
+    """The checkpoints in `folder`, and this run's own."""
 
     def __init__(self, folder: Path) -> None:
         """Call it when the archive is open: the run's own requests have larger ids than the one made here."""
@@ -48,29 +48,29 @@ class Unfinished:
         self._since = new_request_id()
         self._own = folder / f"{uuid.uuid4().hex}.json"
         self._held: IO[str] | None = None
-        self._taken_up = [note for path in sorted(folder.glob("*.json")) if (note := _abandoned(path))]
+        self._abandoned = [found for path in sorted(folder.glob("*.json")) if (found := _abandoned(path))]
 
     def begin(self, assets: Iterable[str]) -> None:
         """Note that this run is reading these assets."""
         self._held = _write(self._own, self._since, assets)
 
-    def since(self, asset: str) -> int | None:
+    def resume_from(self, asset: str) -> int | None:
         """The request id with which the earliest run began that was reading the asset and did not end; None when there is none."""
-        return min((note.since for note in self._taken_up if asset in note.assets), default=None)
+        return min((one.since for one in self._abandoned if asset in one.assets), default=None)
 
     def end(self, assets: Iterable[str]) -> None:
         """This run has read all of these assets: nothing of them is unfinished any more."""
         done = frozenset(assets)
-        for note in self._taken_up:
-            if left := note.assets - done:
-                _write(note.path, note.since, left).close()
+        for one in self._abandoned:
+            if left := one.assets - done:
+                _write(one.path, one.since, left).close()
             else:
-                note.path.unlink(missing_ok=True)
+                one.path.unlink(missing_ok=True)
         self._own.unlink(missing_ok=True)
         self.leave()
 
     def leave(self) -> None:
-        """Let go of the own note: a run that has not called `end` is unfinished."""
+        """Let go of the own checkpoint: a run that has not called `end` is unfinished."""
         if self._held is not None:
             self._held.close()
             self._held = None
@@ -90,9 +90,9 @@ class _Written(msgspec.Struct):
         return id_at(self.started_at)
 
 
-def _abandoned(path: Path) -> Note | None:
-    """The note of a run that is no more; None for one at work. An empty one, as earlier versions left it when they were killed, says
-    nothing and is removed. One that cannot be read is set aside: what its run was reading is asked for again.
+def _abandoned(path: Path) -> Checkpoint | None:
+    """The checkpoint of a run that is no more; None for one at work. An empty one, as earlier versions left it when they were killed, says
+    nothing and is removed. One that cannot be read is set aside: what its run was reading is requested again.
     """
     try:
         with path.open("rb") as file:
@@ -102,17 +102,17 @@ def _abandoned(path: Path) -> Note | None:
             path.unlink(missing_ok=True)
             return None
         written = msgspec.json.decode(content, type=_Written)
-        return Note(path, written.first_request, written.assets)
+        return Checkpoint(path, written.first_request, written.assets)
     except BlockingIOError:
         return None
     except (OSError, ValueError, RecursionError) as problem:
         with contextlib.suppress(OSError):
-            log.warning("the note of an earlier run cannot be read (%s): it is %s now", type(problem).__name__, set_aside(path).name)
+            log.warning("the checkpoint of an earlier run cannot be read (%s): it is %s now", type(problem).__name__, set_aside(path).name)
         return None
 
 
 def _write(path: Path, since: int, assets: Iterable[str]) -> IO[str]:
-    """Put the note in its place and hold it until the returned file is closed. Drafts that are found are those of killed runs."""
+    """Put the checkpoint in its place and hold it until the returned file is closed. Drafts that are found are those of killed runs."""
     with _locked(path.parent), contextlib.ExitStack() as failing:
         for left in path.parent.glob(f"*{_DRAFT}"):
             left.unlink()

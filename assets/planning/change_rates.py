@@ -1,6 +1,7 @@
-"""How likely each question has a new answer: its own rate of change, falling back to that of its group, and what was noticed.
+"""How likely each request brings something new: its candidate's own rate of change, that of its group, and what
+was noticed.
 
-Pure functions of columns. Not here: campaigns (`waves`), who is asked (`order`).
+Pure functions of columns. Not here: campaigns (`campaign_exposure`), what is fetched (`order`).
 """
 
 from __future__ import annotations
@@ -23,25 +24,25 @@ _SHAPES = (0.01, 20.0)
 TENURE_DAYS = (2, 8, 45, 400)
 #: How often what was noticed came with a change, before anything was learnt: (changed, asked).
 SIGNAL_PRIORS: Mapping[str, tuple[float, float]] = {"clicked": (19, 20), "pushed": (18, 20), "redeemed": (10, 20), "row": (6, 20)}
-#: How often a first answer holds anything, before anything was learnt.
+#: How often a first response holds anything, before anything was learnt.
 NEW_PRIORS: Mapping[str, tuple[float, float]] = {"timelines": (20, 20), "coupons": (6, 20)}
-_LEAST_INTERVAL = 1 / 24  # days: what is asked twice within minutes is no observation of a day
-#: So many answers of one reason weigh as much as all earlier ones: habits change.
+_LEAST_INTERVAL = 1 / 24  # days: what is requested twice within minutes is no observation of a day
+#: So many responses of one reason weigh as much as all earlier ones: habits change.
 _MEMORY = 20_000.0
 
 
 @dataclass(frozen=True)
 class Yields:
-    """What asking for a reason has brought, by question and reason: (changed, asked, expected to change without that reason)."""
+    """What requests for a reason have brought, by asset and reason: (changed, asked, expected to change without that reason)."""
 
     seen: Mapping[tuple[str, str], tuple[float, float, float]]
 
-    def share(self, question: str, reason: str, prior: tuple[float, float]) -> float:
+    def share(self, asset: str, reason: str, prior: tuple[float, float]) -> float:
         """How often the reason itself came with something new: mean of the Beta posterior (prior as made-up observations).
 
         Of `asked`, `expected` would have changed anyway: false alarms are those that did not, among the asked - expected others.
         """
-        changed, asked, expected = self.seen.get((question, reason), (0.0, 0.0, 0.0))
+        changed, asked, expected = self.seen.get((asset, reason), (0.0, 0.0, 0.0))
         fade = min(1.0, _MEMORY / asked) if asked else 1.0
         false = (prior[1] - prior[0] + (asked - changed) * fade) / (prior[1] + max(asked - expected, 0.0) * fade)
         return min(max(1 - false, 0.0), 1.0)
@@ -60,7 +61,7 @@ def groups(candidates: Candidates, now: float) -> Ints:
 def change_rates(candidates: Candidates, group: Ints) -> Floats:
     """Changes a day of each candidate.
 
-    Of n intervals between askings, X ended with something new; I is their mean length in days. An interval shows a change with
+    Of n intervals between requests, X ended with something new; I is their mean length in days. An interval shows a change with
     probability p = 1 - exp(-rate I), so rate = -ln(1 - p) / I. The plain estimate X/n is biased, and infinite at X = n; Cho and
     Garcia-Molina (Estimating Frequency of Change, ACM TOIT 3(3), 2003, section 4) add half an observation of each kind. Here what is
     added are intervals like those of the group: p = (X + s q) / (n + s), q = 1 - exp(-group's rate I), which is the mean of a Beta
@@ -69,7 +70,7 @@ def change_rates(candidates: Candidates, group: Ints) -> Floats:
     n = np.maximum(candidates.times_asked - 1, 0).astype(float)
     changed = np.minimum(np.maximum(candidates.times_changed - 1, 0), n)
     span = np.where(n > 0, (candidates.asked - candidates.first_asked) / DAY_S, 0.0)
-    span = np.where(np.isnan(span), n, span)  # before first askings were kept: a day each
+    span = np.where(np.isnan(span), n, span)  # before first requests were kept: a day each
     everybody = _rate(np.array(changed.sum()), np.array(n.sum()), np.array(span.sum()), np.array(PRIOR_RATE), PRIOR_INTERVALS)
     size = int(group.max(initial=-1)) + 1
     total, number, length = (np.bincount(group, weights, size).astype(float) for weights in (changed, n, span))
@@ -87,10 +88,10 @@ def _rate(changed: Floats, n: Floats, span: Floats, prior: Floats, strength: flo
 
 
 def unchanged(candidates: Candidates, group: Ints, now: float) -> Floats:
-    """The logarithm of the chance that nothing of its own has happened to each candidate since it was asked.
+    """The logarithm of the chance that nothing of its own has happened to each candidate since it was requested.
 
-    Answers that date what they tell (timelines) say on which days something happened, also before the first asking. Where there are
-    such, they count alone; else what askings found.
+    Responses that date what they contain (timelines) show on which days something happened, also before the first request. Where there
+    are such, they count alone; else what requests found.
     """
     days = np.maximum(np.nan_to_num((now - candidates.asked) / DAY_S), 0.0)
     if candidates.active_days.any():
@@ -122,17 +123,17 @@ def gamma(count: Floats, history: Floats, group: Ints) -> tuple[float, Floats, F
     return shape, shape / mean + history, mean
 
 
-def chances(question: str, candidates: Candidates, own: Floats, *, waves: Floats | None = None, yields: Yields = NOTHING_LEARNT) -> Floats:
-    """The probability that each answer has something new.
+def chances(asset: str, candidates: Candidates, own: Floats, *, unreached: Floats | None = None, yields: Yields = NOTHING_LEARNT) -> Floats:
+    """The probability that each response has something new.
 
     Of what was asked before: 1 - P(own habits left it alone) x product of (1 - precision) over what was noticed x P(no campaign reached
     it). Each noisy signal leaves the chance that it was a false alarm (Busa-Fekete et al., A Scalable Crawling Algorithm Utilizing
-    Noisy Change-Indicating Signals, 2025, arXiv 2502.02430); its precision is learnt from what such askings brought. `own`: logarithm
-    as of `unchanged`; `waves`: as of `waves.unreached`. Of what is new: the share of first answers that held anything.
+    Noisy Change-Indicating Signals, 2025, arXiv 2502.02430); its precision is learnt from what such requests brought. `own`: logarithm
+    as of `unchanged`; `unreached`: as of `campaign_exposure`. Of what is new: the share of first responses that held anything.
     """
-    quiet = own if waves is None else own + waves
+    quiet = own if unreached is None else own + unreached
     for signal in SIGNALS:
-        false = 1 - min(0.999, yields.share(question, signal, SIGNAL_PRIORS[signal]))
+        false = 1 - min(0.999, yields.share(asset, signal, SIGNAL_PRIORS[signal]))
         quiet = quiet + np.log(false) * candidates.noticed(signal)
-    new = yields.share(question, "new", NEW_PRIORS[question])
+    new = yields.share(asset, "new", NEW_PRIORS[asset])
     return np.where(candidates.is_new, new, -np.expm1(quiet))

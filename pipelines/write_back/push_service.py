@@ -23,11 +23,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from marketing_api.rate_limit import SPECIFIED_RATE
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.account_state import Known, load_known
-from pipelines.write_back.input.grid import InputError
-from pipelines.write_back.input.rows import Rows, read_file, read_query
+from pipelines.write_back.input.files import read_file, read_query
+from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.item import DONE, Earlier, Options, Past, Plan, State
 from pipelines.write_back.kinds import Kind, make_plan
 from pipelines.write_back.outbox.entries import Entry
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
 _ENQUEUE_WAIT_S, _SENDER_WAIT_S = 600.0, 24 * 3600.0
 #: The account when none is configured: the sandbox's.
 SANDBOX_ACCOUNT = "main"
-#: What the service allows, unless an account reports or a person sets another figure.
-RATE = 15.0
 
 
 def account_of(settings: Settings, name: str | None) -> str:
@@ -63,7 +62,7 @@ def account_of(settings: Settings, name: str | None) -> str:
 def rate_of(settings: Settings, account: str) -> float:
     """Requests a second to reckon with in a plan, which asks nobody."""
     caps = [connection.max_rate for connection in settings.accounts if connection.account == account] or [settings.max_rate]
-    return min(RATE, caps[0] or RATE)
+    return min(SPECIFIED_RATE, caps[0] or SPECIFIED_RATE)
 
 
 # ---- plan and enqueue
@@ -119,7 +118,7 @@ def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order
     return Order(kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"])
 
 
-def read_rows(settings: Settings, order: Order) -> Rows:
+def parse_rows(settings: Settings, order: Order) -> Rows:
     """The input. Raises InputError, WarehouseError."""
     if order.file is not None:
         return read_file(order.file, limit=settings.input_limit)
@@ -135,7 +134,7 @@ def run_query(settings: Settings, sql: str) -> Rows:
 def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:
     """What would be sent. No request is sent, nothing is written. Raises InputError, WarehouseError, OutboxError."""
     with _without_collecting(), Outbox(outbox_path(settings.home)) as outbox:
-        return _plan(settings, order, read_rows(settings, order) if rows is None else rows, outbox)
+        return _plan(settings, order, parse_rows(settings, order) if rows is None else rows, outbox)
 
 
 @contextmanager

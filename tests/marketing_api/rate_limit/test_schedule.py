@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from marketing_api.rate_limit.edges import FIXED, FOLLOWING, UNKNOWN
-from marketing_api.rate_limit.slots import START_RATE, Slots
+from marketing_api.rate_limit.schedule import START_RATE, Schedule
+from marketing_api.rate_limit.windows import FIXED, FOLLOWING, UNKNOWN
 from tests.marketing_api.simulated_service import START, Bucket, FromFirst, Grid, Run, Sliding, Told
 
 SEEDS = range(4)
@@ -155,7 +155,7 @@ def test_windows_that_are_no_longer_fixed_are_disbelieved() -> None:
 
 
 def test_after_a_refusal_everybody_waits_for_the_window_to_reset() -> None:
-    slots = Slots()
+    slots = Schedule()
     first, second = slots.reserve(START), slots.reserve(START)
     slots.learn(first, Told(15, 15, 0, True, START + 0.7, 1.0), refused=True, now=START + 0.1, wall=START + 0.1)
     assert not slots.still_holds(second, START + 0.2)
@@ -163,7 +163,7 @@ def test_after_a_refusal_everybody_waits_for_the_window_to_reset() -> None:
 
 
 def test_a_second_refusal_in_a_row_distrusts_the_reset() -> None:
-    slots = Slots()
+    slots = Schedule()
     for _ in range(2):
         slot = slots.reserve(START)
         slots.learn(slot, Told(15, 15, 0, True, START + 0.3, 2.0), refused=True, now=START + 0.2, wall=START + 0.2)
@@ -171,17 +171,17 @@ def test_a_second_refusal_in_a_row_distrusts_the_reset() -> None:
 
 
 def test_refusals_of_requests_that_were_under_way_are_one_lesson() -> None:
-    slots = Slots()
+    slots = Schedule()
     under_way = [slots.reserve(START) for _ in range(5)]
     for slot in under_way:
         slots.learn(slot, Told(15, 15, 0, True), refused=True, now=START + 1, wall=START + 1)
-    once = Slots()
+    once = Schedule()
     once.learn(once.reserve(START), Told(15, 15, 0, True), refused=True, now=START + 1, wall=START + 1)
     assert slots.margin == once.margin
 
 
 def test_a_refusal_on_a_whim_does_not_slow_down_for_good() -> None:
-    slots = Slots()
+    slots = Schedule()
     before = slots.margin
     slots.learn(slots.reserve(START), Told(15, 3, 12, False), refused=True, now=START + 1, wall=START + 1)
     assert slots.margin == before
@@ -189,7 +189,7 @@ def test_a_refusal_on_a_whim_does_not_slow_down_for_good() -> None:
 
 
 def test_times_from_before_a_reboot_are_dropped() -> None:
-    slots = Slots()
+    slots = Schedule()
     slots.learn(slots.reserve(90_000.0), Told(15, 15, 0, True, after=30.0), refused=True, now=90_000.0, wall=0.0)
     assert slots.reserve(12.0).at == pytest.approx(12.0, abs=0.1)
     assert slots.limit == 0
@@ -202,7 +202,7 @@ def test_what_was_learnt_long_ago_is_learnt_anew() -> None:
 
 
 def test_a_limit_without_meaning_is_no_brake() -> None:
-    slots = Slots()
+    slots = Schedule()
     slots.learn(slots.reserve(START), Told(1_000_000, 1, 999_999), refused=False, now=START, wall=START)
     for _ in range(2000):
         last = slots.reserve(START + 1)
@@ -211,6 +211,6 @@ def test_a_limit_without_meaning_is_no_brake() -> None:
 
 def test_the_state_survives_as_numbers() -> None:
     run = Run(Grid(), seconds=30).go()
-    copy = Slots()
+    copy = Schedule()
     copy.restore(run.slots.values())
     assert copy == run.slots

@@ -1,36 +1,40 @@
-"""The small locked file through which all processes of the machine share one account's slots.
+"""Where the state of an account's limit is kept: a small locked file that all processes of the machine share.
 
-Belongs here: locking, reading, writing, and what happens when the file is damaged or gone. Not here: what the numbers mean
-(`slots`). Needs `fcntl`, so Linux or macOS.
+This is the seam for another place: whatever yields the `Schedule` under a lock when entered, and keeps it when left, can take the
+file's place in `RateLimiter`. Belongs here: locking, reading, writing, and what happens when the file is damaged or gone. Not
+here: what the numbers mean (`schedule`). Needs `fcntl`, so Linux or macOS.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import struct
 import zlib
 from pathlib import Path
 from types import TracebackType
 
-from marketing_api.rate_limit.slots import VALUES, Slots
+from marketing_api.private_folder import private_folder
+from marketing_api.rate_limit.schedule import VALUES, Schedule
+from marketing_api.redaction import Secret
 
 _MAGIC = b"pacing 1"
 _HEAD = struct.Struct("<8sI")  # magic, checksum of the rest
 _NUMBERS = struct.Struct(f"<{VALUES}d")
 
 
-class SlotFile:
-    """`with file as slots:` holds the lock and writes back what was changed. Used by one thread at a time."""
+class StateFile:
+    """`with file as schedule:` holds the lock and writes back what was changed. Used by one thread at a time."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._slots = Slots()
+        self._schedule = Schedule()
         self._seen = b""
         self._descriptor = -1
         self._process = 0
 
-    def __enter__(self) -> Slots:
+    def __enter__(self) -> Schedule:
         while True:
             self._open()
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)
@@ -39,12 +43,12 @@ class SlotFile:
             self.close()  # somebody removed the file: others are on a new one already
         stored = os.pread(self._descriptor, _HEAD.size + _NUMBERS.size + 1, 0)
         if stored != self._seen or not stored:
-            self._slots.restore(_read(stored) or Slots().values())
-        return self._slots
+            self._schedule.restore(_read(stored) or Schedule().values())
+        return self._schedule
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:
-            numbers = _NUMBERS.pack(*self._slots.values())
+            numbers = _NUMBERS.pack(*self._schedule.values())
             self._seen = _HEAD.pack(_MAGIC, zlib.crc32(numbers)) + numbers
             os.pwrite(self._descriptor, self._seen, 0)
             if os.fstat(self._descriptor).st_size > len(self._seen):
@@ -70,9 +74,19 @@ class SlotFile:
 
 
 def _read(stored: bytes) -> tuple[float, ...] | None:
-    """None for what is empty, cut, damaged or of another version: pacing then learns afresh, which takes seconds."""
+    """None for what is empty, cut, damaged or of another version: the limit is then learnt afresh, which takes seconds."""
     if len(stored) != _HEAD.size + _NUMBERS.size:
         return None
     magic, checksum = _HEAD.unpack_from(stored)
     numbers = stored[_HEAD.size :]
     return _NUMBERS.unpack(numbers) if magic == _MAGIC and checksum == zlib.crc32(numbers) else None
+
+
+def shared_path(url: str, key: Secret | str) -> Path:
+    """The file of an account's limit, in a folder of the temp directory that only its owner can open.
+
+    Processes share a limit when they run as the same user with the same temp directory. The name is a hash of both values.
+    """
+    secret = key.reveal() if isinstance(key, Secret) else key
+    name = hashlib.blake2b(f"{url.rstrip('/').lower()}\0{secret}".encode(), digest_size=16).hexdigest()
+    return private_folder() / name

@@ -1,10 +1,10 @@
-"""When the next request may leave: the rules of pacing as values and arithmetic, without clocks, threads or files.
+"""When the next request may leave: the rules as values and arithmetic, without clocks, threads or files.
 
 Paced evenly, slots are (1 + margin) / limit seconds apart; the margin grows when the service refuses and shrinks while it
-does not. That suits every way of counting. Once the answers show in which windows the service counts (`edges`), the slots are
-put into them (`windows`), which uses more of the limit and is refused less.
+does not. That suits every way of counting. Once the responses show in which windows the service counts, the slots are put into
+them (`windows`), which uses more of the limit and is refused less.
 
-Not here: waiting (`pace`) and sharing between processes (`slot_file`).
+Not here: waiting (`limiter`) and sharing between processes (`shared_state`).
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from marketing_api.rate_limit.edges import FIXED, NEAR, UNKNOWN, Edges
-from marketing_api.rate_limit.windows import VOLLEY, FixedWindows, FollowingWindows, Slot
+from marketing_api.rate_limit.report import RateReport
+from marketing_api.rate_limit.windows import FIXED, NEAR, UNKNOWN, VOLLEY, Edges, FixedWindows, FollowingWindows, Slot
 
-START_RATE = 10.0  # requests per second until the service has told its limit (api-observed row 27)
+#: Requests a second in the specification's text: for estimates before an account has reported its own limit, never for sending.
+SPECIFIED_RATE = 15.0
+START_RATE = 10.0  # requests per second until the service has reported its limit (api-observed row 27)
 WIDEST = 100.0  # requests per second; beyond it two slots are closer than the delays that would have to be told apart
 FIRST_MARGIN = 0.06
 LEAST_MARGIN = 0.02
@@ -33,34 +34,17 @@ LONGEST_HOLD = 60.0
 STALE_AFTER = 600.0  # seconds: clocks drift and limits change, so older knowledge is dropped
 
 
-class Report(Protocol):
-    """The service's own account of its limit (`wire.RateReport`). Seconds; `reset` since 1970."""
-
-    @property
-    def limit(self) -> int | None: ...
-    @property
-    def requests(self) -> int | None: ...
-    @property
-    def remaining(self) -> int | None: ...
-    @property
-    def reached(self) -> bool: ...
-    @property
-    def reset(self) -> float | None: ...
-    @property
-    def after(self) -> float | None: ...
-
-
 @dataclass(slots=True)
-class Slots:
+class Schedule:
     """The state that all processes share. Times are seconds on one steady clock."""
 
-    limit: float = 0.0  # per second, 0: not yet told
+    limit: float = 0.0  # per second, 0: not yet reported
     margin: float = FIRST_MARGIN
     last_at: float = 0.0  # the latest slot given
     free_at: float = 0.0  # even pacing: the next one
-    hold_until: float = 0.0  # nobody asks before
-    refused_at: float = 0.0  # when the last refusal was heard of
-    refusals: float = 0.0  # in a row
+    hold_until: float = 0.0  # nobody sends before
+    refused_at: float = 0.0  # when the last 429 came
+    refusals: float = 0.0  # 429s in a row
     touched_at: float = 0.0
     edges: Edges = field(default_factory=Edges)
     fixed: FixedWindows = field(default_factory=FixedWindows)
@@ -94,7 +78,7 @@ class Slots:
 
     @property
     def reported(self) -> float:
-        """The account's limit, or the cautious start until it has told it."""
+        """The account's limit, or the cautious start until it has reported one."""
         return self.limit or START_RATE
 
     def is_windowed(self, cap: float | None = None) -> bool:
@@ -113,7 +97,7 @@ class Slots:
         self.fixed.number = -1.0
         return Slot(at, at - self.last_at)
 
-    def learn(self, slot: Slot, report: Report | None, *, refused: bool, now: float, wall: float) -> None:
+    def learn(self, slot: Slot, report: RateReport | None, *, refused: bool, now: float, wall: float) -> None:
         """Take in what came back for the request sent in `slot`. `wall`: now, in seconds since 1970."""
         self.touched_at = now
         if report is not None and report.limit and report.limit > 0:
@@ -139,7 +123,7 @@ class Slots:
         elif is_edge and slot.index >= VOLLEY:
             self.edges.strike(1, now)
 
-    def _accepted(self, report: Report | None, now: float, wall: float) -> None:
+    def _accepted(self, report: RateReport | None, now: float, wall: float) -> None:
         self.refusals = 0.0
         recovery = max(MARGIN_RECOVERY, MARGIN_DECAY * self.margin) / (self.limit or START_RATE)
         self.margin = max(LEAST_MARGIN, self.margin - recovery)
@@ -147,7 +131,7 @@ class Slots:
         if is_used_up and 0 < (left := _left(report, wall)) <= 1:
             self.hold_until = max(self.hold_until, now + left)
 
-    def _refused(self, slot: Slot, report: Report | None, now: float, wall: float) -> None:
+    def _refused(self, slot: Slot, report: RateReport | None, now: float, wall: float) -> None:
         self.refusals += 1
         self.hold_until = max(self.hold_until, self._hold(report, now, wall))
         is_news = slot.at > self.refused_at  # one that was on its way at the last refusal teaches nothing
@@ -166,8 +150,8 @@ class Slots:
         elif self.fixed.others < 1:
             self.edges.strike(1, now)
 
-    def _hold(self, report: Report | None, now: float, wall: float) -> float:
-        """Until when nobody asks: the end of the window as far as it can be told, else what the service advises, else 1 s."""
+    def _hold(self, report: RateReport | None, now: float, wall: float) -> float:
+        """Until when nobody sends: the end of the window as far as it can be told, else what the service advises, else 1 s."""
         advised = max(report.after or 0.0, 0.0) if report is not None else 0.0
         left = _left(report, wall)
         if self.is_windowed() and self.edges.verdict == FIXED and advised <= 1:
@@ -180,9 +164,9 @@ class Slots:
         """A reboot restarts the clock, so that stored times lie in the future."""
         latest = max(self.last_at, self.free_at, self.hold_until, self.touched_at)
         if latest > now + LONGEST_HOLD + 1:
-            self.restore(Slots(touched_at=now).values())
+            self.restore(Schedule(touched_at=now).values())
         elif now - self.touched_at > STALE_AFTER:
-            self.restore(Slots(touched_at=now, hold_until=self.hold_until, last_at=self.last_at).values())
+            self.restore(Schedule(touched_at=now, hold_until=self.hold_until, last_at=self.last_at).values())
 
     # --- as numbers, for the file ---
 
@@ -198,12 +182,12 @@ class Slots:
                 setattr(part, name, next(rest))
 
 
-def _left(report: Report | None, wall: float) -> float:
+def _left(report: RateReport | None, wall: float) -> float:
     """Seconds until the window resets, as far as the service's clock can be trusted; 0 when it does not say."""
     return report.reset - wall if report is not None and report.reset is not None else 0.0
 
 
-def _count(report: Report | None) -> float | None:
+def _count(report: RateReport | None) -> float | None:
     """How many requests the service has counted in its window, this one included."""
     if report is None:
         return None
@@ -218,6 +202,6 @@ def _numbers(kind: type) -> tuple[str, ...]:
     return tuple(each.name for each in dataclasses.fields(kind) if each.type == "float")
 
 
-_NAMES = tuple(_numbers(kind) for kind in (Slots, Edges, FixedWindows, FollowingWindows))
+_NAMES = tuple(_numbers(kind) for kind in (Schedule, Edges, FixedWindows, FollowingWindows))
 _GETTERS = tuple(operator.attrgetter(*names) for names in _NAMES)
 VALUES = sum(map(len, _NAMES))

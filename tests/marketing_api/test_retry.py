@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from marketing_api import outage
+from marketing_api import retry
 from marketing_api.errors import BrokenResponse, Transient
 from marketing_api.operations import account, lists
 from tests.marketing_api.conftest import MakeBench
@@ -41,7 +41,7 @@ def test_a_service_that_never_answered_is_not_waited_for(bench: MakeBench) -> No
 
 
 def test_nobody_waits_for_ever(bench: MakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outage, "LONGEST", 0.5)
+    monkeypatch.setattr(retry, "LONGEST_OUTAGE", 0.5)
     began = time.monotonic()
     at = bench(ok(), DOWN, first_pause=0.002)
     at.client.fetch(account.ME.bind())

@@ -43,13 +43,11 @@ attack: .venv/installed ## hours of attack: every place fails once, and what els
 	$(BIN)/python -m tests.attack $(ARGS)
 
 docs: .venv/installed ## write the generated pages anew
-	$(BIN)/python -m marketing_api.operations.page
-	$(BIN)/python -m marketing_api.sandbox.page
 	$(BIN)/python -m warehouse.page
 	$(BIN)/python -m warehouse.lineage
 	$(BIN)/python -m warehouse.marts_page
 	$(BIN)/python -m warehouse.model_sources
-	$(BIN)/python -m pipelines.page
+	$(BIN)/python -m docs.generate
 
 clean: ## remove what was installed and cached; data/ stays
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache *.egg-info

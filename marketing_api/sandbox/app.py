@@ -14,10 +14,8 @@ from marketing_api.operations import ALL
 from marketing_api.sandbox.areas import RULES
 from marketing_api.sandbox.call import Call, Payload, Refusal
 from marketing_api.sandbox.intake import check, merge
-from marketing_api.sandbox.journal import Journal
-from marketing_api.sandbox.limits import RateReport, Window
 from marketing_api.sandbox.replies import Reply, Request, answered, as_xml, failed, limited, refused, spoilt, unavailable, unknown_key
-from marketing_api.sandbox.tenant import Logged, Tenant
+from marketing_api.sandbox.tenant import Journal, Logged, RateReport, Tenant, Window
 
 #: So many of the latest requests can be looked at.
 LOGGED = 50_000

@@ -1,33 +1,6 @@
-"""All rules: importing the areas fills the table."""
+"""All rules: importing the areas fills the table of rules."""
 
-from __future__ import annotations
+from marketing_api.sandbox import account, campaigns, contacts, goals, lists, reputation, social, timelines, users, webhooks
+from marketing_api.sandbox.call import RULES
 
-from marketing_api.sandbox import (
-    business,
-    campaigns,
-    contact_writes,
-    contacts,
-    goals,
-    lists,
-    reputation,
-    social,
-    timelines,
-    users,
-    webhooks,
-)
-from marketing_api.sandbox.rules import RULES
-
-__all__ = [
-    "RULES",
-    "business",
-    "campaigns",
-    "contact_writes",
-    "contacts",
-    "goals",
-    "lists",
-    "reputation",
-    "social",
-    "timelines",
-    "users",
-    "webhooks",
-]
+__all__ = ["RULES", "account", "campaigns", "contacts", "goals", "lists", "reputation", "social", "timelines", "users", "webhooks"]

@@ -8,13 +8,17 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from marketing_api.operation import Operation
 from marketing_api.sandbox.moments import Moments
 from marketing_api.sandbox.switches import Switches
+
+if TYPE_CHECKING:
+    from marketing_api.sandbox.world import World
+
 
 #: Error codes besides 1000 and 1002 are assumed: the specification shows none.
 WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID, FAILED = 1000, 1002, 1003, 1004, 1005
@@ -151,3 +155,17 @@ def dumps(value: Any) -> str:
 
 #: What a rule answers: the members of `data`.
 Payload = dict[str, Any] | Streamed
+
+
+Rule = Callable[["World", Call], Payload]
+RULES: dict[str, Rule] = {}
+
+
+def rule(name: str) -> Callable[[Rule], Rule]:
+    """Declare that the function answers the operation of that name."""
+
+    def declare(function: Rule) -> Rule:
+        RULES[name] = function
+        return function
+
+    return declare

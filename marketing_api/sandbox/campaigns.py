@@ -6,11 +6,10 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from marketing_api.sandbox.call import NOT_VALID, Call, Payload, Refusal, missing
+from marketing_api.sandbox.call import NOT_VALID, Call, Payload, Refusal, missing, rule
 from marketing_api.sandbox.campaign_book import Campaign
 from marketing_api.sandbox.lists import AUDIENCE_IDS
 from marketing_api.sandbox.mailing import Totals
-from marketing_api.sandbox.rules import rule
 from marketing_api.sandbox.world import World
 
 GROUPS = ("Sent", "Scheduled", "Draft", "Automation")

@@ -1,19 +1,20 @@
-"""One client connection: requests in and replies out, mishaps included.
-
-Not here: making out requests in what was received (`incoming`), what is answered and when (`server`).
-"""
+"""One client connection: HTTP/1.1 by h11, requests in and replies out, mishaps included. Not here: what is answered and when (`server`)."""
 
 from __future__ import annotations
 
 import asyncio
+import http
 import socket
+import urllib.parse
 from collections.abc import Callable, Iterator
 
-from marketing_api.sandbox.incoming import Incoming, Unreadable
+import h11
+
 from marketing_api.sandbox.replies import Reply, Request
 
-_PHRASES = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed", 429: "Too Many Requests"}
-_PHRASES |= {500: "Internal Server Error", 502: "Bad Gateway"}
+#: Nobody sends a larger body or longer head; more would be a mistake.
+_LONGEST_BODY = 64 * 1024 * 1024
+_LONGEST_HEAD = 1024 * 1024
 
 Send = Callable[[Reply], None]
 #: What is done with a request: sooner or later `Send` is called with its reply.
@@ -26,8 +27,9 @@ class Connection(asyncio.Protocol):
     def __init__(self, receive: Receive, others: set[Connection]) -> None:
         self._receive = receive
         self._others = others
-        self._incoming = Incoming(lambda: self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n"))
-        self._is_busy = False
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_LONGEST_HEAD)
+        self._head: h11.Request | None = None
+        self._body = bytearray()
         self._may_write = asyncio.Event()
         self._may_write.set()
         self._streaming: asyncio.Task[None] | None = None
@@ -51,62 +53,66 @@ class Connection(asyncio.Protocol):
         self._may_write.set()
 
     def data_received(self, data: bytes) -> None:
-        try:
-            self._incoming.feed(data)
-        except Unreadable:
-            self._refuse()
-            return
-        if not self._is_busy:
-            self._next()
+        self._http.receive_data(data)
+        self._next()
 
     def _next(self) -> None:
+        """Receive the next request, if it is whole and the one before is answered."""
         try:
-            taken = self._incoming.take()
-        except Unreadable:
-            self._refuse()
-            return
-        if taken is None:
-            return
-        request, closes = taken
-        self._is_busy = True
-        self._receive(request, lambda reply: self._send(reply, closes=closes, has_body=request.verb != "HEAD"))
+            while (event := self._http.next_event()) not in (h11.NEED_DATA, h11.PAUSED) and not isinstance(event, h11.ConnectionClosed):
+                self._take(event)
+            if self._http.they_are_waiting_for_100_continue:
+                self._write(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue"))
+        except h11.RemoteProtocolError:
+            self._send(Reply(400, b"Bad Request: the sandbox speaks HTTP/1.1 without TLS\n", "text/plain"))
 
-    def _refuse(self) -> None:
-        self._send(Reply(400, b"Bad Request: the sandbox speaks HTTP/1.1 without TLS\n", "text/plain"), closes=True)
+    def _take(self, event: object) -> None:
+        if isinstance(event, h11.Request):
+            self._head = event
+            self._body.clear()
+        elif isinstance(event, h11.Data):
+            self._body += event.data
+            if len(self._body) > _LONGEST_BODY:
+                raise h11.RemoteProtocolError("the body is too long", error_status_hint=413)
+        elif isinstance(event, h11.EndOfMessage) and self._head is not None:
+            self._receive(_request(self._head, bytes(self._body)), self._send)
 
-    def _send(self, reply: Reply, *, closes: bool, has_body: bool = True) -> None:
+    def _send(self, reply: Reply) -> None:
         if self._transport.is_closing():
             return
         if reply.mishap in ("reset", "close"):
             self._drop(with_reset=reply.mishap == "reset")
             return
-        closes = closes or reply.mishap == "cut"
-        head = f"HTTP/1.1 {reply.status} {_PHRASES.get(reply.status, 'Status')}\r\ncontent-type: {reply.kind}\r\n".encode()
-        head += reply.headers + (b"connection: close\r\n" if closes else b"connection: keep-alive\r\n")
+        is_cut = reply.mishap == "cut"
+        headers = [("content-type", reply.kind), *reply.headers, ("connection", "close" if is_cut else "keep-alive")]
         if isinstance(reply.body, bytes):
-            body = reply.body[: len(reply.body) // 2] if reply.mishap == "cut" else reply.body
-            self._transport.write(head + b"content-length: %d\r\n\r\n" % len(reply.body) + (body if has_body else b""))
-            self._done(closes)
-        elif not has_body:
-            self._transport.write(head + b"\r\n")
-            self._done(closes)
+            headers.append(("content-length", str(len(reply.body))))
+        head = h11.Response(status_code=reply.status, headers=headers, reason=http.HTTPStatus(reply.status).phrase.encode())
+        if self._head is not None and self._head.method == b"HEAD":
+            self._write(head)
+            self._done(is_cut=False)
+        elif isinstance(reply.body, bytes):
+            self._write(head, h11.Data(data=reply.body[: len(reply.body) // 2] if is_cut else reply.body))
+            self._done(is_cut=is_cut)
         else:
-            self._transport.write(head + b"transfer-encoding: chunked\r\n\r\n")
-            self._streaming = asyncio.ensure_future(self._stream(reply.body, closes, is_cut=reply.mishap == "cut"))
+            self._write(head)
+            self._streaming = asyncio.ensure_future(self._stream(reply.body, is_cut=is_cut))
 
-    async def _stream(self, pieces: Iterator[bytes], closes: bool, *, is_cut: bool) -> None:
+    async def _stream(self, pieces: Iterator[bytes], *, is_cut: bool) -> None:
         """Piece by piece, as fast as the client reads, and letting other requests in between."""
         for number, piece in enumerate(pieces):
             if is_cut and number == 2:
                 break
-            self._transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            self._write(h11.Data(data=piece))
             await asyncio.sleep(0)
             await self._may_write.wait()
             if self._transport.is_closing():
                 return
-        if not is_cut:
-            self._transport.write(b"0\r\n\r\n")
-        self._done(closes)
+        self._done(is_cut=is_cut)
+
+    def _write(self, *events: h11.InformationalResponse | h11.Response | h11.Data | h11.EndOfMessage) -> None:
+        """At once: what is written in parts may arrive in parts."""
+        self._transport.write(b"".join(self._http.send(event) or b"" for event in events))
 
     def _drop(self, *, with_reset: bool) -> None:
         if with_reset:
@@ -116,12 +122,23 @@ class Connection(asyncio.Protocol):
         else:
             self._transport.close()
 
-    def _done(self, closes: bool) -> None:
-        self._is_busy = False
-        if closes:
+    def _done(self, *, is_cut: bool) -> None:
+        if not is_cut:
+            self._write(h11.EndOfMessage())
+        if is_cut or self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             self._transport.close()
         else:
+            self._http.start_next_cycle()
             self._next()
 
     def close(self) -> None:
         self._transport.abort()
+
+
+def _request(head: h11.Request, body: bytes) -> Request:
+    target = head.target.decode("latin-1")
+    if "://" in target.partition("?")[0]:  # the whole address stands there when a client thinks that this is its proxy
+        target = "/" + target.split("://", 1)[1].partition("/")[2]
+    path, _, query = target.partition("?")
+    kind = next((value.decode("latin-1") for name, value in head.headers if name == b"content-type"), "")
+    return Request(head.method.decode("ascii").upper(), urllib.parse.unquote(path), query, kind, body)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from marketing_api.sandbox.call import Call, Payload, missing
-from marketing_api.sandbox.rules import rule
-from marketing_api.sandbox.seeds import DOMAINS
-from marketing_api.sandbox.shelf import Thing
+from marketing_api.sandbox.call import Call, Payload, missing, rule
+from marketing_api.sandbox.seeds import DOMAINS, Thing
 from marketing_api.sandbox.world import World
 
 _TYPES = {

@@ -10,11 +10,11 @@ import bisect
 import json
 from collections.abc import Callable, Iterator
 
-from marketing_api.sandbox.account import Account, list_id
 from marketing_api.sandbox.chance import spread
 from marketing_api.sandbox.moments import Moments, day_text
 from marketing_api.sandbox.people import FIRST_CONTACT_ID, LISTS, contact_id
 from marketing_api.sandbox.roll import CHARACTERS, DAY, DEALS, SLOTS, Roll
+from marketing_api.sandbox.seeded_account import Account, list_id
 from marketing_api.sandbox.subscribers import Contact, Subscribers, seeded_status
 from marketing_api.sandbox.words import CITIES, FIRST_NAMES, LAST_NAMES
 

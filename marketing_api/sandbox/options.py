@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from marketing_api.operations import ALL
-from marketing_api.sandbox.account import Clock, Origin
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.faults import Faults
-from marketing_api.sandbox.journal import Journal
-from marketing_api.sandbox.limits import Window
+from marketing_api.sandbox.seeded_account import Clock, Origin
 from marketing_api.sandbox.switches import RATE_SPECIFIED, Switches
-from marketing_api.sandbox.tenant import Tenant
+from marketing_api.sandbox.tenant import Journal, Tenant, Window
 from marketing_api.sandbox.world import World
 
 DEFAULT_KEY = "sandbox-key"

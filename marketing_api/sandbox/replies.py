@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -16,8 +16,7 @@ import msgspec
 
 from marketing_api.sandbox.call import UNAVAILABLE, WRONG_KEY, Payload, Refusal, Streamed
 from marketing_api.sandbox.faults import Fault
-from marketing_api.sandbox.limits import RateReport
-from marketing_api.sandbox.tenant import Tenant
+from marketing_api.sandbox.tenant import RateReport, Tenant
 
 _JSON = "application/json"
 _HTML = b"<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center></body></html>"
@@ -41,7 +40,7 @@ class Reply:
     status: int
     body: bytes | Iterator[bytes]
     kind: str = _JSON
-    headers: bytes = b""
+    headers: Sequence[tuple[str, str]] = ()
     mishap: str = ""
     wait: float = 0.0
 

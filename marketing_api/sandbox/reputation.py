@@ -7,10 +7,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from marketing_api.sandbox.call import Call, Payload, missing
-from marketing_api.sandbox.reviews import DirectReview, OnlineReview
+from marketing_api.sandbox.call import Call, Payload, missing, rule
 from marketing_api.sandbox.roll import DAY
-from marketing_api.sandbox.rules import rule
+from marketing_api.sandbox.seeds import DirectReview, OnlineReview
 from marketing_api.sandbox.words import REVIEW_CHANNELS
 from marketing_api.sandbox.world import World
 

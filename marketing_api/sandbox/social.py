@@ -6,11 +6,9 @@ import datetime as dt
 import re
 from typing import Any
 
-from marketing_api.sandbox.call import NOT_VALID, Call, Payload, Refusal, missing
+from marketing_api.sandbox.call import NOT_VALID, Call, Payload, Refusal, missing, rule
 from marketing_api.sandbox.chance import salt
-from marketing_api.sandbox.feed import PROFILES, channel
-from marketing_api.sandbox.rules import rule
-from marketing_api.sandbox.shelf import Thing
+from marketing_api.sandbox.seeds import PROFILES, Thing, channel
 from marketing_api.sandbox.world import World
 
 #: `channelid` as specified, beside the ids of pages and profiles (api-observed row 24).

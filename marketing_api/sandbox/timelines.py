@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from marketing_api.sandbox.call import Call, Payload, missing
+from marketing_api.sandbox.call import Call, Payload, missing, rule
 from marketing_api.sandbox.campaign_book import Campaign
 from marketing_api.sandbox.contacts import existing
 from marketing_api.sandbox.mailing import Outcome
-from marketing_api.sandbox.rules import rule
 from marketing_api.sandbox.subscribers import Contact
 from marketing_api.sandbox.world import World
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from marketing_api.sandbox.call import Call, Payload, missing
-from marketing_api.sandbox.rules import rule
-from marketing_api.sandbox.shelf import Shelf, Thing
+from marketing_api.sandbox.call import Call, Payload, missing, rule
+from marketing_api.sandbox.seeds import Shelf, Thing
 from marketing_api.sandbox.world import World
 
 

@@ -10,13 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from marketing_api.sandbox import seeds
-from marketing_api.sandbox.account import Account, Clock, Origin
-from marketing_api.sandbox.activity import Activity
 from marketing_api.sandbox.campaign_book import Campaign
-from marketing_api.sandbox.feed import Feed
-from marketing_api.sandbox.reviews import Reviews
-from marketing_api.sandbox.shelf import Shelf
-from marketing_api.sandbox.subscribers import Subscribers
+from marketing_api.sandbox.seeded_account import Account, Clock, Origin
+from marketing_api.sandbox.seeds import Feed, Reviews, Shelf
+from marketing_api.sandbox.subscribers import Activity, Subscribers
 
 
 class World:

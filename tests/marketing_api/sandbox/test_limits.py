@@ -44,8 +44,7 @@ def test_headers_say_the_same_as_the_object() -> None:
     for at in (300.0, 300.1):
         reply = ask.app.answer(Request("GET", "/1/app/me", "key=sandbox-key"), at)
         told = json.loads(content(reply))["rate-limit"]
-        headers = dict(line.split(": ") for line in reply.headers.decode().split("\r\n") if line)
-        assert headers == {f"x-rate-limit-{name}": value for name, value in told.items()}
+        assert dict(reply.headers) == {f"x-rate-limit-{name}": value for name, value in told.items()}
 
 
 def test_each_key_has_its_own_window() -> None:

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from marketing_api.sandbox.account import list_id
 from marketing_api.sandbox.listing import Listing
+from marketing_api.sandbox.seeded_account import list_id
 from tests.marketing_api.sandbox.asking import DAY, NOW, asking
 
 

@@ -1,0 +1,119 @@
+"""The generated pages, written from the declarations: `make docs`. A test fails when one is stale.
+
+A page is a template of `docs/templates` and the values it shows; its prose is changed there, its facts where they are declared.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import jinja2
+
+from marketing_api.operation import Effect, Operation
+from marketing_api.operations import ALL, AREAS
+from marketing_api.parameter import Kind, Parameter
+from marketing_api.sandbox.control import PATHS
+from marketing_api.sandbox.faults import FAULTS
+from marketing_api.sandbox.options import DEFAULT_KEY
+from marketing_api.sandbox.switches import AS_OBSERVED, NUMBER, RATE_OBSERVED, SWITCHES
+from pipelines.settings import documented
+
+DOCS = Path(__file__).parent
+README = DOCS.parent / "README.md"
+
+_KINDS = {
+    Kind.TEXT: "text",
+    Kind.NUMBER: "number",
+    Kind.ID: "id",
+    Kind.BOOLEAN: "`true` or `false`",
+    Kind.FLAG: "`0` or `1`",
+    Kind.DATE: "date",
+    Kind.DATETIME: "date-time",
+    Kind.DAY_OR_TIME: "date or date-time",
+    Kind.TIME: "time of day",
+    Kind.EMAIL: "e-mail address",
+    Kind.LINK: "link",
+    Kind.FIELDS: "map, sent as `fields[ID]=value`",
+}
+
+
+def operations() -> str:
+    """Every operation with its parameters."""
+    reads = sum(operation.is_read for operation in ALL.values())
+    return _render("operations.md", operations=ALL, reads=reads, areas=AREAS, facts=lambda one: " ".join(_facts(one)), value=_value)
+
+
+def sandbox() -> str:
+    """The sandbox: what it is made after, its switches, faults and control paths."""
+    observed = ", ".join(f"`{name} {value}`" for name, value in AS_OBSERVED.items())
+    return _render(
+        "sandbox.md",
+        default_key=DEFAULT_KEY,
+        observed=textwrap.fill(f"`rate-limit {RATE_OBSERVED}`, {observed}; options given beside it win.", 130, break_on_hyphens=False),
+        switches=SWITCHES,
+        number=NUMBER,
+        faults=FAULTS,
+        paths=[(path, " ".join((handle.__doc__ or "").split())) for path, handle in PATHS.items()],
+    )
+
+
+def readme() -> str:
+    """README.md with the table of the optional settings between its marks."""
+    rows = [f"| `{variable}` | {f'`{default}`' if default else ''} | {doc} |" for variable, default, doc in documented()]
+    table = "\n".join(["| setting | default | what it is |", "|---|---|---|", *rows])
+    before, rest = README.read_text(encoding="utf-8").split("<!-- settings -->")
+    return f"{before}<!-- settings -->\n{table}\n<!-- /settings -->{rest.partition('<!-- /settings -->')[2]}"
+
+
+PAGES: dict[Path, Callable[[], str]] = {DOCS / "operations.md": operations, DOCS / "sandbox.md": sandbox, README: readme}
+
+
+def _render(template: str, **values: object) -> str:
+    environment = jinja2.Environment(  # Markdown for our own repository, of our own declarations: nothing to escape
+        loader=jinja2.FileSystemLoader(DOCS / "templates"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"code": lambda text: f"`{text}`", "cell": lambda text: text.replace("|", "\\|").replace("\n", " ")}
+    return environment.get_template(template).render(values).rstrip() + "\n"
+
+
+def _facts(operation: Operation) -> Iterator[str]:
+    if operation.is_read:
+        yield f"The payload is `data.{operation.at}`." if operation.at else "The payload is `data` itself."
+    if operation.records:
+        yield f"Read as {', '.join(f'`{record.__name__}`' for record in operation.records)}."
+    elif operation.is_read:
+        yield "A look-up: it fills no table."
+    if operation.result:
+        yield f"The response holds {', '.join(f'`{name}`' for name in operation.result)}."
+    if operation.paging:
+        yield f"Read page by page, {operation.paging.size:,} entries requested at a time."
+    if operation.needs_one:
+        yield f"One of {', '.join(f'`{name}`' for name in operation.needs_one)} is required."
+    if operation.is_secret:
+        yield "The response is a secret."
+    if operation.effect is not Effect.READ and operation.method == "GET":
+        yield "Mind that this is a GET all the same."
+
+
+def _value(parameter: Parameter) -> str:
+    words = _KINDS[parameter.kind]
+    if parameter.choices and parameter.kind is not Kind.FLAG:
+        words = ", ".join(f"`{choice}`" for choice in parameter.choices)
+    if parameter.maximum is not None:
+        words += f", at most {parameter.maximum:,}"
+    return f"{words} (several)" if parameter.many else words
+
+
+def main() -> None:
+    for page, render in PAGES.items():
+        page.write_text(render(), encoding="utf-8")
+        print(f"wrote {page.relative_to(DOCS.parent)}")
+
+
+if __name__ == "__main__":
+    main()

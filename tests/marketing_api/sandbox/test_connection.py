@@ -1,0 +1,101 @@
+"""Requests are made out however their bytes arrive, in every form that HTTP/1.1 clients send them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import socket
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marketing_api.sandbox.connection import Connection, Send
+from marketing_api.sandbox.options import Options
+from marketing_api.sandbox.replies import Reply, Request
+from marketing_api.sandbox.server import serve
+from tests.marketing_api.sandbox.asking import NOW
+
+BODY = b"name=News"
+REQUESTS = {
+    "length": b"POST /1/a?key=k HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n" + BODY,
+    "chunks": b"POST /1/a?key=k HTTP/1.1\r\nHost: x\r\ntransfer-encoding: Chunked\r\n\r\n4\r\nname\r\n5;x=y\r\n=News\r\n0\r\n\r\n",
+    "trailers": b"POST /1/a?key=k HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nname=News\r\n0\r\nDigest: z\r\n\r\n",
+    "whole address": b"POST http://127.0.0.1:1/1/a?key=k HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n" + BODY,
+}
+
+
+class Wire(asyncio.Transport):
+    """A connection whose requests are noted and answered at once, without a socket."""
+
+    def __init__(self) -> None:
+        super().__init__({"socket": socket.socket()})
+        self.taken: list[Request] = []
+        self.written = b""
+        self.is_closed = False
+        self.connection = Connection(self._receive, set())
+        self.connection.connection_made(self)
+        self.get_extra_info("socket").close()
+
+    def _receive(self, request: Request, send: Send) -> None:
+        self.taken.append(request)
+        send(Reply(200, b"{}"))
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@given(names=st.lists(st.sampled_from(sorted(REQUESTS)), max_size=4), sizes=st.lists(st.integers(1, 60), min_size=1))
+def test_requests_are_the_same_however_their_bytes_are_cut(names: list[str], sizes: list[int]) -> None:
+    whole, wire = b"".join(REQUESTS[name] for name in names), Wire()
+    while whole:
+        size = sizes[len(whole) % len(sizes)]
+        wire.connection.data_received(whole[:size])
+        whole = whole[size:]
+    assert wire.taken == [Request("POST", "/1/a", "key=k", "", BODY)] * len(names)
+
+
+def test_leave_to_send_a_body_is_given_once() -> None:
+    wire = Wire()
+    wire.connection.data_received(b"POST /1/a HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n")
+    for byte in BODY:
+        assert wire.taken == []
+        wire.connection.data_received(bytes([byte]))
+    assert [one.body for one in wire.taken] == [BODY]
+    assert wire.written.count(b"HTTP/1.1 100 Continue\r\n\r\n") == 1
+
+
+@pytest.mark.parametrize(
+    "received",
+    [
+        b"\x16\x03\x01\x02\x00",  # TLS: an address with https
+        b"nonsense\r\n\r\n",
+        b"GET /1/a HTTP/1.1\r\nHost: x\r\nContent-Length: some\r\n\r\n",
+        b"GET /1/a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n",
+        b"GET /1/a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\n",
+    ],
+)
+def test_what_is_no_request_is_refused_at_once(received: bytes) -> None:
+    wire = Wire()
+    wire.connection.data_received(received)
+    assert wire.written.startswith(b"HTTP/1.1 400 ")
+    assert wire.is_closed
+    assert wire.taken == []
+
+
+def test_body_in_chunks_and_a_head_alone_leave_the_connection_usable() -> None:
+    with (
+        serve(Options(contacts=100, now=NOW, rate_limit=0)) as url,
+        contextlib.closing(http.client.HTTPConnection(url.split("/")[2], timeout=20)) as connection,
+    ):
+        for verb in ("HEAD", "POST"):
+            connection.request(verb, "/1/emailmarketing/getcontacts?key=sandbox-key", body=iter([b"listid", b"=1801"]))
+            answer = connection.getresponse()
+            assert (answer.status, bool(answer.read())) == (200, verb == "POST")

@@ -11,6 +11,7 @@ import atexit
 import gc
 import importlib
 import json
+import logging
 import os
 import pkgutil
 import select
@@ -27,6 +28,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from tests import quicker
 
 ROOT = str(Path(__file__).parent.parent)
 _OURS = ("marketing_api", "warehouse", "assets", "pipelines")
@@ -177,6 +180,7 @@ def _reap() -> None:
 
 
 def _import_everything() -> None:
+    quicker.install()
     for package in _OURS:
         for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             if not found.name.endswith("__main__"):
@@ -184,8 +188,6 @@ def _import_everything() -> None:
     for name in _LATE:
         with suppress(ModuleNotFoundError):
             importlib.import_module(name)
-    import logging
-
     logging.getLogger().handlers.clear()  # which one of these adds
     assert threading.active_count() == 1, "threads do not survive a fork"
     gc.collect()

@@ -22,11 +22,11 @@ from assets.session import Answered, Reuse, Session
 from marketing_api import paging
 from marketing_api.client import Failure, Stopped
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, InvalidCall, NotAvailable, Refused, Transient
-from marketing_api.exchange import Answer
-from marketing_api.operation import Operation, Question
+from marketing_api.exchange import Response
+from marketing_api.operation import Call, Operation
+from marketing_api.parsing import parse_rows
 from marketing_api.records.fields import Record
-from marketing_api.wire import read_rows
-from warehouse.table import Table, Window
+from warehouse.tables import Table, Window
 
 #: A part of a fan-out is loaded after so many answers or seconds, so that a run cut short keeps its work in the tables.
 PART_ANSWERS = 500
@@ -67,7 +67,7 @@ class Part:
     taken_away: float = 0.0  # share of its rows that we know to be gone, since we took them away: no sign of a broken listing
     due_at: dt.datetime | None = None  # when the scope should be read again; None: the next night
     service_count: int | None = None
-    answers: tuple[Answer, ...] | None = None  # those of request_ids, where they are few and at hand; else the archive has them
+    responses: tuple[Response, ...] | None = None  # those of request_ids, where they are few and at hand; else the archive has them
     failures: tuple[Failure, ...] = ()
     days: DateRange | None = None  # of a date-ranged read
     problem: str = ""  # why this is not complete, where that is news
@@ -77,7 +77,7 @@ class Part:
         return replace(
             self,
             request_ids=self.request_ids + other.request_ids,
-            answers=None,
+            responses=None,
             failures=self.failures + other.failures,
         )
 
@@ -117,9 +117,9 @@ class Ask:
         """One request whose answer is the whole of its scope. Raises what the client raises."""
         self.operations.add(operation)
         self._on_progress(0, 1)
-        answer = self._answer(operation.bind(**params))
+        response = self._answer(operation.bind(**params))
         self._on_progress(1, 0)
-        return _part([answer])
+        return _part([response])
 
     def days(self, operation: Operation, *, ahead: int = 0, **params: Any) -> Iterator[Part]:
         """A date-ranged read: the whole range at once, or year by year where the service refuses so much."""
@@ -177,8 +177,8 @@ class Ask:
         """The asked days that the answer lists, by table; None when an entry cannot be read: it may be of any day."""
         listed: dict[type[Record], set[dt.date]] = {table.record: set() for table in self._tables}
         columns = {table.record: table.load.column for table in self._tables if isinstance(table.load, Window)}
-        for answer in part.answers or self.known.answers(part.request_ids):
-            for rows in read_rows(answer, self._zone, self.today):
+        for response in part.responses or self.known.responses(part.request_ids):
+            for rows in parse_rows(response, self._zone, self.today):
                 if rows.rejected or rows.untold:
                     return None
                 listed[rows.record] |= {day for record in rows.records if (day := getattr(record, columns[rows.record])) in asked}
@@ -205,8 +205,8 @@ class Ask:
         failures: tuple[Failure, ...] = ()
         self._on_progress(0, 1)
         try:
-            for answer in listing.pages(self._answer):
-                ids.append(answer.request_id)
+            for response in listing.pages(self._answer):
+                ids.append(response.request_id)
         except Transient as problem:
             if not ids:
                 raise
@@ -232,12 +232,12 @@ class Ask:
     def each(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Iterator[Part]:
         """One request for each of `many`, in about that order, in parts of some hundred answers; of nothing, a part that says so."""
         self.operations.add(operation)
-        questions, failures = self._bind_all(operation, many)
-        self._on_progress(0, len(questions))
-        answered: list[Answer] = []
+        calls, failures = self._bind_all(operation, many)
+        self._on_progress(0, len(calls))
+        answered: list[Response] = []
         since = time.monotonic()
         try:
-            for result in self._client.ask_many(questions, known=self._known):
+            for result in self._client.fetch_many(calls, known=self._known):
                 self._on_progress(1, 0)
                 if isinstance(result, Failure):
                     self._note_refusal(result)
@@ -252,16 +252,16 @@ class Ask:
             raise
         if answered or failures:
             yield _part(answered, failures)
-        elif not questions:
+        elif not calls:
             yield Part(is_nothing_due=True)
 
-    def planned(self, question: str, operation: Operation, params: Callable[[Any], Mapping[str, Any]]) -> Iterator[Part]:
+    def planned(self, call: str, operation: Operation, params: Callable[[Any], Mapping[str, Any]]) -> Iterator[Part]:
         """What the night's plan wants asked of contacts, and what a run that died has answers to; `params` makes a key a question."""
-        line = self.plan.line(question)
+        line = self.plan.line(call)
         self._on_line(line)
         many = [params(key) for key in line.keys.to_pylist()]
         if self._answered is not None:
-            many += self._left_behind(question, operation, params, set(line.keys.to_pylist()), self._answered)
+            many += self._left_behind(call, operation, params, set(line.keys.to_pylist()), self._answered)
         through = 0
         for part in self.each(operation, many):
             through += len(part.request_ids) + len(part.failures)
@@ -270,10 +270,10 @@ class Ask:
             yield replace(part, is_complete=is_last and line.is_whole, due_at=line.due_at if is_last else None)
 
     def _left_behind(
-        self, question: str, operation: Operation, params: Callable[[Any], Mapping[str, Any]], planned: set[Any], answered: Answered
+        self, call: str, operation: Operation, params: Callable[[Any], Mapping[str, Any]], planned: set[Any], answered: Answered
     ) -> list[Mapping[str, Any]]:
         """Questions outside the plan whose archived answer is newer than what is loaded: answers must not be lost."""
-        people = self.plan.people(question)
+        people = self.plan.people(call)
         found = []
         for key, loaded in zip(people[0].to_pylist(), people["request_id"].to_pylist(), strict=True):
             if key in planned:
@@ -300,43 +300,43 @@ class Ask:
         """A scope that is gone from the service: its rows are marked as deleted without asking."""
         return Part(scope={name: [value] for name, value in scope.items()}, may_shrink=True)
 
-    def _answer(self, question: Question) -> Answer:
-        known = self._known(question)
+    def _answer(self, call: Call) -> Response:
+        known = self._known(call)
         if isinstance(known, Failure):
             raise known.error
         if known is not None:
             return known
         try:
-            return self._client.ask(question)
+            return self._client.fetch(call)
         except (Refused, NotAvailable) as problem:
-            self._note_refusal(Failure(question, problem))
+            self._note_refusal(Failure(call, problem))
             raise
 
-    def _known(self, question: Question) -> Answer | Failure | None:
+    def _known(self, call: Call) -> Response | Failure | None:
         """What need not be asked: what was refused in this run, or is in the archive and unused."""
-        return self._refused.get(question.key) or self._reuse(question)
+        return self._refused.get(call.key) or self._reuse(call)
 
     def _note_refusal(self, failure: Failure) -> None:
         """A second try of this run would be refused like the first."""
         if isinstance(failure.error, NotAvailable):
-            self._confirm_key(failure.question.operation)
+            self._confirm_key(failure.call.operation)
         if isinstance(failure.error, Refused | NotAvailable):
-            self._refused[failure.question.key] = failure
+            self._refused[failure.call.key] = failure
 
     @staticmethod
-    def _bind_all(operation: Operation, many: Iterable[Mapping[str, Any]]) -> tuple[list[Question], list[Failure]]:
+    def _bind_all(operation: Operation, many: Iterable[Mapping[str, Any]]) -> tuple[list[Call], list[Failure]]:
         """Questions, and a failure for each value that the declaration does not allow (an address without @, say)."""
-        questions: list[Question] = []
+        calls: list[Call] = []
         bad: list[Failure] = []
         for params in many:
             try:
-                questions.append(operation.bind(**params))
+                calls.append(operation.bind(**params))
             except InvalidCall as problem:
-                bad.append(Failure(Question(operation, {name: str(value) for name, value in params.items()}), problem))
-        return questions, bad
+                bad.append(Failure(Call(operation, {name: str(value) for name, value in params.items()}), problem))
+        return calls, bad
 
 
-def _part(answers: Sequence[Answer], failures: Sequence[Failure] = ()) -> Part:
-    is_small = all(isinstance(answer.body, bytes) for answer in answers)
-    ids = tuple(answer.request_id for answer in answers)
-    return Part(ids, failures=tuple(failures), answers=tuple(answers) if is_small else None)
+def _part(responses: Sequence[Response], failures: Sequence[Failure] = ()) -> Part:
+    is_small = all(isinstance(response.body, bytes) for response in responses)
+    ids = tuple(response.request_id for response in responses)
+    return Part(ids, failures=tuple(failures), responses=tuple(responses) if is_small else None)

@@ -10,13 +10,12 @@ from zoneinfo import ZoneInfo
 
 from assets.days import DateRange
 from assets.refusals import CONTRADICTING, FEWEST
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.operations.contacts import GETCOUPON
+from marketing_api.parsing import parse_rows
 from marketing_api.records.fields import Record
-from marketing_api.wire import read_rows
-from warehouse.loads.details import needs_detail
-from warehouse.table import Table
-from warehouse.tables import TABLES
+from warehouse.loads.listing import needs_detail
+from warehouse.tables import TABLES, Table
 from warehouse.warehouse import Warehouse
 
 R = TypeVar("R", bound=Record)
@@ -72,13 +71,13 @@ class Known:
         """The request id behind which each asset was last read to the end."""
         return self._warehouse.finished(self._account)
 
-    def answers(self, request_ids: Sequence[int]) -> Iterable[Answer]:
+    def responses(self, request_ids: Sequence[int]) -> Iterable[Response]:
         """From the archive."""
-        return self._warehouse.archive.answers(request_ids)
+        return self._warehouse.archive.responses(request_ids)
 
     def new_or_changed(self, request_ids: Sequence[int], record: type[R], zone: ZoneInfo) -> list[R]:
         """Entries of the listing in these answers that are new, or differ from when their detail was last asked."""
         table = next(table for table in TABLES.values() if table.record is record)
         hashes = self._warehouse.listing_hashes(table, self._account)
-        stale = needs_detail(table, self.answers(request_ids), hashes, zone, read_rows)
+        stale = needs_detail(table, self.responses(request_ids), hashes, zone, parse_rows)
         return [entry for entry in stale if isinstance(entry, record)]

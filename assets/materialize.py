@@ -19,7 +19,7 @@ from assets.reader import Reader
 from assets.result import AccountResult, share_read
 from assets.table_checks import check_results, check_specs
 from marketing_api.errors import Stopped
-from warehouse.coverage import FRESH_FOR
+from warehouse.loads.coverage import FRESH_FOR
 from warehouse.tables import Table
 
 #: One more try, after so many seconds, for what a person would simply run again. Asked for by the step itself: a retry policy

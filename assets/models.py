@@ -18,8 +18,7 @@ from dagster_dbt.asset_utils import get_asset_check_key_for_test
 from dagster_dbt.dbt_manifest import validate_manifest
 
 from warehouse.model_project import manifest_path
-from warehouse.model_report import BuildReport, Outcome, Status
-from warehouse.models import table_columns, table_sizes
+from warehouse.models import BuildReport, Outcome, Status, table_columns, table_sizes
 
 #: Builds the models of these names (all when there are none) of the home.
 Build = Callable[[Sequence[str]], BuildReport]

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 
 import dagster as dg
 
-from warehouse.coverage import FRESH_FOR
 from warehouse.errors import WarehouseError
-from warehouse.published import Published
+from warehouse.loads.coverage import FRESH_FOR
+from warehouse.publish import Published
 
 #: Publishes the home. Raises WarehouseError when it cannot.
 Publish = Callable[[], Published]

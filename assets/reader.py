@@ -1,7 +1,7 @@
 """Runs the asset functions ahead of whoever waits for them, so that the limit is busy from the first second to the last.
 
 Every asset of every account runs in a thread of its own as soon as the assets it comes `after` are in the warehouse; the
-accounts' budgets (`marketing_api.pace`) put the requests in a row. A Dagster step only waits for its asset's result.
+accounts' budgets (`marketing_api.rate_limit`) put the requests in a row. A Dagster step only waits for its asset's result.
 Not here: what is asked (`AREA.py`), how (`ask`), how it is loaded (`warehouse`).
 """
 
@@ -25,11 +25,9 @@ from assets.session import Session
 from assets.unfinished import Unfinished
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import BudgetSpent, MarketingApiError, Stopped
+from warehouse.bookkeeping import PUBLISHING, Run, load_requests, write_plan, write_run
 from warehouse.errors import WarehouseError
-from warehouse.load import Load, LoadReport
-from warehouse.plans import write_plan
-from warehouse.requests import load_requests
-from warehouse.runs import PUBLISHING, Run, write_run
+from warehouse.loads.load import Load, LoadReport
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
@@ -329,7 +327,7 @@ class Reader:
             zone=str(session.zone),
             shrink_limit=self._limit_of(part),
         )
-        return self.warehouse.apply(load, part.answers, urgency=urgency)
+        return self.warehouse.apply(load, part.responses, urgency=urgency)
 
     def _limit_of(self, part: Part) -> float | None:
         """The share of its rows that the part's listing may lose: what we took away ourselves is not suspicious."""

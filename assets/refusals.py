@@ -46,4 +46,4 @@ def words(failures: Sequence[Failure], code: int, asked: int) -> str:
 
 
 def _address(failure: Failure) -> str:
-    return failure.question.params.get("email", failure.question.key).strip().lower()
+    return failure.call.params.get("email", failure.call.key).strip().lower()

@@ -13,10 +13,10 @@ from assets.planning.plan import Line
 from assets.refusals import is_nothing, refused_as_nothing, words
 from assets.session import Spent
 from marketing_api.client import Failure
-from marketing_api.discretion import without_addresses
 from marketing_api.errors import BudgetSpent, GivenUp, InvalidCall, MarketingApiError, NotAvailable, Refused, Transient
+from marketing_api.redaction import without_addresses
 from warehouse.errors import WarehouseError
-from warehouse.load import LoadReport
+from warehouse.loads.load import LoadReport
 
 #: Single items that the service refuses (a contact deleted since the listing) are normal up to this share, or this many.
 _REFUSED_SHARE = 0.01

@@ -16,15 +16,15 @@ from assets.days import today_in
 from assets.known import Known
 from assets.planning.planner import Planner
 from assets.unfinished import Unfinished
-from marketing_api.client import Budget, Client, Connection, Failure
+from marketing_api.client import Client, Connection, Failure, RequestBudget
 from marketing_api.clock import Clock
 from marketing_api.errors import MarketingApiError
-from marketing_api.exchange import Answer, Exchange, Outcome, new_request_id
-from marketing_api.operation import Operation, Question
+from marketing_api.exchange import Exchange, Outcome, Response, new_request_id
+from marketing_api.operation import Call, Operation
 from marketing_api.operations import account as operations
-from marketing_api.pace import Pace
+from marketing_api.parsing import parse_rows
+from marketing_api.rate_limit import RateLimiter
 from marketing_api.records.account import Business
-from marketing_api.wire import read_rows
 from warehouse.archive import Archive, Reusable
 from warehouse.errors import WarehouseError
 from warehouse.warehouse import Warehouse
@@ -36,9 +36,9 @@ _UNKNOWN_IN_A_ROW = 3
 #: How far the clock may have been set back since an answer was requested for it to count as recent.
 _AT_ONCE = dt.timedelta(minutes=5)
 
-Reuse = Callable[[Question], Answer | None]
+Reuse = Callable[[Call], Response | None]
 #: The request of the archived answer that a run that died has left to a question; None without one.
-Answered = Callable[[Question], int | None]
+Answered = Callable[[Call], int | None]
 
 
 @dataclass
@@ -49,9 +49,9 @@ class Spent:
     waited_s: float = 0.0
 
 
-def business_of(answer: Answer) -> Business | None:
+def business_of(response: Response) -> Business | None:
     """The business that an answer of `app/me` names."""
-    for rows in read_rows(answer, dt.UTC, answer.requested_at.date()):
+    for rows in parse_rows(response, dt.UTC, response.requested_at.date()):
         for record in rows.records:
             if isinstance(record, Business):
                 return record
@@ -67,9 +67,9 @@ class Session:
         archive: Archive,
         warehouse: Warehouse,
         *,
-        pace: Pace,
+        limiter: RateLimiter,
         spool: Path,
-        budget: Budget | None,
+        budget: RequestBudget | None,
         fallback_zone: str,
         resume_hours: float,
         now: Clock,
@@ -77,8 +77,8 @@ class Session:
         workers: int = 32,
     ) -> None:
         self.account = connection.account
-        self.pace = pace
-        self.client = Client(connection, pace, record=self.record, spool=spool, workers=workers, budget=budget)
+        self.limiter = limiter
+        self.client = Client(connection, limiter, record=self.record, spool=spool, workers=workers, budget=budget)
         self.zone = ZoneInfo(connection.timezone or fallback_zone)
         self.business: Business | None = None
         self.problem: Exception | None = None  # MarketingApiError, WarehouseError or OSError
@@ -90,7 +90,7 @@ class Session:
         self._now = now
         planner.now = self.now
         self._resume = dt.timedelta(hours=resume_hours)
-        self._me: Answer | None = None
+        self._me: Response | None = None
         self._unused_since: dict[str, int] = {}  # by asset: the first request id whose answer it may use again
         self._archived: Reusable | None = None
         self._left_behind: set[str] = set()  # assets that a run was reading when it died
@@ -143,7 +143,7 @@ class Session:
             self.opened.set()
 
     def _open(self) -> None:
-        self._me = self.client.ask(operations.ME.bind())
+        self._me = self.client.fetch(operations.ME.bind())
         self.business = business_of(self._me)
         if self.business and self.business.timezone and not self.client.connection.timezone:
             try:
@@ -163,18 +163,18 @@ class Session:
                 self._unknown.add(operation.name)
                 is_sudden = operation.name in self._answered or len(self._unknown) >= _UNKNOWN_IN_A_ROW
             if operation.name not in self._confirmed and is_sudden:
-                self.client.ask(operations.ME.bind())
+                self.client.fetch(operations.ME.bind())
             self._confirmed.add(operation.name)
 
     def record(self, exchange: Exchange) -> None:
         """Archive one request and count it for its operation."""
         self._archive.record(exchange)
-        log.debug("%s: %s, %d ms", exchange.question.operation.name, exchange.outcome.value, exchange.took_ms)
+        log.debug("%s: %s, %d ms", exchange.call.operation.name, exchange.outcome.value, exchange.took_ms)
         with self._counting:
             if exchange.outcome is Outcome.OK:
-                self._answered.add(exchange.question.operation.name)
+                self._answered.add(exchange.call.operation.name)
                 self._unknown.clear()
-            spent = self._spent[exchange.question.operation.name]
+            spent = self._spent[exchange.call.operation.name]
             spent.requests += 1
             spent.waited_s += exchange.waited_ms / 1000
 
@@ -191,10 +191,10 @@ class Session:
         """
         since = self._unused_since.get(asset, sys.maxsize)
 
-        def find(question: Question) -> Answer | None:
-            if self._me is not None and question.key == self._me.question.key:
+        def find(call: Call) -> Response | None:
+            if self._me is not None and call.key == self._me.call.key:
                 return self._me
-            return self._archived.get(question.key, since) if self._archived else None
+            return self._archived.get(call.key, since) if self._archived else None
 
         return find
 
@@ -203,4 +203,4 @@ class Session:
         archived, since = self._archived, self._unused_since.get(asset)
         if asset not in self._left_behind or archived is None or since is None:
             return None
-        return lambda question: archived.request_id(question.key, since)
+        return lambda call: archived.request_id(call.key, since)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import dagster as dg
 
 from assets.result import AccountResult
-from warehouse.table import Table
+from warehouse.tables import Table
 from warehouse.warehouse import Warehouse
 
 

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import jinja2
 
-from marketing_api.operation import Effect, Operation
+from marketing_api.operation import Effect, Kind, Operation, Parameter
 from marketing_api.operations import ALL, AREAS
-from marketing_api.parameter import Kind, Parameter
 from marketing_api.sandbox.control import PATHS
 from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.options import DEFAULT_KEY

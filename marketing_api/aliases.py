@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 
-from marketing_api.operation import Question
+from marketing_api.operation import Call
 
 #: After so many confirmations, and no mix-up, this is taken for how the service tells ids.
 _CONVINCED = 3
@@ -23,10 +23,10 @@ class Aliases:
         self._confirmed = 0
         self._mixed_up = 0
 
-    def confirm(self, question: Question, named: int) -> bool:
+    def confirm(self, call: Call, named: int) -> bool:
         """Whether the answer may be believed: the one before to the same question named this id, too."""
         with self._lock:
-            before = self._named.pop(question.key, None)
+            before = self._named.pop(call.key, None)
             if before == named:
                 self._confirmed += 1
                 return True
@@ -34,5 +34,5 @@ class Aliases:
                 self._mixed_up += 1
             if self._confirmed >= _CONVINCED and not self._mixed_up:
                 return True
-            self._named[question.key] = named
+            self._named[call.key] = named
             return False

@@ -9,7 +9,7 @@ MarketingApiError
 │   ├── RateLimited        wait for the window to reset, then retry
 │   ├── Unreachable        no connection, a reset, a time-out
 │   │   └── GivenUp        ask nothing more in this run: no whole answer came for ten minutes; this was not sent
-│   └── BrokenAnswer       5xx, HTML, cut JSON: an answer came, but not a whole one
+│   └── BrokenResponse     5xx, HTML, cut JSON: an answer came, but not a whole one
 │       └── OtherSubject   a whole answer that names another contact than was asked for
 ├── Stopped                nothing: the client was told to stop, and this was not sent
 ├── BudgetSpent            stop asking: the run's `max_requests` are used up
@@ -95,7 +95,7 @@ class GivenUp(Unreachable):
         super().__init__(message, was_sent=False)
 
 
-class BrokenAnswer(Transient):
+class BrokenResponse(Transient):
     """An answer that is not whole: 5xx, HTML, cut JSON, no envelope."""
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
@@ -103,11 +103,11 @@ class BrokenAnswer(Transient):
         self.status = status
 
 
-class TooLarge(BrokenAnswer):
+class TooLarge(BrokenResponse):
     """An answer over the limit of its size. Another try would cost as much and end in the same way."""
 
 
-class OtherSubject(BrokenAnswer):
+class OtherSubject(BrokenResponse):
     """A whole answer that names another id than the question: `named`."""
 
     def __init__(self, message: str, *, named: int, status: int | None = None) -> None:

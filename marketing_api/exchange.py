@@ -1,6 +1,6 @@
 """What passed between us and the service: values only, shared by client, archive and reader.
 
-An Exchange is one request and whatever came back (one row of the archive); an Answer is a whole, successful one.
+An Exchange is one request and whatever came back (one row of the archive); a Response is a whole, successful one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from marketing_api.clock import elapsed, wall
-from marketing_api.operation import Question
+from marketing_api.operation import Call
 
 
 class Outcome(StrEnum):
@@ -37,7 +37,7 @@ class Exchange:
 
     request_id: int
     account: str
-    question: Question
+    call: Call
     requested_at: dt.datetime
     waited_ms: int  # in the pacing queue
     took_ms: int  # from sending to the last byte
@@ -48,12 +48,12 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """A whole answer to a question, fresh from the service or from the archive."""
 
     request_id: int
     account: str
-    question: Question
+    call: Call
     requested_at: dt.datetime
     body: Body = field(repr=False)
 
@@ -113,3 +113,26 @@ def order_of(request_id: int) -> float:
 def id_at(moment: dt.datetime) -> int:
     """About the id of a request of that moment, made while the clock was right: for what was noted before ids were."""
     return round(moment.timestamp() * 1e6) << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request without the key, which the client adds as query parameter `key`. The repr shows no values."""
+
+    method: str
+    url: str
+    query: list[tuple[str, str]]
+    form: list[tuple[str, str]]
+
+    def __repr__(self) -> str:
+        return f"Prepared({self.method} {self.url}: {', '.join(name for name, _ in self.query + self.form)})"
+
+
+def prepare(call: Call, base_url: str) -> Prepared:
+    """`base_url` up to and including `/1`. Parameters of a GET go into the query, those of a POST into the form body."""
+    operation = call.operation
+    params = list(call.params.items())
+    url = base_url.rstrip("/") + operation.path
+    if operation.method == "GET":
+        return Prepared(operation.method, url, params, [])
+    return Prepared(operation.method, url, [], params)

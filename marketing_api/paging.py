@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
-from marketing_api import wire
-from marketing_api.exchange import Answer
-from marketing_api.operation import Operation, Question
+from marketing_api import parsing
+from marketing_api.exchange import Response
+from marketing_api.operation import Call, Operation
 
-Ask = Callable[[Question], Answer]
+Fetch = Callable[[Call], Response]
 
 
 class End(StrEnum):
@@ -56,33 +56,33 @@ class Listing:
         """Whether the end was reached, with no less than the service announced, and nothing can have slipped past."""
         return self.end is not None and not self.missing and not self.has_moved
 
-    def pages(self, ask: Ask) -> Iterator[Answer]:
+    def pages(self, fetch: Fetch) -> Iterator[Response]:
         """Every page that held something new, and the first in any case. Raises what `ask` raises."""
         if self.operation.paging is None:
-            answer = ask(self.operation.bind(**self.params))
-            self._count(answer)
+            response = fetch(self.operation.bind(**self.params))
+            self._count(response)
             self.end = End.SINGLE
-            yield answer
+            yield response
             return
         limit = int(self.params.get("limit") or self.operation.paging.size)
         before: int | None = None
         while self.end is None:
-            answer = ask(self.operation.bind(**{**self.params, "limit": limit, "page": self.pages_read + 1}))
-            served, new = self._count(answer)
+            response = fetch(self.operation.bind(**{**self.params, "limit": limit, "page": self.pages_read + 1}))
+            served, new = self._count(response)
             self.end = self._end(served, new, before, limit)
             before = served
             if new or self.pages_read == 1:
-                yield answer
+                yield response
 
-    def _count(self, answer: Answer) -> tuple[int, int]:
+    def _count(self, response: Response) -> tuple[int, int]:
         """Entries of the page, and those of them that no page before had."""
-        keys = wire.item_keys(answer)
+        keys = parsing.item_keys(response)
         new = len(set(keys) - self._keys)
         self._keys.update(keys)
         self.pages_read += 1
         self.rows += new
         if keys or self.service_count is None:  # an empty page past the end counts 0
-            self.service_count = wire.service_count(answer)
+            self.service_count = parsing.service_count(response)
             self._compare(self.service_count or 0, len(keys))
         return len(keys), new
 

@@ -14,16 +14,15 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from marketing_api import wire
+from marketing_api import validation
 from marketing_api.aliases import Aliases
-from marketing_api.budget import Budget
 from marketing_api.clock import ServiceClock
-from marketing_api.errors import AuthenticationFailed, BrokenAnswer, MarketingApiError, OtherSubject, RateLimited, Stopped, Unreachable
-from marketing_api.exchange import Answer, Exchange, Outcome, new_request_id
-from marketing_api.operation import Question
+from marketing_api.errors import AuthenticationFailed, BrokenResponse, MarketingApiError, OtherSubject, RateLimited, Stopped, Unreachable
+from marketing_api.exchange import Exchange, Outcome, Response, new_request_id, prepare
+from marketing_api.operation import Call
 from marketing_api.outage import Silence
-from marketing_api.pace import Pace
-from marketing_api.pacing.windows import Slot
+from marketing_api.rate_limit import RateLimiter, RateReport, RequestBudget, rate_report
+from marketing_api.rate_limit.windows import Slot
 from marketing_api.transport import Received, Transport
 
 log = logging.getLogger(__name__)
@@ -52,14 +51,20 @@ class Sender:
     """Sends for one account. Thread-safe. `record` has every exchange before anything is made of its answer."""
 
     def __init__(
-        self, account: str, url: str, transport: Transport, pace: Pace, record: Callable[[Exchange], None], budget: Budget | None
+        self,
+        account: str,
+        url: str,
+        transport: Transport,
+        limiter: RateLimiter,
+        record: Callable[[Exchange], None],
+        budget: RequestBudget | None,
     ) -> None:
         self.clock = ServiceClock()
         self._account = account
         self.silence = Silence(account)
         self._url = url
         self._transport = transport
-        self._pace = pace
+        self._limiter = limiter
         self._record = record
         self._budget = budget
         self._is_stopped = False
@@ -70,15 +75,15 @@ class Sender:
 
     def send(
         self,
-        question: Question,
+        call: Call,
         *,
         first: bool = False,
         is_given_up: Callable[[], bool] | None = None,
         before: Callable[[], object] | None = None,
-    ) -> Answer:
+    ) -> Response:
         """One request; `before` is called when it has its slot, and when that raises, nothing is sent.
 
-        Raises what `wire.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from then on, GivenUp too.
+        Raises what `validation.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from then on, GivenUp too.
         """
         slot, waited = self._wait(first, lambda: self._is_closed() or (is_given_up is not None and is_given_up()))
         if before is not None:
@@ -86,34 +91,34 @@ class Sender:
         sending = _Sending(new_request_id(), self.clock.steady(), time.monotonic(), waited)
         self.silence.begin()
         try:
-            received = self._exchange(question, sending)
+            received = self._exchange(call, sending)
         except BaseException:
-            self._keep(question, sending, Received(), Unreachable(f"{question.operation.name}: interrupted", was_sent=True))
+            self._keep(call, sending, Received(), Unreachable(f"{call.operation.name}: interrupted", was_sent=True))
             raise
-        problem = received.problem or self._verdict(question, received)
+        problem = received.problem or self._verdict(call, received)
         if problem is None:
             self.clock.learn(received.headers, sending.sent_at)
         if received.status is not None:
-            self._pace.learn(slot, _rate_report(received), refused=isinstance(problem, RateLimited))
-        self._keep(question, sending, received, problem)
+            self._limiter.learn(slot, _rate_report(received), refused=isinstance(problem, RateLimited))
+        self._keep(call, sending, received, problem)
         if isinstance(problem, AuthenticationFailed):
             self._lockout = problem
         if self._is_closed():
-            self._pace.wake()
+            self._limiter.wake()
         if problem is not None:
             raise problem
-        return Answer(sending.request_id, self._account, question, sending.sent_at + self.clock.skew, received.body)
+        return Response(sending.request_id, self._account, call, sending.sent_at + self.clock.skew, received.body)
 
-    def fetch_xml(self, question: Question) -> Received:
+    def fetch_xml(self, call: Call) -> Received:
         """One request for the answer as XML, which nobody here reads: as it came, for a person to look at."""
         slot, _ = self._wait(False, self._is_closed)
-        prepared = wire.prepare(question, self._url)
+        prepared = prepare(call, self._url)
         prepared = replace(prepared, url=prepared.url.removesuffix(".json") + ".xml")
         received = self._transport.send(
-            prepared, what=question.operation.name, spool_name=f"{new_request_id()}.xml", timeout=question.operation.timeout
+            prepared, what=call.operation.name, spool_name=f"{new_request_id()}.xml", timeout=call.operation.timeout
         )
         if received.status is not None:
-            self._pace.learn(slot, wire.rate_report(None, received.headers), refused=received.status == 429)
+            self._limiter.learn(slot, rate_report(None, received.headers), refused=received.status == 429)
         if received.problem is not None:
             raise received.problem
         return received
@@ -121,7 +126,7 @@ class Sender:
     def stop(self) -> None:
         """Send nothing more; whoever waits raises Stopped."""
         self._is_stopped = True
-        self._pace.wake()
+        self._limiter.wake()
 
     @property
     def is_stopped(self) -> bool:
@@ -139,7 +144,7 @@ class Sender:
             self._budget.take()
         began = time.monotonic()
         try:
-            slot = self._pace.wait(first=first, is_given_up=is_given_up)
+            slot = self._limiter.wait(first=first, is_given_up=is_given_up)
         except BaseException:
             if self._budget is not None:
                 self._budget.give_back()
@@ -155,29 +160,27 @@ class Sender:
                 self._budget.give_back()
             raise
 
-    def _exchange(self, question: Question, sending: _Sending) -> Received:
-        operation = question.operation
+    def _exchange(self, call: Call, sending: _Sending) -> Received:
+        operation = call.operation
         send = self._transport.send if operation.is_read else self._transport.send_fresh
-        return send(
-            wire.prepare(question, self._url), what=operation.name, spool_name=f"{sending.request_id}.json", timeout=operation.timeout
-        )
+        return send(prepare(call, self._url), what=operation.name, spool_name=f"{sending.request_id}.json", timeout=operation.timeout)
 
-    def _verdict(self, question: Question, received: Received) -> MarketingApiError | None:
+    def _verdict(self, call: Call, received: Received) -> MarketingApiError | None:
         try:
-            wire.check(question, received.status or 0, received.headers, received.body)
+            validation.check(call, received.status or 0, received.headers, received.body)
         except OtherSubject as problem:
-            return None if self._aliases.confirm(question, problem.named) else problem
+            return None if self._aliases.confirm(call, problem.named) else problem
         except MarketingApiError as problem:
             return problem
         except (OSError, MemoryError):
             raise
         except Exception as problem:  # whatever a stranger's answer makes of a parser
-            log.exception("an answer of %s cannot be judged", question.operation.name)
+            log.exception("an answer of %s cannot be judged", call.operation.name)
             said = f"HTTP {received.status} with something that cannot be read ({type(problem).__name__}) instead of an answer"
-            return BrokenAnswer(f"{question.operation.name}: {said}", status=received.status)
+            return BrokenResponse(f"{call.operation.name}: {said}", status=received.status)
         return None
 
-    def _keep(self, question: Question, sending: _Sending, received: Received, problem: MarketingApiError | None) -> None:
+    def _keep(self, call: Call, sending: _Sending, received: Received, problem: MarketingApiError | None) -> None:
         self.silence.end(problem)
         outcome = _outcome(problem)
         with self._lock:
@@ -188,14 +191,14 @@ class Sender:
             Exchange(
                 sending.request_id,
                 self._account,
-                question,
+                call,
                 sending.sent_at + self.clock.skew,
                 round(sending.waited * 1000),
                 round((time.monotonic() - sending.began) * 1000),
                 received.status,
                 outcome,
                 None if problem is None else str(problem),
-                b"" if question.operation.is_secret else received.body,
+                b"" if call.operation.is_secret else received.body,
             )
         )
 
@@ -210,15 +213,15 @@ class Sender:
         self.silence.check()
 
 
-def _rate_report(received: Received) -> wire.RateReport | None:
+def _rate_report(received: Received) -> RateReport | None:
     """Of a body in a file the headers must do."""
-    return wire.rate_report(received.body if isinstance(received.body, bytes) else None, received.headers)
+    return rate_report(received.body if isinstance(received.body, bytes) else None, received.headers)
 
 
 _OUTCOMES: tuple[tuple[type[MarketingApiError], Outcome], ...] = (
     (RateLimited, Outcome.RATE_LIMITED),
     (Unreachable, Outcome.UNREACHABLE),
-    (BrokenAnswer, Outcome.BROKEN),
+    (BrokenResponse, Outcome.BROKEN),
 )
 
 

@@ -26,11 +26,10 @@ import urllib3.response
 from requests.adapters import HTTPAdapter
 from requests.structures import CaseInsensitiveDict
 
-from marketing_api.errors import BrokenAnswer, TooLarge, Transient, Unreachable
-from marketing_api.exchange import Body
-from marketing_api.secret import Redactor, Secret
+from marketing_api.errors import BrokenResponse, TooLarge, Transient, Unreachable
+from marketing_api.exchange import Body, Prepared
+from marketing_api.redaction import Redactor, Secret
 from marketing_api.watch import BEGUN, WHOLE, UnderWay, Watch
-from marketing_api.wire import Prepared
 
 CONNECT_SECONDS = 10.0
 SPOOL_BYTES = 4 * 1024 * 1024  # larger bodies go to a file while they arrive
@@ -291,7 +290,7 @@ def _problem(error: Exception, what: str, status: int | None, timeout: float) ->
     if is_a(requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError):
         return Unreachable(f"{what}: no byte came for {timeout:g} s", was_sent=True)
     if status is not None:
-        return BrokenAnswer(f"{what}: HTTP {status}, the answer broke off", status=status)
+        return BrokenResponse(f"{what}: HTTP {status}, the answer broke off", status=status)
     for kind, words in _NOT_CONNECTED:
         if is_a(kind):
             return Unreachable(f"{what}: {words}", was_sent=False)

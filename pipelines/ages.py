@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from marketing_api.clock import TOLERANCE
-from warehouse.coverage import FRESH_FOR
+from warehouse.loads.coverage import FRESH_FOR
 
 
 def ago(moment: dt.datetime, now: dt.datetime) -> str:

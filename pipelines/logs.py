@@ -17,9 +17,7 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 
 from marketing_api.clock import utc_now
-from marketing_api.discretion import without_addresses
-from marketing_api.foreign_text import in_log
-from marketing_api.secret import Redactor
+from marketing_api.redaction import Redactor, in_log, without_addresses
 from pipelines.settings import Settings
 from warehouse.archive.disk import make_folder
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from pipelines import stage
 from pipelines.settings import Settings
 from pipelines.waiting import tell
-from warehouse.model_report import BuildReport
-from warehouse.models import ModelSettings, build
+from warehouse.models import BuildReport, ModelSettings, build
 
 if TYPE_CHECKING:
     import dagster as dg

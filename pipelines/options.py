@@ -1,7 +1,6 @@
-"""What a person may choose about a sync or a push: declared once, for the command line and for the run config of Dagster's UI.
+"""The options of sync and push, declared once: the command line (`parameters`) and the run config of Dagster's UI (`config_fields`) follow.
 
-Belongs here: names, readers, defaults and help. Not here: how the command line types them (`commands.arguments`), how the UI shows them
-(`run_config`), what they bring about. Neither argparse nor Dagster is known here.
+Belongs here: names, readers, defaults and help. Not here: what they bring about.
 """
 
 from __future__ import annotations
@@ -9,15 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from pipelines.settings import SettingsError, clock_time, count, day, share, whole
 from pipelines.write_back.item import Kind
 
+if TYPE_CHECKING:
+    import dagster as dg  # takes seconds to import: the command line does without
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One choice. The run config calls it `name`; the command line `--name`, with dashes, or by its place.
+    """One option. The run config calls it `name`; the command line `--name`, with dashes, or by its position.
 
     `holds`: the type of its value in a run config (`list`: of texts). `read`: from text, for both; ValueError says what the text is
     not. `in_ui`, `in_command`: what the UI or the command line has in its place, and why; empty: it has the option.
@@ -58,6 +62,59 @@ class Option:
             raise SettingsError(f"{self.name}: {text!r} is {problem}") from None
 
 
+class _Text(click.ParamType[Any]):
+    """A text of the command line, as its option reads it."""
+
+    def __init__(self, option: Option) -> None:
+        self.name = option.name
+        self._read = option.read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):  # a default
+            return value
+        try:
+            return self._read(value)
+        except ValueError as problem:
+            self.fail(f"{value!r} is {problem}", param, ctx)
+
+
+def parameters(options: Iterable[Option]) -> list[click.Parameter]:
+    """Those that the command line has, as Click takes them."""
+    return [_parameter(option) for option in options if not option.in_command]
+
+
+def _parameter(option: Option) -> click.Parameter:
+    if option.holds is bool:
+        return click.Option([option.flag, option.name], is_flag=True, default=option.unset, help=option.help)
+    is_list = option.holds is list
+    how: dict[str, Any] = {
+        "type": click.Choice(option.choices) if option.choices else _Text(option),
+        "default": option.unset,
+        "help": option.help,
+        "metavar": f"{option.metavar}..." if is_list else option.metavar,
+        "callback": (lambda _, __, found: list(found)) if is_list else None,
+    }
+    if option.is_positional:
+        return click.Argument([option.name], required=False, nargs=-1 if is_list else 1, **how)
+    return click.Option([option.flag, option.name], multiple=is_list, **how)
+
+
+def config_fields(options: Iterable[Option]) -> dict[str, dg.Field]:
+    """Those that the UI has, as the config schema of a step; `values` reads what a person made of it."""
+    import dagster as dg
+
+    def kind(option: Option) -> Any:
+        if option.choices:
+            return dg.Enum(option.name, [dg.EnumValue(choice) for choice in option.choices])
+        if option.holds is list:
+            return [str]
+        return option.holds if option.unset is not None else dg.Noneable(option.holds)
+
+    return {
+        option.name: dg.Field(kind(option), default_value=option.unset, description=option.help) for option in options if not option.in_ui
+    }
+
+
 def values(options: Iterable[Option], config: Mapping[str, Any]) -> dict[str, Any]:
     """A run config's values by name. Raises SettingsError."""
     return {option.name: option.of(config.get(option.name)) for option in options}
@@ -93,17 +150,17 @@ def _pair(text: str) -> tuple[str, str]:
 
 # -- sync
 
-#: How much may be asked, and of whom; `plan` tries them out.
+#: How many requests, and about whom; `plan` tries them out.
 LIMITS = (
     Option(
         "max_requests",
-        "at most so many requests, for what is worth most; the next run goes on (default: MARKETING_MAX_REQUESTS)",
+        "send at most this many requests, the most valuable first; the next run resumes (default: MARKETING_MAX_REQUESTS)",
         holds=int,
         read=count,
         metavar="N",
     ),
-    Option("until", "stop asking at this time of the schedule's zone (default: MARKETING_UNTIL)", str, clock_time, metavar="HH:MM"),
-    Option("all", "ask about every contact and campaign, due or not"),
+    Option("until", "send no request after this time of the schedule's zone (default: MARKETING_UNTIL)", str, clock_time, metavar="HH:MM"),
+    Option("all", "request every contact and campaign, due or not"),
 )
 _PARTITIONS = "the partitions of the run: whoever launches it picks a range of days"
 _SELECTION = "the selection of the run: whoever launches it picks assets"
@@ -113,7 +170,7 @@ SYNC = (
     Option("to", "last day (default: each account's own today)", str, day, metavar="DAY", in_ui=_PARTITIONS),
     *LIMITS,
     Option("reads_only", "read and load, build no models, push no activations", in_ui=f"{_SELECTION}; those of `source` are the reads"),
-    Option("accept_shrink", "apply listings that lost most of their rows"),
+    Option("accept_shrink", "load listings that lost most of their rows (overrides the shrink check)"),
 )
 
 # -- push
@@ -126,28 +183,28 @@ SOURCE = (
 )
 ACCOUNT = Option("account", "which account, when several are configured", str, metavar="NAME")
 _DRY_RUN = "`dry_run`, which is on in the launchpad until somebody turns it off, and `confirm`"
-APPLY = Option("apply", "send it (default: tell only what would be sent)", in_ui=_DRY_RUN)
+APPLY = Option("apply", "send it (default: a dry run, which shows what would be sent)", in_ui=_DRY_RUN)
 CONFIRM_WORD = "send"
 CONFIRM = Option("confirm", f"type {CONFIRM_WORD} to send for real", str, default="", in_command="--apply, which is typed, too")
 _PUSH = (
     Option("map", "what our columns are called in the input, like email=E-Mail", list, _pair, metavar="OURS=THEIRS"),
     Option("ignore", "columns of the input to leave out", list, metavar="COLUMN"),
     APPLY,
-    Option("dry_run", "only tell what would be sent", default=True, in_command="--apply, which is its opposite"),
+    Option("dry_run", "only show what would be sent", default=True, in_command="--apply, which is its opposite"),
     CONFIRM,
-    Option("all", "send what is known to be so already, too; activities never twice"),
+    Option("all", "send unchanged rows, too; activities never twice"),
     Option("verify", "how much is read back after sending (default: a sample)", str, default="sample", choices=VERIFY),
     Option("reject_limit", "send nothing when a larger share of the rows is bad (default: 5%)", float, share, 0.05, "SHARE"),
-    Option("max_rows", "refuse an input with more rows", int, count, metavar="N"),
+    Option("max_rows", "reject an input with more rows", int, count, metavar="N"),
 )
 #: Of one kind only.
 _OF_KIND = {
     Kind.CONTACTS: (Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),),
     Kind.DELETIONS: (
-        Option("yes", "do not ask for the number", in_ui="`confirmed_rows`, since nobody can be asked"),
+        Option("yes", "do not ask for the number of rows", in_ui="`confirmed_rows`, since nobody can be asked"),
         Option(
             "confirmed_rows",
-            "how many rows you agree to delete: the number that the dry run tells",
+            "how many rows you agree to delete: the number that the dry run shows",
             holds=int,
             read=whole,
             default=0,
@@ -166,12 +223,12 @@ ACTIVATIONS = (
     Option("names", "these only (default: all that are enabled)", list, metavar="NAME", is_positional=True),
     Option("apply", APPLY.help, in_ui="`confirm`, without which whoever materializes `activations` sends nothing"),
     CONFIRM,
-    Option("accept_shrink", "believe a result that is empty or has lost most of its people"),
+    Option("accept_shrink", "accept a result that is empty or has lost most of its contacts (overrides the shrink check)"),
 )
-_LOOKING_AFTER = "nothing: pushes are looked after on the command line, the UI shows each step's result"
+_MAINTENANCE = "nothing: pushes are maintained on the command line, the UI shows each step's result"
 #: Of `push status`, `retry` and `cancel`.
 AFTERWARDS = (
-    Option("push", "number of the push (default: all)", int, whole, metavar="N", is_positional=True, in_ui=_LOOKING_AFTER),
+    Option("push", "number of the push (default: all)", int, whole, metavar="N", is_positional=True, in_ui=_MAINTENANCE),
     ACCOUNT,
 )
-UNKNOWN = Option("unknown", "what is unknown, too: you have looked whether it took effect", in_ui=_LOOKING_AFTER)
+UNKNOWN = Option("unknown", "unknown outcomes, too: you have checked whether they took effect", in_ui=_MAINTENANCE)

@@ -12,7 +12,7 @@ from typing import Any
 
 from assets.planning.plan import ContactPlan
 from assets.reader import Reader
-from warehouse.coverage import GRACE
+from warehouse.loads.coverage import GRACE
 
 #: The last plan of each account, by question.
 LAST_PLANS = """

@@ -16,15 +16,14 @@ from pipelines.ages import ago
 from pipelines.settings import Settings
 from pipelines.stage import stage
 from pipelines.waiting import tell
+from warehouse.bookkeeping import PUBLISHING, Run, write_run
 from warehouse.connection import connect
 from warehouse.errors import PublishedLocked
 from warehouse.masking import Masking, personal_key
 from warehouse.models import doubts
 from warehouse.parquet_export import Export, export_parquet
 from warehouse.personal_data import PersonalData
-from warehouse.publish import publish
-from warehouse.published import Published, facts, published_path, roll_back
-from warehouse.runs import PUBLISHING, Run, write_run
+from warehouse.publish import Published, facts, publish, published_path, roll_back
 from warehouse.schema import ensure_schema
 from warehouse.tables import TABLES
 

@@ -21,10 +21,10 @@ from assets.planning.planner import Planner, PlanSettings
 from assets.reader import Reader
 from assets.session import Session
 from assets.unfinished import Unfinished
-from marketing_api.client import Budget, Connection
+from marketing_api.client import Connection, RequestBudget
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError
-from marketing_api.pace import Pace, pace_path
+from marketing_api.rate_limit import RateLimiter
 from pipelines.service import connections, explained
 from pipelines.settings import Settings
 from pipelines.waiting import tell
@@ -67,10 +67,10 @@ def open_reader(
         plan_settings = PlanSettings(dt.timedelta(days=settings.max_age_days), asks_everybody)
         sessions = []
         for connection in accounts:
-            pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
-            planner = planner_of(warehouse, connection, pace, plan_settings, chosen, budget, len(accounts), now)
+            limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
+            planner = planner_of(warehouse, connection, limiter, plan_settings, chosen, budget, len(accounts), now)
             workers = WORKERS if len(accounts) <= FEW_ACCOUNTS else WORKERS // 2
-            sessions.append(_session(settings, connection, archive, warehouse, budget, pace, planner, workers, now, spool))
+            sessions.append(_session(settings, connection, archive, warehouse, budget, limiter, planner, workers, now, spool))
         for session in sessions:
             stack.enter_context(session.client)
         unfinished = Unfinished(settings.home / "archive" / "unfinished")
@@ -96,21 +96,23 @@ def limits_of(settings: Settings, chosen: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def budget_of(settings: Settings, max_requests: int | None = None, until: dt.time | None = None, now: Clock = utc_now) -> Budget | None:
+def budget_of(
+    settings: Settings, max_requests: int | None = None, until: dt.time | None = None, now: Clock = utc_now
+) -> RequestBudget | None:
     """What the person says, else the settings; None when neither limits a run."""
     most, end = max_requests or settings.max_requests, until or settings.until
     if most is None and end is None:
         return None
-    return Budget(most, until=next_moment(end, settings.schedule_timezone, now()) if end else None, now=now)
+    return RequestBudget(most, until=next_moment(end, settings.schedule_timezone, now()) if end else None, now=now)
 
 
 def planner_of(
     warehouse: Warehouse,
     connection: Connection,
-    pace: Pace,
+    limiter: RateLimiter,
     settings: PlanSettings,
     chosen: Sequence[SourceAsset],
-    budget: Budget | None,
+    budget: RequestBudget | None,
     accounts: int,
     now: Clock = utc_now,
 ) -> Planner:
@@ -118,10 +120,10 @@ def planner_of(
 
     def allowed() -> Allowance:
         left, until = (budget.left, budget.until) if budget else (None, None)
-        return allowance(left, until, now(), pace.rate, accounts=accounts)
+        return allowance(left, until, now(), limiter.rate, accounts=accounts)
 
-    questions = {asset.name for asset in chosen} & {TIMELINES, COUPONS}
-    return Planner(warehouse, connection.account, settings, questions, allowed, now)
+    planned = {asset.name for asset in chosen} & {TIMELINES, COUPONS}
+    return Planner(warehouse, connection.account, settings, planned, allowed, now)
 
 
 def _session(
@@ -129,8 +131,8 @@ def _session(
     connection: Connection,
     archive: Archive,
     warehouse: Warehouse,
-    budget: Budget | None,
-    pace: Pace,
+    budget: RequestBudget | None,
+    limiter: RateLimiter,
     planner: Planner,
     workers: int,
     now: Clock,
@@ -140,7 +142,7 @@ def _session(
         connection,
         archive,
         warehouse,
-        pace=pace,
+        limiter=limiter,
         spool=spool,
         budget=budget,
         fallback_zone=settings.timezone,

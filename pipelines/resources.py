@@ -18,10 +18,9 @@ from assets.reader import Reader
 from marketing_api.clock import Clock, utc_now
 from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.options import SYNC, values
+from pipelines.options import SYNC, config_fields, values
 from pipelines.publishing import noted
 from pipelines.reading import limits_of, open_reader
-from pipelines.run_config import config_fields
 from pipelines.schedules import chosen_days
 from pipelines.settings import Settings
 from pipelines.write_back.mirror import try_to_show

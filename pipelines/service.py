@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from marketing_api.connection import Connection
-from marketing_api.errors import AuthenticationFailed, BrokenAnswer, Unreachable
-from marketing_api.secret import Secret
+from marketing_api.client import Connection
+from marketing_api.errors import AuthenticationFailed, BrokenResponse, Unreachable
+from marketing_api.redaction import Secret
 from pipelines.home import prepare_home
 from pipelines.settings import Settings, SettingsError
 
@@ -46,7 +46,7 @@ def known_accounts(settings: Settings) -> tuple[Connection, ...]:
 
 def explained(connection: Connection, problem: Exception) -> str:
     """Why an account could not be opened, with what to look at."""
-    if isinstance(problem, Unreachable | BrokenAnswer):
+    if isinstance(problem, Unreachable | BrokenResponse):
         return f"{problem}; is {connection.url} the right address, and up?"
     if isinstance(problem, AuthenticationFailed) and not re.search(r"/\d+$", connection.url):  # the same error code answers both
         return f"{problem}; or the address is wrong: {connection.url} does not end in /1, as the service's does"

@@ -17,8 +17,8 @@ from zoneinfo import ZoneInfo
 
 from dotenv.parser import parse_stream
 
-from marketing_api.connection import BODY_LIMIT, Connection
-from marketing_api.secret import Secret
+from marketing_api.client import BODY_LIMIT, Connection
+from marketing_api.redaction import Secret
 from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
 
 #: Bytes of the input of a push: a million contacts with ten fields have a third of it.

@@ -19,12 +19,12 @@ from assets import SOURCE_ASSETS
 from assets.reader import Reader
 from assets.result import AccountResult, share_read
 from marketing_api.exchange import Outcome
-from marketing_api.foreign_text import plain
+from marketing_api.redaction import plain
 from pipelines.planned import planned_by
 from pipelines.publishing import is_published_since, what_is_published
 from pipelines.settings import Settings
-from warehouse.model_report import BuildReport, Status
-from warehouse.published import published_path
+from warehouse.models import BuildReport, Status
+from warehouse.publish import published_path
 
 if TYPE_CHECKING:
     from pipelines.write_back.activations.nightly import Activations  # brings Dagster, which takes seconds to import
@@ -119,7 +119,7 @@ def _requests(reader: Reader) -> str:
         bad = {outcome: outcomes[outcome] for outcome in Outcome if outcome is not Outcome.OK and outcomes[outcome]}
         lines.append(
             f"\naccount {session.account}: {statistics.requests:,} requests in {dt.timedelta(seconds=round(seconds))} "
-            f"({statistics.requests / seconds:.1f}/s, limit {session.pace.limit:,.15g}/s), "
+            f"({statistics.requests / seconds:.1f}/s, limit {session.limiter.limit:,.15g}/s), "
             f"waited {statistics.waited_s / max(statistics.requests, 1):.2f} s each"
             + ("; " + ", ".join(f"{count} {outcome.value.replace('_', ' ')}" for outcome, count in bad.items()) if bad else "")
         )

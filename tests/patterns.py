@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from marketing_api.secret import Redactor, Secret
+from marketing_api.redaction import Redactor, Secret
 
 PACKAGES = ("marketing_api", "warehouse", "assets", "pipelines")
 MB = 1_000_000
@@ -38,7 +38,7 @@ _USES: dict[str, Callable[[re.Pattern[Any], Any], Any]] = {
 #: Whatever walks along the text is as quick as replacing.
 _SAME = {"subn": "sub", "split": "sub", "findall": "sub", "finditer": "sub"}
 #: Made of nothing but what a running program has.
-RUNNING = {"marketing_api.secret": Redactor(Secret('k+"ä/k'))._pattern}
+RUNNING = {"marketing_api.redaction": Redactor(Secret('k+"ä/k'))._pattern}
 _LETTERS = ' a1@."<\n'
 
 

@@ -7,20 +7,19 @@ import time
 
 import pytest
 
-from marketing_api import verdict, written
-from marketing_api.discretion import without_addresses
+from marketing_api import validation, write_result
 from marketing_api.operations import find
 from marketing_api.records import ratings, values
-from marketing_api.secret import Secret
+from marketing_api.redaction import Secret, without_addresses
 from pipelines.write_back.sending import reconcile
 from tests.patterns import MB, Found, patterns, worst
-from warehouse import masking
+from warehouse.masking import shown_text
 
 #: Patterns over texts that are cut to so many letters. Of the first, many stand in one answer: they are measured on 1 MB of such
 #: texts, like those that are not cut; of the others, there is one in an answer.
 CUT = {"marketing_api.records.values._CLICKER": values._LONGEST_CLICKER}
 ONCE = {
-    f"marketing_api.written.{name}": written._LONGEST
+    f"marketing_api.write_result.{name}": write_result._LONGEST
     for name in ("_HARMLESS", "_ALREADY", "_WITHOUT_TAG", "_ABSENT", "_CANNOT_BE", "_NEGATIVE")
 }
 #: Over texts of our own: the descriptions of the models.
@@ -42,9 +41,9 @@ def test_the_patterns_are_found() -> None:
     """Among them one made in a function, one of an enumeration, and one that only a running program knows."""
     found = {(each.module, each.name) for each in ALL}
     assert {
-        ("marketing_api.written", "text"),
+        ("marketing_api.write_result", "text"),
         ("pipelines.write_back.sending.forms", "STATUS"),
-        ("marketing_api.secret", "self._pattern"),
+        ("marketing_api.redaction", "self._pattern"),
     } <= found
 
 
@@ -57,11 +56,11 @@ _USES = {
     "read_word": lambda text: values.read_word(text),
     "read_share": lambda text: values.read_share(text),
     "read_rating": ratings.read_rating,
-    "public": verdict._public,
-    "objection": lambda text: written.objection(_ADDTAG, {"tag": text[:10_000]}, {"item": text}),
-    "says_absent": written.says_absent,
+    "public": validation._public,
+    "objection": lambda text: write_result.objection(_ADDTAG, {"tag": text[:10_000]}, {"item": text}),
+    "says_absent": write_result.says_absent,
     "without_addresses": without_addresses,
-    "shown_text": lambda text: masking.shown_text(text, Secret("k" * 32)),
+    "shown_text": lambda text: shown_text(text, Secret("k" * 32)),
     "likeness": lambda text: reconcile._likeness_of_text(text[:10_000], text),
 }
 _UNITS = (

@@ -23,10 +23,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from warehouse import refusals
+from warehouse import duckdb_errors
+from warehouse.duckdb_errors import Held
 from warehouse.errors import Holder, NoWarehouse
-from warehouse.refusals import Held
-from warehouse.version import check_version
+from warehouse.schema import check_version
 
 #: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something that hangs.
 DEADLINE_S = 300.0
@@ -80,7 +80,7 @@ def connect(
         check_version(connection, path)
         yield connection
     except duckdb.Error as problem:
-        if (known := refusals.full(path, problem) or refusals.damaged(path, problem)) is not None:
+        if (known := duckdb_errors.full(path, problem) or duckdb_errors.damaged(path, problem)) is not None:
             raise known from problem
         raise
     finally:
@@ -192,7 +192,7 @@ def _wait_for(place: _Place, ask: _Ask, deadline_s: float, on_wait: OnWait | Non
                 holder = held.holder
             waited = time.monotonic() - began
             if waited >= deadline_s:
-                raise refusals.locked(place.path, holder, deadline_s)
+                raise duckdb_errors.locked(place.path, holder, deadline_s)
             place.wait(min(deadline_s - waited, random.uniform(*_POLL)), ask.read_only)  # noqa: S311 - not a secret
         if on_wait and holder != told and waited >= _WORTH_TELLING_S:
             on_wait(holder)
@@ -221,7 +221,7 @@ def _open(path: Path, ask: _Ask) -> duckdb.DuckDBPyConnection:
         for setting in _SEAL if ask.is_sealed else ():
             connection.execute(setting)
     except duckdb.Error as problem:
-        raise refusals.unopened(path, problem) from problem
+        raise duckdb_errors.unopened(path, problem) from problem
     if is_new:
         path.chmod(0o600)
     if not ask.read_only:  # nobody else has it open: a process that was killed left what did not fit into its memory

@@ -21,13 +21,12 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, build_scope
 
+from warehouse.masking import LINEAGE
 from warehouse.models import Compiled, compiled
-from warehouse.personal import LINEAGE
 from warehouse.schema import SCHEMAS
 from warehouse.sql import rows
 from warehouse.sync_tables import SYNC_TABLES, SyncTable
-from warehouse.table import Column, Table
-from warehouse.tables import TABLES
+from warehouse.tables import TABLES, Column, Table
 
 #: Personal columns, as `table.column`, that a value is made of.
 Sources = frozenset[str]

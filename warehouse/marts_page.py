@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from warehouse.personal import is_personal
+from warehouse.masking import is_personal
 from warehouse.tables import TABLES
 
 PAGE = Path(__file__).parents[1] / "docs" / "marts.md"

@@ -1,29 +1,63 @@
-"""What becomes of personal data in a copy that others read: kept, hashed with a key, or dropped; and of links in other texts.
+"""Personal data: which columns hold it, for every schema of the file, and what becomes of it in a copy that others read.
 
-Belongs here: the three ways, their SQL, and the key. Not here: which columns are personal, which groups tell of people
-(`personal`), who copies (`publish`).
+`source` and `sync` tables declare it (`Column.is_personal`). For models it follows from their SQL (`lineage`): a column that is made
+of a personal one is personal. Nobody has to mark anything, and a column that nobody knows is personal.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from marketing_api.discretion import MASK
-from marketing_api.secret import Secret
+from marketing_api.redaction import MASK, Secret
 from warehouse.archive.disk import create, make_folder, sync_folder
 from warehouse.errors import WarehouseError
 from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
 from warehouse.sql import quoted, rows
+from warehouse.sync_tables import SYNC_TABLES, SyncTable
+from warehouse.tables import TABLES, Table
+
+#: Written by `python -m warehouse.lineage`.
+LINEAGE = Path(__file__).with_name("lineage.json")
+
+
+def is_personal(schema: str, table: str, column: str) -> bool:
+    """Whether the column names, reaches or quotes a person."""
+    if schema in ("source", "sync"):
+        return _declared().get((f"{schema}.{table}", column), True)
+    return bool(lineage()["columns"].get(f"{schema}.{table}", {}).get(column, True))
+
+
+def small_groups(schema: str, table: str) -> Mapping[str, Any] | None:
+    """How the table's rows stand for groups of people, where that is to be kept from telling of a few: `Masking.relation`."""
+    found: Mapping[str, Any] | None = lineage()["small_groups"].get(f"{schema}.{table}")
+    return found
+
+
+@cache
+def lineage() -> Mapping[str, Any]:
+    """`columns`: table → column → the personal columns it is made of. `released`: columns that are made of personal ones and do not
+    show them, as their yml declares and a test proves. `small_groups`: as the yml of models declares.
+    """
+    found: Mapping[str, Any] = json.loads(LINEAGE.read_text(encoding="utf-8"))
+    return found
+
+
+@cache
+def _declared() -> Mapping[tuple[str, str], bool]:
+    tables: tuple[Table | SyncTable, ...] = (*TABLES.values(), *SYNC_TABLES)
+    return {(table.qualified, column.name): column.is_personal for table in tables for column in table.columns}
+
 
 #: Hexadecimal digits of a hash that are kept: 128 bits, so that two people never share one; 64 for links.
 _DIGITS, _LINK_DIGITS = 32, 16

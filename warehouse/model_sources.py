@@ -15,8 +15,7 @@ from pathlib import Path
 import yaml
 
 from warehouse.sync_tables import SYNC_TABLES
-from warehouse.table import ACCOUNT, EXTRA, Column, Table
-from warehouse.tables import TABLES
+from warehouse.tables import ACCOUNT, EXTRA, TABLES, Column, Table
 
 MODELS = Path(__file__).parent / "models"
 _STAGING, _VERSIONS = "staging", "history/versions"

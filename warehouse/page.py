@@ -11,8 +11,7 @@ from pathlib import Path
 
 from marketing_api.operations import ALL
 from warehouse.sync_tables import SYNC_TABLES, SyncTable
-from warehouse.table import Accumulate, Column, Daily, LoadKind, Snapshot, Table, Window
-from warehouse.tables import TABLES
+from warehouse.tables import TABLES, Accumulate, Column, Daily, LoadKind, Snapshot, Table, Window
 
 PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
 

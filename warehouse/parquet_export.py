@@ -17,10 +17,9 @@ import duckdb
 
 from warehouse.archive.disk import make_folder, new_name, sync_folder
 from warehouse.errors import ForeignFolder, NothingPublished
-from warehouse.published import read_facts
+from warehouse.publish import read_facts
 from warehouse.sql import literal, quoted, rows
-from warehouse.table import Accumulate
-from warehouse.tables import TABLES
+from warehouse.tables import TABLES, Accumulate
 
 MEMORY_LIMIT = "400MB"
 #: Files that are written at the same time; each keeps its rows in memory until it has enough of them.

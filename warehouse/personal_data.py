@@ -1,4 +1,7 @@
-"""The ways of treating personal data in a copy that others read, as a setting names them. Not here: doing it (`masking`)."""
+"""The ways of treating personal data in a copy that others read, as a setting names them. Imports nothing: settings load fast.
+
+Not here: doing it (`masking`).
+"""
 
 from __future__ import annotations
 

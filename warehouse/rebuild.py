@@ -1,33 +1,30 @@
 """Writes the warehouse anew from log and archive, without a request, and puts it in the old one's place.
 
-Not here: applying loads (`warehouse`). What does not follow from the archive is taken over: other schemas than `source`
-(`history` cannot be had again) and the tables of `sync_tables.KEPT`; out of a damaged file as far as it can be read (`salvage`).
+What does not follow from the archive is taken over: other schemas than `source` (`history` cannot be had again) and the tables of
+`sync_tables.KEPT`; out of a damaged file as far as it can be read, or from a published copy. Not here: applying loads (`warehouse`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
 
-from warehouse import requests
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace, set_aside
+from warehouse.bookkeeping import load_requests
 from warehouse.connection import DEADLINE_S, OnWait
-from warehouse.errors import ArchiveGone, WarehouseDamaged
-from warehouse.load import Load
-from warehouse.loads.bookkeeping import applied_ids
-from warehouse.log_repair import repair_log
+from warehouse.errors import ArchiveGone, WarehouseDamaged, WarehouseError
+from warehouse.loads.load import Load, applied_ids, repair_log
 from warehouse.personal_data import PersonalData
-from warehouse.published import earlier, facts, published_path
-from warehouse.salvage import salvage
+from warehouse.publish import earlier, facts, published_path
 from warehouse.schema import comments
 from warehouse.sql import literal, quoted, rows, transaction, value
-from warehouse.sync_tables import KEPT, SYNC_TABLES
+from warehouse.sync_tables import KEPT, SYNC_TABLES, WRITEBACKS
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
@@ -109,7 +106,7 @@ def _replay(new: Warehouse, archive: Archive, connection: duckdb.DuckDBPyConnect
         loads += report is not None
         failed += report is None
         on_progress(loads + failed)
-    requests.load_requests(connection, archive)
+    load_requests(connection, archive)
     total = sum(int(value(connection, f"select count(*) from {table.qualified}")) for table in new.tables.values())
     return RebuildReport(loads, failed, total)
 
@@ -169,3 +166,50 @@ def _is_made(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
     except duckdb.Error:
         return False
     return True
+
+
+_NAMES = "select schema_name, table_name from duckdb_tables() where database_name = 'damaged' and not temporary"
+
+
+def salvage(warehouse: Warehouse, sources: Iterable[Path]) -> tuple[str, ...]:
+    """Copy each table from the first of these files in which it can be read; returns the names of those that are in none."""
+    wanted = {("sync", table.name) for table in KEPT if table is not WRITEBACKS}  # the outbox has these
+    found: set[tuple[str, str]] = set()
+    for source in sources:
+        names = _names(warehouse, source)
+        wanted |= {(schema, name) for schema, name in names if schema == "history"}
+        found |= {name for name in sorted(wanted & names - found) if _is_copied(warehouse, source, *name)}
+    return tuple(sorted(".".join(name) for name in wanted - found))
+
+
+def _names(warehouse: Warehouse, source: Path) -> set[tuple[str, str]]:
+    try:
+        with warehouse.writing() as connection:
+            return set(_attached(connection, source, _NAMES))
+    except (duckdb.Error, WarehouseError) as problem:
+        log.warning("nothing can be read in %s: %s", source.name, str(problem).splitlines()[0])
+        return set()
+
+
+def _is_copied(warehouse: Warehouse, source: Path, schema: str, table: str) -> bool:
+    """One opening a table: what is damaged of another one must not get in the way."""
+    name = f"{quoted(schema)}.{quoted(table)}"
+    make = (f"create table if not exists {name} as from damaged.{name} limit 0", f"insert into {name} by name from damaged.{name}")
+    try:
+        with warehouse.writing() as connection:
+            _attached(connection, source, *make)
+        return True
+    except (duckdb.Error, WarehouseError) as problem:
+        log.warning("%s cannot be read in %s: %s", name, source.name, str(problem).splitlines()[0])
+        return False
+
+
+def _attached(connection: duckdb.DuckDBPyConnection, source: Path, *statements: str) -> list[tuple[str, str]]:
+    """The rows of the last statement; `source` is the catalog `damaged` meanwhile."""
+    rows(connection, f"attach {literal(str(source))} as damaged (read_only)")
+    try:
+        with transaction(connection):
+            *_, found = [rows(connection, statement) for statement in statements]
+        return found
+    finally:
+        rows(connection, "detach damaged")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from warehouse.archive.row import COLUMNS
-from warehouse.table import ACCOUNT, Column
+from warehouse.tables import ACCOUNT, Column
 
 
 @dataclass(frozen=True, slots=True)

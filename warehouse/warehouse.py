@@ -17,27 +17,22 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pyarrow as pa
 
-from marketing_api import wire
-from marketing_api.exchange import Answer
-from warehouse import requests
+from marketing_api import parsing
+from marketing_api.exchange import Response
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
+from warehouse.bookkeeping import load_requests
 from warehouse.candidates import Candidates
-from warehouse.checks import Checks
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived, WarehouseLocked
-from warehouse.load import Load, LoadReport
-from warehouse.load_queue import LoadQueue
 from warehouse.loads.apply import apply_tables
-from warehouse.loads.bookkeeping import APPLIED, done_ids, logged_last, outcome_of, write_load
-from warehouse.log_repair import is_log_whole, repair_log
+from warehouse.loads.load import APPLIED, Load, LoadReport, done_ids, is_log_whole, logged_last, outcome_of, repair_log, write_load
+from warehouse.loads.queue import LoadQueue
+from warehouse.loads.staging import ReadRows, Said, Staged, contact_of, holds, last_said, stage
 from warehouse.lookups import Lookups
 from warehouse.schema import ensure_schema
 from warehouse.sql import Params, rows, transaction
-from warehouse.staging import ReadRows, Staged, stage
-from warehouse.table import Table
-from warehouse.tables import TABLES
-from warehouse.unchanged import Said, contact_of, holds, last_said
+from warehouse.tables import TABLES, Table
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +62,7 @@ class _Session:
     recovered: dict[str, LoadReport]
 
 
-class Warehouse(Checks, Lookups, Candidates):
+class Warehouse(Lookups, Candidates):
     """The warehouse of one home. Safe for several threads and processes: loads take turns, readers of this process join."""
 
     def __init__(
@@ -79,12 +74,12 @@ class Warehouse(Checks, Lookups, Candidates):
         on_wait: OnWait | None = None,
         file_name: str = "warehouse.duckdb",
         tables: Mapping[str, Table] = TABLES,
-        read_rows: ReadRows = wire.read_rows,
+        parse_rows: ReadRows = parsing.parse_rows,
     ) -> None:
         self.path = home / file_name
         self.archive = archive
         self.tables = tables
-        self.read_rows = read_rows
+        self.parse_rows = parse_rows
         self._deadline_s = deadline_s
         self._on_wait = on_wait
         self._workspace = Workspace(home / "tmp" / "loads")
@@ -95,7 +90,7 @@ class Warehouse(Checks, Lookups, Candidates):
 
     # -- loading
 
-    def apply(self, load: Load, answers: Sequence[Answer] | None = None, *, urgency: int = 0) -> LoadReport:
+    def apply(self, load: Load, responses: Sequence[Response] | None = None, *, urgency: int = 0) -> LoadReport:
         """Apply a load: log it, then one transaction. `answers` are those of `load.request_ids` in that order; by default
         they are read from the archive, so that not all of them need to be in memory.
 
@@ -103,7 +98,7 @@ class Warehouse(Checks, Lookups, Candidates):
         nothing. Whatever is raised, the tables are as before; a load that was logged is tried again by the next one. Of those that
         wait in this process the one of the highest `urgency` goes first.
         """
-        staged, problem = self._try_to_stage(load, answers)
+        staged, problem = self._try_to_stage(load, responses)
         self.archive.flush()
         return self._queue.do(lambda session: self._apply(session, load, staged, problem), urgency)
 
@@ -138,7 +133,7 @@ class Warehouse(Checks, Lookups, Candidates):
     def load_requests(self) -> int:
         """Show in sync.requests what the archive has sealed since; returns how many requests are new."""
         with self.writing() as connection:
-            return requests.load_requests(connection, self.archive)
+            return load_requests(connection, self.archive)
 
     # -- reading
 
@@ -247,27 +242,27 @@ class Warehouse(Checks, Lookups, Candidates):
             staged.discard()
         return LoadReport.of(load, reports)
 
-    def _try_to_stage(self, load: Load, answers: Sequence[Answer] | None) -> tuple[Staged | None, Exception | None]:
+    def _try_to_stage(self, load: Load, responses: Sequence[Response] | None) -> tuple[Staged | None, Exception | None]:
         """A load whose answers cannot be read is logged all the same: a later version may read them."""
         try:
-            return self.stage(load, answers), None
+            return self.stage(load, responses), None
         except _PASSING:
             raise
         except Exception as problem:
             return None, problem
 
-    def stage(self, load: Load, answers: Sequence[Answer] | None = None) -> Staged:
+    def stage(self, load: Load, responses: Sequence[Response] | None = None) -> Staged:
         """Read the load's answers: all of those in the archive, or these but for timelines that say what was loaded last."""
-        said = {} if answers is None else self._said_of(load, answers)
-        read = self.archive.answers(load.request_ids) if answers is None else answers
+        said = {} if responses is None else self._said_of(load, responses)
+        read = self.archive.responses(load.request_ids) if responses is None else responses
         tables = [self.tables[name] for name in load.tables]
-        return stage(read, tables, ZoneInfo(load.zone), self.read_rows, self._new_file, said)
+        return stage(read, tables, ZoneInfo(load.zone), self.parse_rows, self._new_file, said)
 
-    def _said_of(self, load: Load, answers: Sequence[Answer]) -> dict[int, Said]:
-        if [answer.request_id for answer in answers] != list(load.request_ids):
+    def _said_of(self, load: Load, responses: Sequence[Response]) -> dict[int, Said]:
+        if [response.request_id for response in responses] != list(load.request_ids):
             raise ValueError("the answers are not those of the load's request_ids, in that order: a rebuild would take others")
-        questions = [answer.question for answer in answers]
-        people = {contact for asked in questions if (contact := contact_of(asked.operation.name, asked.params)) is not None}
+        calls = [response.call for response in responses]
+        people = {contact for asked in calls if (contact := contact_of(asked.operation.name, asked.params)) is not None}
         if not people:
             return {}
         with self._reading() as connection:

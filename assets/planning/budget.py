@@ -1,4 +1,4 @@
-"""How many requests an account may spend tonight. Pure functions of numbers. Not here: counting them (`marketing_api.budget`)."""
+"""How many requests an account may spend tonight. Pure functions of numbers. Not here: counting them (`marketing_api.rate_limit`)."""
 
 from __future__ import annotations
 

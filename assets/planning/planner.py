@@ -19,7 +19,7 @@ from assets.planning.order import REASONS
 from assets.planning.plan import COUPONS, TIMELINES, ContactPlan, Inputs, Line, Rules, plan_contacts
 from assets.refusals import CONTRADICTING, FEWEST
 from marketing_api.operations.contacts import GETCOUPON
-from warehouse.plans import Planned
+from warehouse.bookkeeping import Planned
 from warehouse.warehouse import Warehouse
 
 #: Observations of campaigns that are looked back at: with nothing asked for longer the age alone speaks for asking.

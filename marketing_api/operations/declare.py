@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from marketing_api.operation import Effect, Operation, Paging
-from marketing_api.parameter import Kind, Parameter
+from marketing_api.operation import Effect, Kind, Operation, Paging, Parameter
 
 #: Members of a write's answer (api-observed row 7).
 ITEM = ("item",)

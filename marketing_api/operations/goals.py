@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from marketing_api.operation import Effect
+from marketing_api.operation import Effect, Kind, Parameter
 from marketing_api.operations.declare import an_id, choice, link, number, read, text, write
-from marketing_api.parameter import Kind, Parameter
 from marketing_api.records import goals
 
 _ID = an_id(doc="Goal id.", required=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from marketing_api.operation import Effect
+from marketing_api.operation import Effect, Kind, Parameter
 from marketing_api.operations.declare import PAGED, an_id, boolean, choice, date, ids, link, moment, paging, read, text, write
-from marketing_api.parameter import Kind, Parameter
 from marketing_api.records import social
 
 CALENDAR_CHANNELS = ("all", "facebook", "twitter", "linkedin")

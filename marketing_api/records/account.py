@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marketing_api.records.fields import MaybeInt, MaybeText, Record, Rows, field
+from marketing_api.records.fields import MaybeInt, MaybeText, Record, Rows, field, untold
 from marketing_api.records.shapes import each, objects
 
 
@@ -22,5 +22,5 @@ class Business(Record):
 
 
 def business(payload: Any, asked: Mapping[str, str]) -> Rows:
-    """`business`: one object."""
-    yield from each(Business, objects(payload))
+    """`business`: one object. No account is without its business: an empty one tells nothing."""
+    yield from each(Business, objects(payload)) if objects(payload) else [untold(Business, "business")]

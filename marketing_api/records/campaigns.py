@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as attribute
+from itertools import chain
 from typing import Any
 
 from marketing_api.records.fields import (
@@ -211,11 +212,12 @@ def _clicks(clicks: Any, campaign_id: Any) -> Rows:
             continue
         link = links.setdefault(url, _Link())
         link.message = link.message or entry.get("message")
-        link.unknown |= {name: value for name, value in entry.items() if name not in ("url", "message", "clickers")}
-        if entry.get("clickers", []) in (None, ""):  # without any the member is absent (api-observed row 25)
+        link.unknown |= {name: value for name, value in entry.items() if name not in ("url", "message") and name.lower() != "clickers"}
+        served = [value for name, value in entry.items() if name.lower() == "clickers"]  # absent when there are none (row 25)
+        if not all(isinstance(value, (list, dict)) for value in served):
             link.is_whole = False
             yield untold(CampaignClicker, "clickers")
-        for clicker in _clickers(entry.get("clickers")):
+        for clicker in chain.from_iterable(map(_clickers, served)):
             try:
                 email, count = read_clicker(clicker)
             except ValueError as problem:

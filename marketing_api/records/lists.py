@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marketing_api.records.fields import AccountTime, ApiInt, ApiText, MaybeBool, MaybeText, Record, Rows, field, key, untold
-from marketing_api.records.shapes import each, is_collection, is_full, is_told, items_of, mapping, member, objects
+from marketing_api.records.fields import AccountTime, ApiInt, ApiText, MaybeBool, MaybeText, Record, Rows, Unread, field, key, untold
+from marketing_api.records.shapes import each, is_collection, is_full, is_scalar, items_of, mapping, member, objects
 from marketing_api.records.values import is_nothing
 
 
@@ -59,7 +59,7 @@ def _lists(items: Any, asked: Mapping[str, str]) -> Rows:
     for record, raw in each(ContactList, items, _spelled):
         fields = raw.pop("fields", None) if isinstance(raw, dict) else None
         yield record, raw
-        if "id" in asked and not is_told(None, fields):  # a listing need not have them
+        if not _are_told(fields) and ("id" in asked or is_full(fields)):  # a listing need not have them
             yield untold(ListField, "fields")
         if fields is not None:
             yield from _fields(fields, raw.get("id"))
@@ -75,10 +75,19 @@ def _spelled(entry: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
+def _are_told(fields: Any) -> bool:
+    """Whether these are all fields of a list: {field id: label} or an empty collection. Entries of another kind may be anybody's."""
+    return fields == [] or (isinstance(fields, dict) and all(name.isdecimal() and isinstance(fields[name], str) for name in fields))
+
+
+#: What fields may be wrapped in.
+_AROUND = frozenset({"field", "fields", "items", "data"})
+
+
 def _fields(fields: Any, list_id: Any) -> Rows:
     """`fields`: {field id: label}, or entries with id and label; either may stand in a list or wrapper of its own.
 
-    A place in a list is no id: a label without one is set aside.
+    A place in a list is no id: a label without one is set aside, and so is a collection under a name that nobody knows.
     """
     if not is_collection(fields):
         yield ListField, fields
@@ -88,10 +97,12 @@ def _fields(fields: Any, list_id: Any) -> Rows:
             known = member(label, "id") or (None if isinstance(fields, list) else name)
             beside = {other: value for other, value in label.items() if other.lower() not in ("id", "label", "name")}
             yield ListField, {**beside, "list_id": list_id, "field_id": known, "label": member(label, "label", "name")}
-        elif is_full(label) and (isinstance(fields, list) or not name.isdecimal()):
+        elif is_full(label) and (name.lower() in _AROUND or (isinstance(fields, list) and not is_scalar(member(label, "id")))):
             yield from _fields(label, list_id)
         elif isinstance(fields, list):
             yield ListField, label
+        elif name.lower() == "count" or (is_full(label) and not name.isdecimal()):
+            yield ListField, Unread({name: label}, "field_id: not a field")
         else:
             yield ListField, {"list_id": list_id, "field_id": name, "label": label}
 

@@ -43,7 +43,7 @@ def is_collection(value: Any) -> bool:
 
 def is_told(wrapper: Any, collection: Any) -> bool:
     """Whether a nested collection is one, and holds no less than the count beside it in `wrapper`. Missing, null and "" tell
-    nothing, nor does one whose count is a collection itself.
+    nothing, nor does one whose count is a collection itself, nor an object that stands for no list: it may be anything.
     """
     try:
         if isinstance(told := member(wrapper, "count"), (dict, list)):
@@ -53,7 +53,7 @@ def is_told(wrapper: Any, collection: Any) -> bool:
         counted = None
     if collection is None or collection == "":
         return counted == 0
-    return is_collection(collection) and sum(1 for _ in entries(collection)) >= (counted or 0)
+    return is_list(collection) and sum(1 for _ in entries(collection)) >= (counted or 0)
 
 
 def is_scalar(value: Any) -> bool:
@@ -69,6 +69,11 @@ def is_full(value: Any) -> bool:
 def is_numbered(value: Any) -> bool:
     """Whether it is an object that stands for a list: entries keyed by number (row 16)."""
     return isinstance(value, dict) and bool(value) and all(name.isdecimal() for name in value)
+
+
+def is_list(value: Any) -> bool:
+    """Whether it is a list in one of its shapes (row 16): an object keyed by number, an empty one, an only entry with its id."""
+    return isinstance(value, list) or value == {} or is_numbered(value) or (isinstance(value, dict) and is_scalar(value.get("id")))
 
 
 def mapping(value: Any) -> dict[str, Any]:

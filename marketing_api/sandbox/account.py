@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from marketing_api.sandbox.call import Call, Payload, missing, rule
+from marketing_api.sandbox.call import Call, Payload, rule
 from marketing_api.sandbox.chance import salt
 from marketing_api.sandbox.world import World
 
@@ -37,9 +37,7 @@ def createaccount(world: World, call: Call) -> Payload:
 @rule("account/getsubaccountautologin")
 def autologin(world: World, call: Call) -> Payload:
     """The link holds a token that changes with every asking."""
-    business = world.businesses.get(call.id(), call.now)
-    if business is None:
-        raise missing("The sub-account")
+    business = world.businesses.existing(call, "The sub-account")
     expires = call.now + int(float(call.get("expire", "3600")))
     token = f"{salt(world.account.origin.seed, call.id(), call.now):08x}"
     return {

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from marketing_api.operation import Effect, Operation, Question
+from marketing_api.operation import Call as ServiceCall
+from marketing_api.operation import Effect, Operation
 from marketing_api.operations import ALL
 from marketing_api.sandbox.areas import RULES
 from marketing_api.sandbox.call import Call, Payload, Refusal
@@ -75,7 +76,7 @@ class App:
         status: int,
         outcome: str,
     ) -> None:
-        shown = Question(operation, given).shown if operation else given
+        shown = ServiceCall(operation, given).shown if operation else given
         self.requests += 1
         tenant.outcomes[name][outcome] += 1
         self.log.append(Logged(self.requests, tenant.name, name, verb, shown, arrived, status, outcome))
@@ -136,5 +137,5 @@ class App:
         call = Call(operation, params, now, tenant.switches, tenant.moments, fields, later)
         data = RULES[operation.name](tenant.world, call)
         if self.journal is not None and not operation.is_read:
-            self.journal.write(tenant.name, Question(operation, params), fields, now)
+            self.journal.write(tenant.name, ServiceCall(operation, params), fields, now)
         return data

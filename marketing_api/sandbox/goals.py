@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from marketing_api.sandbox.call import Call, Payload, missing, rule
+from marketing_api.sandbox.call import Call, Payload, rule
 from marketing_api.sandbox.seeds import DOMAINS, Thing
 from marketing_api.sandbox.world import World
 
@@ -61,10 +61,8 @@ def listbydomain(world: World, call: Call) -> Payload:
 
 @rule("goal/show")
 def show(world: World, call: Call) -> Payload:
-    goals = world.goals.all(call.now)
-    if call.id() not in goals:
-        raise missing("The goal")
-    return {"goal": _shown(call, call.id(), goals[call.id()], is_first=call.id() == next(iter(goals)))}
+    goal = world.goals.existing(call, "The goal")
+    return {"goal": _shown(call, call.id(), goal, is_first=call.id() == next(iter(world.goals.all(call.now))))}
 
 
 def _given(call: Call) -> Thing:
@@ -86,15 +84,13 @@ def add(world: World, call: Call) -> Payload:
 
 @rule("goal/edit")
 def edit(world: World, call: Call) -> Payload:
-    if world.goals.get(call.id(), call.now) is None:
-        raise missing("The goal")
+    world.goals.existing(call, "The goal")
     world.goals.edit(call.id(), _given(call))
     return {"item": "The goal was updated successfully"}
 
 
 @rule("goal/delete")
 def delete(world: World, call: Call) -> Payload:
-    if world.goals.get(call.id(), call.now) is None:
-        raise missing("The goal")
+    world.goals.existing(call, "The goal")
     world.goals.delete(call.id())
     return {"item": "The goal was deleted successfully"}

@@ -15,8 +15,7 @@ from typing import Any
 import msgspec
 
 from marketing_api.errors import InvalidCall
-from marketing_api.operation import Operation
-from marketing_api.parameter import Kind
+from marketing_api.operation import Kind, Operation
 from marketing_api.sandbox.call import NOT_VALID, Refusal
 from marketing_api.sandbox.switches import Switches
 

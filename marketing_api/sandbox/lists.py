@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from marketing_api.sandbox.call import Call, Payload, missing, rule
+from marketing_api.sandbox.call import Call, Payload, rule
 from marketing_api.sandbox.seeds import Thing
 from marketing_api.sandbox.words import AUDIENCES, FIELDS
 from marketing_api.sandbox.world import World
@@ -59,13 +59,7 @@ def getlists(world: World, call: Call) -> Payload:
 
 @rule("emailmarketing/getlist")
 def getlist(world: World, call: Call) -> Payload:
-    return {"list": _shown(call, call.id(), _existing(world, call), with_fields=True)}
-
-
-def _existing(world: World, call: Call) -> Thing:
-    if (thing := world.lists.get(call.id(), call.now)) is None:
-        raise missing("The list")
-    return thing
+    return {"list": _shown(call, call.id(), world.lists.existing(call, "The list"), with_fields=True)}
 
 
 @rule("emailmarketing/getaudiences")
@@ -95,7 +89,7 @@ def addlist(world: World, call: Call) -> Payload:
 
 @rule("emailmarketing/editlist")
 def editlist(world: World, call: Call) -> Payload:
-    _existing(world, call)
+    world.lists.existing(call, "The list")
     world.lists.edit(call.id(), _given(call))
     return {"item": "The list was updated successfully"}
 
@@ -103,7 +97,7 @@ def editlist(world: World, call: Call) -> Payload:
 @rule("emailmarketing/deletelist")
 def deletelist(world: World, call: Call) -> Payload:
     """Its contacts go with it."""
-    _existing(world, call)
+    world.lists.existing(call, "The list")
     world.lists.delete(call.id())
     world.subscribers.delete_list(call.id(), call.now)
     return {"item": "The list was deleted successfully"}

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from marketing_api.sandbox.call import Call, missing
 from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.roll import DAY, HISTORY_DAYS
 from marketing_api.sandbox.seeded_account import Account, list_id
@@ -196,6 +197,12 @@ class Shelf:
 
     def get(self, wanted: int, now: int) -> Thing | None:
         return self.all(now).get(wanted)
+
+    def existing(self, call: Call, what: str) -> Thing:
+        """The thing that the call names by `id`, or a Refusal that says what is missing."""
+        if (thing := self.get(call.id(), call.now)) is None:
+            raise missing(what)
+        return thing
 
     def add(self, thing: Mapping[str, Any]) -> int:
         """Returns the new id."""

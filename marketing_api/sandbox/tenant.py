@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from marketing_api.operation import Question
+from marketing_api.operation import Call
 from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.moments import Moments
 from marketing_api.sandbox.seeded_account import Origin
@@ -156,7 +156,7 @@ class Journal:
     def begin(self, account: str, origin: Origin) -> None:
         self._append({"account": account, "origin": asdict(origin)})
 
-    def write(self, account: str, question: Question, fields: dict[str, str], now: int) -> None:
+    def write(self, account: str, question: Call, fields: dict[str, str], now: int) -> None:
         self._append({"account": account, "at": now, "operation": question.operation.name, "params": question.shown, "fields": fields})
 
     def advance(self, account: str, days: float) -> None:

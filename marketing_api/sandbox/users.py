@@ -55,11 +55,6 @@ def _shelf(world: World, call: Call) -> Shelf:
     return world.managers if call.get("type") == "manager" else world.users
 
 
-def _existing(shelf: Shelf, call: Call, what: str) -> None:
-    if shelf.get(call.id(), call.now) is None:
-        raise missing(what)
-
-
 def _given(world: World, call: Call) -> Thing:
     """The password is taken and forgotten, permissions show nowhere."""
     given: Thing = {"fullname": call.get("fullname"), "username": call.get("username"), "email": call.get("username")}
@@ -81,34 +76,34 @@ def add(world: World, call: Call) -> Payload:
 
 @rule("user/edit")
 def edit(world: World, call: Call) -> Payload:
-    _existing(_shelf(world, call), call, f"The {call.get('type')}")
+    _shelf(world, call).existing(call, f"The {call.get('type')}")
     _shelf(world, call).edit(call.id(), _given(world, call))
     return {"item": f"The {call.get('type')} was updated successfully"}
 
 
 @rule("user/status")
 def status(world: World, call: Call) -> Payload:
-    _existing(_shelf(world, call), call, f"The {call.get('type')}")
+    _shelf(world, call).existing(call, f"The {call.get('type')}")
     _shelf(world, call).edit(call.id(), {"status": _status(call)})
     return {"item": "The status was changed successfully"}
 
 
 @rule("user/delete")
 def delete(world: World, call: Call) -> Payload:
-    _existing(_shelf(world, call), call, f"The {call.get('type')}")
+    _shelf(world, call).existing(call, f"The {call.get('type')}")
     _shelf(world, call).delete(call.id())
     return {"item": f"The {call.get('type')} was deleted successfully"}
 
 
 @rule("user/groupstatus")
 def groupstatus(world: World, call: Call) -> Payload:
-    _existing(world.groups, call, "The group")
+    world.groups.existing(call, "The group")
     world.groups.edit(call.id(), {"status": _status(call)})
     return {"item": "The status was changed successfully"}
 
 
 @rule("user/groupdelete")
 def groupdelete(world: World, call: Call) -> Payload:
-    _existing(world.groups, call, "The group")
+    world.groups.existing(call, "The group")
     world.groups.delete(call.id())
     return {"item": "The group was deleted successfully"}

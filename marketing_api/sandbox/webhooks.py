@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from marketing_api.sandbox.call import Call, Payload, missing, rule
+from marketing_api.sandbox.call import Call, Payload, rule
 from marketing_api.sandbox.seeds import DOMAINS, Thing
 from marketing_api.sandbox.world import World
 
@@ -41,13 +41,7 @@ def lists(world: World, call: Call) -> Payload:
 
 @rule("webhook/show")
 def show(world: World, call: Call) -> Payload:
-    return {"webhook": _shown(call, call.id(), _existing(world, call))}
-
-
-def _existing(world: World, call: Call) -> Thing:
-    if (webhook := world.webhooks.get(call.id(), call.now)) is None:
-        raise missing("The webhook")
-    return webhook
+    return {"webhook": _shown(call, call.id(), world.webhooks.existing(call, "The webhook"))}
 
 
 def _given(world: World, call: Call) -> Thing:
@@ -67,13 +61,13 @@ def add(world: World, call: Call) -> Payload:
 
 @rule("webhook/edit")
 def edit(world: World, call: Call) -> Payload:
-    _existing(world, call)
+    world.webhooks.existing(call, "The webhook")
     world.webhooks.edit(call.id(), _given(world, call))
     return {"item": "The webhook was updated successfully"}
 
 
 @rule("webhook/delete")
 def delete(world: World, call: Call) -> Payload:
-    _existing(world, call)
+    world.webhooks.existing(call, "The webhook")
     world.webhooks.delete(call.id())
     return {"item": "The webhook was deleted successfully"}

@@ -1,1 +1,96 @@
-"""The commands of `marketing-sync`, one module each: `add_arguments(parser)` and `run(arguments, settings) -> exit code`."""
+"""The commands of `marketing-sync`, one module each group of them, and what is the same for all: settings, log, errors as one sentence.
+
+Not here: which commands there are (`pipelines.cli`), options that the UI has, too (`pipelines.options`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import click
+
+from marketing_api.redaction import plain
+from pipelines import exits, interrupts
+from pipelines.settings import Settings, SettingsError, load_settings
+
+Arguments = SimpleNamespace
+#: What a command does; returns the exit code.
+Work = Callable[[Arguments, Settings], int]
+
+
+class Command(click.Command):
+    """An option of several values takes them all at once, too: `--only lists users` is `--only lists --only users`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, list(self._spread(args)))
+
+    def _spread(self, words: Sequence[str]) -> Iterator[str]:
+        several = {flag for each in self.params if isinstance(each, click.Option) and each.multiple for flag in each.opts}
+        flag, is_first = "", False
+        for word in words:
+            if word.startswith("--"):
+                flag, is_first = (word if word in several else ""), True
+            elif flag and not is_first:
+                yield flag
+            else:
+                is_first = False
+            yield word
+
+
+def command(*parameters: click.Parameter) -> Callable[[Work], Command]:
+    """The function is the command of its name."""
+
+    def decorator(work: Work) -> Command:
+        return command_of(work, work.__name__, parameters, help=work.__doc__)
+
+    return decorator
+
+
+def command_of(work: Work, name: str, parameters: Sequence[click.Parameter], help: str | None, **how: Any) -> Command:
+    return Command(name, callback=partial(_run, work), params=list(parameters), help=help, **how)
+
+
+def _run(work: Work, **given: object) -> int:
+    import pipelines.failures  # noqa: F401 (not where Ctrl-C could get lost in it)
+
+    with interrupts.raise_in_main():
+        try:
+            return _in_a_sentence(work, Arguments(**given))
+        except KeyboardInterrupt:
+            return say(f"\n{interrupts.MESSAGE}", exits.INTERRUPTED)
+
+
+def _in_a_sentence(work: Work, arguments: Arguments) -> int:
+    import logging
+    from pathlib import Path
+
+    from pipelines.failures import explain
+    from pipelines.logs import logging_to_home
+
+    try:
+        settings = load_settings(Path.cwd())
+    except SettingsError as problem:
+        return say(f"marketing-sync: {problem}", exits.WRONG_USE)
+    name = str(click.get_current_context().find_root().invoked_subcommand)
+    with logging_to_home(settings, name) as log:
+        logging.getLogger(__name__).info("%s begins", name)
+        try:
+            code = work(arguments, settings)
+            print(end="", flush=True)
+        except (click.UsageError, BrokenPipeError):  # Click ends quietly when nobody reads on, as with `| head`
+            raise
+        except Exception as problem:  # a traceback helps nobody who cannot read it
+            text, code = explain(problem)
+            say(f"marketing-sync: {text}", code)
+        logging.getLogger(__name__).info("%s ends with exit code %d", name, code)
+        return say(f"marketing-sync: {log.path} shows where it happened", code) if log.has_errors and log.is_open else code
+
+
+def say(text: str, code: int) -> int:
+    """On standard error; returns the code."""
+    print(plain(text), file=sys.stderr)
+    return code

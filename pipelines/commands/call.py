@@ -1,72 +1,118 @@
-"""`marketing-sync call OPERATION [name=value…]`: any operation, validated before it costs a request; writes ask first."""
+"""`marketing-sync call` and `check`: requests by hand. They are paced like all others, and no part of the archive."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+import click
 import msgspec
 
+from assets.session import business_of
 from marketing_api import operations
 from marketing_api.client import Client, Connection
-from marketing_api.errors import InvalidCall, OutcomeUnknown
+from marketing_api.errors import InvalidCall, MarketingApiError, OutcomeUnknown
 from marketing_api.exchange import Exchange
-from marketing_api.operation import Question
-from marketing_api.pace import Pace, pace_path
+from marketing_api.operation import Call
+from marketing_api.operations import account
+from marketing_api.rate_limit import RateLimiter
+from marketing_api.redaction import plain
 from marketing_api.transport import Received
 from pipelines import exits
-from pipelines.service import connections
+from pipelines.commands import Arguments, command
+from pipelines.options import ACCOUNT, Option, parameters
+from pipelines.service import connections, explained
 from pipelines.settings import Settings, SettingsError
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The operation, its parameters, the account, `--yes`, `--xml`."""
-    parser.add_argument("operation", help="e.g. emailmarketing/getcontact; all are in docs/operations.md")
-    parser.add_argument("parameters", nargs="*", default=[], metavar="name=value", help="parameters, e.g. id=12 or fields[3]=London")
-    parser.add_argument("--account", help="which account, when several are configured")
-    parser.add_argument("--yes", action="store_true", help="do not ask before a write")
-    parser.add_argument("--xml", action="store_true", help="show the answer to a read as the service writes it in XML")
+_OPERATION = click.Argument(["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md")
+_PARAMETERS = click.Argument(["parameters"], nargs=-1, metavar="[NAME=VALUE]...", help="e.g. id=12 or fields[3]=London")
+_SWITCHES = (
+    Option("yes", "do not ask before a write"),
+    Option("xml", "show the response to a read as the service writes it in XML"),
+)
 
 
-def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Print the payload as JSON; 1 when nothing was sent, since nobody agreed to a write."""
-    question = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
+@command()
+def check(arguments: Arguments, settings: Settings) -> int:
+    """One line per account, with what to do about those that do not respond."""
+    codes = []
+    with connections(settings) as accounts:
+        if settings.is_sandbox:
+            print(
+                "no key is configured, so this checks the embedded sandbox; MARKETING_API_KEY and MARKETING_API_URL name the real account"
+            )
+        for connection in accounts:
+            codes.append(_check(connection))
+    return max(codes)
+
+
+def _check(connection: Connection) -> int:
+    with _client(connection) as (client, limiter):
+        try:
+            response = client.fetch(account.ME.bind())
+        except MarketingApiError as problem:
+            print(f"{connection.account}: not connected: {plain(explained(connection, problem))}")
+            return exits.WRONG_USE
+    business = business_of(response)
+    name = business.business_name if business else "an account without a name"
+    print(f"{connection.account}: connected as {plain(name)}, limit {limiter.limit:,.15g}/s")
+    return exits.DONE
+
+
+@command(_OPERATION, _PARAMETERS, *parameters((ACCOUNT, *_SWITCHES)))
+def call(arguments: Arguments, settings: Settings) -> int:
+    """Prints the payload as JSON; exit code 1 when nothing was sent because nobody agreed to a write."""
+    call = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
     with connections(settings) as accounts:
         connection = _chosen(accounts, arguments.account)
-        if not question.operation.is_read and not (arguments.yes or _agreed(question, connection)):
+        if not call.operation.is_read and not (arguments.yes or _agreed(call, connection)):
             print("nothing was sent", file=sys.stderr)
             return exits.INCOMPLETE
-        return _call(question, connection, is_xml=arguments.xml)
+        return _call(call, connection, is_xml=arguments.xml)
 
 
-def _call(question: Question, connection: Connection, *, is_xml: bool) -> int:
-    pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
-    with tempfile.TemporaryDirectory() as spool, Client(connection, pace, record=_forget, spool=Path(spool)) as client:
+def _call(call: Call, connection: Connection, *, is_xml: bool) -> int:
+    with _client(connection) as (client, _):
         if is_xml:
-            return _print_xml(client.fetch_xml(question))
+            return _print_xml(client.fetch_xml(call))
         try:
-            answer = client.ask(question) if question.operation.is_read else client.write(question)
+            response = client.fetch(call) if call.operation.is_read else client.write(call)
         except OutcomeUnknown as problem:
-            print(f"marketing-sync: {problem}\nLook whether it took effect before you send it again.", file=sys.stderr)
+            print(f"marketing-sync: {problem}\nCheck whether it took effect before you send it again.", file=sys.stderr)
             return exits.INCOMPLETE
-        body = answer.body.read_bytes() if isinstance(answer.body, Path) else answer.body
-    document = msgspec.json.decode(body)
+        document = msgspec.json.decode(_bytes(response.body))
     payload = document.get("response", document).get("data", document) if isinstance(document, dict) else document
     print(json.dumps(payload, indent=2, ensure_ascii=False))
     return exits.DONE
 
 
+@contextmanager
+def _client(connection: Connection) -> Iterator[tuple[Client, RateLimiter]]:
+    limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
+    with tempfile.TemporaryDirectory() as spool, Client(connection, limiter, record=_forget, spool=Path(spool)) as client:
+        yield client, limiter
+
+
+def _forget(exchange: Exchange) -> None:
+    """Requests by hand leave nothing behind."""
+
+
 def _print_xml(received: Received) -> int:
-    """As it came. Whether the service refused is told by the HTTP status and by the envelope's own word."""
-    body = received.body.read_bytes() if isinstance(received.body, Path) else received.body
+    """As it came. Whether the service refused is in the HTTP status and in the envelope's own word."""
+    body = _bytes(received.body)
     print(body.decode("utf-8", "replace"))
     return exits.INCOMPLETE if received.status != 200 or b"<status>error</status>" in body else exits.DONE
 
 
-def _parameters(words: list[str]) -> dict[str, object]:
+def _bytes(body: bytes | Path) -> bytes:
+    return body.read_bytes() if isinstance(body, Path) else body
+
+
+def _parameters(words: Sequence[str]) -> dict[str, object]:
     """`name=value` words as keyword values; `fields[3]=London` collects into the map `fields`."""
     values: dict[str, object] = {}
     for word in words:
@@ -91,14 +137,10 @@ def _chosen(accounts: tuple[Connection, ...], name: str | None) -> Connection:
     raise SettingsError(f"say which account with --account: {', '.join(connection.account for connection in accounts)}")
 
 
-def _agreed(question: Question, connection: Connection) -> bool:
-    shown = ", ".join(f"{name}={value}" for name, value in question.shown.items())
-    print(f"{question.operation.name} ({question.operation.effect.value}) on account {connection.account}: {shown}", file=sys.stderr)
+def _agreed(call: Call, connection: Connection) -> bool:
+    shown = ", ".join(f"{name}={value}" for name, value in call.shown.items())
+    print(f"{call.operation.name} ({call.operation.effect.value}) on account {connection.account}: {shown}", file=sys.stderr)
     try:
         return input("Send it? [y/N] ").strip().lower() in ("y", "yes")
     except (EOFError, RuntimeError):  # nobody is there, or standard input is closed
         return False
-
-
-def _forget(exchange: Exchange) -> None:
-    """Calls by hand are not part of the archive."""

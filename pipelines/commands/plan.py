@@ -5,7 +5,6 @@ It sends nothing: it goes by what the last sync left, so what the listings will 
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 from collections.abc import Iterator
 
@@ -15,10 +14,10 @@ from rich.table import Table as Grid
 from assets import SOURCE_ASSETS
 from assets.planning.order import MEANINGS, Reason
 from assets.planning.planner import CAMPAIGN_STATS, Planner, PlanSettings
-from marketing_api.pace import Pace, pace_path
+from marketing_api.rate_limit import RateLimiter
 from pipelines import exits
-from pipelines.commands.arguments import add_options
-from pipelines.options import LIMITS
+from pipelines.commands import Arguments, command
+from pipelines.options import LIMITS, parameters
 from pipelines.planned import LISTINGS, night
 from pipelines.reading import budget_of, planner_of
 from pipelines.service import known_accounts
@@ -39,13 +38,8 @@ _OTHERS = """
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The limits of `sync`, to try them out."""
-    add_options(parser, LIMITS)
-
-
-def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Print a table and a sentence per account; 0 also when the maximum age cannot be kept: that is what it tells."""
+@command(*parameters(LIMITS))
+def plan(arguments: Arguments, settings: Settings) -> int:
     console = Console(highlight=False, soft_wrap=True)
     if not settings.warehouse_path.exists():
         console.print(
@@ -62,18 +56,18 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     return exits.DONE
 
 
-def _planners(arguments: argparse.Namespace, settings: Settings, warehouse: Warehouse) -> Iterator[tuple[Planner, Planner, float]]:
+def _planners(arguments: Arguments, settings: Settings, warehouse: Warehouse) -> Iterator[tuple[Planner, Planner, float]]:
     """One per account, one without the budget, and the rate at which the account's requests leave."""
     accounts = known_accounts(settings)
     plan_settings = PlanSettings(dt.timedelta(days=settings.max_age_days), arguments.all)
     budget = budget_of(settings, arguments.max_requests, arguments.until)
     for connection in accounts:
-        pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
+        limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
         limited, whole = (
-            planner_of(warehouse, connection, pace, plan_settings, list(SOURCE_ASSETS.values()), each, len(accounts))
+            planner_of(warehouse, connection, limiter, plan_settings, list(SOURCE_ASSETS.values()), each, len(accounts))
             for each in (budget, None)
         )
-        yield limited, whole, pace.rate
+        yield limited, whole, limiter.rate
 
 
 def _print(console: Console, settings: Settings, warehouse: Warehouse, planner: Planner, whole: Planner, rate: float) -> None:

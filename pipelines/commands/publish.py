@@ -1,33 +1,39 @@
-"""`marketing-sync publish`: the copy for analysts anew, back to the one before, and the same as Parquet.
+"""`marketing-sync publish`, `report` and `rebuild`: what is made of data that is there, without a request.
 
-The report follows each time: it must not show what was rolled back, nor personal data that is no longer published.
+The report follows each publication: it must not show what was rolled back, nor personal data that is no longer published.
 """
 
 from __future__ import annotations
 
-import argparse
+import sys
 import uuid
 from pathlib import Path
 
-from marketing_api.clock import utc_now
+from marketing_api.clock import utc_now, wall
 from pipelines import exits
+from pipelines.commands import Arguments, command
 from pipelines.home import prepare_home
+from pipelines.options import Option, parameters
 from pipelines.publishing import export_home, in_words, noted, publish_home, roll_back_home
 from pipelines.report.write import write_report
 from pipelines.settings import Settings
-from warehouse.published import published_path
+from pipelines.waiting import tell
+from pipelines.write_back.mirror import refill
+from pipelines.write_back.outbox.outbox import outbox_path
+from pipelines.write_back.outbox.restore import restore
+from warehouse.publish import published_path
+from warehouse.rebuild import rebuild as rebuild_warehouse
+
+_PUBLISH = (
+    Option("rollback", "back to the copy before this one; three are kept"),
+    Option("parquet", "export its tables to this folder as Parquet, too, in place of an earlier export", str, Path, metavar="DIR"),
+)
+_REBUILD = (Option("accept_loss", "replace the warehouse although the archive no longer holds all of it"),)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Back instead of anew; Parquet besides."""
-    parser.add_argument("--rollback", action="store_true", help="back to the copy before this one; three are kept")
-    parser.add_argument(
-        "--parquet", type=Path, metavar="DIR", help="write its tables to this folder as Parquet, too, in place of an earlier export"
-    )
-
-
-def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """0 when it is published; 1 when the warehouse is not fit for it (the sentence says why), and the copy that is there stays."""
+@command(*parameters(_PUBLISH))
+def publish(arguments: Arguments, settings: Settings) -> int:
+    """When the warehouse is not fit for it, the copy that is there stays, and the exit code is 1."""
     prepare_home(settings.home)
     if arguments.rollback:
         published = roll_back_home(settings)
@@ -35,9 +41,38 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         with noted(settings, str(uuid.uuid4()), "publish"):
             published = publish_home(settings)
     print(f"{published_path(settings.home)}: {in_words(published, utc_now())}")
-    report, _ = write_report(settings.home)
-    print(f"{report}: the report of it")
+    path, _ = write_report(settings.home)
+    print(f"{path}: the report of it")
     if arguments.parquet:
         export = export_home(settings, arguments.parquet)
         print(f"{export.folder}: {export.tables} tables in {export.files:,} Parquet files, {export.bytes / 1e6:,.1f} MB")
     return exits.DONE
+
+
+@command()
+def report(arguments: Arguments, settings: Settings) -> int:
+    """Exit code 1 when nothing is published yet."""
+    path, _ = write_report(prepare_home(settings.home))
+    print(f"{path}: {path.stat().st_size / 1000:,.0f} kB, open it in a browser")
+    return exits.DONE
+
+
+@command(*parameters(_REBUILD))
+def rebuild(arguments: Arguments, settings: Settings) -> int:
+    """Every load is replayed; the old file is replaced only when the new one is complete."""
+    home = prepare_home(settings.home)
+    is_restored = restore(outbox_path(home), wall())
+    result = rebuild_warehouse(home, deadline_s=settings.lock_seconds, on_wait=tell, accept_loss=arguments.accept_loss)
+    refill(settings)
+    print(f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows, no request sent")
+    if result.damaged:
+        print(f"{result.damaged:,} damaged lines of the load log are set aside; what the old warehouse had of them is kept")
+    if is_restored:
+        print("the outbox was damaged: its copy is in its place, and the next push finds out what was sent since")
+    if result.aside:
+        print(f"the damaged one is {result.aside} now, which can be deleted; the models are built by the next `marketing-sync sync`")
+    if result.lost:
+        print(f"started anew, since no copy of the rows could be read: {', '.join(result.lost)}", file=sys.stderr)
+    if result.failed:
+        print(f"{result.failed:,} loads could not be applied; sync.loads says why", file=sys.stderr)
+    return exits.INCOMPLETE if result.failed else exits.DONE

@@ -1,68 +1,64 @@
-"""`marketing-sync push`: rows of a file or a query go back to the service. Without --apply it only tells what it would do.
+"""`marketing-sync push`: rows of a file or a query go back to the service. Without --apply it is a dry run.
 
 Belongs here: what can be typed. Not here: what is then done (`write_back.terminal`).
 """
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Iterable
+from typing import Any
 
-from pipelines.commands.arguments import add_options
-from pipelines.options import ACTIVATIONS, AFTERWARDS, SOURCE, UNKNOWN, push_options
+import click
+
+from pipelines.commands import Arguments, command_of
+from pipelines.options import ACTIVATIONS, AFTERWARDS, UNKNOWN, Option, parameters, push_options
 from pipelines.settings import Settings
 from pipelines.write_back.item import Kind
 
 _KINDS = {
-    Kind.CONTACTS: "add people to lists, or change their status and custom fields: columns email, list_id (or list), status, ip_address, "
-    "and any custom field by its label or id",
-    Kind.TAGS: "tag people: columns email or contact_id, tag (several with commas), action (add or remove)",
-    Kind.ACTIVITIES: "write into people's timelines: columns email or contact_id, description, datetime",
-    Kind.MOVES: "move people from one list to another: columns email or contact_id, from, to",
-    Kind.DELETIONS: "delete people from lists: columns email or contact_id, list_id; asks for the number of requests",
+    Kind.CONTACTS: "add contacts to lists, or change their status and custom fields: columns email, list_id (or list), status, "
+    "ip_address, and any custom field by its label or id",
+    Kind.TAGS: "tag contacts: columns email or contact_id, tag (several with commas), action (add or remove)",
+    Kind.ACTIVITIES: "write into contacts' timelines: columns email or contact_id, description, datetime",
+    Kind.MOVES: "move contacts from one list to another: columns email or contact_id, from, to",
+    Kind.DELETIONS: "delete contacts from lists: columns email or contact_id, list_id; asks for the number of requests",
 }
-_EXAMPLES = """\
-examples:
+_OTHERS: dict[str, tuple[str, tuple[Option, ...]]] = {
+    "activations": ("send who entered or left the segments of activations.toml", ACTIVATIONS),
+    "status": ("show what was pushed and what became of it; one push in detail", AFTERWARDS),
+    "retry": ("send rejected requests once more, find out unknown outcomes, and resume whatever is open", AFTERWARDS),
+    "cancel": ("drop what is not sent yet", (*AFTERWARDS, UNKNOWN)),
+}
+_EXAMPLES = """\b
+Examples:
   marketing-sync push tags --sql "select email, 'vip' as tag from source.contacts where …"
   marketing-sync push contacts --from people.xlsx --map email="E-mail" --apply
   some-program | marketing-sync push activities --from - --apply
 
+\b
 Without --apply nothing is sent, and the plan ends with the command that would
-send it. What was sent is never sent twice: after a kill, a lost line or a full
-disk the same command again goes on. docs/sending-back.md tells more.
-"""
+send it. A push is idempotent: what was sent is never sent twice; after a kill,
+a lost line or a full disk the same command again resumes. More in
+docs/sending-back.md."""
+
+push = click.Group("push", epilog=_EXAMPLES, no_args_is_help=False, subcommand_metavar="WHAT [ARGS]...")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A sub-command per kind, and those that look after pushes."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _EXAMPLES
-    actions = parser.add_subparsers(dest="action", required=True, metavar="WHAT")
-    for kind, doc in _KINDS.items():
-        _add_kind(actions.add_parser(kind.value, help=doc.partition(":")[0], description=_sentence(doc)), kind)
-    doc = "people who entered or left the segments of activations.toml"
-    activations = actions.add_parser("activations", help=doc, description=_sentence(doc))
-    add_options(activations, ACTIVATIONS)
-    for name, doc in {
-        "status": "what was pushed and what became of it; one push in detail",
-        "retry": "send once more what the service refused, or what is unknown, and go on with whatever is open",
-        "cancel": "drop what is not sent yet",
-    }.items():
-        after = actions.add_parser(name, help=doc, description=_sentence(doc))
-        add_options(after, (*AFTERWARDS, UNKNOWN) if name == "cancel" else AFTERWARDS)
+def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
+    def work(arguments: Arguments, settings: Settings) -> int:
+        is_kind = name in list(Kind)
+        if is_kind and (arguments.sql is None) == (vars(arguments)["from"] is None):
+            raise click.UsageError("the rows come from either --from FILE or --sql QUERY: give one of them")
+        from pipelines.write_back import terminal
+
+        arguments.action = name
+        return terminal.run(arguments, settings)
+
+    text = f"{doc[0].upper()}{doc[1:]}."
+    push.add_command(command_of(work, name, parameters(options), text, short_help=doc.partition(":")[0], **how))
 
 
-def _add_kind(parser: argparse.ArgumentParser, kind: Kind) -> None:
-    parser.usage = f"marketing-sync push {kind} (--from FILE | --sql QUERY) [options]"  # the generated one takes seven lines
-    add_options(parser.add_mutually_exclusive_group(required=True), SOURCE)
-    add_options(parser, [option for option in push_options(kind) if option not in SOURCE])
-
-
-def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """0 when everything is as it was meant to be, 1 when something is not (said which), 2 for wrong use."""
-    from pipelines.write_back import terminal
-
-    return terminal.run(arguments, settings)
-
-
-def _sentence(doc: str) -> str:
-    return f"{doc[0].upper()}{doc[1:]}."
+for _kind, _doc in _KINDS.items():
+    _add(_kind.value, _doc, push_options(_kind), options_metavar="(--from FILE | --sql QUERY) [OPTIONS]")
+for _name, (_doc, _options) in _OTHERS.items():
+    _add(_name, _doc, _options)

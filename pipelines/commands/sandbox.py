@@ -1,15 +1,18 @@
-"""`marketing-sync sandbox`: the stand-in as a server of its own."""
+"""`marketing-sync sandbox`: the stand-in as a server of its own, with options of its own."""
 
 from __future__ import annotations
 
-import argparse
+import click
 
 from marketing_api.sandbox import cli
+from pipelines.commands import Arguments, command
 from pipelines.settings import Settings
 
-add_arguments = cli.add_arguments
+
+@command(click.Argument(["words"], nargs=-1, type=click.UNPROCESSED))
+def sandbox(arguments: Arguments, settings: Settings) -> int:
+    return cli.main(arguments.words)
 
 
-def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Serve until Ctrl-C."""
-    return cli.run(cli.options_from(arguments), arguments.parent)
+sandbox.add_help_option = False
+sandbox.ignore_unknown_options = True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 from typing import Any
 
@@ -12,6 +11,7 @@ from rich.table import Table as Grid
 from marketing_api.clock import utc_now
 from pipelines import exits
 from pipelines.ages import ago, is_to_come, standstill
+from pipelines.commands import Arguments, command
 from pipelines.planned import LAST_PLANS, due, last_plan
 from pipelines.publishing import what_is_published
 from pipelines.settings import Settings
@@ -37,12 +37,8 @@ _REJECTED = """
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """None."""
-
-
-def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Print it all; 0 even when something is late: that is what it tells."""
+@command()
+def status(arguments: Arguments, settings: Settings) -> int:
     console = Console(highlight=False)
     if not settings.warehouse_path.exists():
         console.print(f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`", soft_wrap=True)

@@ -6,7 +6,6 @@ the run, its assets and checks are in the UI like those of the schedule.
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import sys
 
@@ -15,10 +14,10 @@ from assets.days import FIRST_ZONE, ChosenDays, today_in
 from assets.extract import SourceAsset
 from marketing_api.clock import utc_now
 from pipelines import exits, interrupts, stage
-from pipelines.commands.arguments import add_options
+from pipelines.commands import Arguments, command
 from pipelines.home import prepare_home
 from pipelines.modelling import Models
-from pipelines.options import SYNC
+from pipelines.options import SYNC, parameters
 from pipelines.progress import Progress
 from pipelines.publishing import is_published_since
 from pipelines.reading import limits_of, open_reader
@@ -27,17 +26,12 @@ from pipelines.summary import print_activations, print_summary
 from pipelines.write_back.mirror import try_to_show
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which assets, which days, how many requests."""
-    add_options(parser, SYNC)
-
-
-def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Exit code 0 when everything was had, 1 when something was not (the summary says what)."""
+@command(*parameters(SYNC))
+def sync(arguments: Arguments, settings: Settings) -> int:
     return interrupts.stoppable(lambda stop: _sync(arguments, settings, stop))
 
 
-def _sync(arguments: argparse.Namespace, settings: Settings, stop: interrupts.Stop) -> int:
+def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> int:
     chosen = _chosen(arguments.only)
     options = vars(arguments)
     days = _days(options["from"], options["to"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import socket
 import sys
@@ -12,8 +11,10 @@ import time
 from pathlib import Path
 
 from pipelines import exits
+from pipelines.commands import Arguments, command
 from pipelines.home import prepare_home
 from pipelines.keeper import Keeper, keeper
+from pipelines.options import Option, parameters
 from pipelines.service import connections
 from pipelines.settings import Settings, SettingsError
 
@@ -28,19 +29,18 @@ _REFRESH_MS = 2000
 _LAST_REQUESTS_S = 2
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`--port`."""
-    parser.add_argument("--port", type=_port, default=3000, help="port on 127.0.0.1 (default 3000)")
-
-
 def _port(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) < 65_536:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port; it takes a number from 1 to 65535")
+        raise ValueError("not a port; it takes a number from 1 to 65535")
     return int(text)
 
 
-def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Serve until Ctrl-C."""
+_PORT = Option("port", "port on 127.0.0.1 (default: 3000)", int, _port, 3000, "PORT")
+
+
+@command(*parameters((_PORT,)))
+def ui(arguments: Arguments, settings: Settings) -> int:
+    """Serves until Ctrl-C."""
     with _listening(arguments.port) as listener, connections(settings) as accounts:
         os.environ |= _environment(prepare_home(settings.home))
         if settings.is_sandbox:

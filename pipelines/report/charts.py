@@ -1,7 +1,6 @@
-"""Charts as small SVG pictures with a title, units and a text alternative: from numbers to Html. Not here: which numbers (`sections`).
+"""Charts as small SVG pictures with a title, units and a text alternative: from numbers to markup. Not here: which numbers (`page`).
 
-They are drawn as wide as a phone, and as large as read there, so that two stand side by side on a screen. Colours are attributes for
-programs without style sheets, and classes for the dark.
+They are drawn as wide as a phone, and as large as read there, so that two stand side by side on a screen.
 """
 
 from __future__ import annotations
@@ -9,21 +8,36 @@ from __future__ import annotations
 import datetime as dt
 import math
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from pipelines.report.html import Child, Html, tag
-from pipelines.report.style import CHART_COLOURS
-from pipelines.report.words import short_day
+from markupsafe import Markup
+
+from pipelines.report.formatting import short_day
+from pipelines.report.style import look
 
 WIDTH = 374
 _PLOT_HEIGHT = 150
-_LINE_HEIGHT = 36  # of one labelled bar
+_ROW = 36  # of one labelled bar
 _TOP, _BOTTOM = 8, 22  # above the plot: half of the upper tick's label; below it: dates
 _LEFT = 44  # for the ticks' labels, at least
 _LETTER, _CAPITAL, _WIDEST = 6.8, 9.0, 13.0  # of the font on most machines, rather too much
 
-Shown = Callable[[float], str]
+#: `Markup.format` escapes what it is given.
+_FIGURE = Markup(
+    '<figure {}>{}<svg {}{} xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+    'role="img" aria-label="{label}"><title>{label}</title>{}</svg>{}</figure>'
+)
+_BOX = Markup('<rect {}{} x="{}" y="{}" width="{}" height="{}"/>')
+_ROUNDED, _OPACITY, _ANCHOR = Markup(' rx="2"'), Markup(' opacity="{}"'), Markup(' text-anchor="{}"')
+_LINE = Markup('<line {} x1="{}" x2="{}" y1="{}" y2="{}"/>')
+_TEXT = Markup('<text {}{} x="{}" y="{}">{}</text>')
+_PATH = Markup('<path {} d="{}" fill="none" stroke-width="2" stroke-linejoin="round"/><circle {} cx="{}" cy="{}" r="4"/>')
+_STRETCHED = Markup(' preserveAspectRatio="none"')
+_CAPTION, _NOTE = Markup("<figcaption {}>{}</figcaption>"), Markup("<p {}>{}</p>")
+_SWATCH = Markup('<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10" aria-hidden="true" {}>{}</svg>')
+
+Format = Callable[[float], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,173 +59,160 @@ class Column:
 
 
 def bars(
-    title: str,
-    items: Sequence[Bar],
-    *,
-    axis: Shown,
-    unit: float = 1,
-    note: str = "",
-    reference: tuple[float, str] | None = None,
-    top: float = 0,
-) -> Html:
-    """Labelled horizontal bars on one scale from 0, at least to `top`, with its axis below; its ticks are multiples of `unit`.
+    title: str, items: Sequence[Bar], *, axis: Format, unit: float = 1, reference: tuple[float, str] | None = None, top: int = 0
+) -> Markup:
+    """Labelled horizontal bars on one scale from 0, with its axis below; its ticks are multiples of `unit`, or 0, 1 … `top`.
 
     `reference`: a value that they are compared with, and its name.
     """
-    ticks = _ticks(0, max([top] + [item.value or 0 for item in items] + [reference[0] if reference else 0]), unit=unit)
-    rows = len(items) * _LINE_HEIGHT
+    most = max([item.value or 0 for item in items] + [reference[0] if reference else 0])
+    ticks = list(map(float, range(top + 1))) if top and most <= top else _ticks(0, most, unit=unit)
+    rows = len(items) * _ROW
     mark = _place(reference[0], ticks[-1]) if reference else None
-    shapes: list[Child] = [_bar(item, place * _LINE_HEIGHT, ticks, mark) for place, item in enumerate(items)]
+    shapes = [_bar(item, place * _ROW, ticks, mark) for place, item in enumerate(items)]
     for value in ticks:
-        anchor = "end" if value == ticks[-1] else "middle" if value else None
-        shapes.append(_text(axis(value), value / ticks[-1] * WIDTH, rows + 10, "axis", anchor=anchor))
+        anchor = "end" if value == ticks[-1] else "middle" if value else "start"
+        shapes.append(_text(axis(value), value / ticks[-1] * WIDTH, rows + 10, "axis", anchor))
     if reference and mark:
-        shapes.append(_text(reference[1], mark, rows + 26, "axis", anchor="end" if mark > WIDTH / 2 else "start"))
-    height = rows + (30 if reference else 14)
-    said = "; ".join(f"{item.label}: {item.shown}" for item in items)
-    return figure(title, shapes, height, said, note)
+        shapes.append(_text(reference[1], mark, rows + 26, "axis", "end" if mark > WIDTH / 2 else "start"))
+    label = "; ".join(f"{item.label}: {item.shown}" for item in items)
+    return _figure(title, shapes, rows + (30 if reference else 14), f"{title}: {label}")
 
 
 def _place(value: float, top: float) -> float:
     return min(max(value / top * WIDTH, 1), WIDTH - 1)
 
 
-def _bar(item: Bar, y: float, ticks: Sequence[float], mark: float | None) -> list[Html]:
+def _bar(item: Bar, y: float, ticks: Sequence[float], mark: float | None) -> Markup:
     places = [min(max(value / ticks[-1] * WIDTH, 0.5), WIDTH - 0.5) for value in ticks]
-    return [
+    shapes = [
         _text(_fitting(item.label, WIDTH - _width(item.shown) - 12), 0, y + 13, "ink"),
-        _text(item.shown, WIDTH, y + 13, "ink", anchor="end"),
-        *(tag("line", x1=_n(x), x2=_n(x), y1=y + 19, y2=y + 27, stroke=CHART_COLOURS["rule"], class_="s-rule") for x in places),
-        *([_shape("rect", "accent", x=0, y=y + 19, width=_n(_place(item.value, ticks[-1])), height=8, rx=2)] if item.value else []),
-        *([_shape("rect", "ink", x=_n(mark - 0.75), y=y + 19, width=1.5, height=11)] if mark else []),
+        _text(item.shown, WIDTH, y + 13, "ink", "end"),
+        *(_line("rule", x, x, y + 19, y + 27) for x in places),
     ]
+    if item.value:
+        shapes.append(_box("accent", 0, y + 19, _place(item.value, ticks[-1]), 8, is_rounded=True))
+    if mark:
+        shapes.append(_box("ink", mark - 0.75, y + 19, 1.5, 11))
+    return Markup().join(shapes)
 
 
-def line(title: str, points: Sequence[tuple[dt.date, float]], *, shown: Shown, note: str = "") -> Html:
+def line(title: str, points: Sequence[tuple[dt.date, float]], *, shown: Format) -> Markup:
     """One value over time. The axis need not begin at 0: it shows change."""
     ticks = _ticks(min(value for _, value in points), max(value for _, value in points))
     left = _left(ticks, shown)
     first, last = points[0][0], points[-1][0]
     days = max((last - first).days, 1)
-    places = [(left + (on - first).days / days * (WIDTH - left - 5), _y(value, ticks)) for on, value in points]
-    shapes: list[Child] = [_grid(ticks, shown), _dates(first, last, left)]
-    shapes.append(
-        tag(
-            "path",
-            d="M" + "L".join(f"{_n(x)} {_n(y)}" for x, y in places),
-            fill="none",
-            stroke=CHART_COLOURS["accent"],
-            class_="s-accent",
-            stroke_width=2,
-            stroke_linejoin="round",
-        )
+    places = [(_n(left + (on - first).days / days * (WIDTH - left - 5)), _n(_y(value, ticks))) for on, value in points]
+    path = _PATH.format(look("s-accent"), "M" + "L".join(f"{x} {y}" for x, y in places), look("c-accent"), *places[-1])
+    label = f"from {shown(points[0][1])} on {short_day(first)} to {shown(points[-1][1])} on {short_day(last)}"
+    note = f"{label[0].upper()}{label[1:]}."
+    return _figure(
+        title, [*_grid(ticks, shown), *_dates(first, last, left), path], _TOP + _PLOT_HEIGHT + _BOTTOM, f"{title}: {label}", note
     )
-    shapes.append(_shape("circle", "accent", cx=_n(places[-1][0]), cy=_n(places[-1][1]), r=4))
-    said = f"from {shown(points[0][1])} on {short_day(first)} to {shown(points[-1][1])} on {short_day(last)}"
-    return figure(title, shapes, _TOP + _PLOT_HEIGHT + _BOTTOM, said, note or f"{said[0].upper()}{said[1:]}.")
 
 
-def columns(title: str, items: Sequence[Column], *, names: tuple[str, str], unit: str, note: str = "") -> Html:
+def columns(title: str, items: Sequence[Column], *, names: tuple[str, str], unit: str) -> Markup:
     """What goes up above the axis, in the accent's colour; what goes down below it, in the second one."""
     ticks = _ticks(-max(item.down or 0 for item in items), max(item.up or 0 for item in items))
-    left = _left(ticks, _unsigned)
+    left, zero = _left(ticks, _unsigned), _y(0, ticks)
     step = (WIDTH - left) / len(items)
     wide = max(step * 0.72, 1.5)
-    shapes: list[Child] = [_grid(ticks, _unsigned)]
+    shapes = _grid(ticks, _unsigned)
     for place, item in enumerate(items):
-        x, zero = left + place * step + (step - wide) / 2, _y(0, ticks)
+        x = left + place * step + (step - wide) / 2
         up, down = _y(item.up or 0, ticks), _y(-(item.down or 0), ticks)
-        shapes += [_shape("rect", "accent", x=_n(x), y=_n(up), width=_n(wide), height=_n(zero - up))] if item.up else []
-        shapes += [_shape("rect", "second", x=_n(x), y=_n(zero), width=_n(wide), height=_n(down - zero))] if item.down else []
-    shapes += [_axis(_y(0, ticks), left), _dates(items[0].on, items[-1].on, left)]
-    totals = _total(names[0], [(item.on, item.up) for item in items]), _total(names[1], [(item.on, item.down) for item in items])
-    said = f"{', '.join(filter(None, totals))}; {unit} from {short_day(items[0].on)} on"
-    return figure(title, shapes, _TOP + _PLOT_HEIGHT + _BOTTOM, said, note or f"{said[0].upper()}{said[1:]}.")
+        shapes += [_box("accent", x, up, wide, zero - up)] if item.up else []
+        shapes += [_box("second", x, zero, wide, down - zero)] if item.down else []
+    shapes += [_line("axis", left, WIDTH, zero, zero), *_dates(items[0].on, items[-1].on, left)]
+    up_total, down_total = (
+        _total(names[0], [(item.on, item.up) for item in items]),
+        _total(names[1], [(item.on, item.down) for item in items]),
+    )
+    since = f"{unit} from {short_day(items[0].on)} on"
+    note = Markup("{}{}, {}{}; {}.").format(swatch("accent"), up_total.capitalize(), swatch("second"), down_total, since)
+    return _figure(title, shapes, _TOP + _PLOT_HEIGHT + _BOTTOM, f"{title}: {up_total}, {down_total}; {since}", note)
 
 
 def _total(name: str, values: Sequence[tuple[dt.date, float | None]]) -> str:
     """E.g. `left 12`, `left 12 since 3 Mar` where it is not known before."""
     known = [(on, value) for on, value in values if value is not None]
-    if not name or not known:
-        return f"{name} not known" if name else ""
+    if not known:
+        return f"{name} not known"
     since = f" since {short_day(known[0][0])}" if known[0][0] != values[0][0] else ""
     return f"{name} {sum(value for _, value in known):,.0f}{since}"
 
 
-def stack(title: str, parts: Sequence[tuple[str, float]], *, unit: str) -> Html:
+def stack(title: str, parts: Sequence[tuple[str, float]], *, unit: str) -> Markup:
     """Parts of a whole in one bar over the whole width, from the strongest colour to the faintest; `swatch` says which is which."""
     whole = sum(value for _, value in parts) or 1
-    shapes: list[Child] = []
+    shapes: list[Markup] = []
     x = 0.0
     for place, (_, value) in enumerate(parts):
         width = value / whole * 2 * WIDTH
-        shapes.append(_shape("rect", "accent", x=_n(x), y=0, width=_n(max(width - 2, 0)), height=24, opacity=_strength(place, len(parts))))
+        shapes.append(_box("accent", x, 0, max(width - 2, 0), 24, opacity=strength(place, len(parts))))
         x += width
-    said = "; ".join(f"{label}: {value:,.0f} {unit}, {100 * value / whole:.1f} %" for label, value in parts)
-    return figure("", shapes, 24, f"{title}: {said}", "", wide=2 * WIDTH)
+    label = "; ".join(f"{name}: {value:,.0f} {unit}, {100 * value / whole:.1f} %" for name, value in parts)
+    return _figure("", shapes, 24, f"{title}: {label}")
 
 
-def swatch(place: int, count: int) -> Html:
-    """The colour of a part of a `stack`, to stand before its name."""
-    square = _shape("rect", "accent", width=10, height=10, rx=2, opacity=_strength(place, count))
-    return tag("svg", square, xmlns="http://www.w3.org/2000/svg", width=10, height=10, aria_hidden="true", style="margin-right:8px")
+def swatch(colour: str, opacity: float = 1) -> Markup:
+    """A colour of a chart, to stand before the name of what it means."""
+    return _SWATCH.format(look("swatch"), _box(colour, 0, 0, 10, 10, is_rounded=True, opacity=opacity))
 
 
-def _strength(place: int, count: int) -> str:
-    return _n(1 - 0.8 * place / max(count - 1, 1), 2)
+def strength(place: int, count: int) -> float:
+    """The opacity of a part of a `stack`."""
+    return round(1 - 0.7 * place / max(count - 1, 1), 2)
 
 
-def figure(title: str, shapes: Child, height: float, said: str, note: str, *, wide: int = WIDTH) -> Html:
-    """The picture with its title above and its note below; `said` is what it shows, for who cannot see it."""
-    label = f"{title}: {said}" if title else said
-    picture = tag(
-        "svg",
-        tag("title", label),
-        shapes,
-        look="picture",
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {wide} {_n(height)}",
-        width=wide,
+def _figure(title: str, shapes: Iterable[Markup], height: float, label: str, note: str = "") -> Markup:
+    """The picture with its title above and its note below; `label` is what it shows, for who cannot see it. Without title it is wide."""
+    return _FIGURE.format(
+        look("chart" if title else "wide-chart"),
+        _CAPTION.format(look("chart-title"), title) if title else "",
+        look("picture" if title else "picture band"),
+        "" if title else _STRETCHED,
+        Markup().join(shapes),
+        _NOTE.format(look("chart-note"), note) if note else "",
+        width=WIDTH if title else 2 * WIDTH,
         height=_n(height),
-        role="img",
-        aria_label=label,
+        label=label,
     )
-    caption = tag("figcaption", title, look="chart-title") if title else None
-    below = tag("p", note, look="chart-note") if note else None
-    return tag("figure", caption, picture, below, look="chart" if wide == WIDTH else "wide-chart")
 
 
 def _unsigned(value: float) -> str:
     return f"{abs(value):,.0f}"
 
 
-def _left(ticks: Sequence[float], shown: Shown) -> float:
+def _left(ticks: Sequence[float], shown: Format) -> float:
     """Where the plot begins: behind the longest label."""
     return max(_LEFT, 8 + max(_width(shown(value)) for value in ticks))
 
 
-def _grid(ticks: Sequence[float], shown: Shown) -> Iterator[Html]:
+def _grid(ticks: Sequence[float], shown: Format) -> list[Markup]:
     left = _left(ticks, shown)
-    for value in ticks:
-        y = _y(value, ticks)
-        yield tag("line", x1=_n(left), x2=WIDTH, y1=_n(y), y2=_n(y), stroke=CHART_COLOURS["rule"], class_="s-rule")
-        yield _text(shown(value), left - 8, y + 4, "axis", anchor="end")
+    rules = [_line("rule", left, WIDTH, y, y) for y in (_y(value, ticks) for value in ticks)]
+    return [*rules, *(_text(shown(value), left - 8, _y(value, ticks) + 4, "axis", "end") for value in ticks)]
 
 
-def _axis(y: float, left: float) -> Html:
-    return tag("line", x1=_n(left), x2=WIDTH, y1=_n(y), y2=_n(y), stroke=CHART_COLOURS["axis"], class_="s-axis")
-
-
-def _dates(first: dt.date, last: dt.date, left: float) -> list[Html]:
+def _dates(first: dt.date, last: dt.date, left: float) -> list[Markup]:
     y = _TOP + _PLOT_HEIGHT + 16
-    return [_text(short_day(first), left, y, "axis"), *([_text(short_day(last), WIDTH, y, "axis", anchor="end")] if last != first else [])]
+    return [_text(short_day(first), left, y, "axis"), *([_text(short_day(last), WIDTH, y, "axis", "end")] if last != first else [])]
 
 
-def _text(words: str, x: float, y: float, colour: str, anchor: str | None = None) -> Html:
-    return tag(
-        "text", words, x=_n(x), y=_n(y), fill=CHART_COLOURS[colour], class_=f"c-{colour}", font_size=12, text_anchor=anchor,
-        style="font-variant-numeric:tabular-nums",
-    )  # fmt: skip
+def _text(words: str, x: float, y: float, colour: str, anchor: str = "start") -> Markup:
+    anchored = _ANCHOR.format(anchor) if anchor != "start" else ""
+    return _TEXT.format(look(f"c-{colour}"), anchored, _n(x), _n(y), words)
+
+
+def _box(colour: str, x: float, y: float, width: float, height: float, *, is_rounded: bool = False, opacity: float = 1) -> Markup:
+    more = Markup().join([_ROUNDED if is_rounded else "", _OPACITY.format(_n(opacity, 2)) if opacity < 1 else ""])
+    return _BOX.format(look(f"c-{colour}"), more, *map(_n, (x, y, width, height)))
+
+
+def _line(colour: str, x1: float, x2: float, y1: float, y2: float) -> Markup:
+    return _LINE.format(look(f"s-{colour}"), *map(_n, (x1, x2, y1, y2)))
 
 
 def _fitting(words: str, room: float) -> str:
@@ -230,10 +231,6 @@ def _width(words: str) -> float:
         _WIDEST if unicodedata.east_asian_width(letter) in "WF" or letter in "MW@%" else _CAPITAL if letter.isupper() else _LETTER
         for letter in words
     )
-
-
-def _shape(name: str, colour: str, **attributes: str | int | float | None) -> Html:
-    return tag(name, fill=CHART_COLOURS[colour], class_=f"c-{colour}", **attributes)
 
 
 def _y(value: float, ticks: Sequence[float]) -> float:

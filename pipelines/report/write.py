@@ -1,4 +1,4 @@
-"""Writes the report into the home, whole or not at all. Not here: what it says (`page`)."""
+"""Writes the report into the home, whole or not at all, and its few lines of Markdown for the Dagster UI."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import os
 from pathlib import Path
 
 from marketing_api.clock import utc_now
-from pipelines.report.data import read_report
-from pipelines.report.page import render
-from pipelines.report.preview import preview
+from pipelines.report.figures import changes_of, key_figures
+from pipelines.report.formatting import change_of, day, number
+from pipelines.report.queries import ReportData, read_report
+from pipelines.report.render import render
 from pipelines.stage import stage
-from warehouse.archive.disk import Workspace, create, no_folder, publish
-from warehouse.published import published_path
+from warehouse.archive.disk import Workspace, create, move_into_place, no_folder
+from warehouse.publish import published_path
 
 
 def report_path(home: Path) -> Path:
@@ -29,5 +30,20 @@ def write_report(home: Path) -> tuple[Path, str]:
         temporary = workspace.file(path.name)
         os.close(create(temporary))  # for the owner only from the first moment on
         temporary.write_text(html, encoding="utf-8")
-        publish(temporary, no_folder(path))
+        move_into_place(temporary, no_folder(path))
     return path, preview(report)
+
+
+def preview(report: ReportData) -> str:
+    """Per account its figures and what changed: numbers only, nothing that the service's texts could bring in. Accounts go by their
+    names in the settings.
+    """
+    parts = []
+    for account in report.accounts:
+        figures = [f"- {figure.name}: **{figure.value}** {figure.below}".rstrip() for figure in key_figures(account)]
+        rows = [
+            f"| {name} | {number(one.yesterday)} | {number(one.week)} | {change_of(one.difference)} |" for name, one in changes_of(account)
+        ]
+        head = ["| | yesterday | 7 days | against the 7 before |", "|---|--:|--:|--:|"]
+        parts.append("\n".join([f"**{account.name}**, {day(account.today)}", "", *figures, "", *head, *rows]))
+    return "\n\n".join(parts) or "Nothing has been read yet."

@@ -24,8 +24,7 @@ import msgspec
 from dagster._core.execution.plan.objects import UserFailureData
 
 from marketing_api.clock import wall
-from marketing_api.discretion import without_addresses
-from marketing_api.foreign_text import plain
+from marketing_api.redaction import plain, without_addresses
 from pipelines.options import CONFIRM, CONFIRM_WORD
 from pipelines.settings import Settings
 from pipelines.write_back.accounts import account_of

@@ -15,11 +15,10 @@ from typing import Any
 import dagster as dg
 
 from marketing_api.clock import utc_now
-from marketing_api.discretion import without_addresses
+from marketing_api.redaction import without_addresses
 from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.options import check_confirmed, push_options, values
-from pipelines.run_config import config_fields
+from pipelines.options import check_confirmed, config_fields, push_options, values
 from pipelines.settings import Settings
 from pipelines.write_back.accounts import rate_of
 from pipelines.write_back.inbox import CONTENT_TAG, content_of

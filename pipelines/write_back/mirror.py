@@ -1,4 +1,4 @@
-"""Brings `sync.writebacks` of the warehouse up to date with the outbox. Not here: the table (`warehouse.writebacks`)."""
+"""Brings `sync.writebacks` of the warehouse up to date with the outbox. Not here: the table (`warehouse.bookkeeping`)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 import duckdb
 
 from marketing_api.clock import utc_now
-from marketing_api.discretion import without_addresses
+from marketing_api.redaction import without_addresses
 from pipelines.settings import Settings
 from pipelines.waiting import tell
 from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.outbox.outbox import KEEP_SKIPPED_DAYS, Outbox, outbox_path
 from pipelines.write_back.outbox.store import OutboxError
 from warehouse.archive import Archive
+from warehouse.bookkeeping import shown_revision, write_changes
 from warehouse.warehouse import Warehouse
-from warehouse.writebacks import shown_revision, write_changes
 
 log = logging.getLogger(__name__)
 

@@ -79,7 +79,7 @@ def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order
     return Order(kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"])
 
 
-def read_rows(settings: Settings, order: Order) -> Rows:
+def parse_rows(settings: Settings, order: Order) -> Rows:
     """The input. Raises InputError, WarehouseError."""
     if order.file is not None:
         return read_file(order.file, limit=settings.input_limit)
@@ -95,7 +95,7 @@ def run_query(settings: Settings, sql: str) -> Rows:
 def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:
     """What would be sent. No request is sent, nothing is written. Raises InputError, WarehouseError, OutboxError."""
     with _without_collecting(), Outbox(outbox_path(settings.home)) as outbox:
-        return _plan(settings, order, read_rows(settings, order) if rows is None else rows, outbox)
+        return _plan(settings, order, parse_rows(settings, order) if rows is None else rows, outbox)
 
 
 @contextmanager

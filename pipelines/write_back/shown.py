@@ -6,8 +6,7 @@ from typing import Any
 
 import dagster as dg
 
-from marketing_api.discretion import without_addresses
-from marketing_api.foreign_text import markdown_block, markdown_table
+from marketing_api.redaction import markdown_block, markdown_table, without_addresses
 from pipelines.write_back.item import State
 from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.outbox.outbox import Outbox

@@ -6,10 +6,10 @@ is imported when something is to be sent: a plan is told sooner.
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import TypeVar
 
 from pipelines import exits, interrupts
@@ -27,7 +27,7 @@ from pipelines.write_back.reporting.report import open_lines, plan_lines, result
 T = TypeVar("T")
 
 
-def run(arguments: argparse.Namespace, settings: Settings) -> int:
+def run(arguments: SimpleNamespace, settings: Settings) -> int:
     """One command line of `marketing-sync push`."""
     prepare_home(settings.home)
     if arguments.action == "activations":
@@ -63,7 +63,7 @@ def _open_count(settings: Settings, account: str | None) -> int:
         return sum(len(outbox.open(name)) for name in names)
 
 
-def _push(arguments: argparse.Namespace, settings: Settings, order: Order, stop: interrupts.Stop) -> int:
+def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: interrupts.Stop) -> int:
     planned = plan_push(settings, order)
     say(plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit))
     if planned.is_refused or not arguments.apply:
@@ -79,7 +79,7 @@ def _push(arguments: argparse.Namespace, settings: Settings, order: Order, stop:
     return exits.INCOMPLETE if result.shortfall else exits.DONE
 
 
-def _without_sending(arguments: argparse.Namespace, settings: Settings, planned: Planned) -> int:
+def _without_sending(arguments: SimpleNamespace, settings: Settings, planned: Planned) -> int:
     reasons = {bad.row: bad.reason for bad in planned.plan.bad}
     path = write_rejected(folder_of(settings.home, None) / "rejected.csv", planned.rows, reasons)
     say([f"rejected rows: {path}"] if path else [])
@@ -114,7 +114,7 @@ def _retry(settings: Settings, account: str, push_id: int | None, stop: interrup
     return exits.INCOMPLETE if any(result.shortfall for result in results) else exits.DONE
 
 
-def command_line(arguments: argparse.Namespace) -> str:
+def command_line(arguments: SimpleNamespace) -> str:
     """The same command with --apply, as it can be pasted."""
     chosen = vars(arguments)
     typed = ["marketing-sync", "push", arguments.action, *words(push_options(Kind(arguments.action)), chosen), "--apply"]

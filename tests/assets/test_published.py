@@ -11,7 +11,7 @@ from assets.published import PUBLISHED, Publish, published_asset
 from assets.report import REPORT, report_asset
 from warehouse.errors import NotPublished
 from warehouse.personal_data import PersonalData
-from warehouse.published import Published
+from warehouse.publish import Published
 
 
 class Notes:

@@ -42,10 +42,10 @@ def _deflated(wbits: int) -> bytes:
 
 def _answered(folder: Path, head: str, body: bytes, again: int = 1) -> str:
     """What the transport says of an answer; `again`: how often the body is sent."""
+    from marketing_api.exchange import prepare
     from marketing_api.operations.account import ME
-    from marketing_api.secret import Secret
+    from marketing_api.redaction import Secret
     from marketing_api.transport import Transport
-    from marketing_api.wire import prepare
     from tests.marketing_api.raw_server import RawServer
 
     def send(connection: socket.socket, _: int) -> bool:
@@ -63,17 +63,17 @@ def _answered(folder: Path, head: str, body: bytes, again: int = 1) -> str:
 
 def _read(items: str) -> str:
     """What reading a listing of contacts says."""
-    from marketing_api import wire
+    from marketing_api import parsing, validation
     from marketing_api.errors import MarketingApiError
     from marketing_api.operations import ALL
-    from tests.marketing_api.answers import of_body
+    from tests.marketing_api.responses import of_body
 
     answer = of_body(ALL["emailmarketing/getcontacts"], f'{{"response":{{"header":{{"status":"ok"}},"data":{items}}}}}'.encode(), listid=1)
     try:
-        wire.check(answer.question, 200, {}, answer.body)
+        validation.check(answer.call, 200, {}, answer.body)
     except MarketingApiError as problem:
         return str(problem)
-    reasons = [entry.reason for rows in wire.read_rows(answer, ZoneInfo("UTC"), dt.date(2026, 1, 1)) for entry in rows.rejected]
+    reasons = [entry.reason for rows in parsing.parse_rows(answer, ZoneInfo("UTC"), dt.date(2026, 1, 1)) for entry in rows.rejected]
     return f"{len(reasons)} rejected: {reasons[0]}" if reasons else "read"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from marketing_api.operation import Question
+from marketing_api.operation import Call
 from marketing_api.operations import ALL
 from marketing_api.sandbox.switches import SWITCHES
 from tests.attack.proof import prove
@@ -19,7 +19,7 @@ from tests.independent.answers import READS
 from tests.independent.generate import Sizes, account
 from tests.independent.server import Service
 from tests.independent.variants import Variants, drawn, live_like
-from tests.marketing_api.answers import enveloped
+from tests.marketing_api.responses import enveloped
 from tests.marketing_api.samples import SAMPLES
 from tests.marketing_api.sandbox.asking import asking, content, params_for
 
@@ -33,12 +33,12 @@ class Sample:
     """An answer as it came, and to what."""
 
     source: str
-    question: Question
+    call: Call
     body: bytes
 
     @property
     def operation(self) -> str:
-        return self.question.operation.name
+        return self.call.operation.name
 
 
 @cache
@@ -47,8 +47,8 @@ def corpus() -> tuple[Sample, ...]:
     found: dict[tuple[str, bytes], Sample] = {}
     for sample in (*_shown(), *_of_the_sandbox(), *_of_the_other_server()):
         body = json.dumps(_trimmed(json.loads(sample.body)), ensure_ascii=False).encode()
-        small = Sample(sample.source, sample.question, body)
-        if len(body) <= _LONGEST and prove(small.question, body) is not None:
+        small = Sample(sample.source, sample.call, body)
+        if len(body) <= _LONGEST and prove(small.call, body) is not None:
             found.setdefault((sample.operation, _without_limit(body)), small)
     missing = set(SAMPLES) - {sample.operation for sample in found.values()}
     assert not missing, f"no true answer of {missing}"
@@ -91,10 +91,10 @@ def _of_the_other_server() -> Iterator[Sample]:
         for name in SAMPLES:
             params = _asked_of(name, made, service)
             if name in READS and params is not None:
-                question = ALL[name].bind(**params)
-                _, _, body, _ = service.answer(name, {"key": made.key, **question.params})
+                call = ALL[name].bind(**params)
+                _, _, body, _ = service.answer(name, {"key": made.key, **call.params})
                 if body[:1] == b"{":
-                    yield Sample(f"other server {seed}", question, body)
+                    yield Sample(f"other server {seed}", call, body)
 
 
 def _asked_of(name: str, made: Any, service: Service) -> dict[str, Any] | None:

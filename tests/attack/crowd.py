@@ -31,7 +31,7 @@ from tests.attack.hostile import BEHAVIOURS, served
 from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import differing, source
-from warehouse.published import published_path
+from warehouse.publish import published_path
 
 NOW = "2026-11-21T02:00"
 #: Times of its own time that an account may take when another is hostile.

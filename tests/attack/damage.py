@@ -181,8 +181,8 @@ class Bench:
             connection = stack.enter_context(connect(built / "warehouse.duckdb"))
             now = dt.datetime.now(dt.UTC)
             for number, content in enumerate((body, b'{"response": {"data": {"audiences": []}}}')):
-                question = lists.GETAUDIENCES.bind()
-                archive.record(Exchange(number + 1, "nobody", question, now, 0, 1, 200, Outcome.OK, None, content))
+                call = lists.GETAUDIENCES.bind()
+                archive.record(Exchange(number + 1, "nobody", call, now, 0, 1, 200, Outcome.OK, None, content))
             archive.flush()
             unfinished = Unfinished(built / "archive" / "unfinished")
             unfinished.begin(["goals"])

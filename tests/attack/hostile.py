@@ -30,7 +30,7 @@ from marketing_api.exchange import Exchange
 from marketing_api.fan_out import Failure
 from marketing_api.operation import Operation
 from marketing_api.operations import account, contacts
-from marketing_api.pace import Pace
+from marketing_api.rate_limit import RateLimiter
 from tests.marketing_api.raw_server import RawServer, http
 from tests.marketing_api.scripted_server import UNLIMITED
 
@@ -47,7 +47,7 @@ TEN_YEARS = 10 * 365 * 86_400
 _SECONDS = (
     *("client.PATIENCE", "client.FIRST_PAUSE", "client.LONGEST_PAUSE", "transport.CONNECT_SECONDS", "watch._LOOK_S"),
     *("outage.LONGEST", "outage._LOOK_AGAIN_S", "outage.SILENCE", "outage.FIRST_SAID_S", "outage.SAID_AGAIN_S", "outage._IDLE_S"),
-    "pacing.slots.LONGEST_HOLD",
+    "rate_limit.slots.LONGEST_HOLD",
 )
 
 
@@ -306,12 +306,12 @@ def meet(name: str, *, was_answered: bool, factor: float, folder: Path) -> Met:
     with faster(factor), listening() as lines, served(name, int(was_answered), factor) as (url, _):
         connection = Connection("main", url, Secret("k3y"))
         began = time.monotonic()
-        pace = Pace(folder / f"pace-{time.monotonic_ns()}")
-        with Client(connection, pace, record=recorded.append, spool=folder, first_pause=0.5 / factor) as client:
+        limiter = RateLimiter(folder / f"pace-{time.monotonic_ns()}")
+        with Client(connection, limiter, record=recorded.append, spool=folder, first_pause=0.5 / factor) as client:
             try:
-                client.ask(sped(account.ME, factor).bind())
+                client.fetch(sped(account.ME, factor).bind())
                 operation = sped(contacts.TIMELINE, factor)
-                for result in client.ask_many([operation.bind(id=number) for number in range(1, QUESTIONS + 1)]):
+                for result in client.fetch_many([operation.bind(id=number) for number in range(1, QUESTIONS + 1)]):
                     answered_at.append(time.monotonic())
                     if isinstance(result, Failure):
                         reasons.append(str(result.error))

@@ -11,7 +11,9 @@ import argparse
 import random
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from tests.attack.corpus import Sample, corpus
 from tests.attack.loading import Ground, loadable
@@ -61,8 +63,8 @@ def read_mutants(seed: int, numbers: range, until: float, samples: tuple[Sample,
     tally, began = Tally(), time.monotonic()
     for number in numbers:
         made = mutant(seed, number, samples)
-        reading = Reading(made.sample.question, made.body, made.status)
-        problem = judge(made.sample.question, made.body, reading)
+        reading = Reading(made.sample.call, made.body, made.status)
+        problem = judge(made.sample.call, made.body, reading)
         tally.done += 1
         tally.refused += bool(reading.refusal)
         tally.rejecting += any(rows.rejected for rows in reading.rows)
@@ -75,7 +77,15 @@ def read_mutants(seed: int, numbers: range, until: float, samples: tuple[Sample,
     return tally
 
 
-def load_mutants(seed: int, count: int, until: float, samples: tuple[Sample, ...], each: int = 2, only: int | None = None) -> Tally:
+def load_mutants(
+    seed: int,
+    count: int,
+    until: float,
+    samples: tuple[Sample, ...],
+    each: int = 2,
+    only: int | None = None,
+    say: Callable[[str], object] = lambda line: None,
+) -> Tally:
     """Load `count` answers, or as many as there is time for, spread evenly over `each` true answers of every operation."""
     tally, began = Tally(), time.monotonic()
     chosen = loadable(samples, each)
@@ -92,15 +102,17 @@ def load_mutants(seed: int, count: int, until: float, samples: tuple[Sample, ...
             tally.slowest_s = max(tally.slowest_s, time.monotonic() - started)
             if only is not None:
                 print(
-                    f"{sample.source}: {sample.question!r} {', '.join(changes)}",
+                    f"{sample.source}: {sample.call!r} {', '.join(changes)}",
                     sample.body.decode(),
                     body.decode("utf-8", "replace"),
                     sep="\n",
                 )
             if problem is not None:
                 tally.note(number, f"{sample.operation}: {problem}")
+                say(f"{number}: {sample.operation}: {problem}")
             if time.monotonic() > share:
                 break
+        say(f"{index + 1} of {len(chosen)} true answers, {tally.done:,} mutated ones, {time.monotonic() - began:.0f} s")
     tally.took_s = time.monotonic() - began
     return tally
 
@@ -155,17 +167,17 @@ def main() -> None:
             if time.monotonic() > until:
                 break
     if chosen.loading:
-        loaded = load_mutants(chosen.seed, chosen.loading, until, samples, chosen.each, chosen.only_loading)
+        loaded = load_mutants(chosen.seed, chosen.loading, until, samples, chosen.each, chosen.only_loading, partial(print, flush=True))
         print(described(loaded, "loading"), *_problems(loaded, chosen.seed, "--only-loading"), sep="\n")
 
 
 def _show(made: Mutant) -> None:
-    reading = Reading(made.sample.question, made.body, made.status)
-    print(f"{made.sample.source}: {made.sample.question!r} HTTP {made.status}, {', '.join(made.changes)}")
+    reading = Reading(made.sample.call, made.body, made.status)
+    print(f"{made.sample.source}: {made.sample.call!r} HTTP {made.status}, {', '.join(made.changes)}")
     print(made.body.decode("utf-8", "replace")[:3000])
     for rows in reading.rows:
         print(rows.record.__name__, *rows.records, *rows.rejected, sep="\n  ")
-    print(reading.refusal or reading.unexpected or "accepted", judge(made.sample.question, made.body, reading))
+    print(reading.refusal or reading.unexpected or "accepted", judge(made.sample.call, made.body, reading))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What an answer holds and proves, read by the letter and by nobody's code but this: strict JSON, every member once, the declared member in
 its place, collections that are collections, counts that are not above what is there.
 
-Not here: reading as the program does it. Nothing of `marketing_api` but the question is used.
+Not here: reading as the program does it. Nothing of `marketing_api` but the call is used.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from marketing_api.operation import Question
+from marketing_api.operation import Call
 
 #: Entries of an answer by the table that they fill.
 Entries = dict[str, list[Any]]
@@ -42,10 +42,10 @@ class Seen:
         return not self.problems and table in self.entries and table not in self.unread
 
 
-def prove(question: Question, body: bytes) -> Seen | None:
+def prove(call: Call, body: bytes) -> Seen | None:
     """What a whole and uncontradicted answer holds; None when it is not one."""
     try:
-        seen = look(question, strictly(body))
+        seen = look(call, strictly(body))
     except ValueError:
         return None
     return None if seen.problems else seen
@@ -87,9 +87,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return doubled
 
 
-def look(question: Question, whole: Any) -> Seen:
+def look(call: Call, whole: Any) -> Seen:
     """Walk the answer along the places that the specification names."""
-    walk = _Walk(question)
+    walk = _Walk(call)
     response = walk.member(whole, "response")
     header = walk.member(whole if response is None else response, "header")
     data = whole if response is None and header is None else walk.member(whole if response is None else response, "data")
@@ -97,16 +97,16 @@ def look(question: Question, whole: Any) -> Seen:
         walk.problem("the header is not ok")
     if walk.has(data, "errorCode"):
         walk.problem("an error in the data")
-    _READ[question.operation.name](walk, data)
+    _READ[call.operation.name](walk, data)
     return walk.seen
 
 
 class _Walk:
     """Where it is, what it found."""
 
-    def __init__(self, question: Question) -> None:
-        self.params = question.params
-        self.at = question.operation.at
+    def __init__(self, call: Call) -> None:
+        self.params = call.params
+        self.at = call.operation.at
         self.seen = Seen()
 
     def problem(self, text: str) -> None:
@@ -373,17 +373,16 @@ def _campaign_stats(walk: _Walk, data: Any) -> None:
     for link in links:
         if not isinstance(link, dict) or isinstance(link, Doubled) or not isinstance(link.get("url"), str):
             walk.seen.unread.add("campaign_clickers")
-        elif "clickers" in link:
-            _clickers(walk, link["clickers"])
+        for name in [name for name in link if name.lower() == "clickers"] if isinstance(link, dict) else ():
+            _clickers(walk, link[name])
 
 
 def _clickers(walk: _Walk, clickers: Any) -> None:
-    if not isinstance(clickers, list | dict) or isinstance(clickers, Doubled):
-        walk.seen.unread.add("campaign_clickers")
-        return
-    inside = clickers if isinstance(clickers, list) else list(clickers.values())
+    """A list of texts, or an object that numbers them."""
+    inside = clickers if isinstance(clickers, list) else list(clickers.values()) if isinstance(clickers, dict) else []
     walk.seen.entries["campaign_clickers"] += inside
-    if isinstance(clickers, dict) or not all(isinstance(clicker, str) for clicker in inside):
+    is_list = isinstance(clickers, list) or (isinstance(clickers, dict) and all(name.isdecimal() for name in clickers))
+    if not is_list or isinstance(clickers, Doubled) or not all(isinstance(clicker, str) for clicker in inside):
         walk.seen.unread.add("campaign_clickers")
 
 

@@ -75,10 +75,10 @@ def many_small(root: Path, count: int) -> None:
     with Archive(root) as archive:
         for label, ids in zip(("read back", "read back by reference"), nights, strict=True):
             with timed(label, count):
-                assert sum(1 for _ in archive.answers(ids)) == count
+                assert sum(1 for _ in archive.responses(ids)) == count
         reusable = archive.reusable("main", made[0].requested_at)
         with timed("use again, one by one", count):
-            assert all(reusable.get(one.question.key) for one in made)
+            assert all(reusable.get(one.call.key) for one in made)
     (root / "index.sqlite").unlink()
     with timed("open without an index", 2 * count):
         Archive(root).close()
@@ -98,7 +98,7 @@ def one_large(root: Path, megabytes: int) -> None:
         with timed(f"record a body of {spool.stat().st_size / 1e6:.0f} MB"):
             archive.record(large)
         with timed("unpack it again"):
-            for answer in archive.answers([large.request_id]):
+            for answer in archive.responses([large.request_id]):
                 assert isinstance(answer.body, Path)
         print(f"memory grown by {anonymous_mb() - before:.0f} MB")
 

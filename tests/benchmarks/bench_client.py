@@ -14,7 +14,7 @@ from pathlib import Path
 
 from marketing_api.client import Client, Connection, Secret
 from marketing_api.operations import account
-from marketing_api.pace import Pace
+from marketing_api.rate_limit import RateLimiter
 from tests.benchmarks.limited_server import serving
 
 
@@ -23,16 +23,16 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=10_000)
     count = parser.parse_args().requests
     with serving("--limit", "100000", "--no-delays") as (url, _), tempfile.TemporaryDirectory() as folder:
-        pace = Pace(Path(folder) / "pace")
-        with Client(Connection("main", url, Secret("a-key")), pace, record=lambda exchange: None, spool=Path(folder)) as client:
-            client.ask(account.ME.bind())
+        limiter = RateLimiter(Path(folder) / "pace")
+        with Client(Connection("main", url, Secret("a-key")), limiter, record=lambda exchange: None, spool=Path(folder)) as client:
+            client.fetch(account.ME.bind())
             began, cpu = time.monotonic(), time.process_time()
-            answered = sum(1 for _ in client.ask_many(account.ME.bind() for _ in range(count)))
+            answered = sum(1 for _ in client.fetch_many(account.ME.bind() for _ in range(count)))
             seconds = time.monotonic() - began
             cpu = time.process_time() - cpu
             began = time.monotonic()
             for _ in range(count):
-                pace.wait()
+                limiter.wait()
             slot = (time.monotonic() - began) / count
     print(f"{answered / seconds:,.0f} requests/s, {cpu / answered * 1e6:.0f} µs CPU each; a slot costs {slot * 1e6:.0f} µs")
 

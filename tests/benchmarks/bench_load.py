@@ -27,15 +27,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from marketing_api.exchange import Answer, Exchange, Outcome, new_request_id
+from marketing_api.exchange import Exchange, Outcome, Response, new_request_id
 from marketing_api.operation import Operation
 from marketing_api.operations import contacts
 from warehouse import tables
 from warehouse.archive import Archive
-from warehouse.arrow import schema
-from warehouse.load import Load, LoadReport
+from warehouse.loads.arrow import schema
+from warehouse.loads.load import Load, LoadReport
+from warehouse.loads.staging import Asked, Staged
 from warehouse.sql import rows
-from warehouse.staging import Asked, Staged
 from warehouse.warehouse import Warehouse
 
 START = dt.datetime(2026, 3, 2, 8, 0, tzinfo=dt.UTC)
@@ -128,7 +128,7 @@ def contacts_from_an_answer(count: int) -> None:
                     }
                     file.write((", " if number else "") + json.dumps(entry))
                 file.write("]}}}}")
-            answer = Answer(minutes + 1, "main", contacts.GETCONTACTS.bind(listid=12), START + dt.timedelta(minutes=minutes), body)
+            answer = Response(minutes + 1, "main", contacts.GETCONTACTS.bind(listid=12), START + dt.timedelta(minutes=minutes), body)
             load = Load("main", "contacts", ("contacts",), (answer.request_id,), "UTC", shrink_limit=0.5)
             began = time.perf_counter()
             done = warehouse.apply(load, [answer])
@@ -229,7 +229,7 @@ def night_of_timelines(count: int) -> None:
             archive.seal()  # or it would be done beside, and counted
             spent = used = 0.0
             for load in loads:
-                answers = list(archive.answers(load.request_ids))
+                answers = list(archive.responses(load.request_ids))
                 began, used_before = time.perf_counter(), time.process_time()
                 warehouse.apply(load, answers)
                 spent, used = spent + time.perf_counter() - began, used + time.process_time() - used_before

@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from marketing_api.client import Client, Connection, Secret
-from marketing_api.exchange import Answer
-from marketing_api.operation import Question
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
 from marketing_api.operations import account
-from marketing_api.pace import Pace, pace_path
+from marketing_api.rate_limit import RateLimiter, shared_path
 from tests.benchmarks.limited_server import WINDOWS, counted, serving
 
 
@@ -30,7 +30,7 @@ def ask_for(seconds: float, url: str, workers: int) -> dict[str, float]:
     """Ask as much as the limit allows for so long, in this process."""
     end = time.monotonic() + seconds
 
-    def questions() -> Iterator[Question]:
+    def questions() -> Iterator[Call]:
         while time.monotonic() < end:
             yield account.ME.bind()
 
@@ -39,14 +39,14 @@ def ask_for(seconds: float, url: str, workers: int) -> dict[str, float]:
         tempfile.TemporaryDirectory() as spool,
         Client(
             connection,
-            Pace(pace_path(url, connection.key)),
+            RateLimiter(shared_path(url, connection.key)),
             record=lambda exchange: None,
             spool=Path(spool),
             workers=workers,
         ) as client,
     ):
         began = os.times()
-        answered = sum(isinstance(result, Answer) for result in client.ask_many(questions()))
+        answered = sum(isinstance(result, Response) for result in client.fetch_many(questions()))
         ended = os.times()
     return {"answered": answered, "cpu": ended.user + ended.system - began.user - began.system}
 

@@ -24,14 +24,13 @@ from pathlib import Path
 import duckdb
 
 import warehouse.publish
-from marketing_api.secret import Secret
+from marketing_api.redaction import Secret
 from warehouse.connection import connect
 from warehouse.errors import WarehouseLocked
 from warehouse.masking import Masking
 from warehouse.parquet_export import export_parquet
 from warehouse.personal_data import PersonalData
-from warehouse.publish import publish
-from warehouse.published import published_path
+from warehouse.publish import publish, published_path
 from warehouse.schema import ensure_schema
 from warehouse.tables import TABLES
 

@@ -20,9 +20,9 @@ from itertools import starmap
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from marketing_api import wire
-from marketing_api.exchange import Answer, Body
-from marketing_api.operation import Question
+from marketing_api import parsing, validation
+from marketing_api.exchange import Body, Response
+from marketing_api.operation import Call
 from marketing_api.operations import contacts
 
 ZONE = ZoneInfo("America/New_York")
@@ -76,13 +76,13 @@ def timeline(number: int) -> dict[str, object]:
     return {"id": number, "email": "a@example.com", "timeline": {"data": events, "count": EVENTS, "total": EVENTS}, "utm": {"data": []}}
 
 
-def check(question: Question, body: Body) -> None:
-    wire.check(question, 200, {}, body)
+def check(question: Call, body: Body) -> None:
+    validation.check(question, 200, {}, body)
 
 
-def read(question: Question, body: Body) -> int:
-    answer = Answer(1, "main", question, dt.datetime.now(dt.UTC), body)
-    return sum(len(rows.records) for rows in wire.read_rows(answer, ZONE, dt.date(2026, 1, 1)))
+def read(question: Call, body: Body) -> int:
+    answer = Response(1, "main", question, dt.datetime.now(dt.UTC), body)
+    return sum(len(rows.records) for rows in parsing.parse_rows(answer, ZONE, dt.date(2026, 1, 1)))
 
 
 def timed(what: str, count: int, work: Callable[[], object]) -> None:

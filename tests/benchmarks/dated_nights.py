@@ -14,15 +14,14 @@ from zoneinfo import ZoneInfo
 
 import requests
 
-from marketing_api import wire
-from marketing_api.exchange import Answer, Exchange, Outcome, new_request_id
+from marketing_api.exchange import Exchange, Outcome, Response, new_request_id, prepare
 from marketing_api.operation import Operation
 from marketing_api.operations import account, campaigns, contacts, lists, reputation, social
 from marketing_api.sandbox.options import DEFAULT_KEY
 from warehouse import tables
 from warehouse.archive import Archive
-from warehouse.load import Load
-from warehouse.table import Table
+from warehouse.loads.load import Load
+from warehouse.tables import Table
 from warehouse.warehouse import Warehouse
 
 _ALL = {"limit": 100_000, "page": 1}
@@ -93,19 +92,19 @@ class DatedNights:
         stats = (tables.REVIEW_STATS, tables.SOCIAL_MEDIA_STATS, tables.FEEDBACK_VIEWS)
         self._load([self._ask(reputation.STATS, filter="all", **days)], *stats, scope=scope)
 
-    def _ask(self, operation: Operation, **params: Any) -> Answer:
+    def _ask(self, operation: Operation, **params: Any) -> Response:
         question = operation.bind(**params)
-        prepared = wire.prepare(question, self._url)
+        prepared = prepare(question, self._url)
         reply = self._http.request(
             prepared.method, prepared.url, params=[*prepared.query, ("key", DEFAULT_KEY)], data=prepared.form, timeout=60
         )
-        answer = Answer(new_request_id(), "main", question, self._at, reply.content)
+        answer = Response(new_request_id(), "main", question, self._at, reply.content)
         self._archive.record(
             Exchange(answer.request_id, "main", question, self._at, 0, 1, reply.status_code, Outcome.OK, None, reply.content)
         )
         return answer
 
-    def _load(self, answers: Iterable[Answer], *filled: Table, scope: dict[str, str] | None = None) -> None:
+    def _load(self, answers: Iterable[Response], *filled: Table, scope: dict[str, str] | None = None) -> None:
         ids = tuple(answer.request_id for answer in answers)
         names = tuple(table.name for table in filled)
         self._warehouse.apply(Load("main", names[0], names, ids, str(self._zone), scope=scope or {}, logged_at=self._at))

@@ -14,9 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from marketing_api.client import Client, Connection, Secret
-from marketing_api.operation import Question
+from marketing_api.operation import Call
 from marketing_api.operations import contacts
-from marketing_api.pace import Pace
+from marketing_api.rate_limit import RateLimiter
 from marketing_api.sandbox.options import DEFAULT_KEY
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.sending.send import send
@@ -33,10 +33,10 @@ def main() -> None:
     connection = Connection("main", chosen.url, Secret(DEFAULT_KEY))
     with (
         tempfile.TemporaryDirectory() as spool,
-        Client(connection, Pace(chosen.home / "pace"), record=lambda exchange: None, spool=Path(spool)) as client,
+        Client(connection, RateLimiter(chosen.home / "pace"), record=lambda exchange: None, spool=Path(spool)) as client,
     ):
         if chosen.ask_for:
-            print(json.dumps({"answered": sum(1 for _ in client.ask_many(_timelines(client, chosen.ask_for)))}))
+            print(json.dumps({"answered": sum(1 for _ in client.fetch_many(_timelines(client, chosen.ask_for)))}))
             return
         with Outbox(chosen.home / "outbox.sqlite") as outbox, outbox.sending("main", wait_s=5):
             sent = send(outbox, client, "main")
@@ -44,11 +44,11 @@ def main() -> None:
         print(json.dumps({"sent": asdict(sent), "verified": asdict(verified)}))
 
 
-def _timelines(client: Client, seconds: float) -> Iterator[Question]:
+def _timelines(client: Client, seconds: float) -> Iterator[Call]:
     end = time.monotonic() + seconds
-    listed = client.ask(contacts.GETCONTACTBYEMAIL.bind(email="new0@example.com"))
+    listed = client.fetch(contacts.GETCONTACTBYEMAIL.bind(email="new0@example.com"))
     while time.monotonic() < end:
-        yield listed.question
+        yield listed.call
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pytest
 
 from marketing_api.client import Client, Connection, Secret
 from marketing_api.exchange import Exchange
-from marketing_api.pace import Pace
+from marketing_api.rate_limit import RateLimiter
 from tests.marketing_api.scripted_server import Asked, Reply, ScriptedServer, ok
 
 #: Characters that are spelled differently in addresses and in JSON.
@@ -43,15 +43,15 @@ def bench(tmp_path: Path) -> Iterator[MakeBench]:
         def make(*replies: Reply | Callable[[Asked], Reply], url: str = "", **options: Any) -> Bench:
             rest = list(replies or (ok(),))
 
-            def answer(asked: Asked) -> Reply:
+            def response(asked: Asked) -> Reply:
                 reply = rest.pop(0) if len(rest) > 1 else rest[0]
                 return reply(asked) if callable(reply) else reply
 
-            server = stack.enter_context(ScriptedServer(answer))
+            server = stack.enter_context(ScriptedServer(response))
             recorded: list[Exchange] = []
             connection = Connection("main", url or server.url, Secret(KEY))
             chosen: dict[str, Any] = {"record": recorded.append, "spool": tmp_path / "spool", "first_pause": 0.01} | options
-            client = stack.enter_context(Client(connection, Pace(tmp_path / f"pace-{id(server)}"), **chosen))
+            client = stack.enter_context(Client(connection, RateLimiter(tmp_path / f"pace-{id(server)}"), **chosen))
             return Bench(server, client, recorded)
 
         yield make

@@ -60,8 +60,8 @@ def over_limit(seconds: float = 0.1) -> Reply:
 class ScriptedServer:
     """`answer` is called for every request, in threads; what it raises becomes a 500."""
 
-    def __init__(self, answer: Callable[[Asked], Reply]) -> None:
-        self.answer = answer
+    def __init__(self, response: Callable[[Asked], Reply]) -> None:
+        self.response = response
         self.asked: list[Asked] = []
         self.closing = threading.Event()
         self._server = _Server(("127.0.0.1", 0), _Handler)
@@ -106,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.client_address[1],
         )
         self.server.script.asked.append(asked)
-        self._reply(self.server.script.answer(asked))
+        self._reply(self.server.script.response(asked))
 
     do_GET = do_POST = _serve  # noqa: N815 (the name that http.server looks for)
 

@@ -9,8 +9,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from marketing_api.pacing.slots import Slots
-from marketing_api.pacing.windows import Slot
+from marketing_api.rate_limit.slots import Slots
+from marketing_api.rate_limit.windows import Slot
 
 START = 1000.0  # when the simulation begins, on the steady clock; the service's clock shows the same
 

@@ -15,13 +15,13 @@ def named(contact_id: int) -> Reply:
 
 def test_a_mix_up_is_asked_again(bench: MakeBench) -> None:
     at = bench(named(8), named(9), named(7))
-    at.client.ask(contacts.TIMELINE.bind(id=7))
+    at.client.fetch(contacts.TIMELINE.bind(id=7))
     assert [exchange.outcome for exchange in at.recorded] == [Outcome.BROKEN, Outcome.BROKEN, Outcome.OK]
 
 
 def test_a_service_that_knows_the_contact_by_another_id_is_believed_the_second_time(bench: MakeBench) -> None:
     at = bench(named(1007))
-    at.client.ask(contacts.TIMELINE.bind(id=7))
+    at.client.fetch(contacts.TIMELINE.bind(id=7))
     assert [exchange.outcome for exchange in at.recorded] == [Outcome.BROKEN, Outcome.OK]
 
 
@@ -31,12 +31,12 @@ def test_it_is_doubted_three_times_only(bench: MakeBench) -> None:
 
     at = bench(other_id)
     for contact_id in range(1, 11):
-        at.client.ask(contacts.TIMELINE.bind(id=contact_id))
+        at.client.fetch(contacts.TIMELINE.bind(id=contact_id))
     assert len(at.asked) == 10 + 3
 
 
 def test_a_service_that_mixes_up_is_never_believed_at_once(bench: MakeBench) -> None:
     at = bench(named(8), named(7), named(9), named(1), named(1), named(2), named(2), named(3), named(3), named(4), named(4))
     for contact_id in (7, 11, 12, 13, 14):
-        at.client.ask(contacts.TIMELINE.bind(id=contact_id))
+        at.client.fetch(contacts.TIMELINE.bind(id=contact_id))
     assert len(at.asked) == 11

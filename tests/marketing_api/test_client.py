@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from marketing_api.client import Budget, Stopped
+from marketing_api.client import RequestBudget, Stopped
 from marketing_api.errors import (
     AuthenticationFailed,
-    BrokenAnswer,
+    BrokenResponse,
     BudgetSpent,
     InvalidCall,
     MarketingApiError,
@@ -26,7 +26,7 @@ from marketing_api.errors import (
     Unreachable,
 )
 from marketing_api.exchange import Outcome
-from marketing_api.operation import Question
+from marketing_api.operation import Call
 from marketing_api.operations import account, contacts
 from tests.marketing_api.conftest import KEY, MakeBench
 from tests.marketing_api.scripted_server import Reply, ScriptedServer, ok, over_limit, refusal
@@ -37,24 +37,24 @@ HTML = Reply(502, b"<html><body>Bad Gateway</body></html>", {"Content-Type": "te
 NOBODY = "http://127.0.0.1:9/1"
 
 
-def impatient(question: Question, timeout: float = 0.15) -> Question:
+def impatient(call: Call, timeout: float = 0.15) -> Call:
     """The same question to an operation that is given up sooner."""
-    return Question(dataclasses.replace(question.operation, timeout=timeout), question.params)
+    return Call(dataclasses.replace(call.operation, timeout=timeout), call.params)
 
 
 def test_an_answer_is_returned_and_recorded(bench: MakeBench) -> None:
     at = bench()
-    answer = at.client.ask(ME)
-    assert json.loads(bytes(answer.body))["response"]["data"]["business"]["businessName"] == "Harbor"
+    response = at.client.fetch(ME)
+    assert json.loads(bytes(response.body))["response"]["data"]["business"]["businessName"] == "Harbor"
     (exchange,) = at.recorded
     assert (exchange.outcome, exchange.http_status, exchange.error) == (Outcome.OK, 200, None)
-    assert (exchange.request_id, exchange.body) == (answer.request_id, answer.body)
-    assert exchange.account == answer.account == "main"
+    assert (exchange.request_id, exchange.body) == (response.request_id, response.body)
+    assert exchange.account == response.account == "main"
 
 
 def test_the_key_is_a_query_parameter_and_nowhere_else(bench: MakeBench) -> None:
     at = bench()
-    at.client.ask(ME)
+    at.client.fetch(ME)
     (asked,) = at.asked
     assert asked.query == {"key": KEY}
     assert asked.form == {}
@@ -63,7 +63,7 @@ def test_the_key_is_a_query_parameter_and_nowhere_else(bench: MakeBench) -> None
 
 def test_parameters_travel_as_declared(bench: MakeBench) -> None:
     at = bench(ok({"contacts": {"count": 0, "items": []}}))
-    at.client.ask(contacts.GETCONTACTS.bind(listid=12, limit=5))
+    at.client.fetch(contacts.GETCONTACTS.bind(listid=12, limit=5))
     (asked,) = at.asked
     assert (asked.method, asked.operation) == ("GET", "emailmarketing/getcontacts")
     assert asked.query == {"listid": "12", "limit": "5", "key": KEY}
@@ -72,7 +72,7 @@ def test_parameters_travel_as_declared(bench: MakeBench) -> None:
 def test_an_answer_over_the_limit_of_its_size_is_not_asked_for_again(bench: MakeBench) -> None:
     at = bench(Reply(200, gzip.compress(b" " * 40_000_000), {"Content-Encoding": "gzip"}))
     with pytest.raises(TooLarge, match="unpacks to more than 200 times its size"):
-        at.client.ask(ME)
+        at.client.fetch(ME)
     (exchange,) = at.recorded
     assert exchange.outcome is Outcome.BROKEN
 
@@ -80,7 +80,7 @@ def test_an_answer_over_the_limit_of_its_size_is_not_asked_for_again(bench: Make
 def test_a_connection_is_used_again(bench: MakeBench) -> None:
     at = bench()
     for _ in range(5):
-        at.client.ask(ME)
+        at.client.fetch(ME)
     assert len({asked.port for asked in at.asked}) == 1
 
 
@@ -102,7 +102,7 @@ def test_a_connection_is_used_again(bench: MakeBench) -> None:
 )
 def test_a_read_is_tried_again_after(bench: MakeBench, reply: Reply, outcome: Outcome, status: int | None) -> None:
     at = bench(reply, reply, ok())
-    at.client.ask(impatient(ME))
+    at.client.fetch(impatient(ME))
     assert [exchange.outcome for exchange in at.recorded] == [outcome, outcome, Outcome.OK]
     assert at.recorded[0].http_status == status
     assert at.recorded[0].error
@@ -121,22 +121,22 @@ def test_a_read_is_tried_again_after(bench: MakeBench, reply: Reply, outcome: Ou
 def test_a_refusal_is_not_tried_again(bench: MakeBench, reply: Reply, error: type[MarketingApiError]) -> None:
     at = bench(reply)
     with pytest.raises(error):
-        at.client.ask(contacts.GETCONTACT.bind(id=7))
+        at.client.fetch(contacts.GETCONTACT.bind(id=7))
     assert len(at.asked) == 1
     assert at.recorded[0].outcome is Outcome.REFUSED
 
 
 def test_what_never_heals_is_given_up_after_six_tries(bench: MakeBench) -> None:
     at = bench(Reply(500, b""))
-    with pytest.raises(BrokenAnswer):
-        at.client.ask(ME)
+    with pytest.raises(BrokenResponse):
+        at.client.fetch(ME)
     assert len(at.asked) == len(at.recorded) == 6
 
 
 def test_nobody_listening_is_said_so(bench: MakeBench) -> None:
     at = bench(url=NOBODY)
     with pytest.raises(Unreachable, match="refused") as caught:
-        at.client.ask(ME)
+        at.client.fetch(ME)
     assert not caught.value.was_sent
     assert len(at.recorded) == 6
 
@@ -145,7 +145,7 @@ def test_a_refused_key_stops_every_later_question_unasked(bench: MakeBench) -> N
     at = bench(refusal(1002))
     for _ in range(3):
         with pytest.raises(AuthenticationFailed):
-            at.client.ask(ME)
+            at.client.fetch(ME)
     assert len(at.asked) == 1
 
 
@@ -153,7 +153,7 @@ def test_redirects_are_not_followed(bench: MakeBench) -> None:
     with ScriptedServer(lambda asked: ok()) as elsewhere:
         at = bench(Reply(302, b"", {"Location": f"{elsewhere.url}/app/me.json"}))
         with pytest.raises(MarketingApiError):
-            at.client.ask(ME)
+            at.client.fetch(ME)
         assert not elsewhere.asked
 
 
@@ -161,36 +161,36 @@ def test_a_proxy_is_used_as_the_environment_says_but_not_for_this_machine(bench:
     with ScriptedServer(lambda asked: ok()) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/1"))
         near = bench()
-        near.client.ask(ME)
+        near.client.fetch(ME)
         assert (len(near.asked), len(proxy.asked)) == (1, 0)
-        bench(url="http://service.example/1").client.ask(ME)
+        bench(url="http://service.example/1").client.fetch(ME)
         assert proxy.asked[0].query == {"key": KEY}
 
 
 def test_compressed_answers_are_understood(bench: MakeBench) -> None:
     whole = ok()
     at = bench(Reply(200, gzip.compress(whole.body), {"Content-Encoding": "gzip"}))
-    assert at.client.ask(ME).body == whole.body
+    assert at.client.fetch(ME).body == whole.body
     assert at.asked[0].headers["Accept-Encoding"] == "gzip, deflate"
 
 
 def test_a_large_body_goes_to_a_file_of_its_owner_without_the_key(bench: MakeBench, tmp_path: Path) -> None:
     notes = [{"id": str(number), "note": "x" * 900, "link": f"https://host/?key={KEY}"} for number in range(6000)]
     at = bench(ok({"contacts": {"count": 6000, "items": notes}}))
-    answer = at.client.ask(contacts.GETCONTACTS.bind(listid=12))
-    assert isinstance(answer.body, Path)
-    assert answer.body.parent == tmp_path / "spool"
-    assert answer.body.stat().st_mode & 0o077 == 0
-    items = json.loads(answer.body.read_bytes())["response"]["data"]["contacts"]["items"]
+    response = at.client.fetch(contacts.GETCONTACTS.bind(listid=12))
+    assert isinstance(response.body, Path)
+    assert response.body.parent == tmp_path / "spool"
+    assert response.body.stat().st_mode & 0o077 == 0
+    items = json.loads(response.body.read_bytes())["response"]["data"]["contacts"]["items"]
     assert [each["link"] for each in items] == ["https://host/?key=***"] * 6000
-    assert at.recorded[0].body == answer.body
+    assert at.recorded[0].body == response.body
 
 
 def test_the_budget_is_spent_before_anything_is_sent(bench: MakeBench) -> None:
-    budget = Budget(2)
+    budget = RequestBudget(2)
     at = bench(Reply(500, b""), budget=budget)
     with pytest.raises(BudgetSpent):
-        at.client.ask(ME)
+        at.client.fetch(ME)
     assert len(at.asked) == 2
     assert budget.left == 0
 
@@ -198,21 +198,21 @@ def test_the_budget_is_spent_before_anything_is_sent(bench: MakeBench) -> None:
 def test_a_write_cannot_be_asked(bench: MakeBench) -> None:
     at = bench()
     with pytest.raises(InvalidCall, match="write"):
-        at.client.ask(contacts.DELETECONTACT.bind(listid=1, id=7))
+        at.client.fetch(contacts.DELETECONTACT.bind(listid=1, id=7))
     assert not at.asked
 
 
 def test_a_refused_request_is_sent_again_after_the_reset(bench: MakeBench) -> None:
     at = bench(lambda asked: over_limit(0.3), ok())
     began = time.monotonic()
-    at.client.ask(ME)
+    at.client.fetch(ME)
     assert 0.25 < time.monotonic() - began < 1.5
 
 
 def test_whims_of_the_limit_do_not_use_up_tries(bench: MakeBench) -> None:
     whim = refusal(429, status=429, reached=1, after=0.01)
     at = bench(*[whim] * 8, ok())
-    at.client.ask(ME)
+    at.client.fetch(ME)
     assert len(at.asked) == 9
 
 
@@ -220,7 +220,7 @@ def test_a_limit_that_never_ends_is_given_up(bench: MakeBench, monkeypatch: pyte
     monkeypatch.setattr("marketing_api.client.REFUSALS", 4)
     at = bench(refusal(429, status=429, reached=1, after=0.01))
     with pytest.raises(RateLimited):
-        at.client.ask(ME)
+        at.client.fetch(ME)
     assert len(at.asked) == 4
 
 
@@ -228,13 +228,13 @@ def test_stop_wakes_those_who_wait(bench: MakeBench) -> None:
     at = bench(refusal(429, status=429, reached=1, after=30))
     problems: list[Exception] = []
 
-    def ask() -> None:
+    def fetch() -> None:
         try:
-            at.client.ask(ME)
+            at.client.fetch(ME)
         except Stopped as problem:
             problems.append(problem)
 
-    threads = [threading.Thread(target=ask, daemon=True) for _ in range(4)]
+    threads = [threading.Thread(target=fetch, daemon=True) for _ in range(4)]
     for thread in threads:
         thread.start()
     while not at.recorded:
@@ -251,12 +251,12 @@ def test_a_record_that_cannot_be_kept_is_no_answer(bench: MakeBench) -> None:
 
     at = bench(record=full)
     with pytest.raises(OSError, match="no space left"):
-        at.client.ask(ME)
+        at.client.fetch(ME)
 
 
 def test_statistics_tell_what_was_sent(bench: MakeBench) -> None:
     at = bench(Reply(500, b""), ok())
-    at.client.ask(ME)
+    at.client.fetch(ME)
     statistics = at.client.statistics
     assert statistics.requests == 2
     assert statistics.outcomes == {Outcome.BROKEN: 1, Outcome.OK: 1}
@@ -268,12 +268,12 @@ def test_times_are_recorded(bench: MakeBench) -> None:
         return ok(limit=5)
 
     at = bench(slow)
-    at.client.ask(ME)
-    at.client.ask(ME)
+    at.client.fetch(ME)
+    at.client.fetch(ME)
     assert 100 <= at.recorded[0].took_ms < 1000
     assert at.recorded[1].requested_at > at.recorded[0].requested_at
     assert at.recorded[1].waited_ms < 1000
 
 
 def test_transient_errors_are_one_family() -> None:
-    assert all(issubclass(error, Transient) for error in (RateLimited, Unreachable, BrokenAnswer))
+    assert all(issubclass(error, Transient) for error in (RateLimited, Unreachable, BrokenResponse))

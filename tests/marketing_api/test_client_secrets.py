@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from marketing_api.client import Connection, Secret
 from marketing_api.errors import MarketingApiError
 from marketing_api.operations import account
-from marketing_api.secret import Redactor
+from marketing_api.redaction import Redactor
 from tests.marketing_api.conftest import KEY, MakeBench
 from tests.marketing_api.scripted_server import Reply, ok, refusal
 
@@ -71,16 +71,16 @@ def test_no_error_of_a_broken_connection_holds_the_key(bench: MakeBench, everyth
 def test_an_echoed_key_is_not_recorded_in_any_spelling(bench: MakeBench) -> None:
     echo = {"business": {"links": [KEY, urllib.parse.quote(KEY, safe=""), f"https://host/?key={urllib.parse.quote_plus(KEY)}"]}}
     at = bench(ok(echo))
-    answer = at.client.ask(ME)
-    assert not leaks(bytes(answer.body).decode())
-    assert bytes(answer.body).count(b"***") == 3
-    assert at.recorded[0].body == answer.body
+    response = at.client.fetch(ME)
+    assert not leaks(bytes(response.body).decode())
+    assert bytes(response.body).count(b"***") == 3
+    assert at.recorded[0].body == response.body
 
 
 def test_a_secret_answer_is_returned_but_not_recorded(bench: MakeBench) -> None:
     at = bench(ok({"id": 1, "name": "Ann", "email": "ann@example.com", "login-url": "https://host/secret-path"}))
-    answer = at.client.ask(account.AUTOLOGIN.bind(id=1, expire=60))
-    assert b"secret-path" in bytes(answer.body)
+    response = at.client.fetch(account.AUTOLOGIN.bind(id=1, expire=60))
+    assert b"secret-path" in bytes(response.body)
     assert at.recorded[0].body == b""
 
 
@@ -108,7 +108,7 @@ def test_the_key_is_found_across_chunks(filler: bytes, times: int, sizes: list[i
 def _asked(client: object) -> list[str]:
     """Ask, and return every text of the error that comes of it: messages, tracebacks, and those of all it wraps or followed."""
     try:
-        client.ask(ME)  # type: ignore[attr-defined]
+        client.fetch(ME)  # type: ignore[attr-defined]
     except MarketingApiError as problem:
         texts, error = [], problem
         while error is not None:

@@ -9,13 +9,13 @@ import pytest
 from marketing_api.client import TRIES
 from marketing_api.errors import OutcomeUnknown, Refused, Stopped, Unreachable
 from marketing_api.exchange import Outcome
-from marketing_api.operation import Question
+from marketing_api.operation import Call
 from marketing_api.operations import contacts
 from tests.marketing_api.conftest import KEY, MakeBench
 from tests.marketing_api.scripted_server import Reply, ok, over_limit, refusal
 
 TAG = contacts.ADDTAG.bind(email="ann@example.com", tagname="blue")
-IMPATIENT = Question(dataclasses.replace(TAG.operation, timeout=0.15), TAG.params)
+IMPATIENT = Call(dataclasses.replace(TAG.operation, timeout=0.15), TAG.params)
 NOBODY = "http://127.0.0.1:9/1"
 
 

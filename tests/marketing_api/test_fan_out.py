@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from marketing_api.client import Budget, Failure, Stopped
-from marketing_api.errors import AuthenticationFailed, BrokenAnswer, BudgetSpent, NotAvailable, Refused
-from marketing_api.exchange import Answer
-from marketing_api.operation import Question
+from marketing_api.client import Failure, RequestBudget, Stopped
+from marketing_api.errors import AuthenticationFailed, BrokenResponse, BudgetSpent, NotAvailable, Refused
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
 from marketing_api.operations import account, contacts, lists
 from tests.marketing_api.conftest import MakeBench
 from tests.marketing_api.scripted_server import Asked, Reply, ScriptedServer, ok, refusal
@@ -25,19 +25,19 @@ CONTACT = {"contact": {"id": "1", "email": "ann@example.com"}}
 ME = {"business": {"businessName": "Harbor"}}
 
 
-def contact(number: int) -> Question:
+def contact(number: int) -> Call:
     return contacts.GETCONTACT.bind(id=number)
 
 
-def numbers(results: list[Answer | Failure]) -> list[int]:
-    return sorted(int(result.question.params["id"]) for result in results)
+def numbers(results: list[Response | Failure]) -> list[int]:
+    return sorted(int(result.call.params["id"]) for result in results)
 
 
 def test_every_question_gets_its_answer(bench: MakeBench) -> None:
     at = bench(ok(CONTACT))
-    results = list(at.client.ask_many(map(contact, range(1, 101))))
+    results = list(at.client.fetch_many(map(contact, range(1, 101))))
     assert numbers(results) == list(range(1, 101))
-    assert all(isinstance(result, Answer) for result in results)
+    assert all(isinstance(result, Response) for result in results)
     assert len(at.asked) == len(at.recorded) == 100
 
 
@@ -45,7 +45,7 @@ def test_no_more_than_the_crew_asks_at_once(bench: MakeBench) -> None:
     now, most = [0], [0]
     lock = threading.Lock()
 
-    def answer(asked: Asked) -> Reply:
+    def response(asked: Asked) -> Reply:
         with lock:
             now[0] += 1
             most[0] = max(most[0], now[0])
@@ -54,44 +54,44 @@ def test_no_more_than_the_crew_asks_at_once(bench: MakeBench) -> None:
             now[0] -= 1
         return ok(CONTACT)
 
-    at = bench(ok(CONTACT), answer, workers=5)
-    at.client.ask(contact(1))
-    list(at.client.ask_many(map(contact, range(1, 61))))
+    at = bench(ok(CONTACT), response, workers=5)
+    at.client.fetch(contact(1))
+    list(at.client.fetch_many(map(contact, range(1, 61))))
     assert most[0] == 5
 
 
 def test_answers_come_as_they_arrive(bench: MakeBench) -> None:
-    def answer(asked: Asked) -> Reply:
+    def response(asked: Asked) -> Reply:
         time.sleep(0.4 if asked.query["id"] == "1" else 0)
         return ok(CONTACT)
 
-    at = bench(answer)
-    results = list(at.client.ask_many(map(contact, range(1, 11))))
-    assert results[-1].question.params["id"] == "1"
+    at = bench(response)
+    results = list(at.client.fetch_many(map(contact, range(1, 11))))
+    assert results[-1].call.params["id"] == "1"
 
 
 def test_questions_are_pulled_as_needed(bench: MakeBench) -> None:
     pulled: list[int] = []
 
-    def endless() -> Iterator[Question]:
+    def endless() -> Iterator[Call]:
         for number in itertools.count(1):
             pulled.append(number)
             yield contact(number)
 
     at = bench(ok(CONTACT), workers=4)
-    answers = at.client.ask_many(endless())
+    responses = at.client.fetch_many(endless())
     for _ in range(20):
-        next(answers)
+        next(responses)
     assert len(pulled) <= 20 + 2 * 4 + 1
-    answers.close()  # type: ignore[attr-defined]
+    responses.close()  # type: ignore[attr-defined]
 
 
 def test_who_leaves_early_has_nothing_more_asked(bench: MakeBench) -> None:
     at = bench(ok(CONTACT), ok(CONTACT, limit=20), workers=4)
-    answers = at.client.ask_many(map(contact, range(1, 1000)))
+    responses = at.client.fetch_many(map(contact, range(1, 1000)))
     for _ in range(5):
-        next(answers)
-    answers.close()  # type: ignore[attr-defined]
+        next(responses)
+    responses.close()  # type: ignore[attr-defined]
     asked = len(at.asked)
     time.sleep(0.3)
     assert len(at.asked) <= asked + 1
@@ -99,28 +99,28 @@ def test_who_leaves_early_has_nothing_more_asked(bench: MakeBench) -> None:
 
 def test_what_is_there_already_is_not_asked(bench: MakeBench) -> None:
     at = bench(ok(CONTACT))
-    known = at.client.ask(contact(3))
-    results = list(at.client.ask_many(map(contact, range(1, 6)), known=lambda question: known if question.params["id"] == "3" else None))
+    known = at.client.fetch(contact(3))
+    results = list(at.client.fetch_many(map(contact, range(1, 6)), known=lambda call: known if call.params["id"] == "3" else None))
     assert numbers(results) == [1, 2, 3, 4, 5]
     assert len(at.asked) == 5
 
 
 def test_a_refused_question_fails_alone(bench: MakeBench) -> None:
     at = bench(lambda asked: refusal(1003) if asked.query["id"] == "3" else ok(CONTACT))
-    results = list(at.client.ask_many(map(contact, range(1, 31))))
+    results = list(at.client.fetch_many(map(contact, range(1, 31))))
     (failure,) = [result for result in results if isinstance(result, Failure)]
-    assert failure.question.params["id"] == "3"
+    assert failure.call.params["id"] == "3"
     assert isinstance(failure.error, Refused)
     assert len(at.asked) == 30
 
 
 def by_operation(broken: Reply) -> Callable[[Asked], Reply]:
     """One operation is broken, the others answer."""
-    answers = {"app/me": ok(), "emailmarketing/getcontact": broken}
-    return lambda asked: answers.get(asked.operation, ok({"list": {"id": "1", "name": "News"}}))
+    responses = {"app/me": ok(), "emailmarketing/getcontact": broken}
+    return lambda asked: responses.get(asked.operation, ok({"list": {"id": "1", "name": "News"}}))
 
 
-def mixed(count: int) -> Iterator[Question]:
+def mixed(count: int) -> Iterator[Call]:
     for number in range(1, count + 1):
         yield contact(number)
         yield lists.GETLIST.bind(id=number)
@@ -128,7 +128,7 @@ def mixed(count: int) -> Iterator[Question]:
 
 def test_an_operation_that_is_not_available_is_not_asked_further(bench: MakeBench) -> None:
     at = bench(by_operation(refusal(1002)), workers=4)
-    results = list(at.client.ask_many(mixed(200)))
+    results = list(at.client.fetch_many(mixed(200)))
     failures = [result for result in results if isinstance(result, Failure)]
     assert len(results) == 400
     assert len(failures) == 200
@@ -138,59 +138,59 @@ def test_an_operation_that_is_not_available_is_not_asked_further(bench: MakeBenc
 
 def test_an_operation_that_keeps_failing_costs_that_operation_only(bench: MakeBench) -> None:
     at = bench(by_operation(Reply(500, b"")), workers=4)
-    results = list(at.client.ask_many(mixed(200)))
+    results = list(at.client.fetch_many(mixed(200)))
     failures = [result for result in results if isinstance(result, Failure)]
     assert len(failures) == 200
-    assert all(isinstance(failure.error, BrokenAnswer) for failure in failures)
+    assert all(isinstance(failure.error, BrokenResponse) for failure in failures)
     assert sum(asked.operation.endswith("getcontact") for asked in at.asked) < 80
-    assert sum(isinstance(result, Answer) for result in results) == 200
+    assert sum(isinstance(result, Response) for result in results) == 200
 
 
 def test_failures_here_and_there_give_up_nothing(bench: MakeBench) -> None:
     at = bench(lambda asked: Reply(500, b"") if int(asked.query.get("id", "1")) % 4 == 0 else ok(CONTACT | ME), workers=2)
-    results = list(at.client.ask_many(map(contact, range(1, 61))))
+    results = list(at.client.fetch_many(map(contact, range(1, 61))))
     assert sum(isinstance(result, Failure) for result in results) == 15
-    assert sum(isinstance(result, Answer) for result in results) == 45
+    assert sum(isinstance(result, Response) for result in results) == 45
 
 
 def test_a_refused_key_ends_everything(bench: MakeBench) -> None:
     at = bench(*[ok(CONTACT)] * 10, refusal(1000, status=401), workers=4)
     with pytest.raises(AuthenticationFailed):
-        list(at.client.ask_many(map(contact, range(1, 1000))))
+        list(at.client.fetch_many(map(contact, range(1, 1000))))
     assert len(at.asked) < 30
     with pytest.raises(AuthenticationFailed):
-        next(at.client.ask_many([contact(1)]))
+        next(at.client.fetch_many([contact(1)]))
 
 
 def test_the_budget_ends_the_questions_after_the_last_answer_that_was_paid_for(bench: MakeBench) -> None:
-    budget = Budget(25)
+    budget = RequestBudget(25)
     at = bench(ok(CONTACT), workers=4, budget=budget)
-    results: list[Answer | Failure] = []
+    results: list[Response | Failure] = []
     with pytest.raises(BudgetSpent):
-        results.extend(at.client.ask_many(map(contact, range(1, 1000))))  # keeps what came before the error
+        results.extend(at.client.fetch_many(map(contact, range(1, 1000))))  # keeps what came before the error
     assert len(results) == len(at.asked) == 25
 
 
 def test_a_budget_is_shared(bench: MakeBench) -> None:
-    budget = Budget(10)
+    budget = RequestBudget(10)
     one, other = bench(ok(CONTACT), budget=budget), bench(ok(CONTACT), budget=budget)
-    list(one.client.ask_many(map(contact, range(1, 7))))
+    list(one.client.fetch_many(map(contact, range(1, 7))))
     with pytest.raises(BudgetSpent):
-        list(other.client.ask_many(map(contact, range(1, 7))))
+        list(other.client.fetch_many(map(contact, range(1, 7))))
     assert len(other.asked) == 4
 
 
 def test_several_callers_share_the_crew(bench: MakeBench) -> None:
-    def answer(asked: Asked) -> Reply:
+    def response(asked: Asked) -> Reply:
         time.sleep(0.02)
         return ok(CONTACT)
 
-    at = bench(ok(CONTACT), answer, workers=2)
-    at.client.ask(contact(1))
+    at = bench(ok(CONTACT), response, workers=2)
+    at.client.fetch(contact(1))
     finished: dict[str, float] = {}
 
     def caller(name: str, count: int) -> None:
-        list(at.client.ask_many(map(contact, range(1, count + 1))))
+        list(at.client.fetch_many(map(contact, range(1, count + 1))))
         finished[name] = time.monotonic()
 
     long = threading.Thread(target=caller, args=("long", 100))
@@ -207,31 +207,31 @@ def test_a_mistake_in_a_worker_reaches_the_caller(bench: MakeBench) -> None:
 
     at = bench(ok(CONTACT), record=full)
     with pytest.raises(OSError, match="no space left"):
-        list(at.client.ask_many(map(contact, range(1, 100))))
+        list(at.client.fetch_many(map(contact, range(1, 100))))
 
 
 def test_stop_ends_the_questions(bench: MakeBench) -> None:
     at = bench(ok(CONTACT, limit=20))
-    answers = at.client.ask_many(map(contact, itertools.count(1)))
-    next(answers)
+    responses = at.client.fetch_many(map(contact, itertools.count(1)))
+    next(responses)
     threading.Timer(0.1, at.client.stop).start()
     began = time.monotonic()
     with pytest.raises(Stopped):
-        list(answers)
+        list(responses)
     assert time.monotonic() - began < 2
 
 
 def test_closing_waits_for_what_is_under_way(bench: MakeBench) -> None:
-    def answer(asked: Asked) -> Reply:
+    def response(asked: Asked) -> Reply:
         time.sleep(0.3)
         return ok(CONTACT)
 
-    at = bench(ok(CONTACT), answer, workers=3)
-    at.client.ask(contact(1))
-    answers = at.client.ask_many(map(contact, range(1, 100)))
+    at = bench(ok(CONTACT), response, workers=3)
+    at.client.fetch(contact(1))
+    responses = at.client.fetch_many(map(contact, range(1, 100)))
     threading.Timer(0.1, at.client.close).start()
     with pytest.raises(Stopped):
-        list(answers)
+        list(responses)
     time.sleep(0.5)
     assert len(at.recorded) == len(at.asked)
 
@@ -241,12 +241,13 @@ import itertools, sys, tempfile
 from pathlib import Path
 from marketing_api.client import Client, Connection, Secret
 from marketing_api.operations import account
-from marketing_api.pace import Pace
+from marketing_api.rate_limit import RateLimiter
 folder = Path(tempfile.mkdtemp(dir=sys.argv[2]))
 recorded = []
 try:
-    with Client(Connection("main", sys.argv[1], Secret("key")), Pace(folder / "pace"), record=recorded.append, spool=folder) as client:
-        for answer in client.ask_many(account.ME.bind() for _ in itertools.count()):
+    connection, limiter = Connection("main", sys.argv[1], Secret("key")), RateLimiter(folder / "pace")
+    with Client(connection, limiter, record=recorded.append, spool=folder) as client:
+        for answer in client.fetch_many(account.ME.bind() for _ in itertools.count()):
             print("answer", flush=True)
 except KeyboardInterrupt:
     print("recorded", len(recorded), flush=True)
@@ -268,9 +269,9 @@ def test_an_interrupt_ends_promptly_and_loses_nothing(tmp_path: object) -> None:
 
 def test_many_of_no_questions_is_nothing(bench: MakeBench) -> None:
     at = bench(ok(CONTACT))
-    assert list(at.client.ask_many([])) == []
+    assert list(at.client.fetch_many([])) == []
 
 
 def test_account_questions_may_be_mixed_in(bench: MakeBench) -> None:
     at = bench()
-    assert len(list(at.client.ask_many([account.ME.bind()]))) == 1
+    assert len(list(at.client.fetch_many([account.ME.bind()]))) == 1

@@ -8,9 +8,8 @@ import pytest
 from docs.generate import operations as operations_page
 from marketing_api import records
 from marketing_api.errors import InvalidCall
-from marketing_api.operation import Effect, Operation
+from marketing_api.operation import Effect, Kind, Operation
 from marketing_api.operations import ALL, AREAS, find
-from marketing_api.parameter import Kind
 
 #: The endpoints as the specification's tables list them.
 GET = """

@@ -11,16 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marketing_api.errors import InvalidCall
-from marketing_api.operation import Operation
+from marketing_api.operation import Kind, Operation, Parameter
 from marketing_api.operations import ALL, account, campaigns, contacts, goals, lists, reputation, social, users
-from marketing_api.parameter import Kind, Parameter
 
 
 def test_values_are_sent_in_their_wire_form_and_declared_order() -> None:
-    question = social.CALENDAR.bind(
-        page=2, to="12/31/2026", from_=dt.date(2026, 1, 31), includeposted=True, channels=["Facebook", "twitter"]
-    )
-    assert list(question.params.items()) == [
+    call = social.CALENDAR.bind(page=2, to="12/31/2026", from_=dt.date(2026, 1, 31), includeposted=True, channels=["Facebook", "twitter"])
+    assert list(call.params.items()) == [
         ("channels", "facebook,twitter"),
         ("from", "2026-01-31"),
         ("to", "2026-12-31"),
@@ -95,20 +92,20 @@ def test_flags_are_sent_as_0_and_1() -> None:
     texts = dict.fromkeys(
         ("name", "email_subject", "reply_to", "fromemail", "from_name", "notify", "notify_email", "success_email", "success_message"), "x"
     )
-    question = lists.ADDLIST.bind(**texts, error_message="x", doubleOptin=True, communications="0")
-    assert (question.params["doubleOptin"], question.params["communications"]) == ("1", "0")
+    call = lists.ADDLIST.bind(**texts, error_message="x", doubleOptin=True, communications="0")
+    assert (call.params["doubleOptin"], call.params["communications"]) == ("1", "0")
 
 
 def test_channel_ids_are_not_restricted() -> None:
-    question = social.ADDPOST.bind(message="Hello", channel="instagram", channelid=["17841400000000000", "urn:li:7"])
-    assert question.params["channelid"] == "17841400000000000,urn:li:7"
+    call = social.ADDPOST.bind(message="Hello", channel="instagram", channelid=["17841400000000000", "urn:li:7"])
+    assert call.params["channelid"] == "17841400000000000,urn:li:7"
 
 
 def test_secrets_and_addresses_are_not_in_messages_nor_reprs() -> None:
-    question = users.ADD.bind(fullname="Ada", username="ada", password="hunter2", type="user", group=1)
-    assert question.shown["password"] == "***"
-    assert "hunter2" not in repr(question)
-    assert "Ada" not in repr(question)
+    call = users.ADD.bind(fullname="Ada", username="ada", password="hunter2", type="user", group=1)
+    assert call.shown["password"] == "***"
+    assert "hunter2" not in repr(call)
+    assert "Ada" not in repr(call)
     with pytest.raises(InvalidCall) as refused:
         contacts.GETCOUPON.bind(email="ann at example.com")
     assert "ann" not in str(refused.value)
@@ -131,16 +128,16 @@ VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sa
 )
 def test_bind_never_sends_what_is_not_declared(operation: Operation, values: dict[str, Any]) -> None:
     try:
-        question = operation.bind(**values)
+        call = operation.bind(**values)
     except InvalidCall:
         return
     declared = {parameter.name: parameter for parameter in operation.parameters}
-    for name, value in question.params.items():
+    for name, value in call.params.items():
         parameter = declared[name.partition("[")[0]]
         assert isinstance(value, str)
         if parameter.choices:
             assert set(value.split(",") if parameter.many else [value]) <= set(parameter.choices)
-    assert {name for name, parameter in declared.items() if parameter.required} <= question.params.keys()
+    assert {name for name, parameter in declared.items() if parameter.required} <= call.params.keys()
 
 
 @given(st.from_regex(r"-?[0-9]{1,12}(\.[0-9]{1,6})?", fullmatch=True))

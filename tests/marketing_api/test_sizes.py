@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from marketing_api.connection import BODY_LIMIT
-from marketing_api.errors import BrokenAnswer
+from marketing_api.client import BODY_LIMIT
+from marketing_api.errors import BrokenResponse
+from marketing_api.exchange import prepare
 from marketing_api.operations.account import ME
-from marketing_api.secret import Secret
+from marketing_api.redaction import Secret
 from marketing_api.transport import MOST_RATIO, SMALL_BYTES, SPOOL_BYTES, Received, Transport
-from marketing_api.wire import prepare
 from tests.marketing_api.raw_server import RawServer, body_of, http
 
 
-def _received(tmp_path: Path, answer: bytes, most_bytes: int = BODY_LIMIT) -> Received:
+def _received(tmp_path: Path, response: bytes, most_bytes: int = BODY_LIMIT) -> Received:
     def send(connection: socket.socket, _: int) -> bool:
-        connection.sendall(answer)
+        connection.sendall(response)
         return False
 
     with RawServer(send) as server:
@@ -47,7 +47,7 @@ BOMB = _packed(100_000_000, 31)
 )
 def test_what_unpacks_to_many_times_its_size_is_refused_with_its_beginning_kept(tmp_path: Path, encoding: str, body: bytes) -> None:
     received = _received(tmp_path, http(body, "200 OK", f"Content-Encoding: {encoding}"))
-    assert isinstance(received.problem, BrokenAnswer)
+    assert isinstance(received.problem, BrokenResponse)
     assert f"more than {MOST_RATIO} times" in str(received.problem)
     assert isinstance(received.body, Path)
     assert received.body.stat().st_size == SPOOL_BYTES
@@ -75,7 +75,7 @@ def test_a_body_without_end_is_read_up_to_the_limit(tmp_path: Path, head: bytes)
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", ",".join(itertools.repeat("gzip", 50))])
 def test_a_body_that_is_not_packed_as_it_says_is_a_broken_answer(tmp_path: Path, encoding: str) -> None:
     received = _received(tmp_path, http(body_of(), "200 OK", f"Content-Encoding: {encoding}"))
-    assert isinstance(received.problem, BrokenAnswer)
+    assert isinstance(received.problem, BrokenResponse)
 
 
 @pytest.mark.parametrize(("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("identity", bytes), ("", bytes)])
@@ -89,7 +89,7 @@ _CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [
         _CHUNKED + b"-5\r\n{}",
         _CHUNKED + b"f" * 5_000 + b"\r\n{}",
@@ -104,8 +104,8 @@ _CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         b"HTTP/1.1 200 OK\r\nContent-Length: \xff\xfe\r\nContent-Encoding: \xff\r\n\r\n{}",
         b"\x00" * 1_000_000,
     ],
-    ids=lambda answer: answer[-40:-20].decode("latin-1"),
+    ids=lambda response: response[-40:-20].decode("latin-1"),
 )
-def test_whatever_is_sent_in_place_of_http_is_a_problem_of_ours_or_an_answer(tmp_path: Path, answer: bytes) -> None:
-    received = _received(tmp_path, answer)
+def test_whatever_is_sent_in_place_of_http_is_a_problem_of_ours_or_an_answer(tmp_path: Path, response: bytes) -> None:
+    received = _received(tmp_path, response)
     assert received.problem is not None or received.body == b"{}"

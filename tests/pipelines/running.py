@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
+from pipelines import cli
 from tests import warm
 from tests.pipelines.sandboxes import KEY, Sandbox
 
@@ -24,6 +27,18 @@ class Ran:
     @property
     def text(self) -> str:
         return self.out + self.err
+
+
+def parsed(words: Sequence[str]) -> click.Context:
+    """The command that the words call, with its parameters read. Raises click.UsageError."""
+    command: click.Command | None = cli.PROGRAM
+    name: str | None = "marketing-sync"
+    context, rest = None, list(words)
+    while isinstance(command, click.Group) and rest:
+        context = click.Context(command, parent=context, info_name=name)
+        name, command, rest = command.resolve_command(context, rest)
+    assert command is not None
+    return command.make_context(name, rest, parent=context)
 
 
 def environment(home: Path, sandbox: Sandbox | None = None, **settings: str) -> dict[str, str]:

@@ -58,7 +58,7 @@ def warehouse(home: Path) -> Path:
         (["sync", "--to", "2026-02-01"], "--to needs --from"),
         (["sync", "--max-requests", "0"], "a whole number above 0"),
         (["sync", "--max-requests", "many"], "a whole number above 0"),
-        (["snyc"], "invalid choice: 'snyc'"),
+        (["snyc"], "No such command 'snyc'. Did you mean 'sync'?"),
         ([], "COMMAND"),
         (["call", "emailmarketing/getcontcat"], "did you mean emailmarketing/getcontact"),
         (["call", "emailmarketing/getcontact", "idd=3"], "did you mean id?"),

@@ -90,8 +90,8 @@ def test_a_second_try_asks_only_what_may_succeed_now(home: Path, service: Sandbo
     with open_reader(Settings(home, (Connection("main", service.url, Secret(KEY)),)), [timelines]) as reader:
         reader.begin()
         (first,) = reader.result(timelines)
-        passing = {failure.question.params["id"] for failure in first.failures if isinstance(failure.error, Transient)}
-        refused = {failure.question.params["id"] for failure in first.failures if isinstance(failure.error, Refused)}
+        passing = {failure.call.params["id"] for failure in first.failures if isinstance(failure.error, Transient)}
+        refused = {failure.call.params["id"] for failure in first.failures if isinstance(failure.error, Refused)}
         assert passing
         assert refused
 
@@ -100,7 +100,7 @@ def test_a_second_try_asks_only_what_may_succeed_now(home: Path, service: Sandbo
         reader.again(timelines)
         (second,) = reader.result(timelines)
         assert {entry["params"]["id"] for entry in service.asked(since)} == passing
-        assert refused <= {failure.question.params["id"] for failure in second.failures if isinstance(failure.error, Refused)}
+        assert refused <= {failure.call.params["id"] for failure in second.failures if isinstance(failure.error, Refused)}
         assert second.planned == second.asked == first.planned
         assert not second.problems
 

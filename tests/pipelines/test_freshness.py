@@ -15,7 +15,7 @@ from pipelines.planned import due
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import Sandbox
 from warehouse.connection import connect
-from warehouse.coverage import FRESH_FOR, GRACE
+from warehouse.loads.coverage import FRESH_FOR, GRACE
 from warehouse.models import build
 from warehouse.schema import ensure_schema
 from warehouse.tables import TABLES

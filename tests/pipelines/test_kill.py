@@ -15,7 +15,7 @@ from tests.pipelines.conftest import NOW, Night
 from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import Sandbox, spawned
 from tests.pipelines.tables import differing, rows, source
-from warehouse.published import published_path
+from warehouse.publish import published_path
 
 KILLS = 6
 IN_FLIGHT = 32  # the client's workers

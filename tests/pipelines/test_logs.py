@@ -26,7 +26,7 @@ from warehouse.archive.disk import make_folder
 PLANTED = f"""
 import logging, sys, threading, warnings
 from pipelines import cli
-from pipelines.commands import status
+from pipelines import commands
 
 def planted(arguments, settings):
     local = "unmistakable" + "-local"
@@ -40,7 +40,8 @@ def planted(arguments, settings):
     except ValueError as first:
         raise RuntimeError("second {UNMISTAKABLE} eve@example.com") from first
 
-status.run = planted
+from pipelines.commands import status
+status.status = commands.command_of(planted, "status", (), None)
 sys.exit(cli.main(["status"]))
 """
 

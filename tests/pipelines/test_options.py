@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+import click
 import dagster as dg
 import pytest
 from hypothesis import given
@@ -19,14 +19,14 @@ from assets.lists import lists
 from assets.materialize import asset_key
 from marketing_api.client import Connection, Secret
 from marketing_api.errors import MarketingApiError
-from pipelines.cli import _parser
-from pipelines.commands.arguments import add_options
+from pipelines.commands import Command as TypedCommand
 from pipelines.definitions import build_definitions
-from pipelines.options import ACTIVATIONS, AFTERWARDS, LIMITS, SYNC, UNKNOWN, Option, push_options, values, words
+from pipelines.options import ACTIVATIONS, AFTERWARDS, LIMITS, SYNC, UNKNOWN, Option, parameters, push_options, values, words
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.item import Kind
 from pipelines.write_back.jobs import push_jobs
 from tests.pipelines.conftest import Command
+from tests.pipelines.running import parsed
 from tests.pipelines.test_nightly import failures
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -74,13 +74,9 @@ def run_configs(settings: Settings) -> dict[tuple[str, ...], dict[str, Any]]:
     return {words: schema.config_type.fields for words, schema in schemas.items()}
 
 
-def typed(command: Sequence[str]) -> dict[str, argparse.Action]:
+def typed(command: Sequence[str]) -> dict[str, click.Parameter]:
     """What a command takes, by name."""
-    parser = _parser(command)
-    for word in command:
-        (choices,) = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-        parser = choices[word]
-    return {action.dest: action for action in parser._actions if action.dest != "help"}
+    return {str(parameter.name): parameter for parameter in parsed(command).command.params}
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -90,8 +86,9 @@ def test_the_command_line_has_what_is_declared_and_nothing_else(command: tuple[s
     assert actions.keys() == declared.keys()
     for name, action in actions.items():
         option = declared[name]
-        assert action.option_strings == ([] if option.is_positional else [f"--{name.replace('_', '-')}"])
-        assert (action.help or "").replace("%%", "%") == option.help
+        assert isinstance(action, click.Argument if option.is_positional else click.Option)
+        assert action.opts == [name if option.is_positional else f"--{name.replace('_', '-')}"]
+        assert action.help == option.help
         assert action.default == option.unset
 
 
@@ -119,20 +116,19 @@ OPTIONS = {(option.name, option.read): option for options in COMMANDS.values() f
 def test_both_read_a_text_alike_or_refuse_it_in_the_same_words(option: Option, text: str) -> None:
     """But for a blank text, which in a run config is nothing."""
     option = replace(option, in_command="", is_positional=False, choices=())
-    parser = argparse.ArgumentParser(exit_on_error=False)
-    add_options(parser, [option])
-    told = [read(option, text or "?") for read in (as_typed(parser), as_launched)]
+    told = [as_(option, text or "?") for as_ in (as_typed, as_launched)]
     assert told[0] == told[1]
 
 
-def as_typed(parser: argparse.ArgumentParser) -> Callable[[Option, str], Any]:
-    def read(option: Option, text: str) -> Any:
-        try:
-            return vars(parser.parse_args([f"{option.flag}={text}"]))[option.name]
-        except argparse.ArgumentError as refused:
-            return refused.message
+def as_typed(option: Option, text: str) -> Any:
+    try:
+        return read([option], [f"{option.flag}={text}"])[option.name]
+    except click.BadParameter as refused:
+        return refused.message
 
-    return read
+
+def read(options: Iterable[Option], typed_: Sequence[str]) -> dict[str, Any]:
+    return TypedCommand("command", params=parameters(options)).make_context("command", list(typed_)).params
 
 
 def as_launched(option: Option, text: str) -> Any:
@@ -175,8 +171,6 @@ def test_the_enumerated_are_the_same_in_the_launchpad() -> None:
 def test_what_was_chosen_can_be_typed_again(kind: Kind, data: st.DataObject) -> None:
     """The command that a plan ends with says the same as the one that made it."""
     options = [option for option in push_options(kind) if not option.in_command]
-    parser = argparse.ArgumentParser()
-    add_options(parser, options)
     samples: dict[str, Any] = {
         "from": Path("people.csv"),
         "map": [("email", "E-Mail"), ("list", "a list")],
@@ -188,7 +182,7 @@ def test_what_was_chosen_can_be_typed_again(kind: Kind, data: st.DataObject) -> 
         "account": "hill",
     }
     chosen = {option.name: data.draw(st.sampled_from([option.unset, samples.get(option.name, True)])) for option in options}
-    assert vars(parser.parse_args(words(options, chosen))) == chosen
+    assert read(options, words(options, chosen)) == chosen
 
 
 # -- what they bring about

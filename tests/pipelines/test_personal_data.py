@@ -15,8 +15,7 @@ from tests.pipelines.people import people_of, values_of
 from warehouse.masking import Masking, hashed, personal_key
 from warehouse.parquet_export import export_parquet
 from warehouse.personal_data import PersonalData
-from warehouse.publish import publish
-from warehouse.published import published_path
+from warehouse.publish import publish, published_path
 
 WAYS = ("keep", "hash", "drop")
 

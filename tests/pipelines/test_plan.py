@@ -16,7 +16,7 @@ from marketing_api.sandbox.server import serve
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import Sandbox
 from warehouse.archive import Archive
-from warehouse.load import Load
+from warehouse.loads.load import Load
 
 CONTACTS = 100
 ONLY = ("sync", "--only", "lists", "contacts", "campaigns", "campaign_stats", "timelines", "coupons")

@@ -12,12 +12,10 @@ import pytest
 
 from pipelines.report.write import write_report
 from tests.pipelines.planted import TOKEN, Planter, fill
-from warehouse.masking import Masking, personal_key
+from warehouse.masking import Masking, lineage, personal_key
 from warehouse.parquet_export import export_parquet
-from warehouse.personal import lineage
 from warehouse.personal_data import PersonalData
-from warehouse.publish import publish
-from warehouse.published import earlier, published_path
+from warehouse.publish import earlier, publish, published_path
 from warehouse.tables import TABLES
 
 WAYS = ("keep", "hash", "drop")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.pipelines.conftest import Command
 from warehouse.connection import connect
-from warehouse.published import published_path
+from warehouse.publish import published_path
 from warehouse.schema import ensure_schema
 from warehouse.tables import TABLES
 

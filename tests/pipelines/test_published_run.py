@@ -18,7 +18,7 @@ from pipelines.definitions import build_definitions
 from pipelines.settings import Settings
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
-from warehouse.published import published_path
+from warehouse.publish import published_path
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -84,7 +84,7 @@ def test_a_plan_shows_what_changes(command: Command, service: Sandbox, home: Pat
     ("words", "said"),
     [
         (["push"], "WHAT"),
-        (["push", "tags"], "one of the arguments --from --sql is required"),
+        (["push", "tags"], "either --from FILE or --sql QUERY: give one of them"),
         (["push", "tags", "--from", "no.csv"], "there is no file no.csv"),
         (["push", "tags", "--sql", "delete from source.contacts"], "has to be a SELECT"),
         (["push", "tags", "--sql", "select 1 as x"], "the input has no column"),

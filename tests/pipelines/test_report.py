@@ -13,16 +13,14 @@ import duckdb
 import pytest
 
 from pipelines.home import prepare_home
-from pipelines.report import charts, words
-from pipelines.report.changes import Change, change
-from pipelines.report.data import QUERIES, AccountData, ReportData, read_report
-from pipelines.report.html import tag, text
-from pipelines.report.page import render
-from pipelines.report.preview import preview
-from pipelines.report.sections.overview import key_figures
+from pipelines.report import charts, formatting
+from pipelines.report.figures import Change, change, key_figures
+from pipelines.report.queries import QUERIES, AccountData, ReportData, read_report
+from pipelines.report.render import environment, readable, render
+from pipelines.report.write import preview
 from tests.pipelines.conftest import Command
 from warehouse.personal_data import PersonalData
-from warehouse.published import Published
+from warehouse.publish import Published
 
 TODAY = dt.date(2026, 3, 20)
 NOW = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC)
@@ -256,17 +254,17 @@ def test_a_week_ends_yesterday_and_is_unknown_until_it_was_seen_whole() -> None:
 @pytest.mark.parametrize(
     ("shown", "expected"),
     [
-        (words.count(1234.4), "1,234"),
-        (words.count(None), "–"),
-        (words.share(0.2345), "23.4 %"),
-        (words.change(-3), "−3"),
-        (words.change(0.04, 1), "±0"),
-        (words.points(0.021), "+2.1 pts"),
-        (words.day(TODAY), "20 Mar 2026"),
-        (words.plural(1, "address", "addresses"), "1 address"),
-        (words.cut("a" * 9, 5), "aaaa…"),
-        (tag("b", "<", title='"'), '<b title="&quot;">&lt;</b>'),
-        (text("a\x07\u2066b"), "ab"),
+        (formatting.number(1234.4), "1,234"),
+        (formatting.number(None), "–"),
+        (formatting.share(0.2345), "23.4 %"),
+        (formatting.change_of(-3), "−3"),
+        (formatting.change_of(0.04, 1), "±0"),
+        (formatting.points(0.021), "+2.1 pts"),
+        (formatting.day(TODAY), "20 Mar 2026"),
+        (formatting.plural(1, "address", "addresses"), "1 address"),
+        (formatting.cut("a" * 9, 5), "aaaa…"),
+        (environment().from_string('<b title="{{ title }}">{{ text }}</b>').render(title='"', text="<"), '<b title="&#34;">&lt;</b>'),
+        (readable("a\x07\u2066b"), "ab"),
     ],
 )
 def test_a_value_in_words(shown: str, expected: str) -> None:
@@ -306,7 +304,7 @@ write.read_report = lambda path, now: None
 write.render = lambda report: "<html>"
 write.preview = lambda report: ""
 if sys.argv[2] == "killed":
-    write.publish = lambda temporary, path: os.kill(os.getpid(), signal.SIGKILL)
+    write.move_into_place = lambda temporary, path: os.kill(os.getpid(), signal.SIGKILL)
 write.write_report(Path(sys.argv[1]))
 """
 

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pipelines.report.data import AccountData
-from pipelines.report.words import UNKNOWN
+from pipelines.report.formatting import UNKNOWN
+from pipelines.report.queries import AccountData
 from tests.pipelines.test_report import FULL, NOW, TODAY, account, campaign, page
 
 _NUMBER = re.compile(r"^([+−±-]?)([\d,]+(?:\.\d+)?)( %| pts)?$")
@@ -67,7 +67,7 @@ class Picture:
 def pictures(html: str) -> Iterator[Picture]:
     for figure in re.findall(r"<figure.*?</figure>", html, re.DOTALL):
         title = re.search(r"<figcaption[^>]*>(.*?)</figcaption>", figure, re.DOTALL)
-        svg = re.search(r"<svg.*</svg>", figure, re.DOTALL)
+        svg = re.search(r"<svg.*?</svg>", figure, re.DOTALL)
         assert svg
         yield Picture(title[1] if title else "", ElementTree.fromstring(svg[0]))
 

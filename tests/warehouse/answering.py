@@ -11,13 +11,12 @@ from typing import Any
 
 import duckdb
 
-from marketing_api.exchange import Answer, Exchange, Outcome, id_at
-from marketing_api.operation import Operation, Question
+from marketing_api.exchange import Exchange, Outcome, Response, id_at
+from marketing_api.operation import Call, Operation
 from warehouse.archive import Archive
-from warehouse.load import Load, LoadReport
+from warehouse.loads.load import Load, LoadReport
 from warehouse.sql import rows
-from warehouse.table import Table
-from warehouse.tables import TABLES
+from warehouse.tables import TABLES, Table
 from warehouse.warehouse import Warehouse
 
 #: A Monday morning; `minutes` of the tests count from here.
@@ -39,21 +38,21 @@ class Home:
 
     def answer(
         self, operation: Operation, data: Any, minutes: float = 0, account: str = "main", clock_ahead: float = 0, **params: Any
-    ) -> Answer:
+    ) -> Response:
         """An archived answer whose payload is `data`, asked `minutes` after START, with the clock so many minutes ahead."""
         body = json.dumps({"response": {"header": {"status": "ok"}, "data": data}}).encode()
-        question: Question = operation.bind(**params)
+        question: Call = operation.bind(**params)
         asked_at = START + dt.timedelta(minutes=minutes)
         request_id = id_at(asked_at) + next(self._ids)
         asked_at += dt.timedelta(minutes=clock_ahead)
         self.archive.record(Exchange(request_id, account, question, asked_at, 0, 1, 200, Outcome.OK, None, body))
-        return Answer(request_id, account, question, asked_at, body)
+        return Response(request_id, account, question, asked_at, body)
 
-    def load(self, answers: Iterable[Answer], *tables: Table, **options: Any) -> LoadReport:
+    def load(self, answers: Iterable[Response], *tables: Table, **options: Any) -> LoadReport:
         """Apply a load of these answers."""
         return self.warehouse.apply(self.event(answers, *tables, **options))
 
-    def event(self, answers: Iterable[Answer], *tables: Table, **options: Any) -> Load:
+    def event(self, answers: Iterable[Response], *tables: Table, **options: Any) -> Load:
         """A load of these answers."""
         many = list(answers)
         account = many[0].account if many else "main"

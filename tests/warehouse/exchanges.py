@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from marketing_api.exchange import Body, Exchange, Outcome, new_request_id
-from marketing_api.operation import Operation, Question
+from marketing_api.operation import Call, Operation
 from marketing_api.operations import find
 from warehouse.archive import Archive
 
@@ -20,7 +20,7 @@ ALWAYS = (dt.datetime.min.replace(tzinfo=dt.UTC), dt.datetime.max.replace(tzinfo
 TIMELINE = find("emailmarketing/getcontacttimeline")
 
 
-def question(contact_id: int = 1, operation: Operation = TIMELINE) -> Question:
+def question(contact_id: int = 1, operation: Operation = TIMELINE) -> Call:
     return operation.bind(id=contact_id)
 
 
@@ -32,7 +32,7 @@ def envelope(data: Any, remaining: int = 9) -> bytes:
 
 def exchange(
     body: Body = b"",
-    asked: Question | None = None,
+    asked: Call | None = None,
     *,
     at: dt.datetime = NOON,
     outcome: Outcome = Outcome.OK,
@@ -65,4 +65,4 @@ def record(archive: Archive, *exchanges: Exchange) -> list[int]:
 
 
 def bodies(archive: Archive, request_ids: list[int]) -> list[Body]:
-    return [answer.body for answer in archive.answers(request_ids)]
+    return [answer.body for answer in archive.responses(request_ids)]

@@ -13,26 +13,24 @@ from zoneinfo import ZoneInfo
 
 import duckdb
 
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.operation import Operation
-from marketing_api.wire import read_rows
+from marketing_api.parsing import parse_rows
 from tests.warehouse.answering import START, contents
-from warehouse.load import Load
 from warehouse.loads.apply import apply_tables
+from warehouse.loads.load import Load
+from warehouse.loads.staging import Said, holds, stage
 from warehouse.sql import rows
-from warehouse.staging import stage
-from warehouse.table import Table
-from warehouse.tables import TABLES
-from warehouse.unchanged import Said, holds
+from warehouse.tables import TABLES, Table
 
 _ids = itertools.count(1)
 NOTHING: Mapping[int, Said] = MappingProxyType({})
 
 
-def answer(operation: Operation, data: Any, minutes: float, **params: Any) -> Answer:
+def answer(operation: Operation, data: Any, minutes: float, **params: Any) -> Response:
     """An answer whose payload is `data`, asked so long after START."""
     body = json.dumps({"response": {"header": {"status": "ok"}, "data": data}}).encode()
-    return Answer(next(_ids), "main", operation.bind(**params), START + dt.timedelta(minutes=minutes), body)
+    return Response(next(_ids), "main", operation.bind(**params), START + dt.timedelta(minutes=minutes), body)
 
 
 class Tables:
@@ -47,13 +45,13 @@ class Tables:
         return self
 
     def load(
-        self, answers: Sequence[Answer], *filled: Table, zone: str = "UTC", said: Mapping[int, Said] = NOTHING, **options: Any
+        self, answers: Sequence[Response], *filled: Table, zone: str = "UTC", said: Mapping[int, Said] = NOTHING, **options: Any
     ) -> None:
         """What `Warehouse.apply` does; `said` was compared with before."""
         load = Load("main", "test", tuple(table.name for table in filled), tuple(answer.request_id for answer in answers), zone, **options)
-        staged = stage(answers, filled, ZoneInfo(zone), read_rows, Path, said)
+        staged = stage(answers, filled, ZoneInfo(zone), parse_rows, Path, said)
         if not holds(self.connection, "main", staged.assumed):
-            staged = stage(answers, filled, ZoneInfo(zone), read_rows, Path)
+            staged = stage(answers, filled, ZoneInfo(zone), parse_rows, Path)
         apply_tables(self.connection, load, staged, TABLES)
 
     def contents(self) -> dict[str, list[tuple[Any, ...]]]:

@@ -13,19 +13,18 @@ from typing import Any
 
 import pytest
 
-from marketing_api.exchange import Answer, id_at
+from marketing_api.exchange import Response, id_at
 from marketing_api.operation import Operation
-from marketing_api.operations import ALL, campaigns, contacts, lists, reputation
-from marketing_api.verdict import flaw
-from tests.marketing_api.answers import enveloped, of_body
+from marketing_api.operations import ALL, account, campaigns, contacts, lists, reputation
+from marketing_api.validation import flaw
+from tests.marketing_api.responses import enveloped, of_body
 from tests.marketing_api.samples import SAMPLES
 from tests.warehouse.answering import START, Home
 from tests.warehouse.in_memory import Tables, answer
 from warehouse import tables
 from warehouse.rebuild import rebuild
 from warehouse.sql import rows
-from warehouse.table import Table
-from warehouse.tables import TABLES
+from warehouse.tables import TABLES, Table
 
 Place = tuple[Any, ...]
 ALL_DAYS = {"from_on": "2010-01-01", "to_on": "2030-12-31"}
@@ -108,7 +107,7 @@ def test_nothing_is_marked_as_deleted_unless_an_answer_proves_it(memory: Tables,
         at = made.requested_at + dt.timedelta(seconds=next(seconds))
         if flaw(made):
             return False
-        memory.load([Answer(1, "main", made.question, at, made.body)], *many, scope=ALL_DAYS, shrink_limit=0.5)
+        memory.load([Response(1, "main", made.call, at, made.body)], *many, scope=ALL_DAYS, shrink_limit=0.5)
         return True
 
     memory.fresh()
@@ -130,7 +129,7 @@ def _some(of: Iterable[tuple[str, Any]], name: str) -> list[tuple[str, Any]]:
     return random.Random(name).sample(found, min(most, len(found)))
 
 
-def _reviews(count: int, served: int, minutes: float) -> Answer:
+def _reviews(count: int, served: int, minutes: float) -> Response:
     items = [{"id": number, "date": f"03/{number % 9 + 1:02}/2026"} for number in range(served)]
     return answer(reputation.DIRECT, {"reviews": {"count": count, "items": items}}, minutes, filter="date")
 
@@ -161,7 +160,7 @@ def test_a_range_loses_what_its_answer_proves(memory: Tables, count: int, served
     assert memory.rows("select is_complete, reason from sync.coverage") == [(True, None)]
 
 
-def _coupons(email: str, *ids: int, minutes: float) -> Answer:
+def _coupons(email: str, *ids: int, minutes: float) -> Response:
     return answer(contacts.GETCOUPON, {"coupons": [{"id": id_, "email": email} for id_ in ids]}, minutes, email=email)
 
 
@@ -183,7 +182,7 @@ def test_parts_of_entries_are_guarded_one_by_one_and_together(memory: Tables, pe
     assert _live(memory, tables.COUPONS) == left
 
 
-def _statistics(minutes: float, **clicks: Any) -> Answer:
+def _statistics(minutes: float, **clicks: Any) -> Response:
     return answer(campaigns.STATS, {"campaign": {"stats": {"open": "3 (10%)"}, **clicks}}, minutes, id=1, type="standard")
 
 
@@ -278,3 +277,18 @@ def test_a_home_of_the_version_before_opens_and_works(home: Home) -> None:
     home.load([home.answer(reputation.DIRECT, data, 1)], tables.DIRECT_REVIEWS, scope=ALL_DAYS)
     assert home.values(tables.DIRECT_REVIEWS, "review_id", "_deleted_at is null") == [2]
     assert home.values("sync.meta", "value", "name = 'schema_version'") == ["3"]
+
+
+@pytest.mark.parametrize("payload", [{}, []], ids=str)
+def test_an_account_is_never_without_its_business(memory: Tables, payload: Any) -> None:
+    memory.fresh().load([answer(account.ME, {"business": {"id": 7, "businessName": "Corner"}}, 0)], tables.BUSINESS)
+    memory.load([answer(account.ME, {"business": payload}, 1)], tables.BUSINESS)
+    assert _live(memory, tables.BUSINESS) == 1
+
+
+@pytest.mark.parametrize("fields", [{"audiences": {"count": 1, "items": [{"id": 6, "name": "Opened"}]}}, {"12s": "City"}, [7]], ids=str)
+def test_fields_of_a_list_that_are_none_remove_none(memory: Tables, fields: Any) -> None:
+    memory.fresh()
+    for minutes, part in enumerate(({"12": "City", "13": "Birthday"}, fields)):
+        memory.load([answer(lists.GETLIST, {"list": {"id": 5, "fields": part}}, minutes, id=5)], tables.LISTS, tables.LIST_FIELDS)
+    assert {"12", "13"} <= {row[0] for row in memory.rows("select field_id from source.list_fields where _deleted_at is null")}

@@ -12,7 +12,7 @@ from tests.warehouse.answering import START, Home
 from tests.warehouse.test_contact_coverage import add_contacts, coupons
 from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
-from warehouse.plans import Planned, write_plan
+from warehouse.bookkeeping import Planned, write_plan
 
 
 def people(home: Home) -> dict[int, dict[str, Any]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.operations import contacts, lists, reputation
 from tests.warehouse.answering import Home
 from warehouse import tables
 from warehouse.sql import rows
 
 
-def page(home: Home, *numbers: int, list_id: int = 12, minutes: float = 0, account: str = "main") -> Answer:
+def page(home: Home, *numbers: int, list_id: int = 12, minutes: float = 0, account: str = "main") -> Response:
     items = [{"id": number, "email": f"c{number}|@x.com"} for number in numbers]
     return home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, minutes, account, listid=list_id)
 

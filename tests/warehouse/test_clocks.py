@@ -15,7 +15,7 @@ from tests.warehouse.exchanges import exchange, record
 from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
 from warehouse.archive import Archive
-from warehouse.load import Load
+from warehouse.loads.load import Load
 
 DAY = 24 * 60
 AHEAD = 10 * DAY  # minutes

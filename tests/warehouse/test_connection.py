@@ -20,7 +20,7 @@ import pytest
 
 from warehouse.connection import Holder, connect, read
 from warehouse.errors import NotAWarehouse, NoWarehouse, WarehouseError, WarehouseLocked, WarehouseTooNew
-from warehouse.version import SCHEMA_VERSION, schema_version, stamp_version
+from warehouse.schema import SCHEMA_VERSION, schema_version, stamp_version
 
 
 @pytest.fixture

@@ -6,32 +6,32 @@ import datetime as dt
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.operations import goals, lists, social, webhooks
-from marketing_api.wire import read_rows
+from marketing_api.parsing import parse_rows
 from tests.warehouse.answering import START, Home
 from warehouse import tables
-from warehouse.loads.details import needs_detail
+from warehouse.loads.listing import needs_detail
 
 UTC = ZoneInfo("UTC")
 
 
-def goal_list(home: Home, *entries: dict[str, Any], minutes: float = 0) -> Answer:
+def goal_list(home: Home, *entries: dict[str, Any], minutes: float = 0) -> Response:
     return home.answer(goals.LISTS, {"goals": {"count": len(entries), "items": list(entries)}}, minutes)
 
 
-def goal_by_domain(home: Home, domain_id: int, *entries: dict[str, Any], minutes: float = 0) -> Answer:
+def goal_by_domain(home: Home, domain_id: int, *entries: dict[str, Any], minutes: float = 0) -> Response:
     return home.answer(goals.LISTBYDOMAIN, {"goals": {"items": list(entries)}}, minutes, domainid=domain_id)
 
 
-def goal_detail(home: Home, entry: dict[str, Any], minutes: float = 0) -> Answer:
+def goal_detail(home: Home, entry: dict[str, Any], minutes: float = 0) -> Response:
     return home.answer(goals.SHOW, {"goal": entry}, minutes, id=entry["id"])
 
 
-def needed(home: Home, *answers: Answer, table: tables.Table = tables.GOALS) -> list[Any]:
+def needed(home: Home, *answers: Response, table: tables.Table = tables.GOALS) -> list[Any]:
     ids = [answer.request_id for answer in answers]
     known = home.warehouse.listing_hashes(table, "main")
-    return [getattr(record, table.key[0]) for record in needs_detail(table, home.archive.answers(ids), known, UTC, read_rows)]
+    return [getattr(record, table.key[0]) for record in needs_detail(table, home.archive.responses(ids), known, UTC, parse_rows)]
 
 
 def test_parts_of_a_row_are_merged_by_what_they_know(home: Home) -> None:
@@ -152,7 +152,7 @@ def test_webhooks_merge_listing_and_detail(home: Home) -> None:
     assert home.warehouse.domain_ids("main") == [77]
 
 
-def calendar(home: Home, *posts: tuple[int, str], minutes: float = 0) -> Answer:
+def calendar(home: Home, *posts: tuple[int, str], minutes: float = 0) -> Response:
     channel = {"network": "Facebook", "type": "pages", "id": "1", "name": "P", "date": "03/01/2026 10:00 AM"}
     items = {str(number): {"id": id_, "message": text, "channel": channel} for number, (id_, text) in enumerate(posts, 1)}
     data = {"calendar": {"items": {"2026-03-01": items}}}

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from marketing_api import wire
+from marketing_api import parsing, validation
 from marketing_api.errors import MarketingApiError
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.operations import ALL
-from tests.marketing_api.answers import DAY, ZONE, enveloped, of_body
+from marketing_api.rate_limit import rate_report
+from tests.marketing_api.responses import DAY, ZONE, enveloped, of_body
 from tests.marketing_api.samples import SAMPLES
-from warehouse.staging import stage
+from warehouse.loads.staging import stage
 from warehouse.tables import TABLES
 
 #: What stands for the place until the text is made: no library writes what is to stand there.
@@ -74,7 +75,7 @@ def _placed(value: Any, names: bool = True) -> Iterator[Any]:
             yield {**value, name: inner} if isinstance(value, dict) else [*value[:name], inner, *value[name + 1 :]]
 
 
-def _answers(name: str) -> Iterator[tuple[str, Answer]]:
+def _answers(name: str) -> Iterator[tuple[str, Response]]:
     sample, params = SAMPLES[name]
     for placed in _placed(sample):
         body = enveloped(placed)
@@ -84,18 +85,18 @@ def _answers(name: str) -> Iterator[tuple[str, Answer]]:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_an_extreme_value_costs_no_more_than_its_entry(name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The net in `read_rows` is for what nobody thought of: here it must not be needed."""
+    """The net in `parse_rows` is for what nobody thought of: here it must not be needed."""
     caplog.set_level(logging.ERROR)
     tables = [table for table in TABLES.values() if table.record in ALL[name].records]
     for extreme, answer in _answers(name):
         try:
-            wire.rate_report(answer.body, {})
-            wire.check(answer.question, 200, {}, answer.body)
+            rate_report(answer.body, {})
+            validation.check(answer.call, 200, {}, answer.body)
         except MarketingApiError:
             continue
-        wire.item_keys(answer)
-        wire.service_count(answer)
-        wire.timeline_extent(answer)
-        list(wire.read_rows(answer, ZONE, DAY))
-        stage([answer], tables, ZONE, wire.read_rows, tmp_path.joinpath)
+        parsing.item_keys(answer)
+        parsing.service_count(answer)
+        parsing.timeline_extent(answer)
+        list(parsing.parse_rows(answer, ZONE, DAY))
+        stage([answer], tables, ZONE, parsing.parse_rows, tmp_path.joinpath)
         assert not caplog.records, f"{extreme}: {caplog.records[0].exc_text}"

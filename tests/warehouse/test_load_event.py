@@ -5,7 +5,7 @@ import datetime as dt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warehouse.load import Load, pack_ids, unpack_ids
+from warehouse.loads.load import Load, pack_ids, unpack_ids
 
 
 @given(st.lists(st.integers(0, 2**62)))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from warehouse.load_queue import LoadQueue
+from warehouse.loads.queue import LoadQueue
 
 
 class File:
@@ -103,8 +103,8 @@ def test_when_the_file_cannot_be_opened_all_who_wait_are_told_and_the_next_one_t
 
 
 def test_the_file_is_left_to_other_processes_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warehouse.load_queue.KEEP_S", 0.0)
-    monkeypatch.setattr("warehouse.load_queue.REST_S", 0.0)
+    monkeypatch.setattr("warehouse.loads.queue.KEEP_S", 0.0)
+    monkeypatch.setattr("warehouse.loads.queue.REST_S", 0.0)
     file = File()
     crowd = Crowd(file)
     results = [crowd.comes(name) for name in "ab"]

@@ -9,27 +9,27 @@ from collections.abc import Sequence
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.operations import contacts, goals, reputation
 from tests.warehouse.answering import START
 from tests.warehouse.in_memory import Tables, answer
 from tests.warehouse.timelines import TABLES as TIMELINES
 from tests.warehouse.timelines import event
 from warehouse import tables
-from warehouse.table import Table
+from warehouse.tables import Table
 
 EXAMPLES = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 FEW = settings(EXAMPLES, max_examples=8)
 
 
-def page(entries: dict[int, int] | list[tuple[int, int]], minutes: float) -> Answer:
+def page(entries: dict[int, int] | list[tuple[int, int]], minutes: float) -> Response:
     """Contacts by number, each with a status code."""
     pairs = entries.items() if isinstance(entries, dict) else entries
     items = [{"id": number, "email": f"c{number}@x.com", "status": status} for number, status in pairs]
     return answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, minutes, listid=12)
 
 
-def timeline(seconds: Sequence[tuple[int, int]], cut: bool, minutes: float) -> Answer:
+def timeline(seconds: Sequence[tuple[int, int]], cut: bool, minutes: float) -> Response:
     events = [event(second, str(opened)) for second, opened in seconds]
     data = {"id": 1, "timeline": {"data": events, "count": len(events), "total": len(events) + cut}}
     return answer(contacts.TIMELINE, data, minutes, id=1)
@@ -98,7 +98,7 @@ def test_loading_twice_equals_loading_once(
     memory: Tables, nights: list[tuple[list[tuple[int, int]], bool]], listed: list[dict[int, int]]
 ) -> None:
     tables_ = memory.fresh()
-    loads: list[tuple[list[Answer], tuple[Table, ...]]] = [
+    loads: list[tuple[list[Response], tuple[Table, ...]]] = [
         ([timeline(events, cut, minutes)], TIMELINES) for minutes, (events, cut) in enumerate(nights)
     ]
     loads += [([page(entries, minutes)], (tables.CONTACTS,)) for minutes, entries in enumerate(listed)]
@@ -114,7 +114,7 @@ def test_loading_twice_equals_loading_once(
 def test_replaying_what_was_loaded_gives_the_same_tables(
     memory: Tables, nights: list[tuple[list[tuple[int, int]], bool]], listed: list[dict[int, int]]
 ) -> None:
-    loads: list[tuple[list[Answer], tuple[Table, ...]]] = [
+    loads: list[tuple[list[Response], tuple[Table, ...]]] = [
         ([timeline(events, cut, minutes)], TIMELINES) for minutes, (events, cut) in enumerate(nights)
     ]
     loads += [([page(entries, minutes)], (tables.CONTACTS,)) for minutes, entries in enumerate(listed)]
@@ -181,7 +181,7 @@ parts = st.lists(
 def test_of_each_column_the_last_answer_that_knows_it_counts(memory: Tables, answers: list[tuple[str, dict[str, int]]]) -> None:
     names = {"a": "name", "b": "type", "c": "colour"}
 
-    def reply(kind: str, known: dict[str, int]) -> Answer:
+    def reply(kind: str, known: dict[str, int]) -> Response:
         entry = {"id": 1, **{names[letter]: str(value) for letter, value in known.items()}}
         if kind == "list":
             return answer(goals.LISTS, {"goals": {"items": [entry]}}, 0)

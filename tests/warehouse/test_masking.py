@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marketing_api.secret import Secret
+from marketing_api.redaction import Secret
 from warehouse.errors import WarehouseError
 from warehouse.masking import Masking, hashed, personal_key
 from warehouse.personal_data import PersonalData

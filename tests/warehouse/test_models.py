@@ -18,8 +18,7 @@ import pytest
 from tests.benchmarks.model_data import a_night_later, make
 from warehouse import model_project, models
 from warehouse.errors import NoWarehouse, WarehouseLocked
-from warehouse.model_report import Status, discreet
-from warehouse.models import ModelSettings, build, table_sizes
+from warehouse.models import ModelSettings, Status, build, discreet, table_sizes
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,7 @@ from warehouse.errors import ForeignFolder, NothingPublished
 from warehouse.masking import Masking
 from warehouse.parquet_export import MONTHS, export_parquet
 from warehouse.personal_data import PersonalData
-from warehouse.publish import publish
-from warehouse.published import published_path
+from warehouse.publish import publish, published_path
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from warehouse.lineage import Sources, follow, render
+from warehouse.masking import LINEAGE, is_personal, lineage
 from warehouse.models import Compiled
-from warehouse.personal import LINEAGE, is_personal, lineage
 from warehouse.sync_tables import SYNC_TABLES
 from warehouse.tables import TABLES
 

@@ -19,8 +19,7 @@ from warehouse.connection import connect
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import Masking, personal_key
 from warehouse.personal_data import PersonalData
-from warehouse.publish import INTERNAL_COLUMNS, INTERNAL_TABLES, STORAGE_VERSION, publish
-from warehouse.published import KEPT, earlier, facts, published_path, roll_back
+from warehouse.publish import INTERNAL_COLUMNS, INTERNAL_TABLES, KEPT, STORAGE_VERSION, earlier, facts, publish, published_path, roll_back
 from warehouse.sync_tables import SYNC_TABLES
 from warehouse.tables import TABLES
 

@@ -14,7 +14,7 @@ from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
 from warehouse.connection import connect
 from warehouse.errors import ArchiveGone
-from warehouse.load import Load
+from warehouse.loads.load import Load
 from warehouse.rebuild import rebuild
 from warehouse.sql import rows
 
@@ -116,7 +116,7 @@ def test_the_old_warehouse_stays_when_a_rebuild_fails(full_home: Home, monkeypat
     def fail(*_: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("warehouse.rebuild.requests.load_requests", fail)
+    monkeypatch.setattr("warehouse.rebuild.load_requests", fail)
     with pytest.raises(OSError, match="no space"):
         rebuild(full_home.path, archive=full_home.archive)
     monkeypatch.undo()

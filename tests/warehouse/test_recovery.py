@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import warehouse.warehouse
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.operations import contacts, lists
 from tests.warehouse.answering import Home
 from tests.warehouse.timelines import TABLES, event, load, timeline
 from warehouse import tables
-from warehouse.load import Load
+from warehouse.loads.load import Load
 from warehouse.warehouse import Warehouse
 
 
@@ -27,7 +27,7 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-def page(home: Home, *numbers: int, list_id: int = 12, minutes: float = 0) -> Answer:
+def page(home: Home, *numbers: int, list_id: int = 12, minutes: float = 0) -> Response:
     items = [{"id": number, "email": f"c{number}@x.com"} for number in numbers]
     return home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, minutes, listid=list_id)
 
@@ -105,12 +105,12 @@ def test_answers_that_cannot_be_interpreted_are_tried_again_by_a_rebuild_and_kee
     def broken(*_: Any) -> Iterator[Any]:
         raise KeyError("a mistake in the parser")
 
-    home.warehouse.read_rows = broken
+    home.warehouse.parse_rows = broken
     with pytest.raises(KeyError):
         home.load([page(home, 1)], tables.CONTACTS)
     with pytest.raises(KeyError):
         home.load([page(home, 2, list_id=13)], tables.CONTACTS)
-    home.warehouse.read_rows = Warehouse(home.path, home.archive).read_rows
+    home.warehouse.parse_rows = Warehouse(home.path, home.archive).parse_rows
     home.load([page(home, 3, list_id=14)], tables.CONTACTS)
     assert home.values(tables.CONTACTS, "contact_id") == [2, 3]
     rows = home.rows("sync.loads", "outcome, error")
@@ -122,12 +122,12 @@ def test_a_load_that_failed_can_be_applied_once_its_answers_are_understood(home:
     def broken(*_: Any) -> Iterator[Any]:
         raise KeyError("a mistake in the parser")
 
-    understood, home.warehouse.read_rows = home.warehouse.read_rows, broken
+    understood, home.warehouse.parse_rows = home.warehouse.parse_rows, broken
     answers = [page(home, 1)]
     for each in (answers, [page(home, 2, list_id=13)]):
         with pytest.raises(KeyError):
             home.load(each, tables.CONTACTS)
-    home.warehouse.read_rows = understood
+    home.warehouse.parse_rows = understood
     assert home.values("sync.loads", "outcome") == ["failed"]
     assert not home.load(answers, tables.CONTACTS).is_repeat
     assert home.values(tables.CONTACTS, "contact_id") == [1, 2]
@@ -195,7 +195,7 @@ def test_nothing_is_half_applied_when_a_table_fails(home: Home, monkeypatch: pyt
         raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr("warehouse.loads.apply.unread.write_unknown_fields", fail)
+        patch.setattr("warehouse.loads.coverage.write_unknown_fields", fail)
         with pytest.raises(RuntimeError):
             home.load([listing], tables.LISTS, tables.LIST_FIELDS)
     assert home.rows(tables.LISTS) == home.rows("sync.coverage") == []

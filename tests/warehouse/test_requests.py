@@ -8,7 +8,7 @@ import pytest
 
 from marketing_api.operations import account, lists
 from tests.warehouse.answering import Home
-from warehouse import requests as module
+from warehouse import bookkeeping as module
 from warehouse.sql import rows as sql_rows
 
 

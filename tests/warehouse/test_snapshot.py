@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.operations import account, campaigns, contacts, lists, users
 from tests.warehouse.answering import START, Home
 from warehouse import tables
@@ -19,7 +19,7 @@ def contact(number: int, **more: Any) -> dict[str, Any]:
     return {"id": str(number), "email": f"c{number}@example.com", "status": "1", "registration_date": "01/02/2025 10:00", **more}
 
 
-def page(home: Home, *numbers: int, list_id: int = 12, minutes: float = 0, **more: Any) -> Answer:
+def page(home: Home, *numbers: int, list_id: int = 12, minutes: float = 0, **more: Any) -> Response:
     items = [contact(number, **more) for number in numbers]
     return home.answer(contacts.GETCONTACTS, {"contacts": {"count": len(items), "items": items}}, minutes, listid=list_id)
 
@@ -167,7 +167,7 @@ def test_a_table_without_key_holds_one_row_per_account(home: Home) -> None:
 
 
 def test_a_list_that_is_gone_takes_its_contacts_and_fields_along(home: Home) -> None:
-    def listing(*ids: int, minutes: float = 0) -> Answer:
+    def listing(*ids: int, minutes: float = 0) -> Response:
         items = [{"id": id_, "name": "N", "fields": {"7": "City"}} for id_ in ids]
         return home.answer(lists.GETLISTS, {"lists": {"items": items}}, minutes)
 
@@ -187,7 +187,7 @@ def test_a_load_without_answers_empties_the_scope_it_names(home: Home) -> None:
 
 
 def test_one_answer_is_the_whole_of_an_addresss_coupons(home: Home) -> None:
-    def coupons(email: str, *ids: int, minutes: float = 0) -> Answer:
+    def coupons(email: str, *ids: int, minutes: float = 0) -> Response:
         data = {"coupons": [{"id": id_, "email": email.swapcase(), "couponcode": "A"} for id_ in ids]}
         return home.answer(contacts.GETCOUPON, data, minutes, email=email)
 
@@ -197,7 +197,7 @@ def test_one_answer_is_the_whole_of_an_addresss_coupons(home: Home) -> None:
 
 
 def test_clickers_of_a_campaign_come_and_go_with_its_answer(home: Home) -> None:
-    def stats(campaign_id: int, *people: str, minutes: float = 0) -> Answer:
+    def stats(campaign_id: int, *people: str, minutes: float = 0) -> Response:
         clicks = [{"url": "https://a.example", "message": "m", "clickers": [f"{name}@x.com(2 clicks)" for name in people]}]
         data = {"campaign": {"stats": {"open": "1 (10%)"}, "clicks": clicks}}
         return home.answer(campaigns.STATS, data, minutes, id=campaign_id, type="standard")
@@ -209,7 +209,7 @@ def test_clickers_of_a_campaign_come_and_go_with_its_answer(home: Home) -> None:
 
 
 def test_users_of_several_businesses_are_one_listing(home: Home) -> None:
-    def listing(*businesses: int, minutes: float = 0) -> Answer:
+    def listing(*businesses: int, minutes: float = 0) -> Response:
         items = {str(id_): {"users": {"1": {"fullname": "Ann", "username": "ann", "status": "Active"}}} for id_ in businesses}
         return home.answer(users.LISTS, {"users": {"count": len(items), "items": items}}, minutes)
 

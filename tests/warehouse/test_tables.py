@@ -12,8 +12,7 @@ from warehouse import page, tables
 from warehouse.errors import WarehouseError
 from warehouse.sql import rows
 from warehouse.sync_tables import SYNC_TABLES, SyncTable
-from warehouse.table import Daily, Snapshot, Table, Window
-from warehouse.tables import TABLES
+from warehouse.tables import TABLES, Daily, Snapshot, Table, Window
 
 #: Section 6 of the design: a change here is a change of what analysts rely on.
 KEYS = {

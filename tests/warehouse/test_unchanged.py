@@ -12,20 +12,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.operations import contacts
-from marketing_api.wire import read_rows
+from marketing_api.parsing import parse_rows
 from tests.warehouse.answering import START, Home
 from tests.warehouse.in_memory import Tables, answer
 from tests.warehouse.test_accumulate import opened
 from tests.warehouse.test_contact_coverage import coverage, timeline_state
 from tests.warehouse.timelines import TABLES, event, timeline
-from warehouse import tables, unchanged
-from warehouse.load import LoadReport
+from warehouse import tables
+from warehouse.loads import staging
+from warehouse.loads.load import LoadReport
+from warehouse.loads.staging import RowsOf, Said, last_said
 from warehouse.rebuild import rebuild
-from warehouse.staging import RowsOf
-from warehouse.table import Table
-from warehouse.unchanged import Said, last_said
+from warehouse.tables import Table
 from warehouse.warehouse import Warehouse
 
 LOCAL = {"key": "note", "snippet": "Called", "datetime": "03/01/2026 10:00 AM", "details": []}
@@ -37,9 +37,9 @@ class Counting:
     def __init__(self) -> None:
         self.read: list[str] = []
 
-    def __call__(self, answer: Answer, zone: ZoneInfo, day: dt.date) -> Iterable[RowsOf]:
-        self.read.append(answer.question.params["id"])
-        return read_rows(answer, zone, day)
+    def __call__(self, answer: Response, zone: ZoneInfo, day: dt.date) -> Iterable[RowsOf]:
+        self.read.append(answer.call.params["id"])
+        return parse_rows(answer, zone, day)
 
     def taken(self) -> list[str]:
         taken, self.read = self.read, []
@@ -49,11 +49,11 @@ class Counting:
 @pytest.fixture
 def reading(home: Home) -> Counting:
     """What the home's warehouse has read."""
-    home.warehouse.read_rows = counting = Counting()
+    home.warehouse.parse_rows = counting = Counting()
     return counting
 
 
-def load(home: Home, *answers: Answer, filled: Sequence[Table] = TABLES, **options: Any) -> LoadReport:
+def load(home: Home, *answers: Response, filled: Sequence[Table] = TABLES, **options: Any) -> LoadReport:
     """As a night does it: with the answers at hand."""
     return home.warehouse.apply(home.event(answers, *filled, **options), answers)
 
@@ -79,10 +79,10 @@ def test_an_answer_is_read_again_when_it_could_become_other_rows(home: Home, rea
     assert (again(zone="Asia/Tokyo"), again(zone="Asia/Tokyo")) == (True, False)
     assert home.values(tables.TIMELINE_EVENTS, "occurred_at") == [dt.datetime(2026, 3, 1, 1, tzinfo=dt.UTC)]
     assert (again(filled=TABLES[:2]), again(filled=TABLES[:2]), again()) == (True, False, True)
-    monkeypatch.setattr(unchanged, "_code", lambda: "another version")
-    unchanged.reading_key.cache_clear()
+    monkeypatch.setattr(staging, "_code", lambda: "another version")
+    staging.reading_key.cache_clear()
     assert (again(), again()) == (True, False)
-    unchanged.reading_key.cache_clear()
+    staging.reading_key.cache_clear()
 
 
 def test_what_could_not_be_read_is_read_each_time(home: Home, reading: Counting) -> None:
@@ -161,7 +161,7 @@ def test_passing_over_what_was_said_before_changes_nothing_but_the_work(
 ) -> None:
     """Whatever is asked, loaded early or late, several times in a load, or loaded by another since it was compared."""
 
-    def said_of(contact: int, payload: int, minutes: int) -> Answer:
+    def said_of(contact: int, payload: int, minutes: int) -> Response:
         events, cut = payloads[payload % len(payloads)]
         data = {"id": 1, "timeline": {"data": events, "count": len(events), "total": len(events) + cut}}
         return answer(contacts.TIMELINE, data, minutes, id=contact)

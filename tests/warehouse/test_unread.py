@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.operations import contacts, goals, lists, reputation
 from tests.warehouse.answering import START, Home
 from warehouse import tables
@@ -13,7 +13,7 @@ GOOD: dict[str, Any] = {"id": "1", "email": "a@x.com"}
 BAD: dict[str, Any] = {"id": "one", "email": "b@x.com"}
 
 
-def page(home: Home, *items: Any, list_id: int = 12, minutes: float = 0) -> Answer:
+def page(home: Home, *items: Any, list_id: int = 12, minutes: float = 0) -> Response:
     return home.answer(contacts.GETCONTACTS, {"contacts": {"items": list(items)}}, minutes, listid=list_id)
 
 

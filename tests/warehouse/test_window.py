@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.operations import reputation
 from tests.warehouse.answering import Home
 from warehouse import tables
@@ -16,7 +16,7 @@ def review(number: int, day: int, time: str = "12:00 PM", **more: Any) -> dict[s
     return {"id": str(number), "email": "a@x.com", "date": f"03/{day:02}/2026", "time": time, "rating": "Good", **more}
 
 
-def reviews(home: Home, *entries: dict[str, Any], minutes: float = 0) -> Answer:
+def reviews(home: Home, *entries: dict[str, Any], minutes: float = 0) -> Response:
     data = {"reviews": {"count": len(entries), "items": list(entries)}}
     return home.answer(reputation.DIRECT, data, minutes, filter="date", from_="2026-03-01", to="2026-03-31")
 

@@ -1,10 +1,14 @@
 """The archive as the rest of the program sees it: record, seal, read back.
 
-Belongs here: when journals are begun, made durable and sealed. Not here: how they look (`journal`), how files do (`sealed`).
+Sealing turns a journal into Parquet files: one per UTC day of its requests, with equal responses stored by reference. Whatever is
+interrupted is done again by whoever opens the archive next: files appear whole, under names that follow from the journal's, then the
+index takes them in, and only then the journal goes. Not here: how journals look (`journal`), how files do (`sealed`).
 """
 
 from __future__ import annotations
 
+import datetime as dt
+import itertools
 import logging
 import os
 import threading
@@ -12,20 +16,21 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import msgspec
 import pyarrow as pa
 
-from marketing_api.exchange import Answer, Exchange, exceed_request_id
-from warehouse.archive import bodies, disk, sealed
-from warehouse.archive.index import Index
-from warehouse.archive.journal import Journal, frame_of, journals_in
+from marketing_api.exchange import Exchange, Response, exceed_request_id
+from warehouse.archive import disk, sealed
+from warehouse.archive.index import Asked, Index, Last
+from warehouse.archive.journal import Journal, JournalView, frame_of, journals_in
 from warehouse.archive.load_log import Event, LoadLog
 from warehouse.archive.reader import Between, Reader, Reusable
 from warehouse.archive.row import HEAD_SCHEMA, Digests, Row, row_of
-from warehouse.archive.sealing import Sealer
 from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull
 
 log = logging.getLogger(__name__)
@@ -77,7 +82,7 @@ class Archive:
         ArchiveFull when there is no room: then this request is not kept, and everything before is.
         """
         if isinstance(exchange.body, Path):
-            row = row_of(exchange, bodies.digests_of(exchange.body), bodies.name_of(exchange.request_id, exchange.requested_at))
+            row = row_of(exchange, sealed.digests_of(exchange.body), sealed.name_of(exchange.request_id, exchange.requested_at))
             self._record_large(row, exchange.body)
         else:
             row = row_of(exchange, Digests.of(exchange.body), None)
@@ -118,14 +123,14 @@ class Archive:
                 journal.close()
             self._workspace.close()
 
-    def answers(self, request_ids: Sequence[int]) -> Iterator[Answer]:
+    def responses(self, request_ids: Sequence[int]) -> Iterator[Response]:
         """The answers in the order of `request_ids`, those in journals of running processes included, with flat memory.
 
         A body stored by reference is that of the earlier, equal answer: the same payload in an older envelope. A large body
         is a Path to a file that is gone once the next answer is taken. NotArchived for an unknown id, ArchiveDamaged when a
         body is missing.
         """
-        return self._reader.answers(request_ids)
+        return self._reader.responses(request_ids)
 
     def readable(self, request_ids: Iterable[int]) -> list[int]:
         """Those whose answers can be had. Slow: for what is left when some cannot."""
@@ -176,7 +181,7 @@ class Archive:
 
     def _record_large(self, row: Row, spool: Path) -> None:
         packed = self._root / str(row.body_file)
-        bodies.pack(spool, self._workspace.file(packed.name), packed)
+        sealed.pack(spool, self._workspace.file(packed.name), packed)
         try:
             self._append(frame_of(row, b""))
         except BaseException:
@@ -247,3 +252,86 @@ class Archive:
                 log.warning("what an earlier run recorded stays in its journal for now: %s", problem)
             finally:
                 os.close(descriptor)
+
+
+@dataclass(frozen=True)
+class Sealer:
+    """Seals journals of the archive at `root`."""
+
+    root: Path
+    index: Index
+    workspace: disk.Workspace
+
+    def seal(self, journal: Path) -> None:
+        """Turn the journal, on which the caller has the claim, into files and remove it. ArchiveFull: it stays as it is."""
+        view = JournalView(journal)
+        view.refresh()
+        if view.is_foreign:
+            log.warning("%s is no journal of this version and is left alone", journal)
+            return
+        if view.unread:
+            log.warning("%s ends with %d bytes of a request that was not recorded whole", journal, view.unread)
+        entries = view.entries
+        for day, rows in itertools.groupby(sorted((entry.row for entry in entries.values()), key=_order), key=_day):
+            name = f"date={day}/{journal.stem}.parquet"
+            if not self._is_sealed(name):
+                self._write(name, list(rows), view)
+            self.index.add(name)
+            self._drop_repeated_bodies(name, view)
+        journal.unlink()
+        disk.sync_folder(journal.parent)
+
+    def _is_sealed(self, name: str) -> bool:
+        """Whether somebody got as far as this before being interrupted."""
+        try:
+            return bool(sealed.read_columns(self.root / "requests" / name, ("request_id",)).num_rows)
+        except ArchiveDamaged:
+            return False
+
+    def _write(self, name: str, rows: list[Row], view: JournalView) -> None:
+        last = self.index.last(Asked(row.account, row.question_key) for row in rows if row.is_whole)
+        target = self.root / "requests" / name
+        temporary = self.workspace.file(target.name)
+        with disk.room_for(target):
+            try:
+                sealed.write(temporary, with_references(rows, last), lambda row: view.body(view.entries[row.request_id]))
+                disk.move_into_place(temporary, target)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    def _drop_repeated_bodies(self, name: str, view: JournalView) -> None:
+        """Remove the files of large bodies whose rows refer to an earlier answer."""
+        own = [entry.row for entry in view.entries.values() if entry.row.body_file]
+        if not own:
+            return
+        table = sealed.read_columns(self.root / "requests" / name, ("request_id", "body_ref"))
+        refs = dict(zip(table["request_id"].to_pylist(), table["body_ref"].to_pylist(), strict=True))
+        for row in own:
+            if row.body_file and refs.get(row.request_id) is not None:
+                (self.root / row.body_file).unlink(missing_ok=True)
+
+
+def with_references(rows: Iterable[Row], last: dict[Asked, Last]) -> Iterator[Row]:
+    """The rows in their order; a whole answer that says what the last one to its question said refers to that one's body.
+
+    `last` is what was answered before; it is kept up to date. A reference always leads to a row that has the body itself.
+    """
+    for row in rows:
+        if not row.is_whole:
+            yield row
+            continue
+        asked = Asked(row.account, row.question_key)
+        before = last.get(asked)
+        if before is not None and before.content_sha256 == row.content_sha256:
+            yield msgspec.structs.replace(row, body_ref=before.body_id, body_file=None)
+        else:
+            last[asked] = Last(row.content_sha256, row.request_id)
+            yield row
+
+
+def _day(row: Row) -> dt.date:
+    return row.requested_at.date()
+
+
+def _order(row: Row) -> tuple[dt.date, int]:
+    return _day(row), row.request_id

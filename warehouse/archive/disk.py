@@ -73,7 +73,7 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def publish(temporary: Path, target: Path) -> None:
+def move_into_place(temporary: Path, target: Path) -> None:
     """Move a finished, closed file to its place: after a crash it is there whole or not at all."""
     make_folder(target.parent)
     descriptor = os.open(temporary, os.O_RDONLY)

@@ -103,13 +103,13 @@ class Index:
         rows = self._run(lambda db: [_whole(*row) for row in db.execute("select * from files order by first_id")])
         return [Extent(name, first, last, dt.datetime.fromtimestamp(at / 1e6, dt.UTC)) for name, first, last, at in rows]
 
-    def last(self, questions: Iterable[Asked]) -> dict[Asked, Last]:
+    def last(self, calls: Iterable[Asked]) -> dict[Asked, Last]:
         """The last whole answers among the sealed ones, of those questions that have any."""
         sql = "select * from answers where question_key = ? and account = ?"
 
         def look_up(db: sqlite3.Connection) -> dict[Asked, Last]:
             found = {}
-            for asked in set(questions):
+            for asked in set(calls):
                 if row := db.execute(sql, (bytes.fromhex(asked.question_key), asked.account)).fetchone():
                     *_, content, body_id = _whole(*row)
                     found[asked] = Last(content.hex(), body_id)

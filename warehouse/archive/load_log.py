@@ -116,7 +116,7 @@ class LoadLog:
                             continue
                         with aside.open("ab") as damaged:
                             damaged.write(line)
-                disk.publish(temporary, self._path)
+                disk.move_into_place(temporary, self._path)
             except BaseException:
                 temporary.unlink(missing_ok=True)
                 raise

@@ -20,8 +20,8 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from marketing_api.exchange import Answer, Outcome
-from warehouse.archive import bodies, disk, sealed
+from marketing_api.exchange import Outcome, Response
+from warehouse.archive import disk, sealed
 from warehouse.archive.index import Extent, Index
 from warehouse.archive.journal import JournalView, journals_in
 from warehouse.archive.row import Row, answer_of
@@ -83,7 +83,7 @@ class Reader:
         self._unpacked: dict[int, Path] = {}
         self._numbers = itertools.count()
 
-    def answers(self, request_ids: Sequence[int]) -> Iterator[Answer]:
+    def responses(self, request_ids: Sequence[int]) -> Iterator[Response]:
         """See Archive.answers."""
         for start in range(0, len(request_ids), _SLAB_ROWS):
             for slab in self._slabs(self._find(request_ids[start : start + _SLAB_ROWS])):
@@ -101,11 +101,11 @@ class Reader:
     def is_readable(self, request_id: int) -> bool:
         """Whether the answer can be had whole."""
         try:
-            return any(True for _ in self.answers([request_id]))
+            return any(True for _ in self.responses([request_id]))
         except (ArchiveDamaged, NotArchived):
             return False
 
-    def answer(self, request_id: int) -> Answer:
+    def response(self, request_id: int) -> Response:
         """One answer; the file of a large body stays until the archive is closed."""
         ((found, source),) = self._find([request_id])
         with self._lock:
@@ -244,7 +244,7 @@ class Reader:
             assert source.row.body_file is not None
             path = self._workspace.file(f"{source.row.request_id}-{next(self._numbers)}.json")
             try:
-                bodies.unpack(self._root / source.row.body_file, path, source.row.body_sha256)
+                sealed.unpack(self._root / source.row.body_file, path, source.row.body_sha256)
                 return path
             except FileNotFoundError:
                 with self._lock:  # its journal may have been sealed meanwhile, and the row refers to an earlier body now
@@ -274,7 +274,7 @@ class Reusable:
         newest = self._newest.get(question_key)
         return newest if newest is not None and newest >= since else None
 
-    def get(self, question_key: str, since: int = 0) -> Answer | None:
+    def get(self, question_key: str, since: int = 0) -> Response | None:
         """The answer to request `since` or a later one, or None when the question has to be asked.
 
         Never the answer to a write: that has to take effect again.
@@ -283,11 +283,11 @@ class Reusable:
         if newest is None:
             return None
         try:
-            answer = self._reader.answer(newest)
+            response = self._reader.response(newest)
         except ArchiveError as problem:
             log.warning("an archived answer cannot be used again: %s", problem)
             return None
-        return answer if answer.question.operation.is_read else None
+        return response if response.call.operation.is_read else None
 
     def take_in(self, newest: Mapping[str, int]) -> None:
         """Add what the reader found. The archive sees to it that only one thread adds at a time."""

@@ -1,6 +1,6 @@
 """The archive's row, declared once: Parquet columns, their documentation and the journal's frames follow from `Row`.
 
-Belongs here: from an Exchange to a row, from a row to an Answer. Not here: where rows stand.
+Belongs here: from an Exchange to a row, from a row to a Response. Not here: where rows stand.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import msgspec
 import pyarrow as pa
 
 from marketing_api.errors import InvalidCall
-from marketing_api.exchange import Answer, Body, Exchange, Outcome
-from marketing_api.operation import Effect, Operation, Question
+from marketing_api.exchange import Body, Exchange, Outcome, Response
+from marketing_api.operation import Call, Effect, Operation
 from marketing_api.operations import find
 
 
@@ -93,13 +93,13 @@ HEAD_SCHEMA = SCHEMA.remove(SCHEMA.get_field_index(BODY.name))
 
 def row_of(exchange: Exchange, digests: Digests, body_file: str | None) -> Row:
     """The exchange as a row; parameters as they may be shown, so that neither they nor their hash give a secret away."""
-    question = exchange.question
-    shown = question.shown
+    call = exchange.call
+    shown = call.shown
     return Row(
         request_id=exchange.request_id,
         account=exchange.account,
-        operation=question.operation.name,
-        question_key=question.key if shown == question.params else Question(question.operation, shown).key,
+        operation=call.operation.name,
+        question_key=call.key if shown == call.params else Call(call.operation, shown).key,
         params=json.dumps(shown, ensure_ascii=False),
         requested_at=exchange.requested_at.astimezone(dt.UTC),
         waited_ms=exchange.waited_ms,
@@ -115,10 +115,10 @@ def row_of(exchange: Exchange, digests: Digests, body_file: str | None) -> Row:
     )
 
 
-def answer_of(row: Row, body: Body) -> Answer:
+def answer_of(row: Row, body: Body) -> Response:
     """The row as an answer to the question that was asked."""
-    question = Question(_operation(row.operation), msgspec.json.decode(row.params, type=dict[str, str]))
-    return Answer(row.request_id, row.account, question, row.requested_at, body)
+    call = Call(_operation(row.operation), msgspec.json.decode(row.params, type=dict[str, str]))
+    return Response(row.request_id, row.account, call, row.requested_at, body)
 
 
 @functools.lru_cache(maxsize=256)

@@ -6,10 +6,9 @@ order. Not here: writing (`upsert`).
 
 from __future__ import annotations
 
-from warehouse.arrow import ANSWER, PART
-from warehouse.loads.result import ScopeResult
-from warehouse.loads.scopes import ALL
-from warehouse.loads.target import Target
+from warehouse.loads.arrow import ANSWER, PART
+from warehouse.loads.listing import ALL
+from warehouse.loads.target import ScopeResult, Target
 from warehouse.loads.upsert import upsert
 from warehouse.sql import quoted
 

@@ -10,18 +10,15 @@ from zoneinfo import ZoneInfo
 
 import duckdb
 
-from warehouse import contact_coverage, coverage, unread
-from warehouse.load import Load
+from warehouse.loads import contact_coverage, coverage
 from warehouse.loads.accumulate import load_accumulate
-from warehouse.loads.details import take_entry_hashes
-from warehouse.loads.listing import load_listing, mark_deleted
-from warehouse.loads.result import ScopeResult
-from warehouse.loads.scopes import ALL
-from warehouse.loads.target import TableReport, Target
+from warehouse.loads.listing import ALL, load_listing, mark_deleted, take_entry_hashes
+from warehouse.loads.load import Load
+from warehouse.loads.staging import Staged
+from warehouse.loads.target import ScopeResult, TableReport, Target
 from warehouse.loads.upsert import upsert
 from warehouse.sql import literal
-from warehouse.staging import Staged
-from warehouse.table import Accumulate, Snapshot, Table, Window
+from warehouse.tables import Accumulate, Snapshot, Table, Window
 
 #: Whose rows tell that something happened to a contact.
 _TIMELINES = ("timeline_events", "timeline_visits", "timeline_automations")
@@ -34,9 +31,9 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
     targets = [Target(connection, tables[name], load.account, as_of, staged, load.zone, last) for name in load.tables]
     results = [(target, result) for target in targets for result in _fill(target, load, staged, tables)]
     coverage.write_coverage(results, due_at=load.due_at, service_count=load.service_count, zone=load.zone)
-    unread.write_rejected(targets, load.scope)
+    coverage.write_rejected(targets, load.scope)
     for target in targets:
-        unread.write_unknown_fields(target)
+        coverage.write_unknown_fields(target)
     for target in targets:
         _take_along(target, targets, tables)
     _note_contacts(connection, load, staged, targets)

@@ -1,6 +1,6 @@
 """One table's part of a load, inside the transaction: its staged rows as an SQL relation, and the terms SQL is written in.
 
-Not here: what the load kinds do with them (`snapshot`, `window`, `accumulate`, `upsert`).
+Not here: what the load modes do with them (`listing`, `accumulate`, `daily`, `upsert`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from warehouse.arrow import ANSWER, ENTRY_HASH, KNOWN, PART
+from warehouse.loads.arrow import ANSWER, ENTRY_HASH, KNOWN, PART
+from warehouse.loads.staging import Asked, Staged
 from warehouse.sql import literal, quoted, value
 from warehouse.sql import rows as sql_rows
-from warehouse.staging import Asked, Staged
-from warehouse.table import EXTRA, Snapshot, Table
+from warehouse.tables import EXTRA, Snapshot, Table
 
 #: Two JSON objects as one, the second's members before the first's, in the order of their names: equal whatever the order in
 #: which they came. (json_merge_patch leaves the order open and drops members that are null.)
@@ -193,3 +193,13 @@ class Target:
 def _among(indexes: Iterable[int]) -> str:
     chosen = ", ".join(str(index) for index in indexes)
     return f"{ANSWER} in ({chosen})" if chosen else "false"
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeResult:
+    """One scope of one table after a load; `rows` is None when it should stay as it was, counted up by what is new."""
+
+    scope: str
+    is_complete: bool
+    rows: int | None
+    reason: str | None = None

@@ -5,10 +5,10 @@ Rows are replaced by DELETE and INSERT without a primary key, which measured fas
 
 from __future__ import annotations
 
-from warehouse.arrow import ENTRY_HASH, KNOWN, PART
+from warehouse.loads.arrow import ENTRY_HASH, KNOWN, PART
 from warehouse.loads.target import Target
 from warehouse.sql import quoted
-from warehouse.table import EXTRA
+from warehouse.tables import EXTRA
 
 
 def upsert(target: Target) -> None:

@@ -9,11 +9,9 @@ from typing import Any
 
 import dagster as dg
 
-from marketing_api.discretion import without_addresses
-from marketing_api.foreign_text import markdown_table
+from marketing_api.redaction import markdown_table, without_addresses
 from pipelines.failures import explain
-from pipelines.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, check_confirmed, values
-from pipelines.run_config import config_fields
+from pipelines.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, check_confirmed, config_fields, values
 from pipelines.settings import Settings, SettingsError
 from pipelines.stage import stage
 from pipelines.write_back.activations.activating import Turnover, activate, turnover

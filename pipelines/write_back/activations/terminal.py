@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import sys
+from types import SimpleNamespace
 
 from marketing_api.errors import MarketingApiError
 from pipelines import exits
@@ -22,7 +22,7 @@ from pipelines.write_back.reporting.result import new_run
 from warehouse.errors import WarehouseError
 
 
-def run(arguments: argparse.Namespace, settings: Settings, stop: Stop) -> int:
+def run(arguments: SimpleNamespace, settings: Settings, stop: Stop) -> int:
     """Each for itself: what is wrong with one does not hold up the others."""
     codes = [exits.DONE]
     for activation in chosen(read_activations(settings.folder), arguments.names):
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace, settings: Settings, stop: Stop) -> int:
     return max(codes)
 
 
-def _activation(arguments: argparse.Namespace, settings: Settings, activation: Activation, stop: Stop) -> int:
+def _activation(arguments: SimpleNamespace, settings: Settings, activation: Activation, stop: Stop) -> int:
     found = turnover(settings, activation, accept_shrink=arguments.accept_shrink)
     say(["", *turnover_lines(found)])
     if found.planned is not None:

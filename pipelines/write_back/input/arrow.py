@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.settings import INPUT_LIMIT, QUERY_SECONDS
-from pipelines.write_back.input.grid import Budget, InputError, Rows, rows_of_columns
+from pipelines.write_back.input.grid import InputError, RequestBudget, Rows, rows_of_columns
 from warehouse.connection import DEADLINE_S, OnWait, connect
 
 #: These talk about the query alone; the messages of others may hold values of the tables.
@@ -23,7 +23,7 @@ _FIRST_ROW = 2
 _BATCH = 50_000
 
 
-def read_parquet(name: str, content: bytes, budget: Budget) -> Rows:
+def read_parquet(name: str, content: bytes, budget: RequestBudget) -> Rows:
     """The rows of a Parquet file. Raises InputError."""
     try:
         file = pq.ParquetFile(io.BytesIO(content))
@@ -54,7 +54,7 @@ def read_query(
         try:
             _check_single_select(connection, sql)
             with connection.sql(sql).to_arrow_reader(_BATCH) as batches:
-                return _rows("query", batches.schema, batches, Budget("the query's result", limit))
+                return _rows("query", batches.schema, batches, RequestBudget("the query's result", limit))
         except (duckdb.Error, pa.ArrowException, OSError) as problem:
             said = str(problem)
             if is_over.is_set():
@@ -107,7 +107,7 @@ def _explained(problem: Exception) -> str:
     return f"{kind} (its message is not shown, since it may hold personal data; try the query on the published copy)"
 
 
-def _rows(name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], budget: Budget) -> Rows:
+def _rows(name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], budget: RequestBudget) -> Rows:
     columns: list[list[Any]] = [[] for _ in schema.names]
     count = 0
     for batch in batches:

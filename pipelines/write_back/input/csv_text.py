@@ -6,7 +6,7 @@ import codecs
 import csv
 import io
 
-from pipelines.write_back.input.grid import Budget, InputError, Rows, rows_of_records
+from pipelines.write_back.input.grid import InputError, RequestBudget, Rows, rows_of_records
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _DELIMITERS = ",;\t"
@@ -14,7 +14,7 @@ _DELIMITERS = ",;\t"
 _LONGEST_HEADER, _CHUNK = 100_000, 1 << 20
 
 
-def read_csv(name: str, content: bytes, budget: Budget, *, prefers_tabs: bool = False) -> Rows:
+def read_csv(name: str, content: bytes, budget: RequestBudget, *, prefers_tabs: bool = False) -> Rows:
     """The rows of a CSV file. Raises InputError for what is no text, and for quotation marks that do not match."""
     encoding, warnings = _encoding(name, content)
     lines = _lines(content, encoding)
@@ -61,7 +61,7 @@ def _delimiter(lines: io.TextIOWrapper, candidates: str) -> str:
     return max(candidates, key=lambda delimiter: len(next(csv.reader([header], delimiter=delimiter), [])))
 
 
-def _records(name: str, lines: io.TextIOWrapper, delimiter: str, budget: Budget) -> list[list[str]]:
+def _records(name: str, lines: io.TextIOWrapper, delimiter: str, budget: RequestBudget) -> list[list[str]]:
     """Strict, since a quotation mark that is never closed would swallow the rest of the file into one cell."""
     records: list[list[str]] = []
     try:

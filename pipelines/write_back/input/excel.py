@@ -15,7 +15,7 @@ from typing import IO, Any
 import openpyxl
 from openpyxl.utils.cell import coordinate_from_string
 
-from pipelines.write_back.input.grid import Budget, InputError, Rows, rows_of_records
+from pipelines.write_back.input.grid import InputError, RequestBudget, Rows, rows_of_records
 
 #: What a formula that failed leaves in its cell.
 _ERRORS = frozenset({"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#SPILL!", "#CALC!"})
@@ -28,7 +28,7 @@ _CHUNK, _LONGEST_CELL = 1 << 20, 1 << 18
 _PLACE = re.compile(rb'\br="([A-Z]+\d+)"')
 
 
-def read_excel(name: str, content: bytes, budget: Budget) -> Rows:
+def read_excel(name: str, content: bytes, budget: RequestBudget) -> Rows:
     """The rows of an .xlsx file. A formula without a stored value is a fault of its row. Raises InputError."""
     try:
         with warnings.catch_warnings():
@@ -41,7 +41,7 @@ def read_excel(name: str, content: bytes, budget: Budget) -> Rows:
         raise InputError(f"{name} cannot be read as an Excel workbook ({type(problem).__name__}): save it anew, or as CSV") from None
 
 
-def _read(name: str, content: bytes, budget: Budget) -> Rows:
+def _read(name: str, content: bytes, budget: RequestBudget) -> Rows:
     book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
     try:
         sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
@@ -69,7 +69,7 @@ def _rounded(moment: dt.datetime) -> dt.datetime:
     return (moment + dt.timedelta(milliseconds=500)).replace(microsecond=0)
 
 
-def _check_size(content: bytes, budget: Budget) -> None:
+def _check_size(content: bytes, budget: RequestBudget) -> None:
     """Unpack everything a piece at a time, to know how large it is: the directory may say what it likes, and openpyxl believes it."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for member in archive.infolist():

@@ -33,7 +33,7 @@ class InputError(Exception):
 _CELL_BYTES = 25
 
 
-class Budget:
+class RequestBudget:
     """What an input may still take: bytes as they stand in it, and cells. `limit` in bytes (the setting MARKETING_INPUT_LIMIT)."""
 
     def __init__(self, name: str, limit: int) -> None:

@@ -15,7 +15,7 @@ from typing import BinaryIO
 from pipelines.settings import INPUT_LIMIT
 from pipelines.write_back.input.arrow import read_parquet, read_query
 from pipelines.write_back.input.csv_text import read_csv
-from pipelines.write_back.input.grid import Budget, Cell, InputError, Rows, text_of
+from pipelines.write_back.input.grid import Cell, InputError, RequestBudget, Rows, text_of
 
 __all__ = ["Cell", "InputError", "Rows", "read_file", "read_query", "text_of"]
 
@@ -25,7 +25,7 @@ _PARQUET, _ZIP, _OLD_OFFICE = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_LIMIT) -> Rows:
     """The rows of a CSV, TSV, Parquet or Excel file of at most `limit` bytes, also unpacked; `-` is standard input. Raises InputError."""
     name, content = _content(path, stdin, limit)
-    budget = Budget(name, limit)
+    budget = RequestBudget(name, limit)
     if not content:
         raise InputError(f"{name} is empty: the first row has to name the columns, like email,tag")
     if content.startswith(_PARQUET):
@@ -48,7 +48,7 @@ def _content(path: Path, stdin: BinaryIO | None, limit: int) -> tuple[str, bytes
         _refuse_endless(path.expanduser())
         with path.expanduser().open("rb") as file:
             if os.fstat(file.fileno()).st_size > limit:
-                Budget(path.name, limit).take(limit + 1)
+                RequestBudget(path.name, limit).take(limit + 1)
             return path.name, _read(path.name, file, limit)
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
@@ -60,7 +60,7 @@ def _content(path: Path, stdin: BinaryIO | None, limit: int) -> tuple[str, bytes
 
 def _read(name: str, file: BinaryIO, limit: int) -> bytes:
     content = file.read(limit + 1)
-    Budget(name, limit).take(len(content))
+    RequestBudget(name, limit).take(len(content))
     return content
 
 

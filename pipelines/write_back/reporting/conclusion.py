@@ -19,9 +19,8 @@ from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.reporting.rejected import write_rejections
 from pipelines.write_back.reporting.result import Ran, Result, Spent, result_of
 from warehouse.archive import Archive
+from warehouse.bookkeeping import Run, load_requests, write_run
 from warehouse.errors import WarehouseError
-from warehouse.requests import load_requests
-from warehouse.runs import Run, write_run
 from warehouse.warehouse import Warehouse
 
 

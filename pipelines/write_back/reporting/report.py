@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from marketing_api.foreign_text import plain
+from marketing_api.redaction import plain
 from pipelines.write_back.item import Change, Earlier, Kind, Plan, State
 from pipelines.write_back.outbox.wishes import Retried
 from pipelines.write_back.reporting.result import Refusal, Result, Waiting

@@ -15,7 +15,7 @@ class Addressing:
 
     def __init__(self, outbox: Outbox, client: Client, account: str) -> None:
         self._outbox, self._account = outbox, account
-        self._directory = Directory(client.ask)
+        self._directory = Directory(client.fetch)
         self._found: dict[int, tuple[int, ...]] = {}
 
     @property

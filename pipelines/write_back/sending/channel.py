@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from marketing_api.client import Client, Connection
 from marketing_api.exchange import Exchange
-from marketing_api.pace import Pace, pace_path
+from marketing_api.rate_limit import RateLimiter
 from pipelines.service import connections
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.reporting.result import Spent
@@ -37,11 +37,11 @@ def open_channel(settings: Settings, account: str) -> Iterator[Channel]:
     """For as long as the context lasts; nothing is asked by opening it. Raises SettingsError for an account that is not configured."""
     with connections(settings) as accounts:
         connection = _connection(accounts, account)
-        pace = Pace(pace_path(connection.url, connection.key), cap=connection.max_rate)
+        limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
         with (
             Archive(settings.home / "archive") as archive,
             closing(Workspace(settings.home / "tmp" / "spool")) as spool,
-            Client(connection, pace, record=lambda exchange: archive.record(_bare(exchange)), spool=spool.folder()) as client,
+            Client(connection, limiter, record=lambda exchange: archive.record(_bare(exchange)), spool=spool.folder()) as client,
         ):
             yield Channel(client)
 
@@ -55,4 +55,4 @@ def _connection(accounts: tuple[Connection, ...], name: str) -> Connection:
 
 def _bare(exchange: Exchange) -> Exchange:
     """What a push reads is as of the middle of its own changes: kept without its body, it is never taken for a sync's answer."""
-    return replace(exchange, body=b"") if exchange.question.operation.is_read else exchange
+    return replace(exchange, body=b"") if exchange.call.operation.is_read else exchange

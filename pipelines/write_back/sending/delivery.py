@@ -22,10 +22,10 @@ from marketing_api.errors import (
     Stopped,
     Transient,
 )
-from marketing_api.exchange import Answer
-from marketing_api.operation import Operation, Question
+from marketing_api.exchange import Response
+from marketing_api.operation import Call, Operation
 from marketing_api.operations import find
-from marketing_api.written import read_written, says_absent
+from marketing_api.write_result import parse_write_result, says_absent
 from pipelines.write_back.item import Kind, State
 from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.outbox.outbox import Outbox
@@ -65,7 +65,7 @@ class Delivery:
         self._outbox = outbox
         self._is_halted = is_halted
         self._client = client
-        self._forms = Forms(client.ask)
+        self._forms = Forms(client.fetch)
         self._patience = patience
 
     def deliver(self, entry: Entry, contact_ids: tuple[int, ...] = ()) -> Delivered:
@@ -74,7 +74,7 @@ class Delivery:
         Raises OutboxError, and then nothing more may be sent; the entry stands as it was committed last.
         """
         try:
-            answer = self._send(entry, contact_ids)
+            response = self._send(entry, contact_ids)
         except _NotPlanned:
             return Delivered(End.GONE)
         except OutcomeUnknown as problem:
@@ -90,11 +90,11 @@ class Delivery:
         except MarketingApiError as problem:  # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped
             self._outbox.unclaim(entry.item_id)
             return Delivered(End.NOT_SENT, _explained(problem), isinstance(problem, Stopped))
-        contact_id = read_written(answer).new_id if entry.kind is Kind.CONTACTS else None
-        self._outbox.settle(entry.item_id, State.APPLIED, request_id=answer.request_id, contact_id=contact_id)
+        contact_id = parse_write_result(response).new_id if entry.kind is Kind.CONTACTS else None
+        self._outbox.settle(entry.item_id, State.APPLIED, request_id=response.request_id, contact_id=contact_id)
         return Delivered(End.APPLIED)
 
-    def _send(self, entry: Entry, contact_ids: tuple[int, ...]) -> Answer:
+    def _send(self, entry: Entry, contact_ids: tuple[int, ...]) -> Response:
         is_claimed = False
 
         def claim() -> None:
@@ -110,8 +110,8 @@ class Delivery:
         while True:
             forms = self._forms.of(entry, wants | more)
             try:
-                for question in [_question(operation, params, contact_id) for params in forms for contact_id in contact_ids or (None,)]:
-                    answer = self._again(question) if is_claimed else self._client.write(question, before=claim)
+                for call in [_question(operation, params, contact_id) for params in forms for contact_id in contact_ids or (None,)]:
+                    response = self._again(call) if is_claimed else self._client.write(call, before=claim)
             except Refused as refusal:
                 new = wanted_by(refusal, entry) - wants - more
                 if not new:
@@ -119,12 +119,12 @@ class Delivery:
                 more |= new
             else:
                 self._forms.learn(more)
-                return answer
+                return response
 
-    def _again(self, question: Question) -> Answer:
+    def _again(self, call: Call) -> Response:
         """What follows on the first request of an item. From there on, what is not known to be done is unknown."""
         try:
-            return self._client.write(question)
+            return self._client.write(call)
         except (Transient, NotAvailable, Stopped, AuthenticationFailed) as problem:
             raise OutcomeUnknown(f"{problem}; it may have been done in part") from problem
 
@@ -155,8 +155,8 @@ def _patient(operation: Operation, timeout_s: float) -> Operation:
     return dataclasses.replace(operation, timeout=timeout_s)
 
 
-def _question(operation: Operation, params: Mapping[str, str], contact_id: int | None) -> Question:
-    return Question(operation, dict(params) if contact_id is None else {**params, "id": str(contact_id)})
+def _question(operation: Operation, params: Mapping[str, str], contact_id: int | None) -> Call:
+    return Call(operation, dict(params) if contact_id is None else {**params, "id": str(contact_id)})
 
 
 def _explained(problem: MarketingApiError) -> str:

@@ -13,15 +13,15 @@ from typing import Any
 
 from marketing_api.envelope import read_envelope
 from marketing_api.errors import Refused
-from marketing_api.exchange import Answer
-from marketing_api.operation import Question
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
 from marketing_api.operations import contacts
 from marketing_api.records.contacts import found as read_contacts
 from marketing_api.records.values import read_int
-from marketing_api.written import says_absent
+from marketing_api.write_result import says_absent
 from pipelines.write_back.item import Kind
 
-Ask = Callable[[Question], Answer]
+Fetch = Callable[[Call], Response]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,15 @@ class Found:
     fields: Mapping[str, Any] | None = field(repr=False)  # None: the answer shows no custom fields
 
 
-def look_up(ask: Ask, email: str, list_id: int | None = None) -> tuple[Found, ...]:
+def look_up(ask: Fetch, email: str, list_id: int | None = None) -> tuple[Found, ...]:
     """Everybody with the address (in that list); empty when there is nobody. Raises what `ask` raises."""
     try:
-        answer = ask(contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id))
+        response = ask(contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id))
     except Refused as refusal:
         if is_nobody(refusal):
             return ()
         raise
-    return tuple(one for one in read_found(answer) if one.email is None or one.email.lower() == email.lower())
+    return tuple(one for one in read_found(response) if one.email is None or one.email.lower() == email.lower())
 
 
 def is_nobody(refusal: Refused) -> bool:
@@ -56,11 +56,11 @@ def _texts(detail: Any) -> list[str]:
     return [detail] if isinstance(detail, str) else []
 
 
-def read_found(answer: Answer) -> list[Found]:
+def read_found(response: Response) -> list[Found]:
     """The contacts of a look-up's answer, be it an object, an array or an object by number; entries without an id are left out."""
-    payload = read_envelope(answer.body).decoded(answer.question.operation)
+    payload = read_envelope(response.body).decoded(response.call.operation)
     told = []
-    for _, raw in read_contacts(payload, answer.question.params):
+    for _, raw in read_contacts(payload, response.call.params):
         if isinstance(raw, dict) and (contact_id := _int(raw.get("id"))) is not None:
             list_id = _int(raw.get("listid", raw.get("list_id")))
             told.append(
@@ -97,7 +97,7 @@ def chosen_for(kind: Kind, found: Sequence[Found]) -> tuple[int, ...]:
 class Directory:
     """Looked-up addresses, for as long as one sending lasts. Thread-safe; two threads never ask for the same one."""
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Fetch) -> None:
         self._ask = ask
         self._known: dict[tuple[str, int | None], tuple[Found, ...]] = {}
         self._locks: dict[tuple[str, int | None], threading.Lock] = {}

@@ -11,10 +11,10 @@ from enum import Enum
 from typing import Any
 
 from marketing_api.errors import Refused
-from marketing_api.exchange import Answer
-from marketing_api.operation import Question
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
 from marketing_api.records.contacts import STATUSES
-from marketing_api.written import says_absent
+from marketing_api.write_result import says_absent
 from pipelines.write_back.input.values import STATUS_WORDS
 from pipelines.write_back.item import Kind
 from pipelines.write_back.outbox.entry import Entry
@@ -37,7 +37,7 @@ class Want(Enum):
 class Forms:
     """Of one sending. Thread-safe: at worst several threads learn the same."""
 
-    def __init__(self, ask: Callable[[Question], Answer]) -> None:
+    def __init__(self, ask: Callable[[Call], Response]) -> None:
         self._ask = ask
         self._learned: frozenset[Want] = frozenset()
 

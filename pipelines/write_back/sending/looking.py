@@ -33,13 +33,13 @@ def look(outbox: Outbox, client: Client, account: str, contact_id: int, item_ids
     `settled_before`: what was done by then (unix seconds) shows.
     """
     try:
-        answer = client.ask(contacts.TIMELINE.bind(id=contact_id))
+        response = client.fetch(contacts.TIMELINE.bind(id=contact_id))
     except Refused as refusal:
         return Looked({}, is_nobody=is_nobody(refusal), problem=str(refusal))
     except MarketingApiError as problem:
         return Looked({}, problem=str(problem), is_stop=isinstance(problem, Stopped))
     ours = [wanted(entry, settled_before) for entry in outbox.activities(account, contact_id)]
-    told = look_for(ours, read_timeline(answer))
+    told = look_for(ours, read_timeline(response))
     return Looked({item_id: told[item_id] for item_id in item_ids if item_id in told})
 
 

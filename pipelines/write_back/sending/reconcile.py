@@ -17,11 +17,11 @@ from enum import Enum
 from typing import Any
 
 from marketing_api.envelope import read_envelope
-from marketing_api.exchange import Answer
-from marketing_api.reading import timeline_extent
+from marketing_api.exchange import Response
+from marketing_api.parsing import timeline_extent
 from marketing_api.records.shapes import entries
 from marketing_api.records.values import is_nothing, read_moment
-from marketing_api.written import unescaped
+from marketing_api.write_result import unescaped
 from pipelines.write_back.input.values import MAX_DESCRIPTION
 from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.sending.assignment import Assignment
@@ -85,12 +85,12 @@ def wanted(entry: Entry, settled_before: float = math.inf) -> Wanted:
     )
 
 
-def read_timeline(answer: Answer) -> Timeline:
+def read_timeline(response: Response) -> Timeline:
     """Entries that cannot be read have no text, and so are nobody's."""
-    payload = read_envelope(answer.body).decoded(answer.question.operation)
+    payload = read_envelope(response.body).decoded(response.call.operation)
     wrapper = next((value for name, value in payload.items() if name.lower() == "timeline"), None)
     data = wrapper.get("data") if isinstance(wrapper, Mapping) else wrapper
-    served, total = timeline_extent(answer)
+    served, total = timeline_extent(response)
     return Timeline(tuple(_shown(raw) for raw in entries(data) if isinstance(raw, dict)), served < total)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from marketing_api.written import unescaped
+from marketing_api.write_result import unescaped
 from pipelines.write_back.sending.finding import Found
 from pipelines.write_back.sending.forms import LISTS
 

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from marketing_api import wire
+from marketing_api import parsing
 from marketing_api.client import Client, Failure
 from marketing_api.errors import MarketingApiError, Refused
-from marketing_api.exchange import Answer
-from marketing_api.operation import Question
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
 from marketing_api.operations import contacts
 from marketing_api.paging import Listing
 from marketing_api.records.contacts import Contact
@@ -58,24 +58,24 @@ class Seen:
 def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> Seen:
     """The contacts with these addresses, by list: whole lists where that takes fewer requests. Raises Stopped, BudgetSpent, …"""
     seen = Seen()
-    single: list[Question] = []
+    single: list[Call] = []
     for list_id, emails in addresses.items():
         whole, _ = read_list(client, list_id, len(emails)) if len(emails) >= _LIST_FROM else (None, 0)
         if whole is not None:
             seen.put_whole(list_id, whole)
         else:
             single += [contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id) for email in sorted(emails)]
-    for told in client.ask_many(single):
-        params = told.question.params
+    for told in client.fetch_many(single):
+        params = told.call.params
         seen.put(int(params["listid"]), params["email"], _found(told))
     return seen
 
 
-def _found(told: Answer | Failure) -> list[Found] | Unread:
+def _found(told: Response | Failure) -> list[Found] | Unread:
     if isinstance(told, Failure):
         is_empty = isinstance(told.error, Refused) and is_nobody(told.error)
         return [] if is_empty else Unread(str(told.error))
-    email, list_id = told.question.params["email"].lower(), int(told.question.params["listid"])
+    email, list_id = told.call.params["email"].lower(), int(told.call.params["listid"])
     found = read_found(told)
     return [one for one in found if one.list_id in (None, list_id) and (one.email or email).lower() == email]
 
@@ -85,8 +85,8 @@ def read_list(client: Client, list_id: int, worth: float) -> tuple[list[Found] |
     listing = Listing(contacts.GETCONTACTS, {"listid": list_id})
     found: list[Found] = []
     try:
-        for answer in listing.pages(client.ask):
-            found += _members(answer)
+        for response in listing.pages(client.fetch):
+            found += _members(response)
             per_page = listing.rows / listing.pages_read
             if listing.end is None and listing.pages_read + listing.missing / max(per_page, 1) + 1 > worth:
                 return None, listing.pages_read
@@ -95,7 +95,7 @@ def read_list(client: Client, list_id: int, worth: float) -> tuple[list[Found] |
     return (found if listing.is_complete else None), listing.pages_read
 
 
-def _members(answer: Answer) -> list[Found]:
+def _members(response: Response) -> list[Found]:
     """Entries that cannot be read are left out, and so count as not there: their addresses are looked up next time."""
     return [
         Found(
@@ -105,7 +105,7 @@ def _members(answer: Answer) -> list[Found]:
             status_of(one.status, one.status_code),
             one.custom_fields if isinstance(one.custom_fields, dict) else None,
         )
-        for rows in wire.read_rows(answer, None, answer.requested_at.date())
+        for rows in parsing.parse_rows(response, None, response.requested_at.date())
         for one in rows.records
         if isinstance(one, Contact)
     ]
@@ -118,17 +118,17 @@ def seek_activities(outbox: Outbox, client: Client, entries: Collection[Entry]) 
         if entry.contact_id is not None:
             by_contact[entry.contact_id].append(entry)
     told: dict[int, Compared | Unread] = {}
-    for answer in client.ask_many(contacts.TIMELINE.bind(id=contact_id) for contact_id in by_contact):
-        contact_id = int(answer.question.params["id"])
-        told |= _in_timeline(outbox, answer, by_contact[contact_id])
+    for response in client.fetch_many(contacts.TIMELINE.bind(id=contact_id) for contact_id in by_contact):
+        contact_id = int(response.call.params["id"])
+        told |= _in_timeline(outbox, response, by_contact[contact_id])
     return told
 
 
-def _in_timeline(outbox: Outbox, answer: Answer | Failure, entries: Collection[Entry]) -> dict[int, Compared | Unread]:
-    if isinstance(answer, Failure):
-        return {entry.item_id: Unread(_reason(answer.error)) for entry in entries}
-    account, contact_id = answer.account, int(answer.question.params["id"])
-    presence = look_for([wanted(entry) for entry in outbox.activities(account, contact_id)], read_timeline(answer))
+def _in_timeline(outbox: Outbox, response: Response | Failure, entries: Collection[Entry]) -> dict[int, Compared | Unread]:
+    if isinstance(response, Failure):
+        return {entry.item_id: Unread(_reason(response.error)) for entry in entries}
+    account, contact_id = response.account, int(response.call.params["id"])
+    presence = look_for([wanted(entry) for entry in outbox.activities(account, contact_id)], read_timeline(response))
     verdicts: dict[Presence, Compared | Unread] = {
         Presence.THERE: Compared(),
         Presence.ABSENT: Compared({"activity": ("there", "not there")}),

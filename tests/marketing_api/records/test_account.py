@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from marketing_api.operations import account
 from marketing_api.records.account import Business
 from tests.marketing_api import samples
-from tests.marketing_api.answers import records
+from tests.marketing_api.responses import read, records
 
 
 def test_business_is_one_row() -> None:
@@ -22,3 +26,8 @@ def test_lower_case_names_of_the_machine_description_are_read() -> None:
 def test_fields_nobody_announced_are_kept() -> None:
     (business,) = records(Business, account.ME, {"business": {"businessName": "Corner", "mood": {"is": ["good"]}}})
     assert business.extra == {"mood": {"is": ["good"]}}
+
+
+@pytest.mark.parametrize("payload", [{}, []], ids=str)
+def test_an_empty_business_tells_nothing(payload: Any) -> None:
+    assert [rows.untold for rows in read(account.ME, {"business": payload})] == [["business: not told"]]

@@ -7,7 +7,7 @@ import pytest
 from marketing_api.operations import campaigns
 from marketing_api.records.campaigns import Campaign, CampaignClicker, CampaignLink, CampaignStats
 from tests.marketing_api import samples
-from tests.marketing_api.answers import DAY, read, records, rejected, utc
+from tests.marketing_api.responses import DAY, read, records, rejected, utc
 
 ASKED = {"id": 41, "type": "standard"}
 
@@ -129,6 +129,21 @@ def test_clickers_in_any_shape_are_addresses_that_join(clickers: Any) -> None:
     campaign = {"stats": {}, "clicks": [{"url": "u", "clickers": clickers}]}
     found = records(CampaignClicker, campaigns.STATS, {"campaign": campaign}, id=41, type="standard")
     assert {each.email: each.click_count for each in found} == {"a@example.com": 2, "b@example.com": 3}
+
+
+@pytest.mark.parametrize("clickers", [None, "", "a@example.com(2 clicks)", 2, True], ids=str)
+def test_what_is_no_list_of_clickers_does_not_tell_all_of_them(clickers: Any) -> None:
+    campaign = {"stats": {}, "clicks": [{"url": "u", "clickers": clickers}]}
+    found = read(campaigns.STATS, {"campaign": campaign}, id=41, type="standard")
+    assert [rows.untold for rows in found if rows.untold] == [["clickers: not told"]]
+    assert statistics(campaign)[CampaignLink][0].clicker_count is None
+
+
+def test_clickers_are_found_case_aside() -> None:
+    campaign = {"stats": {}, "clicks": [{"url": "u", "CLICKERS": ["a@example.com(2 clicks)"]}]}
+    found = statistics(campaign)
+    assert [(each.email, each.click_count) for each in found[CampaignClicker]] == [("a@example.com", 2)]
+    assert found[CampaignLink][0].extra is None
 
 
 def test_a_numbered_group_is_no_status() -> None:

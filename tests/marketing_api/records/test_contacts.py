@@ -8,7 +8,7 @@ import pytest
 from marketing_api.operations import contacts
 from marketing_api.records.contacts import Contact, Coupon, found
 from tests.marketing_api import samples
-from tests.marketing_api.answers import records, utc
+from tests.marketing_api.responses import records, utc
 
 
 def contact(**entry: Any) -> Contact:

@@ -8,7 +8,7 @@ import pytest
 from marketing_api.operations import goals
 from marketing_api.records.goals import Goal
 from tests.marketing_api import samples
-from tests.marketing_api.answers import records
+from tests.marketing_api.responses import records
 
 
 def test_nested_members_of_a_goal_become_columns() -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from marketing_api.operations import ALL
 from marketing_api.operations import contacts as contact_operations
 from marketing_api.records.contacts import Contact
-from tests.marketing_api.answers import records, rejected
 from tests.marketing_api.records.spellings import READERS, check, verdict
+from tests.marketing_api.responses import records, rejected
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from marketing_api.records.reputation import (
     SocialMediaStats,
 )
 from tests.marketing_api import samples
-from tests.marketing_api.answers import DAY, records, rejected, utc
+from tests.marketing_api.responses import DAY, read, records, rejected, utc
 
 AUGUST = {"from_": "2013-08-01", "to": "2013-08-31"}
 
@@ -100,6 +101,22 @@ def test_mentions_carry_their_polarity_in_the_singular() -> None:
     assert [mention.polarity for mention in found] == ["positive", "positive", "negative"]
     assert len({mention.mention_key for mention in found}) == 3
     assert (found[0].channel, found[0].reviewed_on, found[0].inquiry) == ("Twitter", dt.date(2013, 8, 15), "Great")
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        {"1": {"inquiry": "Great"}, "X": {"inquiry": "Fine"}},
+        {"header": {"status": "ok"}, "data": {"coupons": []}},
+        {"inquiry": "Great", "social": "Yelp"},
+        None,
+        "Great",
+    ],
+    ids=str,
+)
+def test_mentions_in_what_stands_for_no_list_prove_none_gone(group: Any) -> None:
+    found = read(reputation.SENTIMENT, {"sentiment": {"items": {"Positives": group, "Negatives": []}}}, **AUGUST)
+    assert [rows.untold for rows in found if rows.untold] == [["positive: not told"]]
 
 
 def test_sentiment_totals_are_of_the_range_that_was_asked() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketing_api.records.shapes import entries, items_of, keyed, lift, mapping, member, objects
+from marketing_api.records.shapes import entries, is_told, items_of, keyed, lift, mapping, member, objects
 
 RAWS = st.lists(st.fixed_dictionaries({"a": st.integers(0, 2), "b": st.sampled_from(["x", "y"])}), max_size=12)
 
@@ -84,3 +84,24 @@ def test_wrappers_and_single_fetches() -> None:
 )
 def test_lift_turns_named_members_into_columns_and_keeps_the_rest(raw: dict[str, Any], expected: dict[str, Any]) -> None:
     assert lift(raw, "url", {"filter": "url_filter", "link": "url_link"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("collection", "expected"),
+    [
+        ([], True),
+        ({}, True),
+        ([1, 2], True),
+        ({"1": 1, "2": 2}, True),
+        ({"id": 7, "name": "x"}, True),
+        ({"1": 1, "X": 2}, False),
+        ({"header": {}, "data": {}}, False),
+        ({"id": None}, False),
+        (None, False),
+        ("", False),
+        ("x", False),
+    ],
+    ids=str,
+)
+def test_only_a_list_in_one_of_its_shapes_is_told(collection: Any, expected: bool) -> None:
+    assert is_told(None, collection) is expected

@@ -7,7 +7,7 @@ import pytest
 from marketing_api.operations import social
 from marketing_api.records.social import SocialLink, SocialLinkClicks, SocialPost, SocialPostDetail, SocialProfile
 from tests.marketing_api import samples
-from tests.marketing_api.answers import DAY, read, records, rejected, utc
+from tests.marketing_api.responses import DAY, read, records, rejected, utc
 
 APRIL = {"from_": "2026-04-01", "to": "2026-04-30"}
 

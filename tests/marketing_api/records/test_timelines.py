@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from marketing_api import wire
+from marketing_api import parsing
 from marketing_api.operations import contacts
 from marketing_api.records.timelines import TimelineAutomation, TimelineEvent, TimelineVisit
 from tests.marketing_api import samples
-from tests.marketing_api.answers import answer, records, utc
+from tests.marketing_api.responses import records, response, utc
 
 Timeline = dict[str, Any]
 
@@ -102,4 +102,4 @@ def test_numbered_collections_are_lists() -> None:
     ],
 )
 def test_extent_tells_a_cut_timeline(timeline: Timeline, expected: tuple[int, int]) -> None:
-    assert wire.timeline_extent(answer(contacts.TIMELINE, timeline, id=1001)) == expected
+    assert parsing.timeline_extent(response(contacts.TIMELINE, timeline, id=1001)) == expected

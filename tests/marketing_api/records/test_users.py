@@ -3,7 +3,7 @@ from __future__ import annotations
 from marketing_api.operations import users
 from marketing_api.records.users import Manager, User, UserGroup
 from tests.marketing_api import samples
-from tests.marketing_api.answers import records, rejected
+from tests.marketing_api.responses import records, rejected
 
 
 def test_ids_of_users_are_the_keys_of_the_maps() -> None:

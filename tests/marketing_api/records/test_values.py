@@ -29,7 +29,7 @@ from marketing_api.records.values import (
     read_word,
     singular,
 )
-from tests.marketing_api.answers import ZONE, utc
+from tests.marketing_api.responses import ZONE, utc
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

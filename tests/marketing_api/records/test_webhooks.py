@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from marketing_api.operations import webhooks
-from marketing_api.reading import Rejected
+from marketing_api.parsing import Rejected
 from marketing_api.records.webhooks import Webhook
 from tests.marketing_api import samples
-from tests.marketing_api.answers import read, records
+from tests.marketing_api.responses import read, records
 
 
 def test_nested_members_of_a_webhook_become_columns() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from marketing_api.client import Client, Connection, Secret
 from marketing_api.exchange import Exchange
-from marketing_api.pace import Pace
+from marketing_api.rate_limit import RateLimiter
 from marketing_api.sandbox.options import DEFAULT_KEY, Options
 from marketing_api.sandbox.server import serve
 from pipelines.write_back.outbox.outbox import Outbox
@@ -29,7 +29,7 @@ def make_desk(tmp_path: Path) -> Iterator[MakeDesk]:
             url = stack.enter_context(serve(Options(**{"contacts": 120, "rate_limit": 0} | options)))
             recorded: list[Exchange] = []
             connection = Connection("main", url, Secret(DEFAULT_KEY))
-            client = Client(connection, Pace(tmp_path / "pace"), record=recorded.append, spool=tmp_path, first_pause=0.01)
+            client = Client(connection, RateLimiter(tmp_path / "pace"), record=recorded.append, spool=tmp_path, first_pause=0.01)
             stack.enter_context(client)
             return Desk(url, client, stack.enter_context(Outbox(tmp_path / "outbox.sqlite")), recorded)
 

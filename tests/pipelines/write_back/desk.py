@@ -69,11 +69,11 @@ class Desk:
         return {each["email"]: each["tags"] for each in self.written().values() if each}
 
     def people(self, list_id: int = 1801) -> list[dict[str, Any]]:
-        answer = self.client.ask(contacts.GETCONTACTS.bind(listid=list_id))
-        return list(items_of(read_envelope(answer.body).decoded(answer.question.operation)))
+        answer = self.client.fetch(contacts.GETCONTACTS.bind(listid=list_id))
+        return list(items_of(read_envelope(answer.body).decoded(answer.call.operation)))
 
     def asked(self, operation: str) -> int:
-        return sum(exchange.question.operation.name == f"emailmarketing/{operation}" for exchange in self.recorded)
+        return sum(exchange.call.operation.name == f"emailmarketing/{operation}" for exchange in self.recorded)
 
     def plan(self, *items: Item) -> Plan:
         return a_plan(*items)

@@ -15,9 +15,9 @@ from pipelines.write_back.mirror import copy_changes, show_writebacks
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from tests.pipelines.write_back.plans import a_plan, contact, tag
 from warehouse.archive import Archive
+from warehouse.bookkeeping import shown_revision
 from warehouse.rebuild import rebuild
 from warehouse.warehouse import Warehouse
-from warehouse.writebacks import shown_revision
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from marketing_api.exchange import Exchange, Outcome
-from marketing_api.operation import Question
+from marketing_api.operation import Call
 from marketing_api.operations import find
 from tests.warehouse.exchanges import ALWAYS, NOON, bodies, envelope, exchange, files, question, record, rows
 from warehouse.archive import Archive
@@ -52,11 +52,11 @@ def test_everything_recorded_is_read_back_in_the_order_asked_for(
     tmp_path_factory: pytest.TempPathFactory, made: list[Exchange], sealed_after: set[int]
 ) -> None:
     root = tmp_path_factory.mktemp("archive")
-    wanted = [(one.request_id, one.account, one.question, one.requested_at, payload(one.body)) for one in reversed(made)]  # type: ignore[arg-type]
+    wanted = [(one.request_id, one.account, one.call, one.requested_at, payload(one.body)) for one in reversed(made)]  # type: ignore[arg-type]
 
     def seen(archive: Archive) -> list[Any]:
-        answers = archive.answers([one.request_id for one in reversed(made)])
-        return [(a.request_id, a.account, a.question, a.requested_at, payload(a.body)) for a in answers]  # type: ignore[arg-type]
+        answers = archive.responses([one.request_id for one in reversed(made)])
+        return [(a.request_id, a.account, a.call, a.requested_at, payload(a.body)) for a in answers]  # type: ignore[arg-type]
 
     with Archive(root) as archive:
         for number, one in enumerate(made):
@@ -189,14 +189,14 @@ def test_a_body_nested_too_deeply_to_be_read_is_kept_as_it_came(root: Path) -> N
 def test_secret_parameters_leave_no_trace_not_even_a_hash(root: Path) -> None:
     register = find("register/createaccount")
     secret = next(parameter.name for parameter in register.parameters if parameter.secret)
-    asked = Question(register, {secret: "hunter2hunter2"})
+    asked = Call(register, {secret: "hunter2hunter2"})
     with Archive(root) as archive:
         (request_id,) = record(archive, exchange(b"", asked))
         held = b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
     held += b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
     with Archive(root) as archive:
         row = rows(archive)[request_id]
-        held += repr(list(archive.answers([request_id]))).encode() + repr(row).encode()
+        held += repr(list(archive.responses([request_id]))).encode() + repr(row).encode()
     assert json.loads(row["params"]) == {secret: "***"}
     assert b"hunter2" not in held
     assert row["question_key"] != asked.key

@@ -16,7 +16,7 @@ def test_a_spooled_body_goes_from_file_to_file(root: Path, spool: Path) -> None:
     with Archive(root) as archive:
         large, small = record(archive, exchange(spool), exchange(envelope({"n": 1})))
         for _ in range(2):
-            answers = archive.answers([large, small])
+            answers = archive.responses([large, small])
             body = next(answers).body
             assert isinstance(body, Path)
             assert body.read_bytes() == spool.read_bytes()
@@ -36,7 +36,7 @@ def test_a_repeated_large_body_is_kept_once(root: Path, spool: Path) -> None:
         archive.seal()
         (second,) = record(archive, exchange(spool))
         with Archive(root) as other:
-            answers = other.answers([second])  # another process has found it in the journal, and then it is sealed
+            answers = other.responses([second])  # another process has found it in the journal, and then it is sealed
             other._reader._find([second])
             archive.seal()
             assert next(answers).body.read_bytes() == spool.read_bytes()  # type: ignore[union-attr]

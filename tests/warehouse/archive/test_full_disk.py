@@ -16,8 +16,8 @@ import pytest
 
 from tests.warehouse.exchanges import exchange, files, question, rows
 from warehouse.archive import Archive
-from warehouse.archive.bodies import digests_of
 from warehouse.archive.journal import Journal
+from warehouse.archive.sealed import digests_of
 from warehouse.errors import ArchiveError, ArchiveFull
 
 PROJECT = Path(__file__).parents[3]
@@ -81,7 +81,7 @@ def test_a_full_disk_is_said_and_nothing_recorded_before_is_lost(root: Path) -> 
             archive.record(lost := exchange(noise(2)))
         assert journal.stat().st_size == size
         archive.record(two := exchange(noise(3)))
-        assert [answer.body for answer in archive.answers([one.request_id, two.request_id])] == [one.body, two.body]
+        assert [answer.body for answer in archive.responses([one.request_id, two.request_id])] == [one.body, two.body]
     with Archive(root) as archive:
         assert set(rows(archive)) == {one.request_id, two.request_id}
         assert lost.request_id not in rows(archive)
@@ -96,11 +96,11 @@ def test_sealing_on_a_full_disk_leaves_the_journal_readable(root: Path) -> None:
         with pytest.raises(ArchiveFull):
             archive.seal()
         with Archive(root) as other:
-            assert [answer.body for answer in other.answers([one.request_id for one in made])] == [one.body for one in made]
+            assert [answer.body for answer in other.responses([one.request_id for one in made])] == [one.body for one in made]
         with pytest.raises(ArchiveFull):
             archive.close()
         with Archive(root) as other:
-            assert [answer.body for answer in other.answers([one.request_id for one in made])] == [one.body for one in made]
+            assert [answer.body for answer in other.responses([one.request_id for one in made])] == [one.body for one in made]
     with Archive(root) as other:
         assert set(rows(other)) == {one.request_id for one in made}
     assert len(files(root)) == 1
@@ -115,7 +115,7 @@ def test_a_large_body_without_room_leaves_nothing_behind(root: Path, tmp_path: P
         assert files(root) == []
         archive.record(one := exchange(spool))
         archive.seal()
-        assert next(archive.answers([one.request_id])).body.read_bytes() == spool.read_bytes()  # type: ignore[union-attr]
+        assert next(archive.responses([one.request_id])).body.read_bytes() == spool.read_bytes()  # type: ignore[union-attr]
 
 
 def test_a_load_that_could_not_be_logged_leaves_the_log_as_it_was(root: Path) -> None:
@@ -146,7 +146,7 @@ archive.seal()
 held = lambda: int(next(line for line in open("/proc/self/status") if line.startswith("RssAnon")).split()[1])
 before = held()
 archive.record(one := exchange(Path({str(spool)!r})))
-for answer in archive.answers([one.request_id]):
+for answer in archive.responses([one.request_id]):
     assert answer.body.stat().st_size == {spool.stat().st_size}
 archive.close()
 print(held() - before)

@@ -67,7 +67,7 @@ def test_opening_seals_what_a_dead_process_left_torn(root: Path, cut: int) -> No
     with Archive(root) as archive:
         assert len(files(root)) == 1
         assert list(rows(archive)) == [one.request_id for one in kept]
-        assert [answer.body for answer in archive.answers([one.request_id for one in kept])] == [one.body for one in kept]
+        assert [answer.body for answer in archive.responses([one.request_id for one in kept])] == [one.body for one in kept]
 
 
 @pytest.mark.parametrize("begun", [b"", HEADER[:3], HEADER])
@@ -91,7 +91,7 @@ def test_a_folder_in_the_place_of_a_journal_is_in_nobodys_way(root: Path) -> Non
     (disk.make_folder(root / "journals") / "20261120T120000000000Z-dead.journal").mkdir()
     with Archive(root) as archive:
         archive.record(made)
-        assert [answer.body for answer in archive.answers([made.request_id])] == [made.body]
+        assert [answer.body for answer in archive.responses([made.request_id])] == [made.body]
     with Archive(root) as archive:
         assert list(rows(archive)) == [made.request_id]
 
@@ -124,7 +124,7 @@ def test_sealing_that_was_interrupted_is_finished_by_the_next(root: Path, spool:
     with Archive(root) as archive:
         assert set(rows(archive)) == {first.request_id, large.request_id, *ids}
         assert [rows(archive)[id_]["body_ref"] for id_ in ids] == [first.request_id, None, large.request_id]
-        answers = archive.answers(ids)
+        answers = archive.responses(ids)
         assert [next(answers).body, next(answers).body] == [first.body, made[1].body]
         assert next(answers).body.read_bytes() == spool.read_bytes()  # type: ignore[union-attr]
         answers.close()  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from warehouse.archive import Archive
 from warehouse.archive.load_log import LoadLog
-from warehouse.load import Load
+from warehouse.loads.load import Load
 
 
 def test_loads_are_logged_in_their_order(root: Path) -> None:

@@ -42,9 +42,9 @@ def test_a_kill_at_any_moment_loses_nothing_that_was_recorded(root: Path, spool:
         assert recorded
         with Archive(root) as archive:
             assert set(recorded) <= set(rows(archive))
-            answers = list(archive.answers(recorded))
+            answers = list(archive.responses(recorded))
         assert [answer.request_id for answer in answers] == recorded
-        assert all(isinstance(answer.body, bytes) == (int(answer.question.params["id"]) % 50 != 0) for answer in answers)
+        assert all(isinstance(answer.body, bytes) == (int(answer.call.params["id"]) % 50 != 0) for answer in answers)
         assert {path.split("/")[0] for path in files(root)} <= {"requests", "bodies"}
 
 
@@ -59,11 +59,11 @@ def test_processes_record_and_read_side_by_side(root: Path, spool: Path) -> None
                 archive.record(exchange(envelope({"n": 1})))
             time.sleep(0.05)
         said = [int(process.stdout.readline()) for process in processes if process.stdout]
-        assert [answer.request_id for answer in archive.answers(said)] == said
+        assert [answer.request_id for answer in archive.responses(said)] == said
         every = said + [id_ for process in processes for id_ in ids_said(process)]
         assert [process.wait() for process in processes] == [0, 0]
         assert len(every) == 800
-        assert [answer.request_id for answer in archive.answers(every)] == every
+        assert [answer.request_id for answer in archive.responses(every)] == every
     with Archive(root) as archive:
         assert len(rows(archive)) == 805
 
@@ -71,12 +71,12 @@ def test_processes_record_and_read_side_by_side(root: Path, spool: Path) -> None
 def test_answers_in_the_journal_of_a_living_process_can_be_read_and_used(root: Path) -> None:
     with Archive(root) as theirs, Archive(root) as ours:
         theirs.record(one := exchange(envelope({"n": 1})))
-        assert [answer.body for answer in ours.answers([one.request_id])] == [one.body]
+        assert [answer.body for answer in ours.responses([one.request_id])] == [one.body]
         theirs.record(two := exchange(envelope({"n": 2}), question(2)))
         reusable = ours.reusable("main", 0, ALWAYS)
         assert reusable.get(question(2).key).body == two.body  # type: ignore[union-attr]
         theirs.seal()
-        assert [answer.body for answer in ours.answers([one.request_id, two.request_id])] == [one.body, two.body]
+        assert [answer.body for answer in ours.responses([one.request_id, two.request_id])] == [one.body, two.body]
         assert reusable.get(question(2).key).body == two.body  # type: ignore[union-attr]
 
 
@@ -85,7 +85,7 @@ def test_what_dead_processes_had_in_the_works_is_cleared_away_and_nothing_else(r
     (dead / "1.json.zst").write_bytes(b"x")
     with Archive(root) as archive:
         archive.record(one := exchange(spool))
-        answers = archive.answers([one.request_id])
+        answers = archive.responses([one.request_id])
         body = next(answers).body
         with Archive(root):
             assert not dead.exists()
@@ -107,7 +107,7 @@ def test_reading_goes_on_while_journals_are_sealed(root: Path) -> None:
                 with contextlib.suppress(IndexError):
                     wanted = chance.choices(recorded, k=5)
                     try:
-                        assert [answer.request_id for answer in archive.answers(wanted)] == wanted
+                        assert [answer.request_id for answer in archive.responses(wanted)] == wanted
                     except (ArchiveError, AssertionError, OSError) as problem:
                         failures.append(problem)
                         return

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from marketing_api.exchange import Exchange, Outcome
-from marketing_api.operation import Effect, Operation, Question
+from marketing_api.operation import Call, Effect, Operation
 from marketing_api.operations import ALL
 from tests.warehouse.exchanges import ALWAYS, NOON, envelope, exchange, question, record
 from warehouse.archive import Archive
@@ -45,18 +45,18 @@ def test_answers_recorded_later_can_be_used_too(root: Path) -> None:
 
 def test_the_answer_to_a_write_is_never_used_again(root: Path) -> None:
     write = next(operation for operation in ALL.values() if operation.effect is Effect.DELETE)
-    asked = Question(write, {"id": "1"})
+    asked = Call(write, {"id": "1"})
     with Archive(root) as archive:
         record(archive, exchange(envelope({"item": "done"}), asked))
         assert archive.reusable("main", 0, ALWAYS).get(asked.key) is None
 
 
 def test_an_operation_this_version_does_not_know_keeps_nobody_from_reading(root: Path) -> None:
-    unknown = Question(Operation("future/thing", "GET", Effect.READ, "Not yet."), {"x": "1"})
+    unknown = Call(Operation("future/thing", "GET", Effect.READ, "Not yet."), {"x": "1"})
     with Archive(root) as archive:
         ids = record(archive, exchange(b"{}", unknown), exchange(b"[]"))
         for _ in range(2):
-            future, known = archive.answers(ids)
-            assert (future.question.operation.name, future.question.params, future.body) == ("future/thing", {"x": "1"}, b"{}")
+            future, known = archive.responses(ids)
+            assert (future.call.operation.name, future.call.params, future.body) == ("future/thing", {"x": "1"}, b"{}")
             assert known.body == b"[]"
             archive.seal()

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from tests.warehouse.marts.made import NIGHTS, NOW, Made
 from tests.warehouse.marts.rows import Row, Rows
-from warehouse.table import Window
-from warehouse.tables import TABLES
+from warehouse.tables import TABLES, Window
 
 
 def sync_rows(made: Made, rows: Rows) -> dict[str, list[Row]]:

@@ -15,8 +15,7 @@ import pytest
 from warehouse.masking import Masking
 from warehouse.models import build
 from warehouse.personal_data import PersonalData
-from warehouse.publish import publish
-from warehouse.published import published_path
+from warehouse.publish import publish, published_path
 
 FOLDER = Path(__file__).parents[3] / "notebooks"
 NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.py") if "marimo.App(" in path.read_text())

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from marketing_api.operations.contacts import ADDACTIVITY
-from marketing_api.written import unescaped
+from marketing_api.write_result import unescaped
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import pick
 from pipelines.write_back.input.grid import Rows, text_of

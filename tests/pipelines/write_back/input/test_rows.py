@@ -22,7 +22,7 @@ from pipelines.write_back.input.grid import FORMULA_SIGNS, cell_of, number_text
 from pipelines.write_back.input.rows import InputError, Rows, read_file, read_query, text_of
 from warehouse.connection import connect
 from warehouse.errors import NoWarehouse
-from warehouse.version import stamp_version
+from warehouse.schema import stamp_version
 
 
 def reading(content: bytes | str) -> Rows:

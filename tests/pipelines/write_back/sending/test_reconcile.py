@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketing_api.exchange import Answer
+from marketing_api.exchange import Response
 from marketing_api.operations import contacts
 from pipelines.write_back.sending.assignment import Assignment
 from pipelines.write_back.sending.reconcile import Presence, Shown, Timeline, Wanted, look_for, read_timeline
@@ -25,7 +25,7 @@ SAID = "Called about the “Sunday” menu & a table for 12, no answer"
 def timeline(*entries: dict[str, Any], total: int | None = None) -> Timeline:
     data = {"timeline": {"data": list(entries), "count": len(entries), "total": len(entries) if total is None else total}}
     body = json.dumps({"response": {"header": {"status": "ok"}, "data": data}}).encode()
-    return read_timeline(Answer(1, "main", contacts.TIMELINE.bind(id=7), dt.datetime.now(dt.UTC), body))
+    return read_timeline(Response(1, "main", contacts.TIMELINE.bind(id=7), dt.datetime.now(dt.UTC), body))
 
 
 def entry(text: str = SAID, **more: Any) -> dict[str, Any]:

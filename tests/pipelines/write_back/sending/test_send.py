@@ -114,7 +114,7 @@ def test_two_items_about_one_subject_go_in_order_and_never_together(make_desk: M
     email = desk.people()[0]["email"]
     items = [tag(row, email, action="add" if row % 2 else "remove") for row in range(12)]
     desk.push(*items)
-    asked = [exchange.question.operation.name for exchange in desk.recorded if "tag" in exchange.question.operation.name]
+    asked = [exchange.call.operation.name for exchange in desk.recorded if "tag" in exchange.call.operation.name]
     assert asked == [item.operation.name for item in items]
     assert desk.tags()[email] == ["vip"]
 

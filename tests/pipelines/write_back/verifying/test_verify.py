@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from marketing_api.exchange import Answer
-from marketing_api.operation import Question
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
 from marketing_api.operations import contacts
 from pipelines.write_back.item import State
 from pipelines.write_back.sending.finding import Found
@@ -203,12 +203,12 @@ def test_a_status_that_has_no_word_is_seen_and_is_not_the_one_that_was_sent(coun
     emails = [f"new{number}@example.com" for number in range(count)]
     people = [{"id": number, "email": email, "status": "9"} for number, email in enumerate(emails, 1)]
 
-    def ask(question: Question) -> Answer:
+    def ask(question: Call) -> Response:
         payload = {"contacts": {"items": people}} if question.operation is contacts.GETCONTACTS else {"contact": people[0]}
         body = json.dumps({"response": {"header": {"status": "ok"}, "data": payload}}).encode()
-        return Answer(1, "main", question, dt.datetime.now(dt.UTC), body)
+        return Response(1, "main", question, dt.datetime.now(dt.UTC), body)
 
-    client: Any = SimpleNamespace(ask=ask, ask_many=lambda questions: map(ask, questions))
+    client: Any = SimpleNamespace(fetch=ask, fetch_many=lambda questions: map(ask, questions))
     found = read_contacts(client, {1801: emails}).of(1801, emails[0])
     assert isinstance(found, list)
     assert compare({"status": "unsubscribed"}, found, {}).drift == {"status": ("unsubscribed", "9")}

@@ -1,0 +1,224 @@
+"""From a whole answer to typed records, in batches. Not here: whether the answer is whole (`verdict`), how its entries are
+found (`records/AREA.py`), where the records land (`warehouse`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from typing import Any
+
+import msgspec
+from pydantic import TypeAdapter, ValidationError
+
+from marketing_api.envelope import collection, decode, part, parts_or_none, read_envelope
+from marketing_api.exchange import Response
+from marketing_api.records.fields import Record, Unread
+from marketing_api.records.shapes import content_hash, objects
+from marketing_api.records.values import read_int
+
+log = logging.getLogger(__name__)
+
+#: Records in one batch. 20,000 took a third more time (a million contacts), since Python's collector walks what is alive.
+BATCH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """An entry that could not be read, as it came, and why. The reason names fields, never values."""
+
+    raw: Any
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A batch of records of one type, the entries that could not become one, and collections of them that were not told."""
+
+    record: type[Record]
+    records: list[Record] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    untold: list[str] = field(default_factory=list)
+
+
+def parse_rows(response: Response, zone: dt.tzinfo | None, observed_on: dt.date, *, batch: int = BATCH) -> Iterator[Rows]:
+    """The records of an answer that `check` accepted, at most `batch` at a time; none for operations that fill no table.
+
+    `zone` is that of the account's local date-times; `observed_on` the account's local date of asking, for daily tables. Of an
+    answer that no reader can make anything of, each type has one rejected entry, which protects what hangs on it.
+    """
+    try:
+        yield from _batches(response, zone, observed_on, batch)
+    except (OSError, MemoryError):
+        raise
+    except Exception as problem:  # whatever a stranger's answer makes of a parser, it costs this answer and nothing beside it
+        log.exception("an answer of %s (request %d) cannot be read", response.call.operation.name, response.request_id)
+        reason = f"the rest of the answer cannot be read ({type(problem).__name__})"
+        for record in response.call.operation.records:
+            yield Rows(record, rejected=[Rejected(None, reason)])
+
+
+def _batches(response: Response, zone: dt.tzinfo | None, observed_on: dt.date, batch: int) -> Iterator[Rows]:
+    waiting: dict[type[Record], list[Any]] = defaultdict(list)
+    for record, raw in _pairs(response):
+        raws = waiting[record]
+        raws.append(raw)
+        if len(raws) >= batch:
+            yield _validated(record, waiting.pop(record), zone, observed_on)
+    for record, raws in waiting.items():
+        yield _validated(record, raws, zone, observed_on)
+
+
+def _pairs(response: Response) -> Iterator[tuple[type[Record], Any]]:
+    operation = response.call.operation
+    if operation.rows is None:
+        return
+    if not operation.is_streamed:
+        yield from operation.rows(read_envelope(response.body).decoded(operation), response.call.params)
+        return
+    raws = iter(_entries(response))
+    while some := list(islice(raws, BATCH)):
+        yield from operation.rows({"items": _decoded(some)}, response.call.params)
+
+
+def _entries(response: Response) -> list[msgspec.Raw]:
+    """The entries of a streamed listing, undecoded."""
+    payload = read_envelope(response.body).payload(response.call.operation)
+    wrapper = parts_or_none(payload)
+    items = part(wrapper, "items") if wrapper is not None else payload
+    return [] if items is None else collection(items)
+
+
+def _decoded(raws: list[msgspec.Raw]) -> list[Any]:
+    """All at once, which is fastest; one by one when one of them cannot be decoded."""
+    try:
+        whole: list[Any] = msgspec.json.decode(b"[" + b",".join(raws) + b"]")
+    except (ValueError, msgspec.MsgspecError):
+        return [_entry(raw) for raw in raws]
+    return whole
+
+
+def _entry(raw: msgspec.Raw) -> Any:
+    """An entry that is no whole JSON is set aside as text."""
+    try:
+        return decode(raw)
+    except ValueError:
+        return bytes(memoryview(raw)).decode("utf-8", "replace")
+
+
+@cache
+def _adapter(record: type[Record]) -> TypeAdapter[list[Record]]:
+    return TypeAdapter(list[record])  # type: ignore[valid-type]
+
+
+def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, observed_on: dt.date) -> Rows:
+    """All at once, which is fastest; one by one when an entry among them cannot be read."""
+    if "observed_on" in record.model_fields:
+        raws = [{**raw, "observed_on": observed_on} if isinstance(raw, dict) else raw for raw in raws]
+    context = {"zone": zone}
+    try:
+        return Rows(record, _adapter(record).validate_python(raws, context=context))
+    except ValidationError:
+        rows = Rows(record)
+    for raw in raws:
+        if isinstance(raw, Unread):
+            if raw.is_entry:
+                rows.rejected.append(Rejected(raw.raw, raw.reason))
+            else:
+                rows.untold.append(raw.reason)
+            continue
+        try:
+            rows.records.append(record.model_validate(raw, context=context))
+        except ValidationError as problem:
+            rows.rejected.append(Rejected(raw, _reason(problem)))
+    return rows
+
+
+def _reason(problem: ValidationError) -> str:
+    """Field and fault, without the value: it stands in the raw entry, and reasons are shown and logged."""
+    errors = problem.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(_fault(".".join(map(str, error["loc"])), error["type"], error["msg"]) for error in errors)
+
+
+def _fault(field_name: str, kind: str, message: str) -> str:
+    if not field_name:
+        return "not an object"
+    return f"{field_name}: {'missing' if kind == 'missing' else message.removeprefix('Value error, ')}"
+
+
+def service_count(response: Response) -> int | None:
+    """The payload's own `count`, which may be the total or that of this page (api-observed row 15); None without a readable one."""
+    try:
+        return _count(response)
+    except ValueError:
+        return None
+
+
+def _count(response: Response) -> int | None:
+    operation = response.call.operation
+    count = part(parts_or_none(read_envelope(response.body).payload(operation)), "count") if operation.at else None
+    return None if count is None else read_int(decode(count))
+
+
+def shortage(response: Response) -> str:
+    """How a listing contradicts its own count, those of one page by not being readable; "" when it does not.
+
+    A count below the entries proves nothing lost.
+    """
+    operation = response.call.operation
+    if not operation.is_listing:
+        return ""
+    try:
+        count = _count(response) or 0
+    except ValueError:
+        return f"{operation.name}: its count is no number"
+    listed = count if operation.paging else len(set(item_keys(response)))
+    return f"{operation.name}: the service counts {count:,} entries and lists {listed:,}" if listed < count else ""
+
+
+def item_count(response: Response) -> int:
+    """Entries served, whatever the shape they came in: what paging goes by."""
+    if response.call.operation.is_streamed:
+        return len(_entries(response))
+    return sum(1 for _ in _items(response))
+
+
+def item_keys(response: Response) -> list[str]:
+    """One identity per entry served, in order, equal for the same entry on another page: id (and network), else a hash and a number."""
+    seen: Counter[str] = Counter()
+    raws = map(_entry, _entries(response)) if response.call.operation.is_streamed else _items(response)
+    return [_item_key(raw, seen) for raw in raws]
+
+
+def _items(response: Response) -> Iterator[Any]:
+    operation = response.call.operation
+    if operation.rows is None:
+        yield from objects(read_envelope(response.body).decoded(operation))
+        return
+    yield from (raw for record, raw in _pairs(response) if record is operation.records[0] and not isinstance(raw, Unread))
+
+
+def _item_key(raw: Any, seen: Counter[str]) -> str:
+    if isinstance(raw, dict) and raw.get("id") not in (None, ""):
+        return f"{raw['id']}/{raw['network']}" if "network" in raw else str(raw["id"])
+    digest = content_hash(sorted(raw.items()) if isinstance(raw, dict) else [raw])
+    seen[digest] += 1  # equal entries of one page are two entries
+    return f"{digest}-{seen[digest]}"
+
+
+def timeline_extent(response: Response) -> tuple[int, int]:
+    """(served, total) events of a timeline's answer: served < total means that the service cut it. Without `total` both are equal."""
+    timeline = part(read_envelope(response.body).members, "timeline")
+    wrapper = parts_or_none(timeline)
+    data = timeline if wrapper is None else part(wrapper, "data")
+    served = 0 if data is None else len(collection(data))
+    total = part(wrapper, "total")
+    try:
+        return served, served if total is None else max(served, read_int(decode(total)))
+    except ValueError:
+        return served, served

@@ -1,0 +1,117 @@
+"""What must not be seen, taken out of what is shown: the key, addresses of people, and control characters in texts of strangers.
+
+Not here: HTML (the report escapes it), cells of a spreadsheet (write-back defuses them), which columns are personal (`records`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.parse
+from collections.abc import Iterable, Iterator, Sequence
+
+_HIDDEN = b"***"
+
+
+class Secret:
+    """A text that shows as `***` wherever it is printed, logged or formatted."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        return self._text
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return "***"
+
+    def __deepcopy__(self, memo: object) -> Secret:
+        return self
+
+    def __reduce__(self) -> str:
+        raise TypeError("a secret is not pickled")
+
+
+class Redactor:
+    """Replaces every occurrence of a secret in bytes by `***`, in the spellings of text, JSON and addresses."""
+
+    def __init__(self, secret: Secret) -> None:
+        text = secret.reveal()
+        spellings = {text, json.dumps(text)[1:-1], urllib.parse.quote(text, safe=""), urllib.parse.quote_plus(text)}
+        self._spellings = sorted((spelling.encode() for spelling in spellings if spelling), key=len, reverse=True)
+        self._pattern = re.compile(b"|".join(map(re.escape, self._spellings)))
+        self._overlap = max(map(len, self._spellings), default=1) - 1
+
+    def redact(self, data: bytes) -> bytes:
+        if not self._spellings or not any(spelling in data for spelling in self._spellings):
+            return data
+        return self._pattern.sub(_HIDDEN, data)
+
+    def stream(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """The chunks without the secret, also where it lies across two of them; memory stays that of one chunk."""
+        held = b""
+        for chunk in chunks:
+            clean = self.redact(held + chunk)
+            cut = max(0, len(clean) - self._overlap)
+            held = clean[cut:]
+            if cut:
+                yield clean[:cut]
+        if held:
+            yield held
+
+
+MASK = "•••"
+#: What may be an e-mail address, and whether it is, also as it stands in a link. Two steps: one pattern for both would be quadratic.
+_WORD = re.compile(r"[^\s\"'<>()=&?,;:|]+")
+_ADDRESS = re.compile(r".(?:@|%40).", re.DOTALL)
+
+
+def without_addresses(text: str, mask: str = MASK) -> str:
+    """The text with `mask` in place of every e-mail address."""
+    return _WORD.sub(lambda word: mask if _ADDRESS.search(word[0]) else word[0], text)
+
+
+#: What moves a cursor, hides or reverses text, or ends a line unseen; tabs and line feeds are left.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+#: With these Markdown makes images, links, HTML, tables and code.
+_MARKS = re.compile(r"[\\`*\[\]<>|~&]")
+
+
+def plain(text: object) -> str:
+    """The text with � in place of every character that a terminal obeys rather than shows."""
+    return _CONTROLS.sub("\ufffd", str(text).replace("\r\n", "\n"))
+
+
+def in_log(text: str) -> str:
+    """The same as one entry of a log: further lines are indented, so that none looks like an entry of its own."""
+    return plain(text).replace("\n", "\n    ")
+
+
+def in_markdown(text: object) -> str:
+    """On one line, read as it is written: no markup of its own takes effect, so nothing is loaded from elsewhere."""
+    return _MARKS.sub(r"\\\g<0>", " ".join(plain(text).split()))
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """The cells are any texts; None is empty."""
+    cells = [[in_markdown("" if cell is None else cell) for cell in row] for row in (header, *rows)]
+    lines = [f"| {' | '.join(row)} |" for row in cells]
+    return "\n".join([lines[0], f"| {' | '.join(['---'] * len(header))} |", *lines[1:]])
+
+
+def markdown_block(lines: Iterable[str]) -> str:
+    """Lines as they are, in a block of code that none of them can end."""
+    inner = "\n".join(map(plain, lines))
+    fence = "`" * (max((len(run) for run in re.findall("`+", inner)), default=2) + 1)
+    return f"{max(fence, '```')}\n{inner}\n{max(fence, '```')}"

@@ -1,0 +1,183 @@
+"""What the report computes: counts by day and week, key figures, what changed. Pure. Not here: SQL (`queries`), looks (`templates/`)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from pipelines.report.charts import Column
+from pipelines.report.formatting import UNKNOWN, change_of, number, plural, rating, share
+from pipelines.report.queries import AccountData, Row, Rows
+
+_DAY, _WEEK = dt.timedelta(days=1), dt.timedelta(days=7)
+_CAMPAIGN_DAYS = dt.timedelta(days=90)
+
+#: Tiers in the order of worth, with their rule in words; `marts.contact_engagement` defines them.
+TIERS = {
+    "engaged": "opened, clicked or visited within 90 days",
+    "new": "registered within 30 days, not active yet",
+    "cooling": "active within a year, not within 90 days",
+    "quiet": "hardly mailed, or not active for a year",
+    "dormant": "mailed three times or more in 180 days without a reaction",
+    "unreachable": "unsubscribed, bounced or never confirmed",
+}
+
+#: (label, column of `account_daily`, whether it is seen as a change since the night before)
+_COUNTS = (
+    ("Contacts joined", "joined_count", True),
+    ("Contacts left", "left_count", True),
+    ("Messages sent", "sent_change", True),
+    ("Messages opened", "opened_change", True),
+    ("Clicks in messages", "click_change", True),
+    ("Unsubscribed by a message", "unsubscribed_change", True),
+    ("Visits of contacts to your pages", "visit_count", False),
+    ("Good reviews", "good_count", False),
+    ("Bad reviews", "bad_count", False),
+    ("Reviews on review sites", "online_review_count", False),
+    ("Mentions on social networks", "mention_count", False),
+    ("Clicks on links in posts", "social_click_change", True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Counts of yesterday, of the week that ends with it, and of the week before; None where not known."""
+
+    yesterday: float | None
+    week: float | None
+    week_before: float | None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is anything to show."""
+        return self.yesterday is not None or self.week is not None
+
+    @property
+    def difference(self) -> float | None:
+        """Of the two weeks."""
+        return None if self.week is None or self.week_before is None else self.week - self.week_before
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One large number: its name, the number as shown, and a line below."""
+
+    name: str
+    value: str
+    below: str = ""
+
+
+def change(rows: Iterable[Row], column: str, today: dt.date, *, is_seen: bool = False) -> Change:
+    """Of rows with `day_on` and the count in `column`.
+
+    `is_seen`: the count is a change since the night before, so it happened on the day before `day_on`; what a missing night would have
+    shown is in the next one. A span that begins before the first known day, or has a day that is not known, is not known. Days without
+    a row had nothing.
+    """
+    shift = _DAY if is_seen else dt.timedelta()
+    counts = {row["day_on"] - shift: row[column] for row in rows}
+    if is_seen:
+        last = max((on for on, value in counts.items() if value is not None), default=today)
+        counts = {on: value for on, value in counts.items() if value is not None or on > last}
+    yesterday = today - _DAY
+    return Change(
+        _sum(counts, yesterday, yesterday),
+        _sum(counts, yesterday - _WEEK + _DAY, yesterday),
+        _sum(counts, yesterday - 2 * _WEEK + _DAY, yesterday - _WEEK),
+    )
+
+
+def _sum(counts: Mapping[dt.date, float | None], first: dt.date, last: dt.date) -> float | None:
+    known = [on for on, value in counts.items() if value is not None]
+    return None if not known or min(known) > first else _whole(value for on, value in counts.items() if first <= on <= last)
+
+
+def _whole(counts: Iterable[float | None]) -> float | None:
+    """The sum, unless one of them is not known."""
+    values = list(counts)
+    return None if None in values else sum(value for value in values if value is not None)
+
+
+def changes_of(account: AccountData) -> list[tuple[str, Change]]:
+    """What is counted by day, in the order of the page."""
+    days = account.rows["days"]
+    found = [(name, change(days, column, account.today, is_seen=is_seen)) for name, column, is_seen in _COUNTS]
+    return [*found, ("Coupons redeemed", change(account.rows["coupon_days"], "redeemed", account.today))]
+
+
+def by_week(days: Iterable[Row], up: str, down: str, today: dt.date, count: int) -> list[Column]:
+    """The last weeks, the newest of them ending today, from the first that is known on; a week is known when all of its days are."""
+    by_day = {row["day_on"]: row for row in days}
+    found: list[Column] = []
+    for back in reversed(range(count)):
+        begins = today - back * _WEEK - _WEEK + _DAY
+        week = [by_day.get(begins + place * _DAY, {}) for place in range(7)]
+        column = Column(begins, *(_whole(day.get(name) for day in week) for name in (up, down)))
+        if found or column.up is not None or column.down is not None:
+            found.append(column)
+    return found
+
+
+def key_figures(account: AccountData) -> list[Figure]:
+    """Four numbers that show how the account stands."""
+    return [_contacts(account), _openings(account), _rating(account), _coupons(account)]
+
+
+def _contacts(account: AccountData) -> Figure:
+    tiers = account.rows["tiers"]
+    reachable = sum(row["addresses"] for row in tiers if row["engagement_tier"] != "unreachable")
+    net = change(account.rows["days"], "net_change", account.today, is_seen=True).week
+    return Figure(
+        "Reachable people",
+        number(reachable) if tiers else UNKNOWN,
+        f"{change_of(net)} contacts in 7 days" if tiers and net is not None else "",
+    )
+
+
+def _openings(account: AccountData) -> Figure:
+    recent = [row for row in _recent_campaigns(account) if row["opened_count"] is not None and row["delivered_count"] is not None]
+    opened, delivered = total(recent, "opened_count"), total(recent, "delivered_count")
+    below = plural(len(recent), "campaign") if recent else "no campaign"
+    return Figure("Messages opened", share(opened / delivered if delivered else None), f"{below} in 90 days")
+
+
+def _recent_campaigns(account: AccountData) -> list[Row]:
+    """Those of the last 90 days, newest first; of an account that sends more rarely none."""
+    first, zone = account.today - _CAMPAIGN_DAYS, ZoneInfo(account.zone)
+    dated = ((row, row["sent_at"] or row["created_at"]) for row in account.rows["campaigns"])
+    return [row for row, moment in dated if moment and moment.astimezone(zone).date() > first]
+
+
+def _rating(account: AccountData) -> Figure:
+    rated = [row for row in account.rows["channels"] if row["average_rating"] is not None and row["review_count"]]
+    reviews = total(rated, "review_count")
+    mean = sum(row["average_rating"] * row["review_count"] for row in rated) / reviews if reviews else None
+    return Figure("Rating on review sites", rating(mean), f"of 5, {plural(int(reviews), 'review')}" if reviews else "no rated reviews")
+
+
+def _coupons(account: AccountData) -> Figure:
+    issued, redeemed = (total(account.rows["coupons"], column) for column in ("issued_count", "redeemed_count"))
+    below = f"{number(redeemed)} of {number(issued)}" if issued else "none issued"
+    return Figure("Coupons redeemed", share(redeemed / issued if issued else None), below)
+
+
+def total(rows: Rows, column: str) -> float:
+    return sum(row[column] or 0 for row in rows)
+
+
+def tiers_of(account: AccountData) -> dict[str, int]:
+    """How many addresses are in each tier, in the order of worth; tiers that this version does not know come last."""
+    counts = {row["engagement_tier"]: row["addresses"] for row in account.rows["tiers"]}
+    return {tier: counts.get(tier, 0) for tier in [*TIERS, *counts]} if counts else {}
+
+
+def is_lacking(row: Row) -> bool:
+    """Whether something of it was not read, cannot be read, or is late."""
+    return (row["coverage_rate"] or 0) < 1 or bool(row["rejected_count"]) or bool(row["is_overdue"])
+
+
+def is_mostly_unread(row: Row) -> bool:
+    """Whether less than half of it was read."""
+    return (row["coverage_rate"] or 0) < 0.5

@@ -1,0 +1,73 @@
+"""Numbers, shares, changes, dates and long texts as the report writes them; the templates' filters. An unknown value is a dash."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+UNKNOWN = "–"
+
+
+def number(value: float | None) -> str:
+    """1234 → `1,234`."""
+    return UNKNOWN if value is None else f"{value:,.0f}"
+
+
+def share(rate: float | None) -> str:
+    """0.2345 → `23.5 %`."""
+    return UNKNOWN if rate is None else f"{100 * rate:.1f} %"
+
+
+def whole_share(rate: float) -> str:
+    """0.2 → `20 %`, as ticks of an axis are written."""
+    return f"{100 * rate:,.0f} %"
+
+
+def rating(value: float | None) -> str:
+    """4.25 → `4.3` (of 5)."""
+    return UNKNOWN if value is None else f"{value:.1f}"
+
+
+def change_of(value: float | None, digits: int = 0) -> str:
+    """12 → `+12`, −3 → `−3`, 0 → `±0`."""
+    if value is None:
+        return UNKNOWN
+    shown = f"{abs(value):,.{digits}f}"
+    if float(shown.replace(",", "")) == 0:
+        return "±0"
+    return f"+{shown}" if value > 0 else f"−{shown}"
+
+
+def points(value: float | None) -> str:
+    """Difference of two rates: 0.021 → `+2.1 pts`."""
+    return UNKNOWN if value is None else f"{change_of(100 * value, 1)} pts"
+
+
+def day(value: dt.date | dt.datetime | None) -> str:
+    """`21 Nov 2026`."""
+    return UNKNOWN if value is None else f"{value.day} {value:%b %Y}"
+
+
+def short_day(value: dt.date | dt.datetime) -> str:
+    """`21 Nov`."""
+    return f"{value.day} {value:%b}"
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """`1 contact`, `1,200 contacts`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def cut(value: str, most: int) -> str:
+    """The text, or its beginning with `…`."""
+    value = " ".join(value.split()) if len(value) > most else value.strip()
+    return value if len(value) <= most else value[: most - 1].rstrip() + "…"
+
+
+def without_blank_lines(value: str) -> str:
+    """Each line without blanks around it."""
+    return "\n".join(filter(None, map(str.strip, value.splitlines())))
+
+
+def network(name: str) -> str:
+    """`linkedin` → `LinkedIn`."""
+    return {"linkedin": "LinkedIn", "youtube": "YouTube", "tiktok": "TikTok", "googleplus": "Google+"}.get(name, name.capitalize())

@@ -1,0 +1,137 @@
+"""The whole page, from the data of all accounts to one HTML document: the templates, what they may call, and each account's charts."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import statistics
+from functools import cache
+from zoneinfo import ZoneInfo
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.ext import Extension
+from markupsafe import Markup
+
+from pipelines.ages import standstill
+from pipelines.report import charts, figures, formatting, style
+from pipelines.report.formatting import number, rating, share, short_day, whole_share
+from pipelines.report.queries import AccountData, ReportData, Rows
+from warehouse.loads.coverage import FRESH_FOR
+
+#: What no document may hold, and what turns the direction of all text behind it.
+_UNFIT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_GROWTH_DAYS, _REVIEW_WEEKS, _CAMPAIGNS = 90, 13, 10
+_FILTERS = ("number", "share", "rating", "change_of", "points", "day", "plural", "cut", "without_blank_lines", "network")
+
+
+def render(report: ReportData) -> str:
+    """A document of its own: no script, no font, picture or style from elsewhere."""
+    published_at = report.published.published_at.astimezone(dt.UTC)
+    return readable(environment().get_template("page.html").render(report=report, published_at=published_at))
+
+
+def readable(text: str) -> str:
+    """Without what no document may hold: nothing of markup is made of it, since every text is escaped before."""
+    return _UNFIT.sub("", text)
+
+
+class _Unindented(Extension):
+    """Blanks before a template's lines are for whoever writes it."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        return re.sub(r"^[ \n]+", "", source, flags=re.MULTILINE)
+
+
+@cache
+def environment() -> Environment:
+    """Every value is escaped by itself; what a template names has to be there."""
+    made = Environment(
+        loader=FileSystemLoader(style.TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        finalize=lambda value: "" if value is None else value,
+        extensions=[_Unindented],
+    )
+    made.filters |= {name: getattr(formatting, name) for name in _FILTERS}
+    made.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
+    made.globals |= {"look": style.look, "dark_rules": style.dark_rules, "swatch": charts.swatch, "strength": charts.strength}
+    made.globals |= {"key_figures": figures.key_figures, "changes_of": figures.changes_of, "tiers_of": figures.tiers_of}
+    made.globals |= {
+        "TIERS": figures.TIERS,
+        "as_of": _as_of,
+        "standstill": standstill,
+        "pictures_of": pictures_of,
+        "one_day": dt.timedelta(days=1),
+    }
+    return made
+
+
+def _as_of(account: AccountData) -> str:
+    if account.as_of is None:
+        return "no data yet"
+    local, until = (moment.astimezone(ZoneInfo(account.zone)) for moment in (account.as_of, account.as_of + FRESH_FOR))
+    shown = f"data as of {short_day(local)}, {local:%H:%M} {account.zone}"
+    return f"{shown}, out of date from {short_day(until)}, {until:%H:%M} on"
+
+
+def pictures_of(account: AccountData) -> dict[str, Markup | None]:
+    """Every chart of the account; None where it has nothing to show."""
+    campaigns = account.rows["campaigns"][:_CAMPAIGNS]
+    tiers = [(tier.capitalize(), people) for tier, people in figures.tiers_of(account).items()]
+    return {
+        "opened": _campaigns("Opened, share of delivered messages", campaigns, "open_rate"),
+        "clicked": _campaigns("Clicked, share of delivered messages", campaigns, "click_rate"),
+        **_growth(account),
+        "tiers": charts.stack("People by tier", tiers, unit="people") if tiers else None,
+        "reviews": _reviews(account),
+        "ratings": _ratings(account.rows["channels"]),
+        "coupons": _coupons(account.rows["coupons"]),
+    }
+
+
+def _campaigns(title: str, rows: Rows, column: str) -> Markup | None:
+    known = [row[column] for row in rows if row[column] is not None]
+    usual = (statistics.median(known), f"median of these {share(statistics.median(known))}") if len(known) > 2 else None
+    items = [charts.Bar(row["subject"] or "(no subject)", row[column], share(row[column])) for row in rows]
+    return charts.bars(title, items, axis=whole_share, unit=0.01, reference=usual) if items else None
+
+
+def _growth(account: AccountData) -> dict[str, Markup | None]:
+    """Size and movement of all lists together."""
+    first = account.today - dt.timedelta(days=_GROWTH_DAYS)
+    days = [row for row in account.rows["days"] if row["day_on"] > first and row["member_count"] is not None]
+    if not days:
+        return {"contacts": None, "movement": None}
+    weeks = (account.today - min(row["day_on"] for row in days)).days // 7 + 1
+    moved = figures.by_week(days, "joined_count", "left_count", account.today, weeks)
+    return {
+        "contacts": charts.line("Contacts", [(row["day_on"], row["member_count"]) for row in days], shown=number),
+        "movement": _columns("Contacts that joined and left, by week", moved, ("joined", "left"), "contacts"),
+    }
+
+
+def _reviews(account: AccountData) -> Markup | None:
+    weeks = figures.by_week(account.rows["days"], "good_count", "bad_count", account.today, _REVIEW_WEEKS)
+    return _columns("Good and bad reviews on the feedback page, by week", weeks, ("good", "bad"), "reviews")
+
+
+def _columns(title: str, weeks: list[charts.Column], names: tuple[str, str], unit: str) -> Markup | None:
+    return charts.columns(title, weeks, names=names, unit=unit) if any(week.up or week.down for week in weeks) else None
+
+
+def _ratings(channels: Rows) -> Markup | None:
+    rated = [row for row in channels if row["average_rating"] is not None]
+    items = [charts.Bar(row["channel"], row["average_rating"], rating(row["average_rating"])) for row in rated]
+    return charts.bars("Average rating on review sites, of 5", items, axis=number, top=5) if items else None
+
+
+def _coupons(rows: Rows) -> Markup | None:
+    issued, redeemed = (figures.total(rows, column) for column in ("issued_count", "redeemed_count"))
+    if not issued:
+        return None
+    items = [
+        charts.Bar("Issued", issued, number(issued)),
+        charts.Bar("Redeemed", redeemed, f"{number(redeemed)}, {share(redeemed / issued)}"),
+    ]
+    return charts.bars("Coupons of all time", items, axis=number)

@@ -1,0 +1,70 @@
+"""Whatever JSON stands in an answer: reading it never fails as a whole, and what it does to one entry it does not do to others."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marketing_api import parsing, validation
+from marketing_api.errors import MarketingApiError
+from marketing_api.operations import ALL
+from marketing_api.rate_limit import rate_report
+from tests.marketing_api.responses import DAY, ZONE, enveloped, of_body
+from tests.marketing_api.samples import SAMPLES
+
+NAMES = st.sampled_from(
+    ["id", "items", "data", "count", "channel", "date", "utm", "timestamp", "details", "users", "fields", "stats", "1", "errorCode"]
+)
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20)
+VALUES = st.recursive(
+    SCALARS | st.sampled_from(["N/A", "-", "1", "11 (366.67%)", "a@example.com(2 clicks)", "01/02/2015 10:30", "0000-00-00"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES | st.text(max_size=3), inner, max_size=5),
+    max_leaves=10,
+)
+
+
+@st.composite
+def spoilt(draw: st.DrawFn, value: Any, depth: int = 0) -> Any:
+    """The value with anything in the place of one of its parts, or with the part missing."""
+    if not isinstance(value, dict | list) or not value or (depth and draw(st.integers(0, 3)) == 0):
+        return draw(VALUES)
+    pairs = list(value.items() if isinstance(value, dict) else enumerate(value))
+    chosen = draw(st.integers(0, len(pairs) - 1))
+    kept = [pair for index, pair in enumerate(pairs) if index != chosen]
+    if not depth or draw(st.integers(0, 9)):
+        name, part = pairs[chosen]
+        kept.insert(chosen, (name, draw(spoilt(part, depth + 1))))
+    return dict(kept) if isinstance(value, dict) else [part for _, part in kept]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@given(data=st.data())
+def test_reading_a_spoilt_answer_never_raises(name: str, data: st.DataObject) -> None:
+    sample, params = SAMPLES[name]
+    response = of_body(ALL[name], enveloped(data.draw(spoilt(sample))), **params)
+    try:
+        validation.check(response.call, 200, {}, response.body)
+    except MarketingApiError:
+        return
+    for rows in parsing.parse_rows(response, ZONE, DAY):
+        assert rows.records or rows.rejected or rows.untold
+        assert rows.record in response.call.operation.records
+    parsing.service_count(response)
+    assert parsing.item_count(response) == len(parsing.item_keys(response))
+
+
+@given(
+    body=st.binary(max_size=60) | VALUES.map(lambda value: json.dumps(value).encode()), status=st.sampled_from([200, 401, 404, 429, 500])
+)
+def test_any_body_is_judged_by_an_error_of_the_tree_or_accepted(body: bytes, status: int) -> None:
+    call = ALL["emailmarketing/getcontacts"].bind(listid=1)
+    rate_report(body, {})
+    try:
+        validation.check(call, status, {}, body)
+    except MarketingApiError:
+        return
+    assert b"contacts" in body

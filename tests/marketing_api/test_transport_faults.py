@@ -1,0 +1,182 @@
+"""Bytes on the wire that are no answer, or one in spite of everything: each ends in bounded time, and is told for what it is."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gzip
+import socket
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from marketing_api.client import Client, Connection, Secret
+from marketing_api.errors import BrokenResponse, OutcomeUnknown, Transient, Unreachable
+from marketing_api.exchange import Exchange
+from marketing_api.operation import Call, Operation
+from marketing_api.operations import account, contacts
+from marketing_api.rate_limit import RateLimiter
+from tests.marketing_api.raw_server import RawServer, Send, body_of, http
+
+BODY = body_of()
+KEY = "k3y-of-us"
+CHUNKED = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
+
+
+def always(response: bytes, *, keep: bool = True) -> Send:
+    def send(connection: socket.socket, before: int) -> bool:
+        connection.sendall(response)
+        return keep
+
+    return send
+
+
+def once(response: bytes, then: bytes = http(BODY)) -> Send:
+    """The first answer goes wrong, the second is whole."""
+
+    def send(connection: socket.socket, before: int) -> bool:
+        connection.sendall(then if before else response)
+        return bool(before)
+
+    return send
+
+
+def quick(operation: Operation, seconds: float = 0.2) -> Operation:
+    return dataclasses.replace(operation, timeout=seconds)
+
+
+def client_of(server: RawServer, folder: Path, recorded: list[Exchange]) -> Client:
+    connection = Connection("main", server.url, Secret(KEY))
+    return Client(connection, RateLimiter(folder / "pace"), record=recorded.append, spool=folder, first_pause=0.001)
+
+
+@pytest.fixture
+def fetch(tmp_path: Path) -> Callable[[Send], list[Exchange]]:
+    """Ask `app/me` once of such a server; what was recorded, whether there was an answer or not."""
+
+    def of(send: Send) -> list[Exchange]:
+        recorded: list[Exchange] = []
+        with RawServer(send) as server, client_of(server, tmp_path, recorded) as client:
+            with contextlib.suppress(Transient):
+                client.fetch(quick(account.ME).bind())
+            assert KEY not in "".join(exchange.error or "" for exchange in recorded)
+        return recorded
+
+    return of
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        pytest.param(http(gzip.compress(BODY), "200 OK", "Content-Encoding: gzip"), id="gzip"),
+        pytest.param(http(gzip.compress(gzip.compress(BODY)), "200 OK", "Content-Encoding: gzip, gzip"), id="gzip twice"),
+        pytest.param(http(zlib.compress(BODY)[2:-4], "200 OK", "Content-Encoding: deflate"), id="deflate without its head"),
+        pytest.param(http(BODY, "200 OK", "Content-Encoding: br"), id="plain, called brotli"),
+        pytest.param(http(BODY, "200 OK", "Content-Encoding: utf-8"), id="an encoding that is none"),
+        pytest.param(http(CHUNKED, "200 OK", "Transfer-Encoding: chunked", length=None), id="chunked"),
+        pytest.param(b"HTTP/1.1 100 Continue\r\n\r\n" + http(BODY), id="after 100 Continue"),
+        pytest.param(http(BODY, "200"), id="no reason"),
+        pytest.param(http(BODY, "999 Strange"), id="a status of its own"),
+        pytest.param(http(BODY).replace(b"\r\n", b"\n"), id="bare line ends"),
+        pytest.param(http(BODY, "200 OK", "X-Odd: \0ÿ"), id="a header that is no text"),
+    ],
+)
+def test_an_untidy_answer_is_an_answer(fetch: Callable[[Send], list[Exchange]], response: bytes) -> None:
+    assert [exchange.outcome.value for exchange in fetch(always(response))] == ["ok"]
+
+
+@pytest.mark.parametrize("response", [b"HTTP/1.0 200 OK\r\n\r\n" + BODY, http(BODY, length=None)], ids=["HTTP 1.0", "no length"])
+def test_an_answer_may_end_with_the_connection(fetch: Callable[[Send], list[Exchange]], response: bytes) -> None:
+    assert [exchange.outcome.value for exchange in fetch(always(response, keep=False))] == ["ok"]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        pytest.param(http(BODY, "200 OK", "Content-Encoding: gzip"), id="plain, called gzip"),
+        pytest.param(http(gzip.compress(BODY)), id="gzip, not called so"),
+        pytest.param(http(gzip.compress(BODY)[:-20], "200 OK", "Content-Encoding: gzip"), id="cut gzip"),
+        pytest.param(http(BODY, "200 OK", "Content-Encoding: " + ", ".join(["gzip"] * 8)), id="encoded eight times"),
+        pytest.param(http(BODY, length=len(BODY) - 5), id="a length too small"),
+        pytest.param(http(BODY, length=len(BODY) + 5), id="a length too large"),
+        pytest.param(http(BODY, "200 OK", "Content-Length: 7"), id="two lengths"),
+        pytest.param(http(BODY[:-70], length=None), id="cut at the end of the connection"),
+        pytest.param(http(b"zz\r\n" + BODY, "200 OK", "Transfer-Encoding: chunked", length=None), id="a chunk of no size"),
+        pytest.param(http(CHUNKED[:-5], "200 OK", "Transfer-Encoding: chunked", length=None), id="no last chunk"),
+        pytest.param(http(body_of({"business": {"businessName": "Ö"}})[:-3], "200 OK"), id="cut JSON"),
+        pytest.param(http(b"", "204 No Content", length=None), id="204"),
+        pytest.param(http(b"", "205 Reset Content"), id="205"),
+        pytest.param(http(b""), id="nothing"),
+        pytest.param(http(b"<html>please log in</html>"), id="a page"),
+        pytest.param(b"hello\r\n\r\n", id="no HTTP at all"),
+        pytest.param(http(BODY, "abc"), id="a status that is no number"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 300 + b"\r\n", id="too many headers"),
+    ],
+)
+def test_what_is_not_whole_is_asked_again(fetch: Callable[[Send], list[Exchange]], response: bytes) -> None:
+    first, second = fetch(once(response))
+    assert first.outcome.value in ("broken", "unreachable")
+    assert second.outcome.value == "ok"
+
+
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])
+def test_the_key_follows_no_redirect(tmp_path: Path, status: str) -> None:
+    with RawServer(always(http(BODY))) as other:
+        where = f"Location: {other.url}/app/me.json?key={KEY}"
+        with RawServer(always(http(b"", status, where))) as server, client_of(server, tmp_path, []) as client:
+            with pytest.raises(BrokenResponse, match="redirect") as caught:
+                client.fetch(account.ME.bind())
+            assert KEY not in str(caught.value)
+        assert other.requests == []
+
+
+def test_an_announcement_is_not_the_answer_and_the_late_answer_is_not_the_next_ones(tmp_path: Path) -> None:
+    def send(connection: socket.socket, before: int) -> bool:
+        if before:
+            connection.sendall(http(body_of({"business": {"businessName": "Right"}})))
+            return True
+        connection.sendall(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+        time.sleep(0.05)
+        connection.sendall(http(body_of({"business": {"businessName": "Late"}})))
+        return True
+
+    with RawServer(send) as server, client_of(server, tmp_path, []) as client:
+        assert b"Right" in bytes(client.fetch(account.ME.bind()).body)
+
+
+def trickling(raw: bytes, at_once: int, server: list[RawServer]) -> Send:
+    def send(connection: socket.socket, before: int) -> bool:
+        connection.sendall(raw[:at_once])
+        for byte in raw[at_once:]:
+            connection.sendall(bytes([byte]))
+            if server[0].closing.wait(0.05):
+                break
+        return False
+
+    return send
+
+
+@pytest.mark.parametrize("at_once", [0, 60], ids=["from the first byte", "after the headers began"])
+def test_a_byte_at_a_time_does_not_last_for_ever(tmp_path: Path, at_once: int) -> None:
+    place: list[RawServer] = []
+    recorded: list[Exchange] = []
+    began = time.monotonic()
+    with RawServer(trickling(http(BODY), at_once, place)) as server, client_of(server, tmp_path, recorded) as client:
+        place.append(server)
+        with pytest.raises(Unreachable, match="too slowly"):
+            client.fetch(quick(account.ME, 0.1).bind())
+    assert len(recorded) == 6
+    assert time.monotonic() - began < 6
+
+
+def test_a_write_whose_answer_trickles_may_have_taken_effect(tmp_path: Path) -> None:
+    place: list[RawServer] = []
+    with RawServer(trickling(http(BODY), 0, place)) as server, client_of(server, tmp_path, []) as client:
+        place.append(server)
+        call = contacts.ADDTAG.bind(email="ann@example.com", tagname="vip")
+        with pytest.raises(OutcomeUnknown):
+            client.write(Call(quick(call.operation, 0.1), call.params))
+        assert len(server.requests) == 1

@@ -1,0 +1,139 @@
+"""Fills the `sync` tables that no load fills: requests (from the archive), runs, plans, and writebacks (from the outbox).
+
+Not here: the tables themselves (`sync_tables`), what loads write (`loads.coverage`, `loads.contact_coverage`, `loads.load`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from warehouse.archive import Archive
+from warehouse.sql import rows, transaction, value
+from warehouse.sync_tables import WRITEBACKS
+
+
+def load_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
+    """Add the requests of files that are not shown yet; a file and its requests commit together. Returns how many came."""
+    loaded = {row[0] for row in rows(connection, "select archive_file from sync.archive_files")}
+    added = 0
+    for name, exchanges in archive.exchanges(exclude=loaded):
+        _load_file(connection, name, exchanges)
+        added += exchanges.num_rows
+    return added
+
+
+def _load_file(connection: duckdb.DuckDBPyConnection, name: str, exchanges: pa.Table) -> None:
+    connection.register("arrow_requests", exchanges)
+    with transaction(connection):
+        rows(connection, "insert into sync.requests by name from arrow_requests")
+        rows(connection, "insert into sync.archive_files values (?, ?)", [name, exchanges.num_rows])
+    connection.unregister("arrow_requests")
+
+
+#: The outcome of a run in the copy that it publishes itself: the run goes on behind it.
+PUBLISHING = "publishing"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One row of `sync.runs`; the columns' comments say what the fields mean."""
+
+    run_id: str
+    job: str
+    started_at: dt.datetime
+    ended_at: dt.datetime | None
+    outcome: str | None
+    request_count: int
+    waited_s: float
+    message: str
+
+
+def write_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
+    """Add the run, or replace what was written of it before: it is written ahead of publishing, and once more when it has ended."""
+    values = asdict(run)
+    names = ", ".join(values)
+    with transaction(connection):
+        rows(connection, "delete from sync.runs where run_id = ?", [run.run_id])
+        rows(connection, f"insert into sync.runs ({names}) values ({', '.join('?' * len(values))})", list(values.values()))
+
+
+#: How each kind of question finds its contacts: (their column in the plan and in sync.contact_coverage, prefix of its columns there).
+_QUESTIONS = {"timelines": ("contact_id", "timeline"), "coupons": ("lower(trim(email))", "coupon")}
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The plan of one account, made `at`: by question a table of `key` (contact id, address), `reason` and `expected` (the chance
+    that there is something new without that reason)."""
+
+    account: str
+    at: dt.datetime
+    lines: Mapping[str, pa.Table]
+
+
+def write_plan(connection: duckdb.DuckDBPyConnection, run_id: str, planned: Planned) -> None:
+    """Add the plan's figures, or replace what was written of this run before."""
+    with transaction(connection):
+        rows(connection, "delete from sync.plans where run_id = ? and account = ?", [run_id, planned.account])
+        for call, line in planned.lines.items():
+            connection.register("arrow_planned", line)
+            rows(connection, _insert(call), {"run": run_id, "account": planned.account, "at": planned.at, "question": call})
+            connection.unregister("arrow_planned")
+
+
+def _insert(call: str) -> str:
+    column, prefix = _QUESTIONS[call]
+    return f"""
+        with known as (
+            select {column} as key, max({prefix}_asked_at) as asked_at, max({prefix}_changed_at) as changed_at
+            from sync.contact_coverage where account = $account and {prefix}_asked_at >= $at group by 1
+        )
+        insert into sync.plans (run_id, account, planned_at, question, reason, planned_count, asked_count, changed_count, expected_count)
+        select $run, $account, $at, $question, reason, count(*), count(asked_at), count(*) filter (changed_at >= $at),
+            coalesce(sum(expected) filter (asked_at is not null), 0)
+        from arrow_planned left join known using (key) group by reason
+    """
+
+
+_SCHEMA = pa.schema([(column.name, column.arrow_type) for column in WRITEBACKS.columns])
+_CHUNK = 50_000
+_SAME = "outbox_begun_at = $begun_at"
+
+
+def shown_revision(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime) -> int:
+    """The revision of the newest change that the table shows of the outbox begun then; 0 when it shows nothing of it."""
+    return int(value(connection, f"select coalesce(max(revision), 0) from sync.writebacks where {_SAME}", {"begun_at": begun_at}))
+
+
+def write_changes(
+    connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime, changes: Iterable[Mapping[str, Any]], *, forget_before: dt.datetime
+) -> int:
+    """Replace what changed; returns how many rows that are. All of it or nothing: the revision tells what is shown.
+
+    `changes` have the table's columns but for `outbox_begun_at`, each item once. Skipped rows planned before `forget_before` go, as they
+    do in the outbox: a nightly push of 100,000 rows would fill the table with rows that had nothing to do.
+    """
+    written = 0
+    with transaction(connection):
+        for chunk in _chunks(changes):
+            entries = [dict(change) | {"outbox_begun_at": begun_at} for change in chunk]
+            connection.register("arrow_writebacks", pa.Table.from_pylist(entries, _SCHEMA))
+            same = f"{_SAME} and item_id in (select item_id from arrow_writebacks)"
+            rows(connection, f"delete from sync.writebacks where {same}", {"begun_at": begun_at})
+            rows(connection, "insert into sync.writebacks by name from arrow_writebacks")
+            connection.unregister("arrow_writebacks")
+            written += len(entries)
+        rows(connection, "delete from sync.writebacks where state = 'skipped' and planned_at < ?", [forget_before])
+    return written
+
+
+def _chunks(changes: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:
+    waiting = iter(changes)
+    return iter(lambda: list(itertools.islice(waiting, _CHUNK)), [])

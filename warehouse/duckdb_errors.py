@@ -1,0 +1,90 @@
+"""What DuckDB's error texts mean: the only module that reads them. In words that say who has the file and what to do.
+
+DuckDB gives these cases no types of their own, and its texts change with versions: a test names the version and makes each of them happen.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import duckdb
+
+from warehouse.errors import Holder, WarehouseDamaged, WarehouseError, WarehouseFull, WarehouseLocked, WarehouseTooNew
+
+_HELD = re.compile(r"lock is held in (?P<program>.{1,500}?) \(PID (?P<pid>\d+)\)")
+_NO_ROOM = ("No space left", "File too large", "quota exceeded")
+_DAMAGED = (
+    *("not a valid DuckDB database", "Corrupt database", "Corrupt WAL", "Could not read enough bytes", "sqlite_scanner"),
+    *("older development version", "Failure while replaying WAL", "is a directory", "Is a directory"),
+    *("Failed to decompress", "Serialization Error", "checksum"),
+)
+
+
+class Held(Exception):
+    """Not open yet: somebody has it."""
+
+    def __init__(self, holder: Holder) -> None:
+        self.holder = holder
+
+
+def locked(path: Path, holder: Holder, waited_s: float) -> WarehouseLocked:
+    return WarehouseLocked(
+        f"{path} is in use by {holder}; waited {waited_s:g} s for it. Let that finish or end it, then run again. "
+        "To look at the data meanwhile, use the published copy, which is never locked",
+        holder=holder,
+    )
+
+
+def full(path: Path, problem: duckdb.Error) -> WarehouseFull | None:
+    """None when the problem is another one."""
+    if not any(sign in str(problem) for sign in _NO_ROOM):
+        return None
+    return WarehouseFull(
+        f"there is no room for {path.name} in {path.parent}: make room and run again, nothing that came is lost. DuckDB says: {problem}"
+    )
+
+
+def damaged(path: Path, problem: duckdb.Error) -> WarehouseDamaged | None:
+    """None when the problem is another one."""
+    if not any(sign in str(problem) for sign in _DAMAGED):
+        return None
+    return WarehouseDamaged(
+        f"{path} is damaged: run `marketing-sync rebuild`, which sets it aside and makes it anew without a request. "
+        f"DuckDB says: {str(problem).splitlines()[0]}"
+    )
+
+
+def unopened(path: Path, problem: duckdb.Error) -> Exception:
+    """What it means that DuckDB could not open the file."""
+    text = str(problem)
+    if "Could not set lock" in text:
+        return Held(_holder(text))
+    if "different configuration than existing connections" in text:
+        return Held(Holder(os.getpid(), "this program, with other settings"))
+    if "newer version of DuckDB" in text:
+        return WarehouseTooNew(
+            f"{path} was written by a newer DuckDB than the {duckdb.__version__} installed here: upgrade this installation "
+            f"(or move the file away and run `marketing-sync rebuild`). DuckDB says: {text.splitlines()[0]}"
+        )
+    return damaged(path, problem) or full(path, problem) or WarehouseError(f"{path} cannot be opened: {text}")
+
+
+def _holder(text: str) -> Holder:
+    if (found := _HELD.search(text)) is None:
+        return Holder(None, "another program")
+    pid = int(found["pid"])
+    return Holder(pid, _program(pid) or Path(found["program"]).name)
+
+
+def _program(pid: int) -> str | None:
+    """The program's name with its sub-command: never more of the command line, which may hold anything."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
+    except OSError:
+        return None
+    names = [Path(words[0]).name, *words[1:]]
+    if names[0].startswith("python") and len(names) > 1:
+        names = names[2:] if names[1] == "-m" else [Path(names[1]).name, *names[2:]] if not names[1].startswith("-") else names[:1]
+    return " ".join([*names[:1], *(word for word in names[1:2] if re.fullmatch(r"[a-z][a-z-]*", word))]) or None

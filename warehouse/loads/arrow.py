@@ -1,0 +1,127 @@
+"""From records to Arrow: the columns of a table plus what loading needs to know about each row.
+
+Belongs here: values only. Not here: where the rows are kept until they are loaded (`staging`), what is done to them (`loads/`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from marketing_api.records.fields import Record
+from warehouse.tables import EXTRA, Table
+
+#: Beside the record's columns: which answer of the load a row is from (its index), its place among all rows of the load,
+#: a bit for each column that its answer knows, and the hash of a listing's entry.
+ANSWER, PART, KNOWN, ENTRY_HASH = "_answer", "_part", "_known", "_entry_hash"
+
+#: What is done to a value before Arrow takes it.
+Prepare = Callable[[Any], Any]
+
+_CENTS = Decimal("0.0001")
+#: What the conversion of a value that no column can hold raises.
+UNFIT = (pa.ArrowException, ArithmeticError, ValueError, TypeError)
+
+
+def schema(table: Table) -> pa.Schema:
+    """The schema of staged rows."""
+    own = [(column.name, column.arrow_type) for column in (*table.record_columns, EXTRA)]
+    return pa.schema([*own, (ANSWER, pa.int32()), (PART, pa.int64()), (KNOWN, pa.uint64()), (ENTRY_HASH, pa.string())])
+
+
+_encoder = msgspec.json.Encoder(order="sorted")
+
+
+def json_text(value: Any) -> str:
+    """JSON with sorted keys, so that equal values are equal text. ValueError for what is nested too deeply."""
+    try:
+        try:
+            return _encoder.encode(value).decode()
+        except (ValueError, TypeError, OverflowError):  # lone surrogates, numbers beyond 64 bits
+            return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str).encode("utf-8", "replace").decode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def entry_hash(record: Record) -> str:
+    """Hash of everything that an entry says, for telling whether it changed since its detail was asked (32 hex digits)."""
+    said = {name: getattr(record, name) for name in sorted(record.model_fields_set)}
+    return hashlib.blake2b(json_text(said).encode(), digest_size=16).hexdigest()
+
+
+class Converter:
+    """Turns records of one table into Arrow batches."""
+
+    def __init__(self, table: Table) -> None:
+        self.schema = schema(table)
+        self._columns = [(column.name, column.arrow_type, _prepare(column.sql_type)) for column in table.record_columns]
+        self._bits = {column.name: 1 << index for index, column in enumerate(table.record_columns)}
+        self._all_known = sum(self._bits.values())
+        self._names = frozenset(self._bits)
+        self._masks: dict[frozenset[str], int] = {}
+        self._key = table.key
+        self._is_composed = table.is_composed
+        self._is_partial = table.is_partial
+
+    def batch(self, records: Sequence[Record], responses: Sequence[int], first_part: int) -> pa.RecordBatch:
+        """The records as one batch. ValueError or an ArrowException when a value does not fit its column."""
+        values = [record.__dict__ for record in records]
+        arrays = [self._array(values, name, arrow_type, prepare) for name, arrow_type, prepare in self._columns]
+        arrays += [
+            pa.array([json_text(extra) if (extra := record.__pydantic_extra__) else None for record in records], pa.string()),
+            pa.array(responses, pa.int32()),
+            pa.array(range(first_part, first_part + len(records)), pa.int64()),
+            pa.array([self._mask(record) for record in records], pa.uint64()),
+            pa.array([entry_hash(record) if self._is_composed else None for record in records], pa.string()),
+        ]
+        return pa.record_batch(arrays, schema=self.schema)
+
+    def fitting(self, records: Iterable[tuple[Record, int]]) -> tuple[list[tuple[Record, int]], list[tuple[Record, int, str]]]:
+        """Records that fit the table's columns, and those that do not with the columns at fault. Slow: for batches that failed."""
+        good: list[tuple[Record, int]] = []
+        bad: list[tuple[Record, int, str]] = []
+        for record, response in records:
+            if faults := [name for name, arrow_type, prepare in self._columns if not self._fits(record, name, arrow_type, prepare)]:
+                bad.append((record, response, f"{', '.join(faults)}: missing, or too large for the column"))
+            else:
+                good.append((record, response))
+        return good, bad
+
+    def _fits(self, record: Record, name: str, arrow_type: pa.DataType, prepare: Prepare | None) -> bool:
+        try:
+            self._array([record.__dict__], name, arrow_type, prepare)
+        except UNFIT:
+            return False
+        return True
+
+    def _array(self, values: list[dict[str, Any]], name: str, arrow_type: pa.DataType, prepare: Prepare | None) -> pa.Array:
+        column = [value[name] for value in values]
+        if prepare is not None:
+            column = [None if value is None else prepare(value) for value in column]
+        array = pa.array(column, arrow_type)
+        if array.null_count and name in self._key:
+            raise ValueError(f"{name}, which identifies the row, is missing")
+        return array
+
+    def _mask(self, record: Record) -> int:
+        """Where one operation is all there is to a row, a field that it leaves out is empty."""
+        if not self._is_partial or record.__pydantic_fields_set__ >= self._names:
+            return self._all_known
+        known = frozenset(record.__pydantic_fields_set__ & self._names)
+        if (mask := self._masks.get(known)) is None:
+            mask = self._masks[known] = sum(bit for name, bit in self._bits.items() if name in known)
+        return mask
+
+
+def _prepare(sql_type: str) -> Prepare | None:
+    if sql_type == "JSON":
+        return json_text
+    if sql_type == "DECIMAL(18,4)":
+        return lambda value: value.quantize(_CENTS)
+    return None

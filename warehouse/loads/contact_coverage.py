@@ -1,0 +1,178 @@
+"""Writes down, per contact, when its timeline and its coupons were asked and whether that brought something new.
+
+This is what a plan of whom to ask next is made from. Only an answer newer than the last one counts, so that loading twice
+counts once. Not here: the plan itself, coverage of whole tables (`coverage`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+
+from marketing_api.operations import contacts
+from warehouse.loads.listing import mark_deleted
+from warehouse.loads.staging import Asked, Staged
+from warehouse.loads.target import Target
+from warehouse.sql import literal, rows
+
+_COLUMNS = ("first_asked_at", "asked_at", "request", "changed_at", "times_asked", "times_changed")
+
+
+@dataclass(frozen=True, slots=True)
+class _Aspect:
+    """What is known about contacts of one kind of question: columns `PREFIX_…`, and the columns that answers tell."""
+
+    prefix: str
+    told: tuple[str, ...]
+
+
+_TIMELINE = _Aspect("timeline", ("timeline_served", "timeline_total", "timeline_digest"))
+_COUPON = _Aspect("coupon", ("coupon_count",))
+
+
+def note_timelines(connection: duckdb.DuckDBPyConnection, account: str, targets: Sequence[Target], staged: Staged) -> None:
+    """Count the timeline answers, and note what they said."""
+    people = {one.index: contact for one in staged.asked if (contact := one.timeline_of) is not None}
+    if not people:
+        return
+    table = _answers(
+        [staged.asked[index] for index in people],
+        contact_id=pa.array(list(people.values()), pa.int64()),
+        timeline_served=pa.array([staged.extents[index][0] for index in people], pa.int64()),
+        timeline_total=pa.array([staged.extents[index][1] for index in people], pa.int64()),
+        timeline_digest=pa.array([staged.digests[contact] for contact in people.values()], pa.string()),
+    )
+    _forget_overtaken(connection, account, table)
+    changed = " union ".join(
+        ["select null::bigint as contact_id where false"]
+        + [
+            f"select contact_id from {target.temp('change')} join {target.staged} using (_part)"
+            for target in targets
+            if target.report.received
+        ]
+    )
+    _note(connection, account, _TIMELINE, table, "select *, null::varchar as email from arrow_answers", changed)
+
+
+def _forget_overtaken(connection: duckdb.DuckDBPyConnection, account: str, asked: pa.Table) -> None:
+    """An answer that is loaded late, behind newer ones, counts for nothing here, but its rows are the last that were loaded."""
+    connection.register("arrow_answers", asked)
+    rows(
+        connection,
+        f"""
+        update sync.contact_coverage as c set timeline_digest = null from arrow_answers a
+        where c.account = {literal(account)} and c.contact_id = a.contact_id and c.timeline_request >= a.request_id
+            and c.timeline_digest is distinct from a.timeline_digest
+        """,
+    )
+    connection.unregister("arrow_answers")
+
+
+def note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Target) -> None:
+    """Count the coupon answers, for every contact that has the address (or had it when it was asked before)."""
+    asked = [one for one in target.asked if one.operation == contacts.GETCOUPON.name and set(one.params) == {"email"}]
+    asked = [one for one in asked if one.index not in target.unbelieved]  # to be asked again
+    if not asked:
+        return
+    table = _answers(
+        asked,
+        address=pa.array([one.params["email"].strip().lower() for one in asked], pa.string()),
+        coupon_count=pa.array([one.entries[target.table.name] for one in asked], pa.int64()),
+    )
+    here = f"account = {literal(account)}"
+    people = (
+        f"select contact_id, min(email) as email from source.contacts where {here} and _deleted_at is null "
+        "and lower(trim(email)) in (select address from arrow_answers) group by contact_id "
+        f"union select contact_id, email from sync.contact_coverage where {here} "
+        "and lower(trim(email)) in (select address from arrow_answers)"
+    )
+    responses = (
+        f"select a.* exclude (address), p.contact_id, p.email from arrow_answers a join ({people}) p on lower(trim(p.email)) = a.address"
+    )
+    addresses = (
+        f"select lower(trim(s.email)) from {target.temp('change')} join {target.staged} s using (_part) "
+        f"union select lower(trim(t.email)) from {target.table.qualified} t where rowid in (select rid from {target.temp('missing')})"
+    )
+    changed = f"select contact_id from ({people}) where lower(trim(email)) in ({addresses})"
+    _note(connection, account, _COUPON, table, responses, changed)
+
+
+def drop_orphans(target: Target) -> None:
+    """Mark coupons as deleted whose address only contacts have that are gone, once every list was read completely.
+
+    Who comes back is asked as one who never was asked, which brings the coupons back. Comparing a million contacts takes a while: they
+    are looked at when they were read since the last load of coupons.
+    """
+    here = f"account = {target.account}"
+    read = f"select max(last_request) from sync.coverage where {here} and table_name in"
+    if not target.value(f"select ({read} ('contacts', 'lists')) > coalesce(({read} ('coupons')), 0)"):
+        return
+    same = f"{here} and lower(trim(p.email)) = lower(trim(c.email))"
+    unread = (
+        f"from source.lists l where {here} and _deleted_at is null and not exists (from sync.coverage v where {here} "
+        "and table_name = 'contacts' and scope = concat('list_id=', l.list_id) and is_complete and reason is null)"
+    )
+    target.report.deleted += target.make(
+        "orphans",
+        f"""
+        select rowid as rid, lower(trim(email)) as address from {target.table.qualified} c
+        where {here} and _deleted_at is null and exists (from source.contacts p where {same})
+            and not exists (from source.contacts p where {same} and _deleted_at is null) and not exists ({unread})
+        """,
+    )
+    mark_deleted(target, target.table, f"select rid from {target.temp('orphans')}")
+    target.run(
+        f"update sync.contact_coverage set coupon_asked_at = null where {here} "
+        f"and lower(trim(email)) in (select address from {target.temp('orphans')})"
+    )
+
+
+def _answers(asked: Sequence[Asked], **columns: pa.Array) -> pa.Table:
+    times, ids = ([getattr(one, name) for one in asked] for name in ("requested_at", "request_id"))
+    return pa.table({"requested_at": pa.array(times, pa.timestamp("us", "UTC")), "request_id": pa.array(ids, pa.int64()), **columns})
+
+
+def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, asked: pa.Table, responses: str, changed: str) -> None:
+    """Replace the coverage of the contacts that were asked. `changed`: ids of contacts whose rows are new, changed or deleted."""
+    here, name = literal(account), aspect.prefix
+    told = "".join(f"arg_max_null(a.{column}, a.request_id) as {column}, " for column in aspect.told)
+    mine = [f"{name}_{column}" for column in _COLUMNS] + list(aspect.told)
+    connection.register("arrow_answers", asked)
+    rows(
+        connection,
+        f"""
+        create or replace temp table noted as
+        with answers as ({responses}),
+        changed as ({changed}),
+        before as (from sync.contact_coverage where account = {here} and contact_id in (select contact_id from answers)),
+        fresh as (
+            select contact_id, arg_min(a.requested_at, a.request_id) as first, arg_max(a.requested_at, a.request_id) as at,
+                max(a.request_id) as request, {told} count(*) as times, max(a.email) as email,
+                contact_id in (select contact_id from changed) as is_changed
+            from answers a left join before b using (contact_id)
+            where b.{name}_request is null or a.request_id > b.{name}_request
+            group by contact_id
+        ),
+        people as (
+            select contact_id, min(email) as email from source.contacts
+            where account = {here} and _deleted_at is null and contact_id in (select contact_id from fresh) group by contact_id
+        )
+        select {here} as account, contact_id, coalesce(p.email, f.email, b.email) as email,
+            b.* exclude (account, contact_id, email, {", ".join(mine)}),
+            coalesce(b.{name}_first_asked_at, b.{name}_asked_at, f.first) as {name}_first_asked_at,
+            f.at as {name}_asked_at,
+            f.request as {name}_request,
+            case when is_changed then f.at else b.{name}_changed_at end as {name}_changed_at,
+            coalesce(b.{name}_times_asked, 0) + f.times as {name}_times_asked,
+            coalesce(b.{name}_times_changed, 0) + is_changed::bigint as {name}_times_changed,
+            {", ".join(f"f.{column}" for column in aspect.told)}
+        from fresh f left join before b using (contact_id) left join people p using (contact_id)
+        """,
+    )
+    connection.unregister("arrow_answers")
+    rows(connection, f"delete from sync.contact_coverage where account = {here} and contact_id in (select contact_id from noted)")
+    rows(connection, "insert into sync.contact_coverage by name from noted order by contact_id")
+    rows(connection, "drop table noted")

@@ -1,0 +1,198 @@
+"""Writes what is known about the reading: `sync.coverage`, `sync.readings`, `sync.rejected_records`, `sync.unknown_fields`.
+
+Everything follows from the load and its responses, so that a rebuild writes the same. Not here: single contacts (`contact_coverage`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from warehouse.loads.listing import ALL, days_of, label_of, label_of_days
+from warehouse.loads.staging import Asked
+from warehouse.loads.target import ScopeResult, Target
+from warehouse.sql import literal, quoted
+from warehouse.tables import Snapshot, Table, Window
+
+#: How late a night's reading may be before what it should have read is overdue: who comes to work after it sees that it failed.
+GRACE = dt.timedelta(hours=6)
+#: How old the newest answer may be: reading is due every night.
+FRESH_FOR = dt.timedelta(days=1) + GRACE
+
+
+def write_coverage(
+    results: Sequence[tuple[Target, ScopeResult]], *, due_at: dt.datetime | None, service_count: int | None, zone: str
+) -> None:
+    """Replace the coverage of the scopes that were loaded. A row count that is not told grows by the rows that are new."""
+    if not results:
+        return
+    target = results[0][0]
+    target.connection.register("arrow_coverage", _as_arrow(results, service_count))
+    as_of, last = target.as_of, target.last_request
+    if not target.asked:
+        as_of, last = (f"case when n.is_complete then {new} else o.{old} end" for new, old in ((as_of, "as_of"), (last, "last_request")))
+    due = f"timestamptz {literal(due_at.isoformat())}" if due_at else "null"
+    target.run(
+        f"""
+        create or replace temp table covered as
+        select {target.account} as account, n.table_name, n.scope, {as_of} as as_of, {last}::bigint as last_request, {due} as due_at,
+            n.is_complete, coalesce(n.rows, coalesce(o.rows, 0) + n.new) as rows, n.service_count, n.reason
+        from arrow_coverage n
+        left join sync.coverage o on o.account = {target.account} and o.table_name = n.table_name and o.scope = n.scope
+        """
+    )
+    target.connection.unregister("arrow_coverage")
+    target.run(
+        f"delete from sync.coverage where account = {target.account} and (table_name, scope) in (select (table_name, scope) from covered)"
+    )
+    target.run("insert into sync.coverage by name from covered")
+    if listed := {target.table.name for target, _ in results if _is_listed_by_scope(target.table)}:
+        _write_readings(target, listed, zone)
+    for each, result in results:
+        if isinstance(each.table.load, Window) and result.scope != ALL:
+            _take_out(each, result.scope)
+
+
+def _is_listed_by_scope(table: Table) -> bool:
+    """Whether its rows come and go scope by scope, as contacts do list by list; parts of a single entry are no listing."""
+    return isinstance(table.load, Snapshot) and bool(table.load.scope) and not table.load.is_whole
+
+
+def _write_readings(target: Target, tables: Collection[str], zone: str) -> None:
+    """Keep that these scopes were read: figures of a day that was observed rest on it."""
+    new = f"(from covered where as_of is not null and table_name in ({', '.join(map(literal, tables))}))"
+    same = "r.account = n.account and r.table_name = n.table_name and r.scope = n.scope and r.as_of = n.as_of"
+    target.run(f"delete from sync.readings r where exists (from {new} n where {same})")
+    target.run(
+        f"insert into sync.readings by name select account, table_name, scope, as_of, {literal(zone)} as timezone, is_complete from {new}"
+    )
+
+
+def _take_out(target: Target, scope: str) -> None:
+    """What was read of a range that was not complete leaves it; its other days stay as they are."""
+    first, last = (f"date {literal(day)}" for day in scope.split(".."))
+    begin, end = (f"split_part(scope, '..', {place})::date" for place in (1, 2))
+    old = (
+        f"account = {target.account} and table_name = {literal(target.table.name)} and not is_complete and contains(scope, '..') "
+        f"and scope <> {literal(scope)} and {begin} <= {last} and {end} >= {first}"
+    )
+    before = f"case when {begin} < {first} then concat({begin}, '..', {first} - 1) end"
+    after = f"case when {end} > {last} then concat({last} + 1, '..', {end}) end"
+    if target.make("left", f"select * replace (unnest([{before}, {after}]) as scope) from sync.coverage where {old}"):
+        target.run(f"delete from sync.coverage where {old}")
+        known = f"select scope from sync.coverage where account = {target.account} and table_name = {literal(target.table.name)}"
+        target.run(f"insert into sync.coverage by name from {target.temp('left')} where scope is not null and scope not in ({known})")
+
+
+def _as_arrow(results: Sequence[tuple[Target, ScopeResult]], service_count: int | None) -> pa.Table:
+    """The service's count is that of the load's only scope."""
+    scopes = Counter(target.table.name for target, _ in results)
+    counts = [service_count if scopes[target.table.name] == 1 else None for target, _ in results]
+    return pa.table(
+        {
+            "table_name": pa.array([target.table.name for target, _ in results], pa.string()),
+            "scope": pa.array([result.scope for _, result in results], pa.string()),
+            "is_complete": pa.array([result.is_complete for _, result in results], pa.bool_()),
+            "rows": pa.array([result.rows for _, result in results], pa.int64()),
+            "new": pa.array([target.report.new for target, _ in results], pa.int64()),
+            "service_count": pa.array(counts, pa.int64()),
+            "reason": pa.array([result.reason for _, result in results], pa.string()),
+        }
+    )
+
+
+def forget_scopes(target: Target, table: Table) -> None:
+    """Drop the coverage of scopes of `table` that are gone with rows of the target."""
+    if not isinstance(table.load, Snapshot) or not _is_listed_by_scope(table):
+        return
+    label = " || ', ' || ".join(f"{literal(name + '=')} || {quoted(name)}" for name in table.load.scope)
+    target.run(
+        f"delete from sync.coverage where account = {target.account} and table_name = {literal(table.name)} "
+        f"and scope in (select {label} from {target.temp('missing')})"
+    )
+
+
+def write_rejected(targets: Sequence[Target], scope: Mapping[str, Any]) -> None:
+    """Set aside what could not be read, in place of what was set aside when the same scope was read before."""
+    if not targets:
+        return
+    known = targets[0].rows(f"select distinct table_name from sync.rejected_records where account = {targets[0].account}")
+    for target in targets:
+        if target.rejects or (target.table.name,) in known:
+            _replace_rejected(target, scope)
+
+
+def _replace_rejected(target: Target, scope: Mapping[str, Any]) -> None:
+    labels = {asked.index: _scope_label(target, asked, scope) for asked in target.asked}
+    _forget_rejected(target, sorted(set(labels.values())))
+    if not target.rejects:
+        return
+    requests = {asked.index: asked for asked in target.asked}
+    rows = pa.table(
+        {
+            "scope": [labels[reject.response] for reject in target.rejects],
+            "request_id": pa.array([requests[reject.response].request_id for reject in target.rejects], pa.int64()),
+            "requested_at": pa.array([requests[reject.response].requested_at for reject in target.rejects], pa.timestamp("us", "UTC")),
+            "reason": [reject.reason for reject in target.rejects],
+            "raw": [reject.raw for reject in target.rejects],
+        }
+    )
+    table = literal(target.table.name)
+    target.connection.register("arrow_rejected", rows)
+    if isinstance(target.table.load, Window):  # ranges overlap: an entry that an earlier range had, too, moves to this one
+        target.run(
+            f"delete from sync.rejected_records where account = {target.account} and table_name = {table} "
+            "and raw in (select raw::json from arrow_rejected)"
+        )
+    target.run(
+        f"insert into sync.rejected_records by name select {target.account} as account, {table} as table_name, * from arrow_rejected"
+    )
+    target.connection.unregister("arrow_rejected")
+
+
+def _forget_rejected(target: Target, labels: Sequence[str]) -> None:
+    """Of a range, also what belongs to ranges that lie within it."""
+    here = f"account = {target.account} and table_name = {literal(target.table.name)}"
+    same = [f"scope in ({', '.join(literal(label) for label in labels) or 'null'})"]
+    if isinstance(target.table.load, Window):
+        same += [_is_within(*label.split("..")) for label in labels if ".." in label]
+    target.run(f"delete from sync.rejected_records where {here} and ({' or '.join(same)})")
+
+
+def _is_within(first: str, last: str) -> str:
+    """The condition that a stored scope is a range within this one."""
+    return f"(split_part(scope, '..', 1) >= {literal(first)} and split_part(scope, '..', 2) between {literal(first)} and {literal(last)})"
+
+
+def _scope_label(target: Target, asked: Asked, scope: Mapping[str, Any]) -> str:
+    """The scope of one answer: the entry it is about, the range, or the listing that it is a page of."""
+    load = target.table.load
+    if isinstance(load, Window):
+        return label_of_days(days_of(scope))
+    if isinstance(load, Snapshot) and load.scope and all(name in asked.params for name in load.scope.values()):
+        return label_of(load.scope, [asked.params[name] for name in load.scope.values()])
+    if "id" in asked.params and target.table.key:
+        return label_of(target.table.key[:1], [asked.params["id"]])
+    return ALL
+
+
+def write_unknown_fields(target: Target) -> None:
+    """Note fields that no column holds, the first time an answer has them."""
+    if not target.has_extra:
+        return
+    table = literal(target.table.name)
+    target.run(
+        f"""
+        insert into sync.unknown_fields by name
+        select {target.account} as account, {table} as table_name, f.field, {target.as_of} as first_seen_at
+        from (select distinct unnest(json_keys(extra)) as field from {target.source} where extra is not null) f
+        where not exists (
+            from sync.unknown_fields u where u.account = {target.account} and u.table_name = {table} and u.field = f.field
+        )
+        order by f.field
+        """
+    )

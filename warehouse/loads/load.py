@@ -1,0 +1,224 @@
+"""What a load is, the report of what it did, and where both are recorded: the load log and `sync.loads`.
+
+The log and `sync.loads` hold the same events, so that one damaged is written anew from the other. The row of `sync.loads` commits together
+with what the load changed. Not here: applying (`warehouse`, `apply`), the log's file and its checksums (`archive.load_log`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import logging
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import msgspec
+
+from marketing_api.clock import utc_now
+from marketing_api.exchange import new_request_id
+from warehouse.archive import Archive
+from warehouse.archive.load_log import Event, pack_ids, unpack_ids
+from warehouse.loads.target import TableReport
+from warehouse.sql import rows, transaction, value
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Answers that are loaded together in one transaction. The log of loads and the archive are all a rebuild needs.
+
+    `tables` are filled from the answers in `request_ids`, in that order. `scope` says what was asked, as far as the
+    questions do not: `{"from_on": …, "to_on": …}` (dates) for ranges, with the `reason` of one that is not complete; for a load
+    without answers, the scope that is gone (`{"list_id": 12}` or `{"list_id": [12, 13]}`). `is_complete`: all of the scope was
+    read, so that missing rows are gone.
+    `shrink_limit`: the share of its rows that a listing may lose (None: all). `zone`: the account's time zone.
+    """
+
+    account: str
+    asset: str
+    tables: tuple[str, ...]
+    request_ids: tuple[int, ...]
+    zone: str
+    scope: Mapping[str, Any] = field(default_factory=dict)
+    is_complete: bool = True
+    shrink_limit: float | None = None
+    service_count: int | None = None
+    due_at: dt.datetime | None = None
+    logged_at: dt.datetime = field(default_factory=utc_now)
+    place: int | None = field(default_factory=new_request_id)  # among requests, of a load without any; None: not noted yet
+
+    @property
+    def load_id(self) -> str:
+        """Equal for loads of the same answers into the same tables: such a load is applied once (32 hex digits)."""
+        event = self.event() | {"request_ids": list(self.request_ids)}  # however the log writes them
+        for name in ("due_at", "service_count", "place", *(["logged_at"] if self.request_ids else [])):
+            del event[name]
+        return hashlib.blake2b(json.dumps(event, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+    def event(self) -> dict[str, Any]:
+        """As JSON values, for the log."""
+        return {
+            "account": self.account,
+            "asset": self.asset,
+            "tables": list(self.tables),
+            "request_ids": pack_ids(self.request_ids),
+            "zone": self.zone,
+            "logged_at": self.logged_at.astimezone(dt.UTC).isoformat(),
+            "scope": json.loads(json.dumps(dict(self.scope), default=str)),
+            "is_complete": self.is_complete,
+            "shrink_limit": self.shrink_limit,
+            "service_count": self.service_count,
+            "due_at": self.due_at.astimezone(dt.UTC).isoformat() if self.due_at else None,
+            "place": self.place,
+        }
+
+    @classmethod
+    def from_event(cls, event: Mapping[str, Any]) -> Load:
+        """The load that was logged; what later versions of this program added to it is left out."""
+        known = {"place": None} | {name: event[name] for name in cls.__dataclass_fields__ if name in event}
+        moments = {name: dt.datetime.fromisoformat(known[name]) for name in ("logged_at", "due_at") if known.get(name)}
+        return cls(**{**known, **moments, "tables": tuple(event["tables"]), "request_ids": unpack_ids(event["request_ids"])})
+
+
+@dataclass
+class LoadReport:
+    """What a load did, by table name. `is_repeat`: the same load had been applied before, so nothing was done."""
+
+    load_id: str
+    tables: dict[str, TableReport]
+    is_repeat: bool = False
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """What of the answers was not believed, and so not applied or only added: table name → a sentence that names the scopes."""
+        found = {name: [*report.refused, *report.unproven] for name, report in self.tables.items()}
+        return {name: f"{name}: {'; '.join(reasons)}" for name, reasons in found.items() if reasons}
+
+    @property
+    def stale(self) -> list[str]:
+        """What was not applied since a newer answer had been loaded before, a sentence for each table."""
+        return [f"{name}: {', '.join(report.stale)}" for name, report in self.tables.items() if report.stale]
+
+    @classmethod
+    def of(cls, load: Load, reports: Iterable[TableReport]) -> LoadReport:
+        return cls(load.load_id, {report.table: report for report in reports})
+
+    @classmethod
+    def of_repeat(cls, load: Load) -> LoadReport:
+        return cls(load.load_id, {name: TableReport(name) for name in load.tables}, is_repeat=True)
+
+
+APPLIED, FAILED = "applied", "failed"
+
+
+def outcome_of(connection: duckdb.DuckDBPyConnection, load_id: str) -> str | None:
+    """`applied`, or `failed` for a load that was found impossible to apply; None when neither is known."""
+    found: str | None = value(connection, "select outcome from sync.loads where load_id = ?", [load_id])
+    return found
+
+
+def logged_last(connection: duckdb.DuckDBPyConnection, backwards: Iterable[Mapping[str, Any]]) -> dict[str, Load]:
+    """The last loads of the log in their order, by id: from the last one that has an outcome on, so that all without one are there."""
+    loads: list[Load] = []
+    for event in backwards:
+        loads.append(Load.from_event(event))
+        if outcome_of(connection, loads[-1].load_id):
+            break
+    return {load.load_id: load for load in reversed(loads)}
+
+
+def done_ids(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """The ids of all loads with an outcome."""
+    return {row[0] for row in rows(connection, "select load_id from sync.loads")}
+
+
+def applied_ids(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """The ids of the loads that the tables are made of."""
+    return {row[0] for row in rows(connection, "select load_id from sync.loads where outcome = $applied", {"applied": APPLIED})}
+
+
+def write_load(
+    connection: duckdb.DuckDBPyConnection,
+    load: Load,
+    as_of: dt.datetime | None,
+    reports: Sequence[TableReport],
+    error: str | None = None,
+) -> None:
+    """Note the load as applied, or as failed with its `error`; what was noted of it before is replaced."""
+    event = load.event()
+    rows(connection, "delete from sync.loads where load_id = ?", [load.load_id])
+    rows(
+        connection,
+        "insert into sync.loads by name select unnest($row)",
+        {
+            "row": {
+                "load_id": load.load_id,
+                "logged_at": load.logged_at,
+                "account": load.account,
+                "asset": load.asset,
+                "tables": list(load.tables),
+                "scope": json.dumps(event["scope"]),
+                "request_count": len(load.request_ids),
+                "as_of": as_of,
+                "last_request": max(load.request_ids, default=load.place),
+                "outcome": FAILED if error else APPLIED,
+                "error": error,
+                "new_count": sum(report.new for report in reports),
+                "changed_count": sum(report.changed for report in reports),
+                "deleted_count": sum(report.deleted for report in reports),
+                "rejected_count": sum(report.rejected for report in reports),
+                "event": msgspec.json.encode(event).decode(),
+            }
+        },
+    )
+
+
+log = logging.getLogger(__name__)
+
+
+def is_log_whole(connection: duckdb.DuckDBPyConnection, archive: Archive, logged: Container[str], *, is_checked: bool) -> bool:
+    """Whether no line is damaged (not looked for again once `is_checked`), the log ends with the load that was applied last, as do the
+    `logged` at its end, and the warehouse has all events that it can have.
+    """
+    newest = value(connection, "select load_id from sync.loads order by rowid desc limit 1")
+    if newest is not None and newest not in logged:
+        return False
+    return is_checked or not (archive.damaged_loads() or value(connection, "select 1 from sync.loads where event is null limit 1"))
+
+
+def repair_log(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
+    """Write what the log lacks from the warehouse, in its place, and into the warehouse what that lacks; returns the damaged lines.
+
+    What is damaged is kept beside the log. What neither has stays lost: a rebuild says so.
+    """
+    damaged = archive.damaged_loads()
+    _fill_in(connection, archive)
+    logged = {Load.from_event(event).load_id for event in archive.loads()}
+    following: defaultdict[str | None, list[Event]] = defaultdict(list)
+    before, missing = None, 0
+    for load_id, event in rows(connection, "select load_id, event from sync.loads where event is not null order by rowid"):
+        if load_id in logged:
+            before = load_id
+        else:
+            following[before].append(msgspec.json.decode(event))
+            missing += 1
+    if damaged or missing:
+        aside = archive.rewrite_loads(lambda event: following.pop(Load.from_event(event).load_id if event else None, ()))
+        kept = f"; what was damaged is in {aside.name}" if aside else ""
+        log.warning("the log of loads had %d damaged lines: %d loads were written anew from the warehouse%s", damaged, missing, kept)
+    return damaged
+
+
+def _fill_in(connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
+    """Warehouses of earlier versions do not hold the events."""
+    lacking = {load_id for (load_id,) in rows(connection, "select load_id from sync.loads where event is null")}
+    if not lacking:
+        return
+    with transaction(connection):
+        for event in archive.loads():
+            if (load_id := Load.from_event(event).load_id) in lacking:
+                encoded = msgspec.json.encode(event).decode()
+                rows(connection, "update sync.loads set event = ? where load_id = ?", [encoded, load_id])

@@ -1,0 +1,329 @@
+"""Reads the responses of a load into Arrow, table by table, before the warehouse is opened: parsing needs no lock.
+
+Belongs here: which rows and rejected entries a load consists of, where they wait, and which responses are unchanged since they were loaded
+last (then their rows are neither read nor compared). Not here: conversion (`arrow`), what becomes of the rows (`apply`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Protocol
+from zoneinfo import ZoneInfo
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from marketing_api import parsing, validation
+from marketing_api.exchange import Response
+from marketing_api.operations import contacts
+from marketing_api.records.fields import Record
+from warehouse import sql
+from warehouse.archive.row import payload_of
+from warehouse.loads.arrow import UNFIT, Converter, json_text
+from warehouse.tables import EXTRA, Table
+
+#: Records are converted as soon as so many wait: the fewer objects are alive, the less there is for the garbage collector to
+#: look through (a quarter of the time with 5,000).
+BATCH = 500
+#: Rows up to which a table waits in memory instead of a file, and rows in one part of that file.
+IN_MEMORY, ROW_GROUP = 60_000, 20_000
+
+
+class RejectedEntry(Protocol):
+    """An entry that could not be read (`marketing_api.parsing.Rejected`)."""
+
+    @property
+    def raw(self) -> Any: ...
+    @property
+    def reason(self) -> str: ...
+
+
+class RowsOf(Protocol):
+    """Some of an answer's entries of one type (`marketing_api.parsing.Rows`)."""
+
+    @property
+    def record(self) -> type[Record]: ...
+    @property
+    def records(self) -> Sequence[Record]: ...
+    @property
+    def rejected(self) -> Sequence[RejectedEntry]: ...
+    @property
+    def untold(self) -> Sequence[str]: ...
+
+
+#: (answer, zone of the account, its local date of asking) → rows; `marketing_api.parsing.read_rows`.
+ReadRows = Callable[[Response, ZoneInfo, dt.date], Iterable[RowsOf]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One answer of the load, without its body; `entries` counts what it held per table, readable or not."""
+
+    index: int
+    request_id: int
+    operation: str
+    params: dict[str, str]
+    requested_at: dt.datetime
+    entries: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def timeline_of(self) -> int | None:
+        """The contact whose timeline was asked for; None for other questions."""
+        return contact_of(self.operation, self.params)
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """An entry that could not be read, of the answer with that index."""
+
+    table: str
+    response: int
+    reason: str
+    raw: str  # JSON
+
+
+@dataclass
+class Staged:
+    """The rows of a load by table: an Arrow table, or a Parquet file when they are many."""
+
+    asked: list[Asked] = field(default_factory=list)
+    rows: dict[str, pa.Table | Path] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    rejects: list[Reject] = field(default_factory=list)
+    untold: list[tuple[str, int]] = field(default_factory=list)  # (table, answer) for each collection that an answer leaves open
+    flaws: dict[int, str] = field(default_factory=dict)  # why an answer, by index, is not whole after all
+    with_extra: set[str] = field(default_factory=set)  # tables with a row that has unknown fields
+    extents: dict[int, tuple[int, int]] = field(default_factory=dict)  # of timeline answers by index: (served, total) events
+    digests: dict[int, str | None] = field(default_factory=dict)  # of timelines by contact; None: its next one has to be read
+    passed_over: set[int] = field(default_factory=set)  # contacts whose timelines were not read: they say what was loaded last
+
+    def doubts_about(self, table: str) -> Counter[int]:
+        """What each answer leaves open about a table: entries of its own, and of those before it, which may be what its rows hang on."""
+        before = list(self.rows)[: list(self.rows).index(table) + 1]
+        return Counter(
+            response for name, response in (*((one.table, one.response) for one in self.rejects), *self.untold) if name in before
+        )
+
+    @property
+    def whole(self) -> frozenset[int]:
+        """The timeline answers, by index, that the service did not cut."""
+        return frozenset(index for index, (served, total) in self.extents.items() if served >= total)
+
+    @property
+    def assumed(self) -> dict[int, str | None]:
+        """What has to be what was loaded last, for the load to be complete: digests by contact; None never is."""
+        return {contact: self.digests[contact] for contact in self.passed_over}
+
+    @property
+    def is_large(self) -> bool:
+        """Whether rows wait in a file."""
+        return any(isinstance(rows, Path) for rows in self.rows.values())
+
+    def discard(self) -> None:
+        """Remove the files that rows wait in."""
+        for rows in self.rows.values():
+            if isinstance(rows, Path):
+                rows.unlink(missing_ok=True)
+
+    @property
+    def as_of(self) -> dt.datetime | None:
+        """When the newest answer was asked."""
+        return max((asked.requested_at for asked in self.asked), default=None)
+
+
+def stage(
+    responses: Iterable[Response],
+    tables: Sequence[Table],
+    zone: ZoneInfo,
+    parse_rows: ReadRows,
+    file: Callable[[str], Path],
+    said: Mapping[int, Said] = MappingProxyType({}),
+) -> Staged:
+    """Read all answers once, but for timelines that say what was last `said`. `file` makes a path for a table that needs one.
+
+    Answers that may prove rows to be gone are judged again: an earlier version may have archived them as whole.
+
+    Raises what `read_rows` raises.
+    """
+    staged, key = Staged(), reading_key(tuple(tables), str(zone))
+    stages = [_TableStage(table, staged, file) for table in tables]
+    by_record: dict[type[Record], list[_TableStage]] = {}
+    may_remove = any(table.marks_deleted for table in tables)
+    for table_stage in stages:
+        by_record.setdefault(table_stage.table.record, []).append(table_stage)
+    for index, response in enumerate(responses):
+        asked = Asked(index, response.request_id, response.call.operation.name, response.call.params, response.requested_at)
+        staged.asked.append(asked)
+        if asked.operation == contacts.TIMELINE.name and _is_said_again(staged, asked, response, digest_of(response, key), said):
+            continue
+        if may_remove and (flaw := validation.flaw(response)):
+            staged.flaws[index] = flaw
+            continue
+        if may_remove and (short := parsing.shortage(response)):
+            staged.flaws[index] = short
+        for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
+            for table_stage in by_record.get(rows.record, ()):
+                table_stage.add(asked, rows)
+    for table_stage in stages:
+        table_stage.finish()
+    for reject in staged.rejects:  # it is set aside anew with each answer that has it
+        if (contact := staged.asked[reject.response].timeline_of) is not None:
+            staged.digests[contact] = None
+    return staged
+
+
+def _is_said_again(staged: Staged, asked: Asked, response: Response, digest: str | None, said: Mapping[int, Said]) -> bool:
+    """Note what a timeline says, and whether that is what was loaded of its contact last."""
+    last = None
+    if (contact := asked.timeline_of) is not None:
+        is_only = staged.digests.setdefault(contact, digest) == digest
+        staged.digests[contact] = digest if is_only else None
+        last = said.get(contact)
+    if contact is None or last is None or last.digest != digest:
+        staged.extents[asked.index] = parsing.timeline_extent(response)
+        return False
+    staged.extents[asked.index] = last.extent
+    staged.passed_over.add(contact)
+    return True
+
+
+def _kept(raw: Any) -> str:
+    """The entry as it is kept: of one that nothing can write, the archive has the text."""
+    try:
+        return json_text(raw)
+    except ValueError as problem:
+        return json_text(f"({problem}: see the answer in the archive)")
+
+
+class _TableStage:
+    """Collects one table's rows."""
+
+    def __init__(self, table: Table, staged: Staged, file: Callable[[str], Path]) -> None:
+        self.table = table
+        self._staged = staged
+        self._new_file = file
+        self._converter = Converter(table)
+        self._waiting: list[tuple[Record, int]] = []
+        self._batches: list[pa.RecordBatch] = []
+        self._rows_kept = 0  # in `_batches`
+        self._writer: pq.ParquetWriter | None = None
+        self._path: Path | None = None
+
+    def add(self, asked: Asked, rows: RowsOf) -> None:
+        asked.entries[self.table.name] += len(rows.records) + len(rows.rejected)
+        self._staged.untold += [(self.table.name, asked.index)] * len(rows.untold)
+        self._staged.rejects += [Reject(self.table.name, asked.index, entry.reason, _kept(entry.raw)) for entry in rows.rejected]
+        self._waiting += [(record, asked.index) for record in rows.records]
+        if len(self._waiting) >= BATCH:
+            self._convert()
+
+    def finish(self) -> None:
+        """Hand over what was collected."""
+        self._convert()
+        name = self.table.name
+        if self._writer is None or self._path is None:
+            self._staged.rows[name] = pa.Table.from_batches(self._batches, self._converter.schema)
+            return
+        self._write(self._writer)
+        self._writer.close()
+        self._staged.rows[name] = self._path
+
+    def _convert(self) -> None:
+        chunk, self._waiting = self._waiting, []
+        if not chunk:
+            return
+        try:
+            batch = self._batch(chunk)
+        except UNFIT:
+            chunk, bad = self._converter.fitting(chunk)
+            name = self.table.name
+            self._staged.rejects += [Reject(name, response, reason, _kept(record.model_dump())) for record, response, reason in bad]
+            batch = self._batch(chunk)
+        self._keep(batch)
+
+    def _batch(self, chunk: list[tuple[Record, int]]) -> pa.RecordBatch:
+        return self._converter.batch([pair[0] for pair in chunk], [pair[1] for pair in chunk], self._staged.counts[self.table.name])
+
+    def _keep(self, batch: pa.RecordBatch) -> None:
+        """In memory up to a limit, then all of it in a file."""
+        self._staged.counts[self.table.name] += batch.num_rows
+        if batch[EXTRA.name].null_count < batch.num_rows:
+            self._staged.with_extra.add(self.table.name)
+        self._batches.append(batch)
+        self._rows_kept += batch.num_rows
+        if self._rows_kept < (ROW_GROUP if self._writer else IN_MEMORY):
+            return
+        if self._writer is None:
+            self._path = self._new_file(f"{self.table.name}.parquet")
+            self._writer = pq.ParquetWriter(self._path, self._converter.schema, compression="lz4")
+        self._write(self._writer)
+
+    def _write(self, writer: pq.ParquetWriter) -> None:
+        writer.write_table(pa.Table.from_batches(self._batches, self._converter.schema), ROW_GROUP)
+        self._batches, self._rows_kept = [], 0
+
+
+#: Everything that decides which rows come of a payload.
+_CODE = ("marketing_api", "marketing_api.operations", "marketing_api.records", "warehouse", "warehouse.loads")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the timeline said that was loaded of a contact last: its digest, and how many events it had of how many."""
+
+    digest: str
+    extent: tuple[int, int]
+
+
+def contact_of(operation: str, params: Mapping[str, str]) -> int | None:
+    """The contact whose timeline is asked for; None for other questions."""
+    wanted = params.get("id", "")
+    return int(wanted) if operation == contacts.TIMELINE.name and wanted.isdecimal() else None
+
+
+def digest_of(response: Response, key: bytes) -> str | None:
+    """Equal for answers of which the same rows come (32 hex digits); None for one that has to be read whatever it says."""
+    payload = payload_of(response.body) if isinstance(response.body, bytes) else None
+    return None if payload is None else hashlib.blake2b(payload, key=key, digest_size=16).hexdigest()
+
+
+def last_said(connection: duckdb.DuckDBPyConnection, account: str, people: Iterable[int]) -> dict[int, Said]:
+    """What the timelines of these contacts said that were loaded last, where that is certain."""
+    found = sql.rows(
+        connection,
+        "select contact_id, timeline_digest, timeline_served, timeline_total from sync.contact_coverage "
+        "where account = $account and timeline_digest is not null and contact_id in (select unnest($people::bigint[]))",
+        {"account": account, "people": sorted(people)},
+    )
+    return {contact: Said(digest, (served, total)) for contact, digest, served, total in found}
+
+
+def holds(connection: duckdb.DuckDBPyConnection, account: str, assumed: Mapping[int, str | None]) -> bool:
+    """Whether these digests are what was loaded last: somebody else may have loaded since they were compared."""
+    return not assumed or {contact: said.digest for contact, said in last_said(connection, account, assumed).items()} == assumed
+
+
+@functools.cache
+def reading_key(tables: tuple[Table, ...], zone: str) -> bytes:
+    """Another one wherever the same payload may become other rows: in another time zone, other tables, or by other code."""
+    shapes = [(table.name, table.key, [(column.name, column.sql_type) for column in table.columns]) for table in tables]
+    return hashlib.blake2b(repr((zone, shapes, _code())).encode(), digest_size=32).digest()
+
+
+@functools.cache
+def _code() -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for package in _CODE:
+        for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name):
+            if file.name.endswith(".py"):
+                digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -11,13 +11,14 @@ from itertools import takewhile
 import pytest
 
 from pipelines import exits
+from tests.depth import DEEP
 from tests.pipelines.conftest import NOW, Night
 from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import Sandbox, spawned
 from tests.pipelines.tables import differing, rows, source
 from warehouse.publish import published_path
 
-KILLS = 6
+KILLS = 6 if DEEP else 3
 IN_FLIGHT = 32  # the client's workers
 RATE = 100  # so that a run takes long enough to be killed in the middle
 

@@ -43,10 +43,8 @@ attack: .venv/installed ## hours of attack: every place fails once, and what els
 	$(BIN)/python -m tests.attack $(ARGS)
 
 docs: .venv/installed ## write the generated pages anew
-	$(BIN)/python -m warehouse.page
 	$(BIN)/python -m warehouse.lineage
-	$(BIN)/python -m warehouse.marts_page
-	$(BIN)/python -m warehouse.model_sources
+	$(BIN)/python -m warehouse.model_files
 	$(BIN)/python -m docs.generate
 
 clean: ## remove what was installed and cached; data/ stays

@@ -6,6 +6,7 @@ child process would have to wait for the file that this one may have open. Not h
 Importing this takes seconds (dbt), so only what shows or runs models does.
 """
 
+import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -14,11 +15,9 @@ from typing import Any
 
 import dagster as dg
 from dagster_dbt import DagsterDbtTranslator, DbtProject, dbt_assets
-from dagster_dbt.asset_utils import get_asset_check_key_for_test
-from dagster_dbt.dbt_manifest import validate_manifest
 
-from warehouse.model_project import manifest_path
-from warehouse.models import BuildReport, Outcome, Status, table_columns, table_sizes
+from warehouse.dbt_internals import Outcome, Status, manifest_path
+from warehouse.models import BuildReport, table_columns, table_sizes
 
 #: Builds the models of these names (all when there are none) of the home.
 Build = Callable[[Sequence[str]], BuildReport]
@@ -28,7 +27,14 @@ _FLOORS = ("staging", "history", "marts")
 
 
 class Translator(DagsterDbtTranslator):
-    """Names of models in Dagster: keys are schema and table, as in the file; groups are nested by schema and area."""
+    """Names of models in Dagster: keys are schema and table, as in the file; groups are nested by schema and area.
+
+    `checks`: dbt's unique id of a test → its check, of all tests translated so far.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.checks: dict[str, dg.AssetCheckKey] = {}
 
     def get_asset_key(self, dbt_resource_props: Mapping[str, Any]) -> dg.AssetKey:
         """`source/contacts` for dbt's sources too, which joins the models to the reads."""
@@ -56,7 +62,10 @@ class Translator(DagsterDbtTranslator):
     ) -> dg.AssetCheckSpec | None:
         """With the test's description."""
         spec = super().get_asset_check_spec(asset_spec, manifest, unique_id, project)
-        return spec._replace(description=manifest["nodes"][unique_id].get("description") or None) if spec else None
+        if spec is None:
+            return None
+        self.checks[unique_id] = spec.key
+        return spec._replace(description=manifest["nodes"][unique_id].get("description") or None)
 
 
 @cache
@@ -67,7 +76,7 @@ def _translator() -> Translator:
 
 def model_assets(name: str, build: Build, warehouse: Path) -> dg.AssetsDefinition:
     """The step that builds and tests the models of the file `warehouse`. Raises ProjectBroken."""
-    manifest = validate_manifest(manifest_path())
+    manifest: Mapping[str, Any] = json.loads(manifest_path().read_bytes())
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -124,7 +133,7 @@ def _events(
     sizes, columns = table_sizes(warehouse), table_columns(warehouse)
     for outcome in report.outcomes:
         if outcome.is_test:
-            check = get_asset_check_key_for_test(manifest, _translator(), outcome.unique_id, None)
+            check = _translator().checks.get(outcome.unique_id)
             if check is not None and check in context.selected_asset_check_keys and outcome.status is not Status.SKIPPED:
                 yield _check_result(check, outcome)
         elif outcome.status is Status.OK:

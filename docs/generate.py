@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 
 import jinja2
@@ -18,6 +19,10 @@ from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.options import DEFAULT_KEY
 from marketing_api.sandbox.switches import AS_OBSERVED, NUMBER, RATE_OBSERVED, SWITCHES
 from pipelines.settings import documented
+from warehouse.model_files import definitions
+from warehouse.model_files import marts as described
+from warehouse.sync_tables import SYNC_TABLES
+from warehouse.tables import TABLES, Accumulate, Daily, LoadKind, Snapshot, Table, Window
 
 DOCS = Path(__file__).parent
 README = DOCS.parent / "README.md"
@@ -58,6 +63,17 @@ def sandbox() -> str:
     )
 
 
+def tables() -> str:
+    """Every `source` and `sync` table with its columns."""
+    areas = {area: list(members) for area, members in groupby(TABLES.values(), key=lambda table: table.area)}
+    return _render("tables.md", areas=areas, source=TABLES, sync=SYNC_TABLES, load=_load, sources=_sources)
+
+
+def marts() -> str:
+    """Every mart with its columns and the questions that it answers."""
+    return _render("marts.md", marts=described(), history=described("history"), definitions=definitions())
+
+
 def readme() -> str:
     """README.md with the table of the optional settings between its marks."""
     rows = [f"| `{variable}` | {f'`{default}`' if default else ''} | {doc} |" for variable, default, doc in documented()]
@@ -66,7 +82,13 @@ def readme() -> str:
     return f"{before}<!-- settings -->\n{table}\n<!-- /settings -->{rest.partition('<!-- /settings -->')[2]}"
 
 
-PAGES: dict[Path, Callable[[], str]] = {DOCS / "operations.md": operations, DOCS / "sandbox.md": sandbox, README: readme}
+PAGES: dict[Path, Callable[[], str]] = {
+    DOCS / "operations.md": operations,
+    DOCS / "sandbox.md": sandbox,
+    DOCS / "tables.md": tables,
+    DOCS / "marts.md": marts,
+    README: readme,
+}
 
 
 def _render(template: str, **values: object) -> str:
@@ -106,6 +128,26 @@ def _value(parameter: Parameter) -> str:
     if parameter.maximum is not None:
         words += f", at most {parameter.maximum:,}"
     return f"{words} (several)" if parameter.many else words
+
+
+def _sources(table: Table) -> str:
+    return ", ".join(f"`{name}`" for name, operation in ALL.items() if table.record in operation.records)
+
+
+def _load(kind: LoadKind) -> str:
+    match kind:
+        case Snapshot(scope=scope) if scope:
+            return f"snapshot per {' and '.join(f'`{name}`' for name in scope)}"
+        case Snapshot():
+            return "snapshot"
+        case Window(column=column) if column:
+            return f"window by `{column}`"
+        case Window():
+            return "window: one row per range that was asked for"
+        case Accumulate():
+            return "accumulate"
+        case Daily():
+            return "daily"
 
 
 def main() -> None:

@@ -1,11 +1,13 @@
-"""The Dagster code location: composition only. Each part says what it is in its own module.
+"""The Dagster code location, composed of its parts, and the nightly job as `marketing-sync sync` runs it: in its own process.
 
-`build_definitions(**overrides)` lets tests and the command line swap parts without patching.
+`build_definitions(**overrides)` lets tests and the command line swap parts without patching. Each part is in its own module.
 """
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,23 +15,28 @@ from typing import Any
 import dagster as dg
 
 from assets import SOURCE_ASSETS
-from assets.materialize import dagster_asset, daily_partitions
+from assets.extract import SourceAsset
+from assets.materialize import asset_key, dagster_asset, daily_partitions
 from assets.published import published_asset
+from assets.reader import Reader
 from assets.report import report_asset
 from assets.sync_tables import sync_tables
 from marketing_api.clock import Clock, utc_now
+from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
+from pipelines.interrupts import Stop
 from pipelines.jobs import asset_jobs, publish_job, rebuild, refresh_models
 from pipelines.logs import start_logging
-from pipelines.modelling import Models
-from pipelines.publishing import publish_home
+from pipelines.publishing import MODELS_STEP, Models, publish_home
 from pipelines.report.write import write_report
-from pipelines.resources import reader_resource, settings_resource
-from pipelines.schedules import nightly
+from pipelines.resources import GivenReader, reader_resource, settings_resource
+from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags
 from pipelines.sensors import failure_alert, models_after_failed_reads
 from pipelines.settings import Settings, load_settings
-from pipelines.write_back.activations.nightly import Activations
+from pipelines.write_back.activations.nightly import Activations, standing_order
 from pipelines.write_back.inbox import inbox_sensor
 from pipelines.write_back.jobs import push_jobs
+
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 def build_definitions(
@@ -77,3 +84,60 @@ def defs() -> dg.Definitions:
     settings = load_settings(Path.cwd())
     start_logging(settings, "dagster")
     return build_definitions(settings)
+
+
+def run_in_dagster(
+    settings: Settings,
+    reader: Reader,
+    chosen: Sequence[SourceAsset],
+    models: Models | None,
+    activations: Activations | None,
+    stop: Stop,
+) -> str:
+    """The run's id. The run is recorded in the home, where the UI finds it. `models`: build them behind the reads, then run the
+    `activations`, where they are switched on.
+
+    Dagster skips what comes behind a step that failed. What could be read deserves its answers all the same: then the models are
+    another run.
+    """
+    os.environ["DAGSTER_HOME"] = str(settings.home / "dagster")
+    tags = partition_tags(reader.days_of_run(), reader.began_at, settings.history_start)
+    tags |= {} if reader.chosen_days else {DAYS_TAG: ALL_DUE}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        definitions = build_definitions(
+            settings,
+            models=models,
+            activations=activations,
+            has_models=models is not None,
+            reader=GivenReader(reader, is_sandbox=settings.is_sandbox),
+        )
+        with instance_of_the_ui() as instance:
+            reads = None if models else [asset_key(table) for asset in chosen for table in asset.tables]
+            sending = standing_order(settings) if models else {}
+            result = _execute(definitions, instance, "nightly_sync", tags, reads, sending)
+            if models and not stop.is_set and MODELS_STEP not in _tried(result):
+                _execute(definitions, instance, "refresh_models", {}, None, sending)
+    return str(result.run_id)
+
+
+def _execute(
+    definitions: dg.Definitions,
+    instance: dg.DagsterInstance,
+    job: str,
+    tags: dict[str, str],
+    selection: Sequence[dg.AssetKey] | None,
+    config: dict[str, Any],
+) -> dg.ExecuteInProcessResult:
+    return definitions.resolve_job_def(job).execute_in_process(
+        instance=instance,
+        asset_selection=selection,
+        tags=tags | BY_THE_COMMAND | {COMMAND_TAG: "sync"},
+        run_config=_QUIET | config,
+        raise_on_error=False,
+    )
+
+
+def _tried(result: dg.ExecuteInProcessResult) -> set[str]:
+    """The steps that ran, whatever became of them."""
+    return {str(event.step_key) for event in result.all_events if event.is_step_success or event.is_step_failure}

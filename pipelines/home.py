@@ -33,14 +33,16 @@ telemetry:
 nux:
   enabled: false
 event_log_storage:     # Dagster's own, without a flush to disk per event
-  module: pipelines.run_history
+  module: pipelines.dagster_internals
   class: KeptOpenEventLog
   config:
     base_dir: history/runs   # in this folder, wherever it is: a home can be moved and copied
 """
-#: As earlier versions wrote it, with the place that the home had then.
-_FIXED_PLACE = re.compile(r'^( +base_dir: )"[^"\n]*/dagster/history/runs"$', re.MULTILINE)
-
+#: As earlier versions wrote it: with the place that the home had then, with the module that the class was in → as it is written now.
+_OUTDATED = {
+    re.compile(r'^( +base_dir: )"[^"\n]*/dagster/history/runs"$', re.MULTILINE): r"\1history/runs",
+    re.compile(r"^( +module: )pipelines\.run_history$", re.MULTILINE): r"\1pipelines.dagster_internals",
+}
 
 _SETTING = re.compile(r"^[a-z_]+:", re.MULTILINE)
 
@@ -74,10 +76,12 @@ def prepare_home(home: Path) -> Path:
 def _write_yaml(path: Path) -> None:
     """Leave alone what a person wrote into it."""
     text = _text_of(path) if no_folder(path).exists() else ""
-    movable = _FIXED_PLACE.sub(r"\1history/runs", text) or _DAGSTER_YAML
-    if movable != text or not path.exists():
+    current = text or _DAGSTER_YAML
+    for outdated, now in _OUTDATED.items():
+        current = outdated.sub(now, current)
+    if current != text or not path.exists():
         unfinished = path.with_name(f".{path.name}")
-        unfinished.write_text(movable, encoding="utf-8")
+        unfinished.write_text(current, encoding="utf-8")
         unfinished.replace(path)  # half of it would pass for what a person wrote
 
 

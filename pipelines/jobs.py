@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import cache
 
 import dagster as dg
-from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from assets.contacts import contacts, coupons, timelines
 from assets.extract import SourceAsset
@@ -12,8 +11,9 @@ from assets.lists import lists
 from assets.materialize import asset_key
 from assets.published import PUBLISHED
 from assets.report import REPORT
+from pipelines.dagster_internals import AssetJob
+from pipelines.progress import stage
 from pipelines.settings import Settings
-from pipelines.stage import stage
 from pipelines.write_back.mirror import refill
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
@@ -22,7 +22,7 @@ def _selection(*assets: SourceAsset) -> dg.AssetSelection:
     return dg.AssetSelection.assets(*(asset_key(table) for asset in assets for table in asset.tables))
 
 
-def asset_jobs() -> Sequence[UnresolvedAssetJobDefinition]:
+def asset_jobs() -> Sequence[AssetJob]:
     """Jobs over source assets. They run in one process: a process per step would cost more than the reading."""
     return [
         dg.define_asset_job(
@@ -42,7 +42,7 @@ def asset_jobs() -> Sequence[UnresolvedAssetJobDefinition]:
 
 
 @cache
-def refresh_models() -> UnresolvedAssetJobDefinition:
+def refresh_models() -> AssetJob:
     """Everything behind the reads, over what is in the warehouse."""
     return dg.define_asset_job(
         "refresh_models",
@@ -53,7 +53,7 @@ def refresh_models() -> UnresolvedAssetJobDefinition:
 
 
 @cache
-def publish_job() -> UnresolvedAssetJobDefinition:
+def publish_job() -> AssetJob:
     """What people outside of the warehouse get, over models that are built."""
     return dg.define_asset_job(
         "publish",

@@ -1,12 +1,19 @@
-"""Progress of long work in named phases: a bar on a terminal, a line for each phase elsewhere. Not here: the work that is watched."""
+"""Progress of long work in named phases: a bar on a terminal, a line for each phase elsewhere.
+
+`Work` is reading or sending, which is looked at from outside. What comes behind it (models, publishing, report) is a `stage`, noted by
+whoever does it, also in Dagster's processes, where nobody watches. Not here: the work.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
+import os
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol
 
@@ -14,13 +21,59 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 
-from pipelines import stage
+from marketing_api.errors import Stopped
+from pipelines.failures import unexpected_logged
+from warehouse.errors import Holder
 
 #: A phase that is this long already says how far it is, and once more after as long: a job that is silent for hours looks dead.
 _LINE_SECONDS = 300.0
 _LOOK_SECONDS = 0.2
 #: Sooner there is nothing to judge by how long the rest takes.
 _LEAST_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class Stage:
+    """`done` of `total` parts, 0 while their number is not known, and the one at work. Times are of the monotonic clock."""
+
+    what: str
+    done: int = 0
+    total: int = 0
+    current: str = ""
+    began: float = field(default_factory=time.monotonic)
+    ended: float | None = None
+
+
+class _Now:
+    """One for the process, as there is one terminal."""
+
+    stages: list[Stage] = []  # noqa: RUF012 (all of the process, in their order)
+    is_stopped: bool = False
+
+
+@contextmanager
+def stage(what: str) -> Iterator[None]:
+    """This is being done until the context ends. Raises Stopped, once the process has to stop."""
+    if _Now.is_stopped:
+        raise Stopped(f"{what} was left out: the run was stopped")
+    mine = Stage(what)
+    _Now.stages.append(mine)
+    try:
+        with unexpected_logged():
+            yield
+    finally:
+        mine.ended = time.monotonic()
+
+
+def stop_stages() -> None:
+    """Let no further stage begin: Dagster would continue with its next step."""
+    _Now.is_stopped = True
+
+
+def advance(done: int, total: int, current: str) -> None:
+    """Note how far the stage is."""
+    if _Now.stages:
+        _Now.stages[-1].done, _Now.stages[-1].total, _Now.stages[-1].current = done, total, current
 
 
 class HowFar(Protocol):
@@ -80,11 +133,11 @@ class Phases:
         self._work = work
         self._own = [Phase(work.progress().phase, now)]
         self._sent_before = work.requests_sent()
-        self._stages_before = len(stage.stages())
+        self._stages_before = len(_Now.stages)
 
     def look(self, now: float) -> list[Phase]:
         """All so far; only the last may be under way. Asking is over for good when a stage begins."""
-        stages = stage.stages()[self._stages_before :]
+        stages = _Now.stages[self._stages_before :]
         if self._own[-1].ended is None:
             self._look_at_work(stages[0].began if stages else now, is_over=bool(stages))
         ends = [*(each.began for each in stages[1:]), None]
@@ -105,7 +158,7 @@ class Phases:
 
 
 class Progress:
-    """Shows how far `work` is, until the context ends, and the stages (`pipelines.stage`) that come meanwhile."""
+    """Shows how far `work` is, until the context ends, and the stages (`stage`) that come meanwhile."""
 
     def __init__(self, work: Work, console: Console | None = None) -> None:
         self._console = console or Console(file=sys.stderr)
@@ -158,3 +211,16 @@ class Progress:
 
 def _clock(seconds: float) -> str:
     return str(dt.timedelta(seconds=round(seconds)))
+
+
+_waited_for: set[Holder] = set()
+_lock = threading.Lock()
+
+
+def report_waiting(holder: Holder) -> None:
+    """Say who has the warehouse open: one line for each program, however many threads wait for it; none when it is this one."""
+    with _lock:
+        if holder.pid == os.getpid() or holder in _waited_for:
+            return
+        _waited_for.add(holder)
+    print(f"marketing-sync: waiting for {holder}, which has the warehouse open", file=sys.stderr, flush=True)

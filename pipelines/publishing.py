@@ -1,37 +1,85 @@
-"""What analysts get, with a home's settings: what a step of Dagster's and the command line publish.
+"""Models, the published copy and its export with a home's settings, for Dagster's steps and the command line alike.
 
-Not here: how it is written (`warehouse.publish`, `warehouse.parquet_export`).
+Not here: how they are made (`warehouse.models`, `warehouse.publish`, `warehouse.parquet_export`).
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from marketing_api.clock import utc_now
-from pipelines.ages import ago
+from pipelines.freshness import ago
+from pipelines.progress import advance, report_waiting, stage
 from pipelines.settings import Settings
-from pipelines.stage import stage
-from pipelines.waiting import tell
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
 from warehouse.connection import connect
 from warehouse.errors import PublishedLocked
 from warehouse.masking import Masking, personal_key
-from warehouse.models import doubts
+from warehouse.models import BuildReport, ModelSettings, build, doubts
 from warehouse.parquet_export import Export, export_parquet
 from warehouse.personal_data import PersonalData
 from warehouse.publish import Published, facts, publish, published_path, roll_back
 from warehouse.schema import ensure_schema
 from warehouse.tables import TABLES
 
+if TYPE_CHECKING:
+    import dagster as dg
+
+#: Their step in Dagster's runs.
+MODELS_STEP = "models"
+
+
+class Models:
+    """`report` is what came of building them last; None before."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.report: BuildReport | None = None
+
+    def build(self, select: Sequence[str] = ()) -> BuildReport:
+        """Build and test them, see `warehouse.models.build`."""
+        settings = self._settings
+        with stage("models and tests"):
+            self.report = build(
+                settings.warehouse_path,
+                model_settings(settings),
+                select=select,
+                deadline_s=settings.lock_seconds,
+                on_wait=report_waiting,
+                on_node=advance,
+            )
+        return self.report
+
+    @property
+    def problem(self) -> str:
+        """What went wrong with them; empty when nothing did."""
+        return "they were not built" if self.report is None else self.report.problem
+
+    def assets(self) -> dg.AssetsDefinition:
+        """Their step in Dagster."""
+        from assets.models import model_assets  # takes seconds to import: only what has models does
+
+        return model_assets(MODELS_STEP, self.build, self._settings.warehouse_path)
+
+
+def model_settings(settings: Settings) -> ModelSettings:
+    return ModelSettings(
+        attribution_hours=settings.attribution_hours,
+        timezone=settings.timezone,
+        zones={account.account: account.timezone for account in settings.accounts if account.timezone},
+        memory=settings.models_memory,
+    )
+
 
 def publish_home(settings: Settings) -> Published:
     """Write the published file anew. Raises NotPublished when the models failed, and what `connect` raises."""
     with stage("publishing"):
-        return publish(settings.home, _masking(settings), doubts=doubts, deadline_s=settings.lock_seconds, on_wait=tell)
+        return publish(settings.home, _masking(settings), doubts=doubts, deadline_s=settings.lock_seconds, on_wait=report_waiting)
 
 
 @contextmanager
@@ -49,7 +97,7 @@ def noted(settings: Settings, run_id: str, job: str) -> Iterator[None]:
 
 def _note(settings: Settings, run: Run) -> None:
     if settings.warehouse_path.exists():
-        with connect(settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=tell) as connection:
+        with connect(settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=report_waiting) as connection:
             ensure_schema(connection, TABLES.values())
             write_run(connection, run)
 

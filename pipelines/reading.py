@@ -25,9 +25,9 @@ from marketing_api.client import Connection, RequestBudget
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError
 from marketing_api.rate_limit import RateLimiter
+from pipelines.progress import report_waiting
 from pipelines.service import connections, explained
 from pipelines.settings import Settings
-from pipelines.waiting import tell
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
 from warehouse.rebuild import rebuild
@@ -60,8 +60,8 @@ def open_reader(
         archive = stack.enter_context(Archive(settings.home / "archive"))
         if not settings.warehouse_path.exists() and any(archive.loads()):
             log.warning("%s is gone: it is made anew from the archive, the models with this sync", settings.warehouse_path)
-            rebuild(settings.home, archive=archive, deadline_s=settings.lock_seconds, on_wait=tell)
-        warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=tell)
+            rebuild(settings.home, archive=archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
+        warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
         spool = stack.enter_context(closing(Workspace(settings.home / "tmp" / "spool"))).folder()
         budget = budget_of(settings, max_requests, until, now)
         plan_settings = PlanSettings(dt.timedelta(days=settings.max_age_days), asks_everybody)

@@ -6,7 +6,7 @@ import dagster as dg
 import requests
 
 from pipelines.jobs import refresh_models
-from pipelines.modelling import MODELS_STEP
+from pipelines.publishing import MODELS_STEP
 from pipelines.schedules import COMMAND_TAG
 from pipelines.settings import Settings
 from pipelines.write_back.activations.nightly import standing_order

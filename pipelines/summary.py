@@ -20,10 +20,10 @@ from assets.reader import Reader
 from assets.result import AccountResult, share_read
 from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
-from pipelines.planned import planned_by
 from pipelines.publishing import is_published_since, what_is_published
 from pipelines.settings import Settings
-from warehouse.models import BuildReport, Status
+from warehouse.dbt_internals import Status
+from warehouse.models import BuildReport
 from warehouse.publish import published_path
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def print_summary(reader: Reader, settings: Settings, models: BuildReport | None
         console.print(_tables(reader))
     console.print(_requests(reader))
     learnt = [f"account {result.account}: {line}" for result in reader.results.values() for line in result.learnt]
-    for line in [*days_read(reader.results), *planned_by(reader), *learnt]:
+    for line in [*days_read(reader.results), *_planned_by(reader), *learnt]:
         console.print(line)
     _print_problems(reader, console)
     for line in reader.notices():
@@ -108,6 +108,13 @@ def days_read(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]
             words = said.pop() if len(said) == 1 else "; ".join(f"account {name}: {days or 'none'}" for name, days in by_account.items())
             tables.setdefault(words, []).extend(table.name for table in asset.tables)
     yield from (f"days read of {', '.join(names)}: {words}" for words, names in tables.items())
+
+
+def _planned_by(reader: Reader) -> Iterator[str]:
+    """One line per account and question: how many were asked and why, and that the others were not due."""
+    for (asset, account), result in reader.results.items():
+        if result.line is not None:
+            yield f"account {account}, {asset}: {result.line.words}"
 
 
 def _requests(reader: Reader) -> str:

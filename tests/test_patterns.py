@@ -23,7 +23,7 @@ ONCE = {
     for name in ("_HARMLESS", "_ALREADY", "_WITHOUT_TAG", "_ABSENT", "_CANNOT_BE", "_NEGATIVE")
 }
 #: Over texts of our own: the descriptions of the models.
-OURS = {"warehouse.marts_page._DEFINITION"}
+OURS = {"warehouse.model_files._DEFINITION"}
 _MOST_S = 0.5
 
 ALL = [found for found in patterns() if f"{found.module}.{found.name}" not in OURS]

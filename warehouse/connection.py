@@ -1,6 +1,6 @@
 """Opens a DuckDB file for as long as it is needed, and waits while another process has it.
 
-Belongs here: opening, sharing within the process, waiting. Not here: what a refusal means (`refusals`), which tables the file
+Belongs here: opening, sharing within the process, waiting. Not here: what DuckDB's errors mean (`duckdb_errors`), which tables the file
 holds (`tables`), what is done to them (`load`).
 
 DuckDB's lock is a POSIX record lock: a process loses it as soon as it opens and closes the same file by any other means, so

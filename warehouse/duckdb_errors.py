@@ -29,6 +29,11 @@ class Held(Exception):
         self.holder = holder
 
 
+def is_locked(problem: duckdb.Error) -> bool:
+    """Whether another process has the file open."""
+    return "Could not set lock" in str(problem)
+
+
 def locked(path: Path, holder: Holder, waited_s: float) -> WarehouseLocked:
     return WarehouseLocked(
         f"{path} is in use by {holder}; waited {waited_s:g} s for it. Let that finish or end it, then run again. "
@@ -59,7 +64,7 @@ def damaged(path: Path, problem: duckdb.Error) -> WarehouseDamaged | None:
 def unopened(path: Path, problem: duckdb.Error) -> Exception:
     """What it means that DuckDB could not open the file."""
     text = str(problem)
-    if "Could not set lock" in text:
+    if is_locked(problem):
         return Held(_holder(text))
     if "different configuration than existing connections" in text:
         return Held(Holder(os.getpid(), "this program, with other settings"))

@@ -2,7 +2,7 @@
 writes it to `lineage.json`. A test fails when that is stale.
 
 A column is personal when any column that its value is made of is personal. Conditions, counts and the order of rows carry no value.
-What cannot be resolved counts as personal. Not here: what is personal in `source` and `sync` (declared there), who uses it (`personal`).
+What cannot be resolved counts as personal. Not here: what is personal in `source` and `sync` (declared there), who uses it (`masking`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, build_scope
 
+from warehouse.dbt_internals import Compiled
 from warehouse.masking import LINEAGE
-from warehouse.models import Compiled, compiled
+from warehouse.models import compiled
 from warehouse.schema import SCHEMAS
 from warehouse.sql import rows
 from warehouse.sync_tables import SYNC_TABLES, SyncTable

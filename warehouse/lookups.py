@@ -102,7 +102,7 @@ class Lookups(ABC):
         return self._column(f"select distinct domain_id from source.webhooks where {_LIVE} and domain_id is not null order by 1", account)
 
     def listing_hashes(self, table: Table, account: str) -> dict[Key, str]:
-        """Key of each existing row → hash of its listing entry when its detail was asked (`loads.details.needs_detail`)."""
+        """Key of each existing row → hash of its listing entry when its detail was asked (`loads.listing.needs_detail`)."""
         key = ", ".join(table.key)
         rows = self._read(f"select {key}, _listing_hash from {table.qualified} where {_LIVE} and _listing_hash is not null", account)
         return {tuple(parts): hash_ for *parts, hash_ in zip(*rows.to_pydict().values(), strict=True)}

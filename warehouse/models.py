@@ -8,86 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
 import threading
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from marketing_api.redaction import MASK, without_addresses
-from warehouse import model_project
 from warehouse.connection import DEADLINE_S, OnWait, connect
-from warehouse.errors import NoWarehouse, WarehouseError
+from warehouse.dbt_internals import Compiled, OnNode, Outcome, Status, compiled_of, fingerprint, invoke, manifest, outcome_of
+from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
 from warehouse.schema import ensure_schema
 from warehouse.sql import quoted, rows, transaction, value
 from warehouse.tables import TABLES
-
-#: DuckDB quotes the values that it chokes on in single quotes; names stand in double ones.
-_QUOTED_VALUE = re.compile(r"'[^']*'")
-
-
-class Status(Enum):
-    """Failed: it is wrong, or could not be built. Skipped: something that it needs failed."""
-
-    OK = "ok"
-    WARNED = "warned"
-    FAILED = "failed"
-    SKIPPED = "skipped"
-
-
-_STATUS = {
-    "success": Status.OK,
-    "pass": Status.OK,
-    "no-op": Status.OK,
-    "warn": Status.WARNED,
-    "error": Status.FAILED,
-    "fail": Status.FAILED,
-    "runtime error": Status.FAILED,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """One model or test. `failures`: rows that break the test; `model`: the model that it is about."""
-
-    unique_id: str
-    name: str
-    model: str
-    is_test: bool
-    status: Status
-    seconds: float
-    failures: int | None = None
-    message: str = ""
-
-    @property
-    def sentence(self) -> str:
-        """What is the matter with it, without values from the data."""
-        if not self.is_test:
-            return f"model {self.name}: {self.message}"
-        if self.failures:
-            return f"test of {self.model}: {self.name}, broken by {self.failures:,} rows"
-        return f"test of {self.model}: {self.name} could not be evaluated: {self.message}"
-
-
-def status_of(word: str) -> Status:
-    """What dbt's word means."""
-    return _STATUS.get(word, Status.SKIPPED)
-
-
-def discreet(message: str) -> str:
-    """The first telling line of one of dbt's messages, without what it may quote from the data."""
-    lines = [
-        line.strip() for line in message.splitlines() if line.strip() and not line.lstrip().startswith(("Database Error", "Runtime Error"))
-    ]
-    return without_addresses(_QUOTED_VALUE.sub(MASK, lines[0]))[:300] if lines else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +63,6 @@ _NOT_BUILT = "the models were never built: run `marketing-sync sync`"
 #: dbt's command. The unit tests are for whoever changes the models: the test suite runs them.
 _BUILD = ("build", "--exclude-resource-type", "unit_test")
 
-#: Told when a model or test begins: its number, how many there are, and the name of the model ("tests" for tests).
-OnNode = Callable[[int, int, str], None]
 
 #: dbt keeps what it does in module-wide state, the environment included.
 _one_at_a_time = threading.Lock()
@@ -175,7 +108,7 @@ def build(
     path = path.resolve()
     if not path.exists():
         raise NoWarehouse(f"there is no {path} yet: run `marketing-sync sync` first")
-    manifest = _manifest()
+    parsed = manifest()
     with _one_at_a_time, connect(path, deadline_s=deadline_s, memory_limit=settings.memory, on_wait=on_wait) as connection:
         ensure_schema(connection, TABLES.values())
         mark = _mark(connection, settings)
@@ -183,7 +116,7 @@ def build(
         words = [*(["--select", *select] if select else []), *(["--full-refresh"] if full else [])]
         doubted = _doubt(connection)
         _note(connection, _DOUBT, "the last building of the models did not come to its end")
-        report = BuildReport(tuple(_run(manifest, path, settings, words, on_node)), full)
+        report = BuildReport(tuple(map(outcome_of, _invoke(parsed, path, settings, (*_BUILD, *words), on_node))), full)
         _note(connection, _DOUBT, report.problem or (doubted if select else ""))
         if not select and not report.problem:
             _note(connection, _MARK, mark)
@@ -220,91 +153,25 @@ def doubts(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return []
 
 
-def _manifest() -> Any:
-    with _quiet():
-        from dbt.contracts.graph.manifest import Manifest
-
-        return Manifest.from_msgpack(model_project.parsed_path().read_bytes())
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """A model's SQL as it runs, with what its yml declares: `personal` of columns, and its small groups (`Masking.relation`)."""
-
-    relation: tuple[str, str]  # schema, table
-    sql: str
-    declared: Mapping[str, bool]
-    small_groups: Mapping[str, Any]
-
-
 def compiled(path: Path) -> list[Compiled]:
     """Every model of a warehouse without rows: as it runs the first time and, after that was done, as it runs ever after."""
     settings = ModelSettings()
     with _one_at_a_time, connect(path, memory_limit=settings.memory) as connection:
         ensure_schema(connection, TABLES.values())
-        first, _, later = (_invoke(_manifest(), path, settings, (word,)) for word in ("compile", "run", "compile"))
+        first, _, later = (_invoke(manifest(), path, settings, (word,)) for word in ("compile", "run", "compile"))
     nodes = [result.node for result in (*first, *later) if str(result.node.resource_type) == "model"]
-    return [_compiled(node) for node in nodes]
+    return [compiled_of(node) for node in nodes]
 
 
-def _compiled(node: Any) -> Compiled:
-    declared = {name: column.meta["personal"] for name, column in node.columns.items() if "personal" in column.meta}
-    return Compiled((node.schema, node.alias), node.compiled_code, declared, node.config.meta.get("small_groups", {}))
-
-
-def _run(manifest: Any, path: Path, settings: ModelSettings, words: Sequence[str], on_node: OnNode | None) -> Iterator[Outcome]:
-    return map(_outcome, _invoke(manifest, path, settings, (*_BUILD, *words), on_node))
-
-
-def _invoke(manifest: Any, path: Path, settings: ModelSettings, words: Sequence[str], on_node: OnNode | None = None) -> Sequence[Any]:
-    """dbt's results of a command."""
-    folder = path.parent / "dbt"
-    folders = ("--target-path", str(folder), "--log-path", str(folder), "--no-write-json")
-    with _quiet(), _environment(settings.environment(path)):
-        from dbt.adapters.duckdb.connections import DuckDBConnectionManager
-        from dbt.cli.main import dbtRunner
-
-        try:
-            result = dbtRunner(manifest, [_teller(on_node)] if on_node else []).invoke([*words, *model_project.QUIET, *folders])
-        finally:
-            DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
-    if isinstance(result.exception, KeyboardInterrupt):
-        raise result.exception
-    if result.exception is not None:
-        raise WarehouseError(f"the models cannot be built: {discreet(str(result.exception))}")
-    return getattr(result.result, "results", ())
-
-
-def _teller(on_node: OnNode) -> Callable[[Any], None]:
-    def tell(event: Any) -> None:
-        if event.info.name == "LogStartLine":
-            node = event.data.node_info
-            on_node(event.data.index, event.data.total, "tests" if node.resource_type == "test" else node.node_name)
-
-    return tell
-
-
-def _outcome(result: Any) -> Outcome:
-    node = result.node
-    is_test = str(node.resource_type) == "test"
-    model = str(node.attached_node or "").rsplit(".", 1)[-1] if is_test else node.name
-    return Outcome(
-        unique_id=node.unique_id,
-        name=(node.description if is_test else "") or node.name,
-        model=model,
-        is_test=is_test,
-        status=status_of(str(result.status)),
-        seconds=float(result.execution_time),
-        failures=result.failures,
-        message=discreet(result.message or ""),
-    )
+def _invoke(parsed: Any, path: Path, settings: ModelSettings, words: Sequence[str], on_node: OnNode | None = None) -> Sequence[Any]:
+    return invoke(parsed, words, path.parent / "dbt", settings.environment(path), on_node)
 
 
 def _mark(connection: duckdb.DuckDBPyConnection, settings: ModelSettings) -> str:
     """What everything that is kept was made with: another mark, and it is made anew."""
     zones = rows(connection, "select account, timezone from source.business order by all")
     values = {name: value for name, value in asdict(settings).items() if name != "memory"}
-    text = json.dumps([model_project.fingerprint(), values, zones], sort_keys=True)
+    text = json.dumps([fingerprint(), values, zones], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
@@ -326,26 +193,3 @@ def _note(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> None:
     with transaction(connection):
         rows(connection, "delete from sync.meta where name = ?", [name])
         rows(connection, "insert into sync.meta values (?, ?)", [name, text])
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the warnings of dbt's libraries."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-@contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """dbt reads its profile from the environment."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, former in before.items():
-            if former is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = former

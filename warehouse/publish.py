@@ -22,6 +22,7 @@ from pathlib import Path
 import duckdb
 
 from marketing_api.clock import utc_now
+from warehouse import duckdb_errors
 from warehouse.archive.disk import Workspace, make_folder, move_into_place, no_folder, sync_folder
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
@@ -274,7 +275,7 @@ def facts(path: Path) -> Published | None:
             rows(connection, "set timezone = 'UTC'")
             return read_facts(connection, FACTS.qualified)
     except duckdb.Error as problem:
-        if "Could not set lock" in str(problem):
+        if duckdb_errors.is_locked(problem):
             raise PublishedLocked(
                 f"{path} is open for writing in another program, which keeps everybody else out: open it read-only there "
                 "(`duckdb -readonly`)"

@@ -98,6 +98,7 @@ class Snapshot:
     `listing`: operations that prove which rows exist; empty: all. `detail`: the operation asked per new or changed row.
     `is_guarded`: every listing that shrinks too much is refused; of parts of one entry (its fields, its clickers) a few may always go.
     `within`: the table whose deleted rows take the rows here with them (they share the columns of its key).
+    `per_address`: each response is about one address, noted in `sync.contact_coverage`; rows go with the last contact of their address.
     """
 
     scope: Mapping[str, str] = field(default_factory=dict)
@@ -106,6 +107,7 @@ class Snapshot:
     detail: str = ""
     is_guarded: bool = True
     within: str = ""
+    per_address: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,12 @@ class Accumulate:
     """Rows are added and updated, none is ever removed: the service shows only part of them.
 
     The last column of the key is `identity-occurrence` (`records.fields.keyed`).
+    `contact_parameter`: the wire parameter that names the one contact whose rows a response holds, all that the service shows of them.
+    Nothing else touches those rows, so a response whose digest is that of the last one loaded is not read; each is noted in
+    `sync.contact_coverage`. A coupon, in contrast, may move from address to address.
     """
+
+    contact_parameter: str = ""
 
 
 @dataclass(frozen=True)
@@ -164,6 +171,16 @@ class Table:
     def is_composed(self) -> bool:
         """Whether several operations contribute to one row."""
         return isinstance(self.load, Snapshot) and bool(self.load.listing)
+
+    @property
+    def contact_parameter(self) -> str:
+        """See Accumulate; empty for tables of another mode."""
+        return self.load.contact_parameter if isinstance(self.load, Accumulate) else ""
+
+    @property
+    def is_per_address(self) -> bool:
+        """See Snapshot."""
+        return isinstance(self.load, Snapshot) and self.load.per_address
 
     @property
     def is_partial(self) -> bool:
@@ -301,16 +318,17 @@ CONTACTS = _table(
     load=Snapshot(scope={"list_id": "listid"}, within="lists"),
     area="contacts",
 )
-TIMELINE_EVENTS = _table("timeline_events", timeline_records.TimelineEvent, "contact_id", "event_key", load=Accumulate(), area="contacts")
-TIMELINE_VISITS = _table("timeline_visits", timeline_records.TimelineVisit, "contact_id", "visit_key", load=Accumulate(), area="contacts")
+_TIMELINE = Accumulate(contact_parameter="id")
+TIMELINE_EVENTS = _table("timeline_events", timeline_records.TimelineEvent, "contact_id", "event_key", load=_TIMELINE, area="contacts")
+TIMELINE_VISITS = _table("timeline_visits", timeline_records.TimelineVisit, "contact_id", "visit_key", load=_TIMELINE, area="contacts")
 TIMELINE_AUTOMATIONS = _table(
-    "timeline_automations", timeline_records.TimelineAutomation, "contact_id", "automation_key", load=Accumulate(), area="contacts"
+    "timeline_automations", timeline_records.TimelineAutomation, "contact_id", "automation_key", load=_TIMELINE, area="contacts"
 )
 COUPONS = _table(
     "coupons",
     contact_records.Coupon,
     "coupon_id",
-    load=Snapshot(scope={"email": "email"}, is_whole=True, is_guarded=False),
+    load=Snapshot(scope={"email": "email"}, is_whole=True, is_guarded=False, per_address=True),
     area="contacts",
 )
 

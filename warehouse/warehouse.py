@@ -28,7 +28,7 @@ from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchi
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.load import APPLIED, Load, LoadReport, done_ids, is_log_whole, logged_last, outcome_of, repair_log, write_load
 from warehouse.loads.queue import LoadQueue
-from warehouse.loads.staging import ReadRows, Said, Staged, contact_of, holds, last_said, stage
+from warehouse.loads.staging import LastLoaded, ReadRows, Staged, are_current, contact_of, last_loaded, stage
 from warehouse.lookups import Lookups
 from warehouse.schema import ensure_schema
 from warehouse.sql import Params, rows, transaction
@@ -113,7 +113,7 @@ class Warehouse(Lookups, Candidates):
         if problem is not None:
             raise problem
         assert staged is not None
-        if not holds(session.connection, load.account, staged.assumed):
+        if not are_current(session.connection, load.account, staged.assumed):
             staged.discard()
             staged = self.stage(load)
         return self.commit(session.connection, logged or load, staged)
@@ -252,21 +252,21 @@ class Warehouse(Lookups, Candidates):
             return None, problem
 
     def stage(self, load: Load, responses: Sequence[Response] | None = None) -> Staged:
-        """Read the load's answers: all of those in the archive, or these but for timelines that say what was loaded last."""
-        said = {} if responses is None else self._said_of(load, responses)
+        """Read the load's responses: all of those in the archive, or these but for unchanged ones (`Accumulate.contact_parameter`)."""
+        last = {} if responses is None else self._last_loaded(load, responses)
         read = self.archive.responses(load.request_ids) if responses is None else responses
         tables = [self.tables[name] for name in load.tables]
-        return stage(read, tables, ZoneInfo(load.zone), self.parse_rows, self._new_file, said)
+        return stage(read, tables, ZoneInfo(load.zone), self.parse_rows, self._new_file, last)
 
-    def _said_of(self, load: Load, responses: Sequence[Response]) -> dict[int, Said]:
+    def _last_loaded(self, load: Load, responses: Sequence[Response]) -> dict[int, LastLoaded]:
         if [response.request_id for response in responses] != list(load.request_ids):
             raise ValueError("the answers are not those of the load's request_ids, in that order: a rebuild would take others")
-        calls = [response.call for response in responses]
-        people = {contact for asked in calls if (contact := contact_of(asked.operation.name, asked.params)) is not None}
-        if not people:
+        tables = [self.tables[name] for name in load.tables]
+        contacts = {contact for response in responses if (contact := contact_of(response.call, tables)) is not None}
+        if not contacts:
             return {}
         with self._reading() as connection:
-            return last_said(connection, load.account, people)
+            return last_loaded(connection, load.account, contacts)
 
     def _new_file(self, name: str) -> Path:
         return self._workspace.file(f"{next(self._numbers)}-{name}")

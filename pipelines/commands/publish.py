@@ -14,10 +14,10 @@ from pipelines import exits
 from pipelines.commands import Arguments, command
 from pipelines.home import prepare_home
 from pipelines.options import Option, parameters
+from pipelines.progress import report_waiting
 from pipelines.publishing import export_home, in_words, noted, publish_home, roll_back_home
 from pipelines.report.write import write_report
 from pipelines.settings import Settings
-from pipelines.waiting import tell
 from pipelines.write_back.mirror import refill
 from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.restore import restore
@@ -62,7 +62,7 @@ def rebuild(arguments: Arguments, settings: Settings) -> int:
     """Every load is replayed; the old file is replaced only when the new one is complete."""
     home = prepare_home(settings.home)
     is_restored = restore(outbox_path(home), wall())
-    result = rebuild_warehouse(home, deadline_s=settings.lock_seconds, on_wait=tell, accept_loss=arguments.accept_loss)
+    result = rebuild_warehouse(home, deadline_s=settings.lock_seconds, on_wait=report_waiting, accept_loss=arguments.accept_loss)
     refill(settings)
     print(f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows, no request sent")
     if result.damaged:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -10,12 +11,11 @@ from rich.table import Table as Grid
 
 from marketing_api.clock import utc_now
 from pipelines import exits
-from pipelines.ages import ago, is_to_come, standstill
 from pipelines.commands import Arguments, command
-from pipelines.planned import LAST_PLANS, due, last_plan
+from pipelines.freshness import ago, due, is_to_come, standstill
+from pipelines.progress import report_waiting
 from pipelines.publishing import what_is_published
 from pipelines.settings import Settings
-from pipelines.waiting import tell
 from warehouse.connection import read
 
 _TABLES = """
@@ -37,6 +37,16 @@ _REJECTED = """
 """
 
 
+#: The last plan of each account, by question.
+_LAST_PLANS = """
+    with runs as (select account, question, arg_max(run_id, planned_at) as run_id from sync.plans group by all),
+    lines as (from sync.plans join runs using (account, question, run_id))
+    select account, question, max(planned_at) as planned_at, sum(planned_count)::bigint as planned, sum(asked_count)::bigint as asked,
+        sum(changed_count)::bigint as changed, string_agg(reason || ' ' || planned_count, ', ' order by planned_count desc) as why
+    from lines group by account, question order by account, question
+"""
+
+
 @command()
 def status(arguments: Arguments, settings: Settings) -> int:
     console = Console(highlight=False)
@@ -44,7 +54,7 @@ def status(arguments: Arguments, settings: Settings) -> int:
         console.print(f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`", soft_wrap=True)
         return exits.DONE
     tables, contacts, runs, rejected = (_rows(settings, sql) for sql in (_TABLES, _CONTACTS, _RUNS, _REJECTED))
-    plans = _rows(settings, LAST_PLANS)
+    plans = _rows(settings, _LAST_PLANS)
     now = utc_now()
     for line in _standstills(tables, now):
         console.print(line, style="bold red", soft_wrap=True, markup=False)
@@ -52,7 +62,7 @@ def status(arguments: Arguments, settings: Settings) -> int:
     for row in contacts:
         console.print(_contact_line(row, now), soft_wrap=True)
     for row in plans:
-        console.print(last_plan(row), soft_wrap=True)
+        console.print(_last_plan(row), soft_wrap=True)
     console.print(_run_grid(runs))
     console.print(_rejected_grid(rejected) if rejected else "no rejected records")
     console.print(f"published: {what_is_published(settings, now)}", soft_wrap=True, markup=False)
@@ -60,7 +70,7 @@ def status(arguments: Arguments, settings: Settings) -> int:
 
 
 def _rows(settings: Settings, sql: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = read(settings.warehouse_path, sql, deadline_s=settings.lock_seconds, on_wait=tell).to_pylist()
+    rows: list[dict[str, Any]] = read(settings.warehouse_path, sql, deadline_s=settings.lock_seconds, on_wait=report_waiting).to_pylist()
     return rows
 
 
@@ -125,3 +135,11 @@ def _rejected_grid(rows: list[dict[str, Any]]) -> Grid:
     for row in rows:
         grid.add_row(row["account"], row["table_name"], f"{row['records']:,}", row["reason"])
     return grid
+
+
+def _last_plan(row: Mapping[str, Any]) -> str:
+    """One row of `_LAST_PLANS`."""
+    return (
+        f"account {row['account']}, {row['question']}: the last plan had {row['planned']:,} ({row['why']}); "
+        f"{row['asked']:,} came, {row['changed']:,} of them with something new"
+    )

@@ -13,13 +13,12 @@ from assets import SOURCE_ASSETS
 from assets.days import FIRST_ZONE, ChosenDays, today_in
 from assets.extract import SourceAsset
 from marketing_api.clock import utc_now
-from pipelines import exits, interrupts, stage
+from pipelines import exits, interrupts
 from pipelines.commands import Arguments, command
 from pipelines.home import prepare_home
-from pipelines.modelling import Models
 from pipelines.options import SYNC, parameters
-from pipelines.progress import Progress
-from pipelines.publishing import is_published_since
+from pipelines.progress import Progress, stop_stages
+from pipelines.publishing import Models, is_published_since
 from pipelines.reading import limits_of, open_reader
 from pipelines.settings import Settings, SettingsError
 from pipelines.summary import print_activations, print_summary
@@ -44,10 +43,10 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
     models = None if arguments.only or arguments.reads_only else Models(settings)
     with open_reader(settings, chosen, chosen_days=days, **limits_of(settings, options)) as reader:
         stop.then(reader.stop_asking)
-        stop.then(stage.stop)
+        stop.then(stop_stages)
         with Progress(reader):
             reader.begin()
-            from pipelines.run import run_in_dagster  # takes seconds to import: reading has begun
+            from pipelines.definitions import run_in_dagster  # takes seconds to import: reading has begun
             from pipelines.write_back.activations.nightly import Activations
 
             activations = Activations(settings)

@@ -78,26 +78,18 @@ def _serve(listener: socket.socket, programs: Keeper, folder: Path) -> None:
     python = (sys.executable, "-m")
     programs.start(*python, "dagster", "code-server", "start", f"--module-name={_CODE}", f"--socket={code}", "--log-level=warning")
     # Imported while the code is loaded: each takes seconds.
-    import dagster as dg
     import uvicorn
-    from dagster._core.workspace.context import WorkspaceProcessContext
-    from dagster._core.workspace.load_target import WorkspaceFileTarget
-    from dagster_webserver.app import create_app_from_workspace_process_context
 
-    from pipelines.run_history import set_damaged_history_aside
+    from pipelines.dagster_internals import DAEMON, set_damaged_history_aside, web_server
     from pipelines.web_guard import Guard
 
     for line in set_damaged_history_aside(Path(os.environ["DAGSTER_HOME"])):
         print(line, file=sys.stderr)
     if not _is_listening(code, programs):
         return
-    programs.start(*python, "dagster._daemon", "run", f"--workspace={workspace}", "--log-level=warning")
-    with (
-        dg.DagsterInstance.get() as instance,
-        WorkspaceProcessContext(instance, WorkspaceFileTarget([str(workspace)]), version=dg.__version__) as context,
-    ):
-        app = create_app_from_workspace_process_context(context, live_data_poll_rate=_REFRESH_MS)
-        guarded = Guard(app, listener.getsockname()[1])
+    programs.start(*python, *DAEMON, f"--workspace={workspace}", "--log-level=warning")
+    with web_server(workspace, _REFRESH_MS) as application:
+        guarded = Guard(application, listener.getsockname()[1])
         server = uvicorn.Server(uvicorn.Config(guarded, log_config=None, lifespan="off", timeout_graceful_shutdown=_LAST_REQUESTS_S))
 
         def end_with_the_programs() -> None:

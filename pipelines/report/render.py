@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.ext import Extension
 from markupsafe import Markup
 
-from pipelines.ages import standstill
+from pipelines.freshness import standstill
 from pipelines.report import charts, figures, formatting, style
 from pipelines.report.formatting import number, rating, share, short_day, whole_share
 from pipelines.report.queries import AccountData, ReportData, Rows

@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 from marketing_api.clock import utc_now
+from pipelines.progress import stage
 from pipelines.report.figures import changes_of, key_figures
 from pipelines.report.formatting import change_of, day, number
 from pipelines.report.queries import ReportData, read_report
 from pipelines.report.render import render
-from pipelines.stage import stage
 from warehouse.archive.disk import Workspace, create, move_into_place, no_folder
 from warehouse.publish import published_path
 

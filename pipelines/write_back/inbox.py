@@ -21,10 +21,10 @@ from pathlib import Path
 
 import dagster as dg
 import msgspec
-from dagster._core.execution.plan.objects import UserFailureData
 
 from marketing_api.clock import wall
 from marketing_api.redaction import plain, without_addresses
+from pipelines.dagster_internals import FailureData
 from pipelines.options import CONFIRM, CONFIRM_WORD
 from pipelines.settings import Settings
 from pipelines.write_back.accounts import account_of
@@ -256,7 +256,7 @@ class _Told:
         tables = [each.metadata.get("rejected rows") for each in self._failures(run_id)]
         return ["", *(str(table.value) for table in tables if table)] if any(tables) else []
 
-    def _failures(self, run_id: str) -> list[UserFailureData]:
+    def _failures(self, run_id: str) -> list[FailureData]:
         events = [log.dagster_event for log in self._instance.all_logs(run_id, of_type=dg.DagsterEventType.STEP_FAILURE)]
         told = [event.step_failure_data.user_failure_data for event in events if event]
         return [each for each in told if each]

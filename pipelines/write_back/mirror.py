@@ -13,8 +13,8 @@ import duckdb
 
 from marketing_api.clock import utc_now
 from marketing_api.redaction import without_addresses
+from pipelines.progress import report_waiting
 from pipelines.settings import Settings
-from pipelines.waiting import tell
 from pipelines.write_back.outbox.entry import Entry
 from pipelines.write_back.outbox.outbox import KEEP_SKIPPED_DAYS, Outbox, outbox_path
 from pipelines.write_back.outbox.store import OutboxError
@@ -47,7 +47,7 @@ def try_to_show(warehouse: Warehouse, home: Path) -> None:
 def refill(settings: Settings) -> None:
     """After a rebuild: a warehouse file that was lost has none of it."""
     with Archive(settings.home / "archive") as archive:
-        try_to_show(Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=tell), settings.home)
+        try_to_show(Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting), settings.home)
 
 
 def copy_changes(connection: duckdb.DuckDBPyConnection, outbox: Outbox) -> int:

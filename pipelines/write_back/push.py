@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pipelines.progress import report_waiting
 from pipelines.settings import Settings, SettingsError
-from pipelines.waiting import tell
 from pipelines.write_back.accounts import account_of
 from pipelines.write_back.input.grid import InputError
 from pipelines.write_back.input.rows import Rows, read_file, read_query
@@ -89,7 +89,7 @@ def parse_rows(settings: Settings, order: Order) -> Rows:
 def run_query(settings: Settings, sql: str) -> Rows:
     """The rows of somebody's query on the warehouse. Raises InputError, WarehouseError."""
     seconds, limit = settings.query_seconds, settings.input_limit
-    return read_query(settings.warehouse_path, sql, deadline_s=settings.lock_seconds, on_wait=tell, seconds=seconds, limit=limit)
+    return read_query(settings.warehouse_path, sql, deadline_s=settings.lock_seconds, on_wait=report_waiting, seconds=seconds, limit=limit)
 
 
 def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:
@@ -130,7 +130,7 @@ def known_of(settings: Settings, account: str) -> Known:
         zone=next((each.timezone for each in settings.accounts if each.account == account), None),
         fallback_zone=settings.timezone,
         deadline_s=settings.lock_seconds,
-        on_wait=tell,
+        on_wait=report_waiting,
     )
 
 

@@ -39,7 +39,6 @@ LIMIT_S = 300.0
 #: Never met, but a sandbox asks for faults only when one is switched on: `lies` answers there.
 _WATCHED = {"reset": "1e-12"}
 _IMPORTED = (
-    "pipelines.run",
     "pipelines.definitions",
     "pipelines.failures",
     "pipelines.logs",
@@ -47,7 +46,7 @@ _IMPORTED = (
     "pipelines.write_back.terminal",
     "pipelines.write_back.push",
     "pipelines.write_back.activations.nightly",
-    *(f"pipelines.commands.{name}" for name in ("sync", "push", "publish", "report", "rebuild", "status")),
+    *(f"pipelines.commands.{name}" for name in ("sync", "push", "publish", "status")),
     "dbt.cli.main",
     "dbt.adapters.duckdb.connections",
     *("dbt.task.build", "dbt.parser.sql", "dagster._daemon.controller", "pandas", "fsspec.implementations.local", "_strptime"),

@@ -30,7 +30,8 @@ import duckdb
 from marketing_api.operations import contacts, lists
 from tests.warehouse.answering import START, Home
 from warehouse import tables
-from warehouse.models import ModelSettings, Status, build
+from warehouse.dbt_internals import Status
+from warehouse.models import ModelSettings, build
 from warehouse.rebuild import rebuild
 
 #: Columns of the marts that the ledger knows.

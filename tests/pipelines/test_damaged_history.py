@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.dagster_internals import set_damaged_history_aside
 from pipelines.home import prepare_home
-from pipelines.run_history import set_damaged_history_aside
 from warehouse.archive.disk import Workspace
 
 

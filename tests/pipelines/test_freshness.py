@@ -11,7 +11,7 @@ import pytest
 
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
-from pipelines.planned import due
+from pipelines.freshness import due
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import Sandbox
 from warehouse.connection import connect

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from assets import SOURCE_ASSETS
-from pipelines import logs, stage
+from pipelines import logs
 from pipelines.failures import Unexpected
 from pipelines.home import prepare_home
 from pipelines.logs import logging_to_home
+from pipelines.progress import stage
 from pipelines.settings import Settings
 from tests.pipelines.conftest import UNMISTAKABLE, Command
 from tests.pipelines.leftovers import contents
@@ -94,7 +95,7 @@ def test_what_fails_unexpectedly_in_a_step_is_kept_by_dagster_without_its_values
     with logging_to_home(Settings(prepare_home(home)), "test"):
         with (
             pytest.raises(Unexpected, match=r"RuntimeError: no •••; logs/\S+ of the home shows where") as raised,
-            stage.stage("publishing"),
+            stage("publishing"),
         ):
             raise RuntimeError("no ann@example.com")
         assert raised.value.__suppress_context__, "Dagster would keep the text of what was raised first"

@@ -14,7 +14,7 @@ import pytest
 from marketing_api.client import Connection, Secret
 from pipelines.definitions import build_definitions
 from pipelines.home import prepare_home
-from pipelines.modelling import MODELS_STEP
+from pipelines.publishing import MODELS_STEP
 from pipelines.schedules import COMMAND_TAG
 from pipelines.settings import Settings
 from tests.pipelines.conftest import Command

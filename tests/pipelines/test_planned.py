@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from assets.planning.plan import Rules
-from pipelines.planned import LISTINGS, Night, night
+from pipelines.commands.plan import LISTINGS, Night, night
 from tests.assets.planning.test_plan import plan
 
 KEPT = "the maximum age is kept"

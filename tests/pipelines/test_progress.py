@@ -11,7 +11,7 @@ from rich.console import Console
 
 from assets.reader import ReadingState
 from marketing_api.errors import Stopped
-from pipelines import progress, stage
+from pipelines import progress
 from pipelines.progress import Phase, Phases
 
 
@@ -38,8 +38,8 @@ def test_each_phase_has_one_line_in_its_order_when_nobody_watches(monkeypatch: p
         work.state = ReadingState(370, 370, "", "loading")
         time.sleep(0.1)
         for what in ("models and tests", "publishing", "report"):
-            with stage.stage(what):
-                stage.tell(142, 142, "contact_campaign")
+            with progress.stage(what):
+                progress.advance(142, 142, "contact_campaign")
             time.sleep(0.02 if what == "models and tests" else 0)  # the work is back at its last word meanwhile
     lines = [re.sub(r"[\d.]+ requests/s", "N requests/s", line) for line in out.getvalue().splitlines()]
     assert lines == [
@@ -91,7 +91,7 @@ def test_a_terminal_shows_the_phase_under_way_and_keeps_what_ended(monkeypatch: 
     work.state = ReadingState(12, 1300, "timelines")
     with progress.Progress(work, Console(file=out, force_terminal=True, width=140)):
         time.sleep(0.3)
-        with stage.stage("publishing"):
+        with progress.stage("publishing"):
             time.sleep(0.3)
     text = re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", out.getvalue())
     assert "12 of 1,300, timelines" in text
@@ -99,8 +99,8 @@ def test_a_terminal_shows_the_phase_under_way_and_keeps_what_ended(monkeypatch: 
 
 
 def test_no_stage_begins_once_the_process_was_told_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage._Now, "is_stopped", False)
-    with stage.stage("models and tests"):
-        stage.stop()
-    with pytest.raises(Stopped, match="report was left out"), stage.stage("report"):
+    monkeypatch.setattr(progress._Now, "is_stopped", False)
+    with progress.stage("models and tests"):
+        progress.stop_stages()
+    with pytest.raises(Stopped, match="report was left out"), progress.stage("report"):
         pytest.fail("it began")

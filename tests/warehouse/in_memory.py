@@ -19,12 +19,12 @@ from marketing_api.parsing import parse_rows
 from tests.warehouse.answering import START, contents
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.load import Load
-from warehouse.loads.staging import Said, holds, stage
+from warehouse.loads.staging import LastLoaded, are_current, stage
 from warehouse.sql import rows
 from warehouse.tables import TABLES, Table
 
 _ids = itertools.count(1)
-NOTHING: Mapping[int, Said] = MappingProxyType({})
+NOTHING: Mapping[int, LastLoaded] = MappingProxyType({})
 
 
 def answer(operation: Operation, data: Any, minutes: float, **params: Any) -> Response:
@@ -45,13 +45,15 @@ class Tables:
         return self
 
     def load(
-        self, answers: Sequence[Response], *filled: Table, zone: str = "UTC", said: Mapping[int, Said] = NOTHING, **options: Any
+        self, responses: Sequence[Response], *filled: Table, zone: str = "UTC", said: Mapping[int, LastLoaded] = NOTHING, **options: Any
     ) -> None:
         """What `Warehouse.apply` does; `said` was compared with before."""
-        load = Load("main", "test", tuple(table.name for table in filled), tuple(answer.request_id for answer in answers), zone, **options)
-        staged = stage(answers, filled, ZoneInfo(zone), parse_rows, Path, said)
-        if not holds(self.connection, "main", staged.assumed):
-            staged = stage(answers, filled, ZoneInfo(zone), parse_rows, Path)
+        load = Load(
+            "main", "test", tuple(table.name for table in filled), tuple(response.request_id for response in responses), zone, **options
+        )
+        staged = stage(responses, filled, ZoneInfo(zone), parse_rows, Path, said)
+        if not are_current(self.connection, "main", staged.assumed):
+            staged = stage(responses, filled, ZoneInfo(zone), parse_rows, Path)
         apply_tables(self.connection, load, staged, TABLES)
 
     def contents(self) -> dict[str, list[tuple[Any, ...]]]:

@@ -16,9 +16,10 @@ import duckdb
 import pytest
 
 from tests.benchmarks.model_data import a_night_later, make
-from warehouse import model_project, models
+from warehouse import dbt_internals, models
+from warehouse.dbt_internals import Status, discreet
 from warehouse.errors import NoWarehouse, WarehouseLocked
-from warehouse.models import ModelSettings, Status, build, discreet, table_sizes
+from warehouse.models import ModelSettings, build, table_sizes
 
 
 @pytest.fixture(scope="session")
@@ -264,11 +265,11 @@ def test_a_file_that_somebody_has_is_waited_for_and_named(held: Path) -> None:
 
 
 def test_afterwards_the_file_is_free_and_the_project_as_it_was(path: Path) -> None:
-    before = sorted(model_project.PROJECT.iterdir())
+    before = sorted(dbt_internals.PROJECT.iterdir())
     assert not build(path, select=["int_accounts"]).problem
     words = [sys.executable, "-c", f"import duckdb; duckdb.connect({str(path)!r})"]
     subprocess.run(words, check=True, timeout=60)
-    assert sorted(model_project.PROJECT.iterdir()) == before
+    assert sorted(dbt_internals.PROJECT.iterdir()) == before
     assert "MARKETING_MODELS_FILE" not in os.environ
 
 

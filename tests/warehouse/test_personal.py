@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from warehouse.dbt_internals import Compiled
 from warehouse.lineage import Sources, follow, render
 from warehouse.masking import LINEAGE, is_personal, lineage
-from warehouse.models import Compiled
 from warehouse.sync_tables import SYNC_TABLES
 from warehouse.tables import TABLES
 

@@ -24,7 +24,7 @@ from tests.warehouse.timelines import TABLES, event, timeline
 from warehouse import tables
 from warehouse.loads import staging
 from warehouse.loads.load import LoadReport
-from warehouse.loads.staging import RowsOf, Said, last_said
+from warehouse.loads.staging import LastLoaded, RowsOf, last_loaded
 from warehouse.rebuild import rebuild
 from warehouse.tables import Table
 from warehouse.warehouse import Warehouse
@@ -174,8 +174,8 @@ def test_passing_over_what_was_said_before_changes_nothing_but_the_work(
     expected = plain.contents()
 
     quick = memory.fresh()
-    said: list[dict[int, Said]] = [{}]
+    said: list[dict[int, LastLoaded]] = [{}]
     for answers, zone, lag in loads:
         quick.load(answers, *TABLES, zone=zone, said=said[-1 - min(lag, len(said) - 1)])
-        said.append(last_said(quick.connection, "main", [1, 2]))
+        said.append(last_loaded(quick.connection, "main", [1, 2]))
     assert quick.contents() == expected

@@ -5,7 +5,7 @@
     head    the Row as MessagePack          body    zstd, decompressing to body-size bytes
 
 A frame stands in the operating system's hands when `append` returns, so killing the process loses nothing. A torn frame (power
-loss, full disk) is recognised by its CRC and skipped. Not here: when journals are begun, synced and sealed (`archive`, `sealing`).
+loss, full disk) is recognised by its CRC and skipped. Not here: when journals are begun, synced and sealed (`archive`).
 """
 
 from __future__ import annotations

@@ -20,9 +20,6 @@ from warehouse.loads.upsert import upsert
 from warehouse.sql import literal
 from warehouse.tables import Accumulate, Snapshot, Table, Window
 
-#: Whose rows tell that something happened to a contact.
-_TIMELINES = ("timeline_events", "timeline_visits", "timeline_automations")
-
 
 def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged, tables: Mapping[str, Table]) -> list[TableReport]:
     """Fill the load's tables and write the coverage. The caller has begun a transaction and commits it."""
@@ -36,7 +33,7 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
         coverage.write_unknown_fields(target)
     for target in targets:
         _take_along(target, targets, tables)
-    _note_contacts(connection, load, staged, targets)
+    contact_coverage.note_contacts(connection, load.account, staged, targets)
     return [target.report for target in targets]
 
 
@@ -44,7 +41,7 @@ def _fill(target: Target, load: Load, staged: Staged, tables: Mapping[str, Table
     kind = target.table.load
     if isinstance(kind, Snapshot) and kind.detail and not kind.listing:
         take_entry_hashes(target, tables[kind.within])
-    if target.table.name == "coupons":
+    if target.table.is_per_address:
         contact_coverage.drop_orphans(target)
     if isinstance(kind, Snapshot | Window):
         return load_listing(target, load.scope, is_complete=load.is_complete, shrink_limit=load.shrink_limit)
@@ -84,12 +81,3 @@ def _take_along(target: Target, targets: Sequence[Target], tables: Mapping[str, 
             child.report.deleted += int(target.value(f"select count(*) from ({rids})"))
         mark_deleted(target, table, rids)
         coverage.forget_scopes(target, table)
-
-
-def _note_contacts(connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged, targets: Sequence[Target]) -> None:
-    timelines = [target for target in targets if target.table.name in _TIMELINES]
-    if timelines:
-        contact_coverage.note_timelines(connection, load.account, timelines, staged)
-    for target in targets:
-        if target.table.name == "coupons":
-            contact_coverage.note_coupons(connection, load.account, target)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import duckdb
 import pyarrow as pa
 
-from marketing_api.operations import contacts
 from warehouse.loads.listing import mark_deleted
 from warehouse.loads.staging import Asked, Staged
 from warehouse.loads.target import Target
@@ -33,9 +32,18 @@ _TIMELINE = _Aspect("timeline", ("timeline_served", "timeline_total", "timeline_
 _COUPON = _Aspect("coupon", ("coupon_count",))
 
 
-def note_timelines(connection: duckdb.DuckDBPyConnection, account: str, targets: Sequence[Target], staged: Staged) -> None:
-    """Count the timeline answers, and note what they said."""
-    people = {one.index: contact for one in staged.asked if (contact := one.timeline_of) is not None}
+def note_contacts(connection: duckdb.DuckDBPyConnection, account: str, staged: Staged, targets: Sequence[Target]) -> None:
+    """Note the responses that are about one contact or address each, as their tables declare it."""
+    if timelines := [target for target in targets if target.table.contact_parameter]:
+        _note_timelines(connection, account, timelines, staged)
+    for target in targets:
+        if target.table.is_per_address:
+            _note_coupons(connection, account, target)
+
+
+def _note_timelines(connection: duckdb.DuckDBPyConnection, account: str, targets: Sequence[Target], staged: Staged) -> None:
+    """Count the timeline responses, and note what they said."""
+    people = {one.index: one.contact for one in staged.asked if one.contact is not None}
     if not people:
         return
     table = _answers(
@@ -71,10 +79,9 @@ def _forget_overtaken(connection: duckdb.DuckDBPyConnection, account: str, asked
     connection.unregister("arrow_answers")
 
 
-def note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Target) -> None:
+def _note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Target) -> None:
     """Count the coupon answers, for every contact that has the address (or had it when it was asked before)."""
-    asked = [one for one in target.asked if one.operation == contacts.GETCOUPON.name and set(one.params) == {"email"}]
-    asked = [one for one in asked if one.index not in target.unbelieved]  # to be asked again
+    asked = [one for one in target.asked if set(one.params) == {"email"} and one.index not in target.unbelieved]  # else again
     if not asked:
         return
     table = _answers(

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from marketing_api import parsing, validation
 from marketing_api.exchange import Response
-from marketing_api.operations import contacts
+from marketing_api.operation import Call
 from marketing_api.records.fields import Record
 from warehouse import sql
 from warehouse.archive.row import payload_of
@@ -73,12 +73,8 @@ class Asked:
     operation: str
     params: dict[str, str]
     requested_at: dt.datetime
+    contact: int | None = None  # the one that it is about, where the tables declare it (`contact_of`)
     entries: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def timeline_of(self) -> int | None:
-        """The contact whose timeline was asked for; None for other questions."""
-        return contact_of(self.operation, self.params)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +98,9 @@ class Staged:
     untold: list[tuple[str, int]] = field(default_factory=list)  # (table, answer) for each collection that an answer leaves open
     flaws: dict[int, str] = field(default_factory=dict)  # why an answer, by index, is not whole after all
     with_extra: set[str] = field(default_factory=set)  # tables with a row that has unknown fields
-    extents: dict[int, tuple[int, int]] = field(default_factory=dict)  # of timeline answers by index: (served, total) events
-    digests: dict[int, str | None] = field(default_factory=dict)  # of timelines by contact; None: its next one has to be read
-    passed_over: set[int] = field(default_factory=set)  # contacts whose timelines were not read: they say what was loaded last
+    extents: dict[int, tuple[int, int]] = field(default_factory=dict)  # of responses about one contact, by index: (served, total) entries
+    digests: dict[int, str | None] = field(default_factory=dict)  # of the same, by contact; None: the next one has to be read
+    passed_over: set[int] = field(default_factory=set)  # contacts whose responses were not read: unchanged since they were loaded last
 
     def doubts_about(self, table: str) -> Counter[int]:
         """What each answer leaves open about a table: entries of its own, and of those before it, which may be what its rows hang on."""
@@ -115,7 +111,7 @@ class Staged:
 
     @property
     def whole(self) -> frozenset[int]:
-        """The timeline answers, by index, that the service did not cut."""
+        """The responses about one contact, by index, that the service did not cut."""
         return frozenset(index for index, (served, total) in self.extents.items() if served >= total)
 
     @property
@@ -146,9 +142,11 @@ def stage(
     zone: ZoneInfo,
     parse_rows: ReadRows,
     file: Callable[[str], Path],
-    said: Mapping[int, Said] = MappingProxyType({}),
+    last: Mapping[int, LastLoaded] = MappingProxyType({}),
 ) -> Staged:
-    """Read all answers once, but for timelines that say what was last `said`. `file` makes a path for a table that needs one.
+    """Read all responses once, but for unchanged ones: those about a contact whose digest is that of the `last` one that was loaded.
+
+    `file` makes a path for a table that needs one.
 
     Answers that may prove rows to be gone are judged again: an earlier version may have archived them as whole.
 
@@ -161,9 +159,10 @@ def stage(
     for table_stage in stages:
         by_record.setdefault(table_stage.table.record, []).append(table_stage)
     for index, response in enumerate(responses):
-        asked = Asked(index, response.request_id, response.call.operation.name, response.call.params, response.requested_at)
+        call = response.call
+        asked = Asked(index, response.request_id, call.operation.name, call.params, response.requested_at, contact_of(call, tables))
         staged.asked.append(asked)
-        if asked.operation == contacts.TIMELINE.name and _is_said_again(staged, asked, response, digest_of(response, key), said):
+        if asked.contact is not None and _is_unchanged(staged, asked.index, asked.contact, response, digest_of(response, key), last):
             continue
         if may_remove and (flaw := validation.flaw(response)):
             staged.flaws[index] = flaw
@@ -176,22 +175,20 @@ def stage(
     for table_stage in stages:
         table_stage.finish()
     for reject in staged.rejects:  # it is set aside anew with each answer that has it
-        if (contact := staged.asked[reject.response].timeline_of) is not None:
+        if (contact := staged.asked[reject.response].contact) is not None:
             staged.digests[contact] = None
     return staged
 
 
-def _is_said_again(staged: Staged, asked: Asked, response: Response, digest: str | None, said: Mapping[int, Said]) -> bool:
-    """Note what a timeline says, and whether that is what was loaded of its contact last."""
-    last = None
-    if (contact := asked.timeline_of) is not None:
-        is_only = staged.digests.setdefault(contact, digest) == digest
-        staged.digests[contact] = digest if is_only else None
-        last = said.get(contact)
-    if contact is None or last is None or last.digest != digest:
-        staged.extents[asked.index] = parsing.timeline_extent(response)
+def _is_unchanged(staged: Staged, index: int, contact: int, response: Response, digest: str | None, last: Mapping[int, LastLoaded]) -> bool:
+    """Note what a response says of its contact, and whether that is what was loaded of it last."""
+    is_only = staged.digests.setdefault(contact, digest) == digest
+    staged.digests[contact] = digest if is_only else None
+    before = last.get(contact)
+    if before is None or before.digest != digest:
+        staged.extents[index] = parsing.timeline_extent(response)
         return False
-    staged.extents[asked.index] = last.extent
+    staged.extents[index] = before.extent
     staged.passed_over.add(contact)
     return True
 
@@ -277,39 +274,42 @@ _CODE = ("marketing_api", "marketing_api.operations", "marketing_api.records", "
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What the timeline said that was loaded of a contact last: its digest, and how many events it had of how many."""
+class LastLoaded:
+    """The response that was loaded of a contact last: its digest, and how many entries it had of how many."""
 
     digest: str
     extent: tuple[int, int]
 
 
-def contact_of(operation: str, params: Mapping[str, str]) -> int | None:
-    """The contact whose timeline is asked for; None for other questions."""
-    wanted = params.get("id", "")
-    return int(wanted) if operation == contacts.TIMELINE.name and wanted.isdecimal() else None
+def contact_of(call: Call, tables: Iterable[Table]) -> int | None:
+    """The one contact that a response to the call is about, where one of the tables that it fills declares how it is named."""
+    for table in tables:
+        if table.contact_parameter and table.record in call.operation.records:
+            wanted = call.params.get(table.contact_parameter, "")
+            return int(wanted) if wanted.isdecimal() else None
+    return None
 
 
 def digest_of(response: Response, key: bytes) -> str | None:
-    """Equal for answers of which the same rows come (32 hex digits); None for one that has to be read whatever it says."""
+    """Equal for responses of which the same rows come (32 hex digits); None for one that has to be read whatever it says."""
     payload = payload_of(response.body) if isinstance(response.body, bytes) else None
     return None if payload is None else hashlib.blake2b(payload, key=key, digest_size=16).hexdigest()
 
 
-def last_said(connection: duckdb.DuckDBPyConnection, account: str, people: Iterable[int]) -> dict[int, Said]:
-    """What the timelines of these contacts said that were loaded last, where that is certain."""
+def last_loaded(connection: duckdb.DuckDBPyConnection, account: str, people: Iterable[int]) -> dict[int, LastLoaded]:
+    """What was loaded of these contacts last, where that is certain."""
     found = sql.rows(
         connection,
         "select contact_id, timeline_digest, timeline_served, timeline_total from sync.contact_coverage "
         "where account = $account and timeline_digest is not null and contact_id in (select unnest($people::bigint[]))",
         {"account": account, "people": sorted(people)},
     )
-    return {contact: Said(digest, (served, total)) for contact, digest, served, total in found}
+    return {contact: LastLoaded(digest, (served, total)) for contact, digest, served, total in found}
 
 
-def holds(connection: duckdb.DuckDBPyConnection, account: str, assumed: Mapping[int, str | None]) -> bool:
+def are_current(connection: duckdb.DuckDBPyConnection, account: str, assumed: Mapping[int, str | None]) -> bool:
     """Whether these digests are what was loaded last: somebody else may have loaded since they were compared."""
-    return not assumed or {contact: said.digest for contact, said in last_said(connection, account, assumed).items()} == assumed
+    return not assumed or {contact: last.digest for contact, last in last_loaded(connection, account, assumed).items()} == assumed
 
 
 @functools.cache

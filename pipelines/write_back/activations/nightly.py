@@ -12,8 +12,8 @@ import dagster as dg
 from marketing_api.redaction import markdown_table, without_addresses
 from pipelines.failures import explain
 from pipelines.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, check_confirmed, config_fields, values
+from pipelines.progress import stage
 from pipelines.settings import Settings, SettingsError
-from pipelines.stage import stage
 from pipelines.write_back.activations.activating import Turnover, activate, turnover
 from pipelines.write_back.activations.activations import Activation, chosen, read_activations
 from pipelines.write_back.item import State

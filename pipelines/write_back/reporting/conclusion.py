@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from marketing_api.clock import utc_now
+from pipelines.progress import report_waiting
 from pipelines.settings import Settings
-from pipelines.waiting import tell
 from pipelines.write_back.item import DONE
 from pipelines.write_back.mirror import show_writebacks
 from pipelines.write_back.outbox.entry import Entry
@@ -53,7 +53,7 @@ def _show(settings: Settings, result: Result, ran: Ran) -> str | None:
     """Bring the warehouse up to date; the reason when that has to wait."""
     try:
         with Archive(settings.home / "archive") as archive:
-            warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=tell)
+            warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
             with warehouse.writing() as connection:
                 if ran.spent is not None:
                     write_run(connection, _run(result, ran, ran.spent))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from warehouse.model_sources import found, render
+from warehouse.model_files import found, render
 
 
 def test_the_written_models_are_as_declared() -> None:
-    assert found() == render(), "stale: python -m warehouse.model_sources"
+    assert found() == render(), "stale: make docs"

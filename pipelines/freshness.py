@@ -1,11 +1,11 @@
-"""How long ago something was, in words, and whether that is too long."""
+"""Freshness in words: how long ago something was read, when it is due again, and whether that is too long."""
 
 from __future__ import annotations
 
 import datetime as dt
 
 from marketing_api.clock import TOLERANCE
-from warehouse.loads.coverage import FRESH_FOR
+from warehouse.loads.coverage import FRESH_FOR, GRACE
 
 
 def ago(moment: dt.datetime, now: dt.datetime) -> str:
@@ -31,3 +31,13 @@ def standstill(newest: dt.datetime | None, now: dt.datetime) -> str:
         return ""
     moment = newest.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
     return f"nothing was read since {moment} ({ago(newest, now)}), and it is due every night"
+
+
+def due(moment: dt.datetime | None, now: dt.datetime) -> str:
+    """When a table is to be read again."""
+    if moment is None:
+        return ""
+    if moment + GRACE < now:
+        return "late"
+    hours = max((moment - now).total_seconds() / 3600, 0)
+    return f"in {hours:.0f} hours" if hours < 48 else f"in {hours / 24:.0f} days"

@@ -1,19 +1,25 @@
-"""Writes the models that follow from the declarations: `python -m warehouse.model_sources`. A test fails when they are stale.
+"""The models' files: what is written from the declarations (`python -m warehouse.model_files`), and what their yml says.
 
-`models/staging`: per `source` table one view with its current rows: no deleted ones, no `extra`, and the columns of the loading
-under plain names. `models/history/versions`: the tables whose every version is kept. Not here: anything about what the data
-means (`models/marts`).
+Written: `models/staging`, per `source` table one view with its current rows (no deleted ones, no `extra`, and the columns of the loading
+under plain names), and `models/history/versions`, the tables whose every version is kept; a test fails when they are stale. Read: what a
+mart answers, from its yml: the description (which says "One row per …"), the columns, and under `config: meta: questions` the questions
+with a query for each; `docs/marts.md` shows it. Not here: anything about what the data means (`models/marts`, `models/definitions.md`).
 """
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import yaml
 
+from warehouse.masking import is_personal
 from warehouse.sync_tables import SYNC_TABLES
 from warehouse.tables import ACCOUNT, EXTRA, TABLES, Column, Table
 
@@ -22,8 +28,13 @@ _STAGING, _VERSIONS = "staging", "history/versions"
 #: Their changes and deletions cannot be had later.
 _VERSIONED = ("contacts", "lists", "campaigns", "goals", "webhooks", "users")
 
-_BY = "# Written by `python -m warehouse.model_sources`; change the declarations in warehouse/tables.py.\n"
+_BY = "# Written by `make docs`; change the declarations in warehouse/tables.py.\n"
 _PLAIN_NAMES = {"_first_seen_at": "first_seen_at", "_changed_at": "changed_at"}
+
+
+_DEFINITION = re.compile(r"{% docs (\w+) %}(.+?){% enddocs %}", re.DOTALL)
+_NAMED = re.compile(r"{{ doc\('(\w+)'\) }}")
+_GRAIN = re.compile(r"(?:^|(?<= ))One row per [^.]+\.\s*")
 
 
 def render() -> dict[str, str]:
@@ -149,6 +160,78 @@ def write() -> None:
         (MODELS / name).unlink()
     for name, text in files.items():
         (MODELS / name).write_text(text, encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What somebody wants to know, and the query that tells."""
+
+    ask: str
+    sql: str
+
+
+@dataclass(frozen=True)
+class Mart:
+    """One model as its yml describes it. `grain` is the sentence "One row per …", `key` the columns that identify a row."""
+
+    name: str
+    schema: str
+    area: str
+    description: str
+    columns: tuple[tuple[str, str], ...]
+    key: tuple[str, ...]
+    questions: tuple[Question, ...]
+    personal: frozenset[str]
+
+    @property
+    def grain(self) -> str:
+        found = _GRAIN.search(self.description)
+        return found.group().strip() if found else ""
+
+    @property
+    def text(self) -> str:
+        """The description without its grain."""
+        return _GRAIN.sub("", self.description).strip()
+
+
+@cache
+def definitions() -> dict[str, str]:
+    """Name → what it means, in the order of the declaration."""
+    declared = (MODELS / "definitions.md").read_text(encoding="utf-8")
+    return {name: " ".join(text.split()) for name, text in _DEFINITION.findall(declared)}
+
+
+def _resolved(description: str) -> str:
+    """The description with the definitions that it names, as dbt writes it into the file."""
+    return " ".join(_NAMED.sub(lambda found: definitions()[found[1]], description).split())
+
+
+def marts(schema: str = "marts") -> list[Mart]:
+    """All models of a folder, by area in the order of the source tables, then by name."""
+    areas = list(dict.fromkeys(table.area for table in TABLES.values()))
+    found = [_mart(model, schema, content) for content in _contents(schema) for model in content.get("models") or ()]
+    return sorted(found, key=lambda mart: (areas.index(mart.area), mart.name))
+
+
+def _contents(schema: str) -> Iterator[dict[str, Any]]:
+    for path in sorted((MODELS / schema).rglob("*.yml")):
+        yield yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def _mart(model: dict[str, Any], schema: str, content: dict[str, Any]) -> Mart:
+    meta, name = model["config"]["meta"], model["config"].get("alias", model["name"])
+    columns = tuple((column["name"], _resolved(column["description"])) for column in model["columns"])
+    tests = [test["key"] for test in model.get("data_tests") or () if "key" in test]
+    return Mart(
+        name=name,
+        schema=schema,
+        area=meta["area"],
+        description=_resolved(model["description"]),
+        columns=columns,
+        key=tuple(tests[0]["arguments"]["columns"]) if tests else (),
+        questions=tuple(Question(one["ask"], one["sql"].strip()) for one in meta.get("questions") or ()),
+        personal=frozenset(column for column, _ in columns if is_personal(schema, name, column)),
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""From a request to its reply, without sockets: key, rate limit, faults, dispatch.
+"""From a request to its reply, without sockets: key, rate limit, faults, dispatch; and building the accounts.
 
 The arrival time is passed in, so that the same request at the same time gets the same reply. Not here: how the reply looks
 (`replies`) and travels (`server`), what an operation means (`AREA.py`), the control paths (`control`).
@@ -6,20 +6,40 @@ The arrival time is passed in, so that the same request at the same time gets th
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 
-from marketing_api.operation import Call as ServiceCall
-from marketing_api.operation import Effect, Operation
+from marketing_api.operation import Call, Effect, Operation
 from marketing_api.operations import ALL
-from marketing_api.sandbox.areas import RULES
-from marketing_api.sandbox.call import Call, Payload, Refusal
-from marketing_api.sandbox.intake import check, merge
+from marketing_api.sandbox import account, campaigns, contacts, goals, lists, reputation, social, timelines, users, webhooks
+from marketing_api.sandbox.faults import Faults
+from marketing_api.sandbox.intake import Params, check, merge
+from marketing_api.sandbox.options import AccountOptions, Options
 from marketing_api.sandbox.replies import Reply, Request, answered, as_xml, failed, limited, refused, spoilt, unavailable, unknown_key
+from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, Refusal
+from marketing_api.sandbox.switches import Switches
 from marketing_api.sandbox.tenant import Journal, Logged, RateReport, Tenant, Window
+from marketing_api.sandbox.world import Clock, Origin, World
 
+#: Importing them declares their rules.
+AREAS = (account, campaigns, contacts, goals, lists, reputation, social, timelines, users, webhooks)
 #: So many of the latest requests can be looked at.
 LOGGED = 50_000
+
+
+@dataclass(slots=True)
+class _Incoming:
+    """A request below `/1/` to an account, with its parameters but the key; `operation` is None where the name is unknown."""
+
+    operation: Operation | None
+    name: str
+    verb: str
+    given: Params
+    arrived: float
+    rate: RateReport
+    is_xml: bool
 
 
 class App:
@@ -35,98 +55,69 @@ class App:
 
     def answer(self, request: Request, arrived: float) -> Reply:
         """The reply to a request below `/1/` that was counted at `arrived` (real unix seconds)."""
-        name = request.path[3:].lower().rstrip("/") if request.path.startswith("/1/") else request.path
-        name, is_xml = name.removesuffix(".json").removesuffix(".xml"), name.endswith(".xml")
+        path = request.path[3:].lower().rstrip("/") if request.path.startswith("/1/") else request.path
+        name = path.removesuffix(".json").removesuffix(".xml")
         try:
             query, body = merge(request.query, request.content_type, request.body)
         except Refusal as refusal:
             return refused(self.first, refusal, self._strangers.count(arrived))
         given = {**body, **query}
-        key = self._key(query, body)
+        tenant = self.tenants.get(self._key(query, body))
         for secret in ("key", "api_key"):
             given.pop(secret, None)
-        tenant = self.tenants.get(key)
         known = tenant or self.first
-        window = tenant.window if tenant else self._strangers
-        rate = window.count(arrived, known.switches.number("rate-limit-after"))
-        operation = ALL.get(name)
+        rate = (tenant.window if tenant else self._strangers).count(arrived, known.switches.number("rate-limit-after"))
+        incoming = _Incoming(ALL.get(name), name, request.verb, given, arrived, rate, path.endswith(".xml"))
         if rate.reached:
             reply, outcome = limited(known, rate), "429"
         elif tenant is None:
             reply, outcome = unknown_key(known, rate), "key"
         else:
-            reply, outcome = self._with_faults(tenant, operation, request.verb, given, rate, arrived, is_xml=is_xml)
-        self._note(known, operation, name, request.verb, given, arrived, reply.status, outcome)
-        return as_xml(reply) if is_xml else reply
+            reply, outcome = self._with_faults(tenant, incoming)
+        self._note(known, incoming, reply.status, outcome)
+        return as_xml(reply) if incoming.is_xml else reply
 
-    def _key(self, query: Mapping[str, str], body: Mapping[str, str]) -> str:
-        key = query.get("key") or query.get("api_key")
-        if not key and self.first.switches["key-place"] == "any":
-            key = body.get("key") or body.get("api_key")
-        return (key or "").strip()
+    def _key(self, query: Params, body: Params) -> str:
+        places = (query,) if self.first.switches["key-place"] == "query" else (query, body)
+        return next((key for place in places if (key := place.get("key") or place.get("api_key"))), "").strip()
 
-    def _note(
-        self,
-        tenant: Tenant,
-        operation: Operation | None,
-        name: str,
-        verb: str,
-        given: dict[str, str],
-        arrived: float,
-        status: int,
-        outcome: str,
-    ) -> None:
-        shown = ServiceCall(operation, given).shown if operation else given
+    def _note(self, tenant: Tenant, incoming: _Incoming, status: int, outcome: str) -> None:
+        shown = Call(incoming.operation, incoming.given).shown if incoming.operation else incoming.given
         self.requests += 1
-        tenant.outcomes[name][outcome] += 1
-        self.log.append(Logged(self.requests, tenant.name, name, verb, shown, arrived, status, outcome))
+        tenant.outcomes[incoming.name][outcome] += 1
+        self.log.append(Logged(self.requests, tenant.name, incoming.name, incoming.verb, shown, incoming.arrived, status, outcome))
 
-    def _with_faults(
-        self,
-        tenant: Tenant,
-        operation: Operation | None,
-        verb: str,
-        given: dict[str, str],
-        rate: RateReport,
-        arrived: float,
-        *,
-        is_xml: bool,
-    ) -> tuple[Reply, str]:
-        tenant.asked += 1
-        tenant.settle(arrived)
+    def _with_faults(self, tenant: Tenant, incoming: _Incoming) -> tuple[Reply, str]:
+        operation, rate = incoming.operation, incoming.rate
+        tenant.requests += 1
+        tenant.settle(incoming.arrived)
         if tenant.is_revoked:
             return unknown_key(tenant, rate), "key"
         if operation is None or (operation.area == "reputation" and tenant.switches["reputation"] == "gone"):
             return unavailable(tenant, rate), "1002"
-        fault = (
-            tenant.faults.draw(operation.name, repr(sorted(given.items())), is_write=not operation.is_read)
-            if tenant.faults.chances
-            else None
-        )
+        fault = None
+        if tenant.faults.chances:
+            fault = tenant.faults.draw(operation.name, repr(sorted(incoming.given.items())), is_write=not operation.is_read)
         if fault is not None and not fault.has_effect:
             return failed(tenant, fault, rate), fault.name
         try:
-            reply, outcome = self._answered(tenant, operation, verb, given, rate, arrived), "ok"
+            reply, outcome = self._answered(tenant, operation, incoming), "ok"
         except Refusal as refusal:
             reply, outcome = refused(tenant, refusal, rate), str(refusal.code)
-        if is_xml:
-            reply = as_xml(reply)
-        if fault is not None:
-            return spoilt(tenant, fault, reply), fault.name
-        return reply, outcome
+        if fault is None:
+            return reply, outcome
+        return spoilt(tenant, fault, as_xml(reply) if incoming.is_xml else reply), fault.name
 
-    def _answered(self, tenant: Tenant, operation: Operation, verb: str, given: dict[str, str], rate: RateReport, arrived: float) -> Reply:
-        switches = tenant.switches
+    def _answered(self, tenant: Tenant, operation: Operation, incoming: _Incoming) -> Reply:
+        verb, switches = incoming.verb, tenant.switches
         if operation.effect is Effect.DELETE and switches["deletions"] == "declared" and verb not in (operation.method, "HEAD"):
             raise Refusal(405, f"Method {verb} is not allowed")
-        params, fields = check(operation, given, switches)
-        data = self.carry_out(tenant, operation, params, fields, tenant.world.now(), arrived)
-        return answered(tenant, data, rate, is_bare=operation.is_read and switches["envelope"] == "writes")
+        params, fields = check(operation, incoming.given, switches)
+        data = self.carry_out(tenant, operation, params, fields, tenant.world.now(), incoming.arrived)
+        return answered(tenant, data, incoming.rate, is_bare=operation.is_read and switches["envelope"] == "writes")
 
-    def carry_out(
-        self, tenant: Tenant, operation: Operation, params: dict[str, str], fields: dict[str, str], now: int, arrived: float
-    ) -> Payload:
-        """Apply an operation's rule; a write that took place is journalled. Also how a journal is replayed."""
+    def carry_out(self, tenant: Tenant, operation: Operation, params: Params, fields: Params, now: int, arrived: float) -> Payload:
+        """Apply an operation's rule; a write that took place is journalled."""
 
         def later(seconds: int, action: Callable[[], None]) -> None:
             if seconds:
@@ -134,8 +125,53 @@ class App:
             else:
                 action()
 
-        call = Call(operation, params, now, tenant.switches, tenant.moments, fields, later)
-        data = RULES[operation.name](tenant.world, call)
+        data = RULES[operation.name](tenant.world, CheckedCall(operation, params, now, tenant.switches, tenant.moments, fields, later))
         if self.journal is not None and not operation.is_read:
-            self.journal.write(tenant.name, ServiceCall(operation, params), fields, now)
+            shown = Call(operation, params).shown
+            self.journal.append(tenant.name, at=now, operation=operation.name, params=shown, fields=fields)
         return data
+
+    def replay(self, journal: Journal) -> None:
+        """Carry out again what the journal holds, each write at its own time."""
+        by_name = {tenant.name: tenant for tenant in self.tenants.values()}
+        journal.is_replaying = True
+        for line in journal.lines():
+            tenant = by_name.get(line["account"])
+            if tenant is not None and "advance" in line:
+                tenant.world.clock.advance(line["advance"])
+            elif tenant is not None and "operation" in line:
+                tenant.world.account.plan(line["at"])
+                self.carry_out(tenant, ALL[line["operation"]], line["params"], line["fields"], line["at"], 0.0)
+        for tenant in by_name.values():
+            tenant.settle(float("inf"))
+        journal.is_replaying = False
+
+
+def build(options: Options) -> App:
+    """The accounts that the options name, with everything replayed that their journal holds."""
+    journal = Journal(options.state) if options.state else None
+    app = App([_tenant(options, one, journal) for one in options.every_account], journal)
+    if journal is not None:
+        app.replay(journal)
+    return app
+
+
+def _tenant(options: Options, account: AccountOptions, journal: Journal | None) -> Tenant:
+    faults = Faults(options.fault_seed, options.stall_seconds)
+    for name, chance in options.faults.items():
+        faults.set(name, chance)
+    world = World(_origin(options, account, journal), Clock(options.now))
+    window, switches = Window(options.rate_limit), Switches(options.switches)
+    return Tenant(account.name, account.key, world, window, switches, faults, options.revoke_after)
+
+
+def _origin(options: Options, account: AccountOptions, journal: Journal | None) -> Origin:
+    """What the account was started from when it was first journalled, or what the options say."""
+    for line in journal.lines() if journal else ():
+        if line["account"] == account.name and "origin" in line:
+            return Origin(**line["origin"])
+    base = int(time.time()) if options.now is None else options.now
+    origin = Origin(account.seed, account.contacts, base, options.timezone)
+    if journal is not None:
+        journal.append(account.name, origin=asdict(origin))
+    return origin

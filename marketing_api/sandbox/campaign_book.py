@@ -10,7 +10,8 @@ import datetime as dt
 from dataclasses import dataclass
 
 from marketing_api.sandbox.chance import salt, spread
-from marketing_api.sandbox.roll import DAY, HISTORY_DAYS
+from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS
 from marketing_api.sandbox.words import CAMPAIGNS, DRAFTS, LINKS
 
 FIRST_ID = 41_000

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from marketing_api.sandbox.call import NOT_VALID, Call, Payload, Refusal, missing, rule
 from marketing_api.sandbox.campaign_book import Campaign
 from marketing_api.sandbox.lists import AUDIENCE_IDS
 from marketing_api.sandbox.mailing import Totals
-from marketing_api.sandbox.world import World
+from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Payload, Refusal, missing, rule
+
+if TYPE_CHECKING:
+    from marketing_api.sandbox.world import World
 
 GROUPS = ("Sent", "Scheduled", "Draft", "Automation")
 
 
-def _shown(call: Call, campaign: Campaign) -> dict[str, Any]:
+def _shown(call: CheckedCall, campaign: Campaign) -> dict[str, Any]:
     return {
         "id": call.an_id(campaign.campaign_id),
         "subject": campaign.subject,
@@ -28,7 +30,7 @@ def _shown(call: Call, campaign: Campaign) -> dict[str, Any]:
 
 
 @rule("emailmarketing/campaigns")
-def campaigns(world: World, call: Call) -> Payload:
+def campaigns(world: World, call: CheckedCall) -> Payload:
     """Grouped by status; a page is cut from all groups together (assumed)."""
     wanted = call.get("filter", "all").lower()
     first, end = call.between()
@@ -45,7 +47,7 @@ def campaigns(world: World, call: Call) -> Payload:
     return {"campaigns": {"count": count, "items": _grouped(call, groups)}}
 
 
-def _grouped(call: Call, groups: dict[str, dict[str, Any]]) -> Any:
+def _grouped(call: CheckedCall, groups: dict[str, dict[str, Any]]) -> Any:
     """By status group as specified, or all at the top (api-observed row 39)."""
     form = call.switches["campaign-groups"]
     if form == "groups":
@@ -55,11 +57,11 @@ def _grouped(call: Call, groups: dict[str, dict[str, Any]]) -> Any:
 
 
 @rule("emailmarketing/getcampaign")
-def getcampaign(world: World, call: Call) -> Payload:
+def getcampaign(world: World, call: CheckedCall) -> Payload:
     return {"item": _shown(call, existing(world, call))}
 
 
-def existing(world: World, call: Call) -> Campaign:
+def existing(world: World, call: CheckedCall) -> Campaign:
     """The campaign that the parameters name; of the other type it doesn't exist."""
     campaign = world.campaign(call.id(), call.now)
     if campaign is None or (call.has("type") and campaign.is_automated != (call.get("type") == "automated")):
@@ -68,20 +70,20 @@ def existing(world: World, call: Call) -> Campaign:
 
 
 @rule("emailmarketing/stats")
-def stats(world: World, call: Call) -> Payload:
+def stats(world: World, call: CheckedCall) -> Payload:
     campaign = existing(world, call)
     totals = world.activity.totals(campaign, call.now)
     return {"campaign": {"stats": _counts(call, totals), "clicks": call.items(_clicks(world, call, campaign))}}
 
 
-def _counts(call: Call, totals: Totals) -> dict[str, str]:
+def _counts(call: CheckedCall, totals: Totals) -> dict[str, str]:
     unopened = totals.sent - totals.bounced - totals.opened
     whole = max(1, totals.sent // 10) if call.switches.is_on("over-100-percent") else totals.sent
     values = {"open": totals.opened, "unopened": unopened, "bounced": totals.bounced, "unsubscribed": totals.unsubscribed}
     return {name: f"{value} ({round(100 * value / whole, 2) if whole else 0:g}%)" for name, value in values.items()}
 
 
-def _clicks(world: World, call: Call, campaign: Campaign) -> list[dict[str, Any]]:
+def _clicks(world: World, call: CheckedCall, campaign: Campaign) -> list[dict[str, Any]]:
     form = call.switches["clickers"]
     by_link: list[list[str]] = [[] for _ in campaign.links]
     for wanted, clicked in world.activity.clickers(campaign, call.now) if form != "never" else ():
@@ -97,7 +99,7 @@ def _clicks(world: World, call: Call, campaign: Campaign) -> list[dict[str, Any]
     return entries if campaign.is_automated or campaign.group(call.now) == "Sent" else []
 
 
-def _flags(call: Call) -> tuple[int, int]:
+def _flags(call: CheckedCall) -> tuple[int, int]:
     """(scheduled_at, sent_at): a draft is never sent, a scheduled one at its time, any other at once.
 
     Where only editing sends (api-observed row 34), what is added is a draft, and what is edited is sent when it is scheduled.
@@ -114,7 +116,7 @@ def _flags(call: Call) -> tuple[int, int]:
     return call.now, max(call.now, call.moment("scheduled_datetime"))
 
 
-def _texts(call: Call) -> dict[str, Any]:
+def _texts(call: CheckedCall) -> dict[str, Any]:
     names = {
         "name": "name",
         "subject": "subject",
@@ -130,7 +132,7 @@ def _links(body: str) -> tuple[tuple[str, str], ...]:
     return tuple((url, text) for url, text in re.findall(r'href="(https?://[^"]+)"[^<>]{0,200}>([^<]{0,200})<', body))
 
 
-def _targets(world: World, call: Call) -> tuple[int, ...]:
+def _targets(world: World, call: CheckedCall) -> tuple[int, ...]:
     known = world.lists.all(call.now)
     if any(wanted not in known for wanted in call.ids("lists")):
         raise missing("The list")
@@ -139,7 +141,7 @@ def _targets(world: World, call: Call) -> tuple[int, ...]:
 
 
 @rule("emailmarketing/addcampaign")
-def addcampaign(world: World, call: Call) -> Payload:
+def addcampaign(world: World, call: CheckedCall) -> Payload:
     scheduled, sent = _flags(call)
     new = world.new_campaign_id()
     campaign = Campaign(
@@ -158,7 +160,7 @@ def addcampaign(world: World, call: Call) -> Payload:
 
 
 @rule("emailmarketing/editcampaign")
-def editcampaign(world: World, call: Call) -> Payload:
+def editcampaign(world: World, call: CheckedCall) -> Payload:
     """Of a campaign that is out, or of an automation, only the texts change."""
     campaign = existing(world, call)
     changed = replace(campaign, **_texts(call))
@@ -171,6 +173,6 @@ def editcampaign(world: World, call: Call) -> Payload:
 
 
 @rule("emailmarketing/deletecampaign")
-def deletecampaign(world: World, call: Call) -> Payload:
+def deletecampaign(world: World, call: CheckedCall) -> Payload:
     world.delete_campaign(existing(world, call), call.now)
     return {"item": "The campaign was deleted successfully"}

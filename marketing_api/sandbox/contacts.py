@@ -1,26 +1,23 @@
-"""The rules of reading contacts and coupons. Not here: timelines (`timelines`) and writes (`contact_writes`)."""
+"""The rules of contacts, their tags and activities, and coupons. Not here: timelines (`timelines`)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from marketing_api.sandbox.call import NOT_FOUND, NOT_VALID, Call, Payload, Refusal, Streamed, dumps, missing, rule
 from marketing_api.sandbox.chance import spread
 from marketing_api.sandbox.listing import Listing
 from marketing_api.sandbox.lists import email_field, labels
-from marketing_api.sandbox.roll import DAY
+from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.rules import NOT_FOUND, NOT_VALID, CheckedCall, Payload, Refusal, Streamed, dumps, missing, rule
 from marketing_api.sandbox.subscribers import ACTIVE, BOUNCED, UNCONFIRMED, UNSUBSCRIBED, Contact
-from marketing_api.sandbox.world import World
+
+if TYPE_CHECKING:
+    from marketing_api.sandbox.world import World
 
 _WORDS = ("Unconfirmed", "Active", "Unsubscribed", "Bounced")
 
 
-def _labels(world: World, call: Call, list_id: int) -> dict[str, str]:
-    thing = world.lists.get(list_id, call.now)
-    return labels(call, list_id, thing) if thing else {}
-
-
-def shown(world: World, call: Call, contact: Contact, names: dict[str, str], *, is_listed: bool = False) -> dict[str, Any]:
+def shown(world: World, call: CheckedCall, contact: Contact, names: dict[str, str], *, is_listed: bool = False) -> dict[str, Any]:
     """A contact as the service shows it: the named fields, and its values in the form the switch asks for (api-observed row 19)."""
     form = call.switches["contact-fields"]
     status = _WORDS[contact.status] if call.switches["contact-status"] == "word" else str(contact.status)
@@ -44,12 +41,12 @@ def shown(world: World, call: Call, contact: Contact, names: dict[str, str], *, 
 
 
 @rule("emailmarketing/getcontacts")
-def getcontacts(world: World, call: Call) -> Payload:
+def getcontacts(world: World, call: CheckedCall) -> Payload:
     """One answer however many there are, unless paging is switched on (api-observed row 14)."""
     list_id = call.id("listid")
     if world.lists.get(list_id, call.now) is None:
         raise missing("The list")
-    names = _labels(world, call, list_id)
+    names = labels(world, call, list_id)
     listing = Listing(world.account, world.subscribers, list_id, call.now)
     offset, limit = call.window(100, is_paged=call.switches["contact-paging"] == "honoured")
     count = listing.count
@@ -64,7 +61,7 @@ def getcontacts(world: World, call: Call) -> Payload:
     return Streamed(head, batches, ("}" if numbered else "]") + "}}", numbered)
 
 
-def _template(call: Call, names: dict[str, str]) -> str | None:
+def _template(call: CheckedCall, names: dict[str, str]) -> str | None:
     """The %-template that `listing` fills for untouched contacts; None where a style has none."""
     if call.moments.form == "mixed" or call.switches["contact-status"] == "word" or call.switches.is_on("email-field"):
         return None
@@ -78,25 +75,27 @@ def _template(call: Call, names: dict[str, str]) -> str | None:
     return head + (f',"fields":{{{values}}}}}' if form == "nested" else f",{values}}}")
 
 
-def _one_or_all(world: World, call: Call, ids: list[int]) -> list[dict[str, Any]]:
-    found = []
-    for wanted in ids:
-        contact = world.subscribers.get(wanted, call.now)
-        if contact is None or (call.has("listid") and contact.list_id != call.id("listid")):
-            continue
-        thing = world.lists.get(contact.list_id, call.now)
-        entry = shown(world, call, contact, _labels(world, call, contact.list_id))
-        found.append({**entry, "listid": call.an_id(contact.list_id), "list_name": thing["name"] if thing else ""})
-    return found
+def _with_lists(world: World, call: CheckedCall, contacts: list[Contact]) -> list[dict[str, Any]]:
+    """As look-ups show them: with their lists, and only those on `listid` where it is given."""
+    lists = world.lists.all(call.now)
+    return [
+        {
+            **shown(world, call, one, labels(world, call, one.list_id)),
+            "listid": call.an_id(one.list_id),
+            "list_name": lists[one.list_id]["name"],
+        }
+        for one in contacts
+        if not call.has("listid") or one.list_id == call.id("listid")
+    ]
 
 
 @rule("emailmarketing/getcontactbyemail")
-def getcontactbyemail(world: World, call: Call) -> Payload:
+def getcontactbyemail(world: World, call: CheckedCall) -> Payload:
     """api-observed rows 3 and 4."""
-    found = _one_or_all(world, call, world.subscribers.ids_by_email(call.get("email"), call.now))
+    found = _with_lists(world, call, world.subscribers.by_email(call.get("email"), call.now))
+    if not found and call.switches["email-missing"] == "nested":
+        return {"contact": {"errorCode": NOT_FOUND, "errorMessage": "The contact doesn't exist"}}
     if not found:
-        if call.switches["email-missing"] == "nested":
-            return {"contact": {"errorCode": NOT_FOUND, "errorMessage": "The contact doesn't exist"}}
         raise missing("The contact")
     if call.switches["email-found"] == "array":
         return {"contact": found}
@@ -104,18 +103,17 @@ def getcontactbyemail(world: World, call: Call) -> Payload:
 
 
 @rule("emailmarketing/getcontactsbyphonenumber")
-def getcontactsbyphonenumber(world: World, call: Call) -> Payload:
-    found = _one_or_all(world, call, world.subscribers.ids_by_phone(call.get("phone"), call.now))
-    return {"contacts": {"count": len(found), "items": call.items(found)}}
+def getcontactsbyphonenumber(world: World, call: CheckedCall) -> Payload:
+    return call.listing("contacts", _with_lists(world, call, world.subscribers.by_phone(call.get("phone"), call.now)))
 
 
 @rule("emailmarketing/getcontact")
-def getcontact(world: World, call: Call) -> Payload:
+def getcontact(world: World, call: CheckedCall) -> Payload:
     contact = existing(world, call)
-    return {"contact": shown(world, call, contact, _labels(world, call, contact.list_id))}
+    return {"contact": shown(world, call, contact, labels(world, call, contact.list_id))}
 
 
-def existing(world: World, call: Call, name: str = "id") -> Contact:
+def existing(world: World, call: CheckedCall, name: str = "id") -> Contact:
     """The contact that the parameter names; a Refusal when there is none."""
     contact = world.subscribers.get(call.id(name), call.now)
     if contact is None:
@@ -124,10 +122,10 @@ def existing(world: World, call: Call, name: str = "id") -> Contact:
 
 
 @rule("emailmarketing/getcoupon")
-def getcoupon(world: World, call: Call) -> Payload:
+def getcoupon(world: World, call: CheckedCall) -> Payload:
     """Whoever opened a campaign with a coupon was given one; four in ten redeem it within three weeks."""
     found = []
-    for wanted in world.subscribers.ids_by_email(call.get("email"), call.now):
+    for wanted in [contact.contact_id for contact in world.subscribers.by_email(call.get("email"), call.now)]:
         for campaign, outcome in world.activity.received(wanted, call.now):
             if not campaign.has_coupon or not 0 < outcome.opened_at <= call.now:
                 continue
@@ -154,28 +152,25 @@ def getcoupon(world: World, call: Call) -> Payload:
 _STATUS = {"active": ACTIVE, "disactive": UNSUBSCRIBED, "0": UNCONFIRMED, "1": ACTIVE, "2": UNSUBSCRIBED, "3": BOUNCED}
 
 
-def _status(call: Call) -> int | None:
+def _status(call: CheckedCall) -> int | None:
     return _STATUS[call.get("status").lower()] if call.has("status") else None
 
 
-def _lists(world: World, call: Call, name: str = "listid") -> list[int]:
-    known = world.lists.all(call.now)
-    wanted = call.ids(name)
+def _lists(world: World, call: CheckedCall) -> list[int]:
+    known, wanted = world.lists.all(call.now), call.ids("listid")
     if not wanted or any(one not in known for one in wanted):
         raise missing("The list")
     return wanted
 
 
-def _values(world: World, call: Call, lists: list[int]) -> dict[str, str]:
+def _values(world: World, call: CheckedCall, lists: list[int]) -> dict[str, str]:
     """Custom-field values without the field that stands for the address; a Refusal when none of the lists has a field."""
-    things = {wanted: thing for wanted in lists if (thing := world.lists.get(wanted, call.now)) is not None}
-    known = {key for wanted, thing in things.items() for key in labels(call, wanted, thing)}
-    call.must_exist("The custom field", call.fields, known)
+    call.must_exist("The custom field", call.fields, {key for wanted in lists for key in labels(world, call, wanted)})
     addresses = {email_field(call, wanted) for wanted in lists}
     return {key: value for key, value in call.fields.items() if key not in addresses}
 
 
-def _address(call: Call, lists: list[int]) -> str:
+def _address(call: CheckedCall, lists: list[int]) -> str:
     """The address; where lists have a field for it, that one does as well and one of them is required (api-observed row 38)."""
     given = (call.fields.get(email_field(call, wanted), "").strip() for wanted in lists)
     email = call.get("email") or next(filter(None, given), "")
@@ -184,13 +179,12 @@ def _address(call: Call, lists: list[int]) -> str:
     return email
 
 
-def _in_list(world: World, call: Call, email: str, where: int) -> list[Contact]:
-    contacts = (world.subscribers.get(one, call.now) for one in world.subscribers.ids_by_email(email, call.now))
-    return [contact for contact in contacts if contact is not None and contact.list_id == where]
+def _in_list(world: World, call: CheckedCall, email: str, where: int) -> list[Contact]:
+    return [contact for contact in world.subscribers.by_email(email, call.now) if contact.list_id == where]
 
 
 @rule("emailmarketing/addcontact")
-def addcontact(world: World, call: Call) -> Payload:
+def addcontact(world: World, call: CheckedCall) -> Payload:
     """One contact per list; the answer names the first."""
     status, lists = _status(call), _lists(world, call)
     email, values = _address(call, lists), _values(world, call, lists)
@@ -208,12 +202,12 @@ def addcontact(world: World, call: Call) -> Payload:
     return {"id": call.an_id(ids[0]), "item": "The contact was added successfully"}
 
 
-def _update(world: World, call: Call, contact: Contact, status: int | None, values: dict[str, str]) -> int:
+def _update(world: World, call: CheckedCall, contact: Contact, status: int | None, values: dict[str, str]) -> int:
     world.subscribers.edit(contact, call.now, status=status, values=values)
     return contact.contact_id
 
 
-def _synced_lists(world: World, call: Call) -> list[int]:
+def _synced_lists(world: World, call: CheckedCall) -> list[int]:
     """Those of several that the service takes (switch `sync-lists`)."""
     lists, kept = _lists(world, call), call.switches["sync-lists"]
     if kept == "refuse" and len(lists) > 1:
@@ -222,7 +216,7 @@ def _synced_lists(world: World, call: Call) -> list[int]:
 
 
 @rule("emailmarketing/synccontact")
-def synccontact(world: World, call: Call) -> Payload:
+def synccontact(world: World, call: CheckedCall) -> Payload:
     """Queued: the effect shows `sync-delay` seconds later (api-observed row 6)."""
     email, status = call.get("email"), _status(call)
     lists = _synced_lists(world, call)
@@ -246,7 +240,7 @@ def synccontact(world: World, call: Call) -> Payload:
 
 
 @rule("emailmarketing/editcontact")
-def editcontact(world: World, call: Call) -> Payload:
+def editcontact(world: World, call: CheckedCall) -> Payload:
     contact = existing(world, call)
     values = _values(world, call, [contact.list_id])
     email = call.get("email") or call.fields.get(email_field(call, contact.list_id), "")
@@ -255,7 +249,7 @@ def editcontact(world: World, call: Call) -> Payload:
 
 
 @rule("emailmarketing/movecontact")
-def movecontact(world: World, call: Call) -> Payload:
+def movecontact(world: World, call: CheckedCall) -> Payload:
     """The contact keeps its id (assumed)."""
     contact = existing(world, call)
     target = _lists(world, call)[0]
@@ -266,13 +260,11 @@ def movecontact(world: World, call: Call) -> Payload:
 
 
 @rule("emailmarketing/deletecontact")
-def deletecontact(world: World, call: Call) -> Payload:
+def deletecontact(world: World, call: CheckedCall) -> Payload:
     contact = existing(world, call)
     if not call.has("listid"):  # only where a switch makes it optional (api-observed row 35)
-        ids = world.subscribers.ids_by_email(contact.email, call.now) if contact.email else [contact.contact_id]
-        for one in [world.subscribers.get(wanted, call.now) for wanted in ids]:
-            if one is not None:
-                world.subscribers.delete(one, call.now)
+        for one in world.subscribers.by_email(contact.email, call.now) if contact.email else [contact]:
+            world.subscribers.delete(one, call.now)
     elif contact.list_id != call.id("listid"):
         raise missing("The contact in the list")
     else:
@@ -281,39 +273,33 @@ def deletecontact(world: World, call: Call) -> Payload:
 
 
 @rule("emailmarketing/addactivity")
-def addactivity(world: World, call: Call) -> Payload:
+def addactivity(world: World, call: CheckedCall) -> Payload:
     """The entry shows `activity-delay` seconds later."""
     contact, at = existing(world, call), call.moment("datetime")
     call.later(call.switches.number("activity-delay"), lambda: world.subscribers.note(contact, at, call.get("description"), call.now))
     return {"item": "The activity was added successfully"}
 
 
-def _tagged(world: World, call: Call) -> list[Contact]:
+def _tagged(world: World, call: CheckedCall) -> list[Contact]:
     """By id or by address, then in every list."""
     if not call.has("id") and not call.has("email"):
         raise Refusal(NOT_VALID, "id or email is required", ("id", "email"))
-    ids = [call.id()] if call.has("id") else world.subscribers.ids_by_email(call.get("email"), call.now)
-    return [contact for one in ids if (contact := world.subscribers.get(one, call.now)) is not None]
+    if not call.has("id"):
+        return world.subscribers.by_email(call.get("email"), call.now)
+    contact = world.subscribers.get(call.id(), call.now)
+    return [contact] if contact else []
 
 
 @rule("emailmarketing/addtag")
-def addtag(world: World, call: Call) -> Payload:
+@rule("emailmarketing/removetag")
+def addtag(world: World, call: CheckedCall) -> Payload:
     """api-observed row 5."""
-    contacts = _tagged(world, call)
-    if not contacts and call.switches["addtag-missing"] == "soft":
+    is_added, contacts = call.operation.name.endswith("addtag"), _tagged(world, call)
+    if not contacts and is_added and call.switches["addtag-missing"] == "soft":
         return {"item": "The contact doesn't exist"}
     if not contacts:
         raise missing("The contact")
     for contact in contacts:
-        world.subscribers.tag(contact, call.words("tagname"), call.now)
-    return {"item": "The tag was added successfully"}
-
-
-@rule("emailmarketing/removetag")
-def removetag(world: World, call: Call) -> Payload:
-    contacts = _tagged(world, call)
-    if not contacts:
-        raise missing("The contact")
-    for contact in contacts:
-        world.subscribers.untag(contact, call.words("tagname"), call.now)
-    return {"item": "The tag was removed successfully"}
+        change = world.subscribers.tag if is_added else world.subscribers.untag
+        change(contact, call.words("tagname"), call.now)
+    return {"item": f"The tag was {'added' if is_added else 'removed'} successfully"}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 import urllib.parse
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -54,7 +53,7 @@ def _advance(app: App, asked: Asked, real: float) -> Any:
         tenant.settle(real + days * 86_400)
         tenant.world.clock.advance(days)
         if app.journal is not None:
-            app.journal.advance(tenant.name, days)
+            app.journal.append(tenant.name, advance=days)
     return {tenant.name: {"now": tenant.world.now()} for tenant in tenants}
 
 
@@ -79,7 +78,7 @@ def _faults(app: App, asked: Asked, _: float) -> Any:
                 case "stall-seconds":
                     tenant.faults.stall_seconds = float(value)
                 case "revoke-after":
-                    tenant.revoke_after = tenant.asked + int(value)
+                    tenant.revoke_after = tenant.requests + int(value)
                 case "rate-limit":
                     tenant.window.limit = int(value)
                 case _:
@@ -105,7 +104,7 @@ def _written(app: App, asked: Asked, real: float) -> Any:
 def _log(app: App, asked: Asked, _: float) -> Any:
     """Requests received (the last 50,000), oldest first: those after number `since=0`, at most `limit=1000`."""
     since, limit = int(asked.get("since", "0")), int(asked.get("limit", "1000"))
-    found = [asdict(one) for one in app.log if one.number > since]
+    found = [one._asdict() for one in app.log if one.number > since]
     return {"requests": app.requests, "items": found[:limit]}
 
 

@@ -1,7 +1,7 @@
 """Faults: what can go wrong between the service and its client, how often, and for which operations.
 
-A draw depends on the seed, the question and how often it was asked before: the same run meets the same faults whatever the
-order of its requests, and a repeated question draws anew. Not here: how a broken answer is put on the wire (`server`).
+A draw depends on the seed, the call and how often it was requested before: the same run meets the same faults whatever the
+order of its requests, and a repeated call draws anew. Not here: how a broken response is sent (`server`).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Faults:
     seed: int = 1
     stall_seconds: float = 60.0
     chances: dict[str, Chance] = field(default_factory=dict)
-    _asked: Counter[int] = field(default_factory=Counter)
+    _requested: Counter[int] = field(default_factory=Counter)
 
     def set(self, name: str, chance: str) -> None:
         if name not in BY_NAME:
@@ -76,11 +76,9 @@ class Faults:
 
     def draw(self, operation: str, params: str, *, is_write: bool) -> Fault | None:
         """The fault that this request meets, if any."""
-        if not self.chances:
-            return None
-        question = hash((operation, params))
-        self._asked[question] += 1
-        at = salt(self.seed, operation, params, self._asked[question]) / 0x100000000
+        call = hash((operation, params))
+        self._requested[call] += 1
+        at = salt(self.seed, operation, params, self._requested[call]) / 0x100000000
         for name, chance in self.chances.items():
             if (chance.operations and operation not in chance.operations) or (BY_NAME[name].writes_only and not is_write):
                 continue

@@ -1,12 +1,50 @@
-"""The rules of conversion goals. The words shown for inputs are assumed where no sample shows them."""
+"""Conversion goals: the seeded ones, and their rules. The words shown for inputs are assumed where no sample shows them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from marketing_api.sandbox.call import Call, Payload, rule
-from marketing_api.sandbox.seeds import DOMAINS, Thing
-from marketing_api.sandbox.world import World
+from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.rules import CheckedCall, Payload, Thing, rule
+from marketing_api.sandbox.words import SITE
+
+if TYPE_CHECKING:
+    from marketing_api.sandbox.world import Account, World
+
+#: Tracked domains, named by goals and webhooks.
+DOMAINS = (21, 22)
+
+
+def seeded(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
+    """Six over two domains, made one after the other in the first year."""
+    texts = (
+        ("Table booked", "event", "links", "all", (f"{SITE}/book", f"{SITE}/book/thanks"), "80"),
+        ("Menu downloaded", "event", "links", "any", (f"{SITE}/menu.pdf",), "2.5"),
+        ("Three pages seen", "pages", "", "", (), "0"),
+        ("Class booked", "url", "", "", (f"{SITE}/classes/thanks",), "45"),
+        ("Video watched", "event", "videos", "any", (f"{SITE}/videos/dumplings",), "1"),
+        ("Catering request", "event", "form", "", (), "250"),
+    )
+    for place, (name, kind, event, links_rule, links, value) in enumerate(texts):
+        if account.start + place * 60 * DAY > now:
+            continue
+        has_action = place in (0, 5)
+        yield (
+            301 + place * 2,
+            {
+                "domainid": DOMAINS[place // 4],
+                "name": name,
+                "type": kind,
+                "value_type": "variable" if value == "0" else "fixed",
+                "value": value,
+                "event_type": event,
+                "goal_event_filter": links_rule,
+                "event_links": list(links),
+                "action": {"id": 31 + place, "name": "Add tag: guest" if place else "Send to list: Loyalty club"} if has_action else None,
+            },
+        )
+
 
 _TYPES = {
     "url": "Destination URL",
@@ -20,7 +58,7 @@ _EVENTS = {"links": "Link(s) Clicked", "videos": "Video(s) Watched", "form": "Fo
 _RULES = {"all": "All of the links are clicked", "any": "Any of the links is clicked"}
 
 
-def _shown(call: Call, wanted: int, goal: Thing, *, is_first: bool) -> dict[str, Any]:
+def _shown(call: CheckedCall, wanted: int, goal: Thing, *, is_first: bool) -> dict[str, Any]:
     action = goal.get("action")
     if is_first and call.switches.is_on("action-deleted"):
         action = {"id": 99, "name": "Action is deleted!"}
@@ -38,7 +76,7 @@ def _shown(call: Call, wanted: int, goal: Thing, *, is_first: bool) -> dict[str,
     }
 
 
-def _listed(world: World, call: Call, domain: int | None = None) -> Payload:
+def _listed(world: World, call: CheckedCall, domain: int | None = None) -> Payload:
     goals = world.goals.all(call.now)
     first = next(iter(goals), None)
     found = [
@@ -46,26 +84,26 @@ def _listed(world: World, call: Call, domain: int | None = None) -> Payload:
         for wanted, goal in goals.items()
         if domain is None or goal["domainid"] == domain
     ]
-    return {"goals": {"count": len(found), "items": call.items(found)}}
+    return call.listing("goals", found)
 
 
 @rule("goal/lists")
-def lists(world: World, call: Call) -> Payload:
+def lists(world: World, call: CheckedCall) -> Payload:
     return _listed(world, call)
 
 
 @rule("goal/listbydomain")
-def listbydomain(world: World, call: Call) -> Payload:
+def listbydomain(world: World, call: CheckedCall) -> Payload:
     return _listed(world, call, call.id("domainid"))
 
 
 @rule("goal/show")
-def show(world: World, call: Call) -> Payload:
-    goal = world.goals.existing(call, "The goal")
+def show(world: World, call: CheckedCall) -> Payload:
+    goal = world.goals.existing(call)
     return {"goal": _shown(call, call.id(), goal, is_first=call.id() == next(iter(world.goals.all(call.now))))}
 
 
-def _given(call: Call) -> Thing:
+def _given(call: CheckedCall) -> Thing:
     given: Thing = {
         name: call.params[name] for name in ("name", "type", "value_type", "value", "event_type", "goal_event_filter") if call.has(name)
     }
@@ -76,21 +114,16 @@ def _given(call: Call) -> Thing:
 
 
 @rule("goal/add")
-def add(world: World, call: Call) -> Payload:
+def add(world: World, call: CheckedCall) -> Payload:
     call.must_exist("The domain", [call.id("domainid")], DOMAINS)
-    world.goals.add({"domainid": call.id("domainid"), **_given(call)})
-    return {"item": "The goal was added successfully"}
+    return world.goals.added({"domainid": call.id("domainid"), **_given(call)})
 
 
 @rule("goal/edit")
-def edit(world: World, call: Call) -> Payload:
-    world.goals.existing(call, "The goal")
-    world.goals.edit(call.id(), _given(call))
-    return {"item": "The goal was updated successfully"}
+def edit(world: World, call: CheckedCall) -> Payload:
+    return world.goals.edited(call, _given(call))
 
 
 @rule("goal/delete")
-def delete(world: World, call: Call) -> Payload:
-    world.goals.existing(call, "The goal")
-    world.goals.delete(call.id())
-    return {"item": "The goal was deleted successfully"}
+def delete(world: World, call: CheckedCall) -> Payload:
+    return world.goals.deleted(call)

@@ -16,7 +16,7 @@ import msgspec
 
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Kind, Operation
-from marketing_api.sandbox.call import NOT_VALID, Refusal
+from marketing_api.sandbox.rules import NOT_VALID, Refusal
 from marketing_api.sandbox.switches import Switches
 
 #: Declared as required because one variant requires them; the primary rule of the specification does not.

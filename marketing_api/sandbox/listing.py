@@ -9,14 +9,16 @@ from __future__ import annotations
 import bisect
 import json
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from marketing_api.sandbox.chance import spread
-from marketing_api.sandbox.moments import Moments, day_text
-from marketing_api.sandbox.people import FIRST_CONTACT_ID, LISTS, contact_id
-from marketing_api.sandbox.roll import CHARACTERS, DAY, DEALS, SLOTS, Roll
-from marketing_api.sandbox.seeded_account import Account, list_id
+from marketing_api.sandbox.moments import DAY, Moments, day_text
+from marketing_api.sandbox.seeded_contacts import CHARACTERS, DEALS, FIRST_CONTACT_ID, LISTS, SLOTS, Roll, contact_id, list_id
 from marketing_api.sandbox.subscribers import Contact, Subscribers, seeded_status
 from marketing_api.sandbox.words import CITIES, FIRST_NAMES, LAST_NAMES
+
+if TYPE_CHECKING:
+    from marketing_api.sandbox.world import Account
 
 #: A contact's JSON text in the answer's style, for the few that are not written from formulas.
 Dump = Callable[[Contact], str]

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from marketing_api.sandbox.campaign_book import Campaign, Trigger
 from marketing_api.sandbox.chance import Share, Shuffle, salt, spread
-from marketing_api.sandbox.roll import CHARACTERS, DAY, SLOTS, Roll
+from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.seeded_contacts import CHARACTERS, SLOTS, Roll
 
 #: Nobody opens later than this.
 LONGEST = 14 * DAY

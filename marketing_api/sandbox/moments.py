@@ -98,3 +98,8 @@ _EPOCH = dt.date(1970, 1, 1).toordinal()
 def day_text(day: int, form: str) -> str:
     """The text of a day number since 1970."""
     return dt.date.fromordinal(day + _EPOCH).strftime(form)
+
+
+@functools.cache
+def moments_of(zone: str, form: str = "specified") -> Moments:
+    return Moments(zone, form)

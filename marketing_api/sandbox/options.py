@@ -1,26 +1,26 @@
-"""How a sandbox is configured, and building one from it."""
+"""How a sandbox is configured: each option is declared once, as a member of `Options`; the command line follows from it."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from marketing_api.operations import ALL
-from marketing_api.sandbox.app import App
-from marketing_api.sandbox.faults import Faults
-from marketing_api.sandbox.seeded_account import Clock, Origin
-from marketing_api.sandbox.switches import RATE_SPECIFIED, Switches
-from marketing_api.sandbox.tenant import Journal, Tenant, Window
-from marketing_api.sandbox.world import World
+import click
+
+from marketing_api.sandbox.faults import FAULTS, read_chance
+from marketing_api.sandbox.switches import AS_OBSERVED, RATE_OBSERVED, RATE_SPECIFIED, SWITCHES
 
 DEFAULT_KEY = "sandbox-key"
+_LIMITS = f"requests a second and key; 0: no limit (default: {RATE_SPECIFIED}, with --as-observed {RATE_OBSERVED})"
 
 
 @dataclass(frozen=True, slots=True)
 class AccountOptions:
-    """One more account on the same server."""
+    """One account of a server."""
 
     name: str
     key: str
@@ -28,74 +28,128 @@ class AccountOptions:
     contacts: int = 600
 
 
+def _checked(read: Callable[[str], Any]) -> Callable[[Any], Any]:
+    """Reads a text of the command line, so that a ValueError is wrong usage, with its reason; a default passes as it is."""
+
+    def convert(value: Any) -> Any:
+        try:
+            return read(value) if isinstance(value, str) else value
+        except (ValueError, ZoneInfoNotFoundError) as problem:
+            raise click.BadParameter(f"{value!r}: {problem}") from None
+
+    return convert
+
+
+def _moment(text: str) -> int:
+    return int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp())
+
+
+def _pair(text: str) -> tuple[float, float]:
+    median, _, p99 = text.partition(",")
+    return float(median), float(p99 or median)
+
+
+def _chance(text: str) -> str:
+    read_chance(text)
+    return text
+
+
+def _account(text: str) -> AccountOptions:
+    name, _, rest = text.partition("=")
+    key, seed, contacts = rest.split(":")
+    if int(contacts) < 1:
+        raise ValueError("an account has contacts")
+    return AccountOptions(name, key, int(seed), int(contacts))
+
+
+def option(default: Any, help: str, type: Any = None, /, **how: Any) -> Any:
+    """A member of `Options` that the command line has, too; `how` goes to click."""
+    return field(default=default, metadata={"help": help, "type": type, **how})
+
+
 @dataclass(frozen=True)
 class Options:
-    """`now` (unix seconds) makes the clock stand still; without it the clock is the real one. Delays are (median, p99) in
-    milliseconds. `faults` maps names to `probability[@operations]`. With `accounts` there is no account under `key`."""
+    """`now` is unix seconds. `faults` maps names to `probability[@operations]`. With `accounts` there is no account under `key`."""
 
-    port: int = 0
-    key: str = DEFAULT_KEY
-    seed: int = 1
-    contacts: int = 600
-    now: int | None = None
-    timezone: str = "UTC"
-    rate_limit: int = RATE_SPECIFIED  # requests a second; 0: no limit
+    port: int = option(0, "port on 127.0.0.1; 0: any free one", click.IntRange(0, 65_535))
+    key: str = option(DEFAULT_KEY, "the key that is accepted")
+    seed: int = option(1, "which account")
+    contacts: int = option(600, "how many contacts it shows at its start", click.IntRange(1))
+    now: int | None = option(
+        None, "let the clock stand still at this UTC time, like 2026-11-01T03:00 (default: the present)", _checked(_moment), metavar="TIME"
+    )
+    timezone: str = option("UTC", "the account's time zone", _checked(lambda text: ZoneInfo(text).key), metavar="ZONE")
+    rate_limit: int = option(RATE_SPECIFIED, _LIMITS, click.IntRange(0), default=None)
+    latency_ms: tuple[float, float] = option((0.0, 0.0), "log-normal delay of responses", _checked(_pair), metavar="MEDIAN,P99")
+    jitter_ms: tuple[float, float] = option((0.0, 0.0), "delay before a request is counted", _checked(_pair), metavar="MEDIAN,P99")
+    revoke_after: int = option(0, "the key stops working after so many requests", click.IntRange(0))
+    stall_seconds: float = option(60.0, "how long a stalled response takes")
+    fault_seed: int = option(1, "which requests are hit")
+    state: Path | None = option(None, "journal of writes, replayed at start", click.Path(path_type=Path))
+    accounts: tuple[AccountOptions, ...] = option(
+        (), "one of several accounts", _checked(_account), flag="--account", multiple=True, metavar="NAME=KEY:SEED:CONTACTS"
+    )
     switches: Mapping[str, str] = field(default_factory=dict)
     faults: Mapping[str, str] = field(default_factory=dict)
-    fault_seed: int = 1
-    stall_seconds: float = 60.0
-    revoke_after: int = 0
-    latency_ms: tuple[float, float] = (0.0, 0.0)
-    jitter_ms: tuple[float, float] = (0.0, 0.0)
-    state: Path | None = None
-    accounts: tuple[AccountOptions, ...] = ()
+
+    @property
+    def every_account(self) -> tuple[AccountOptions, ...]:
+        return self.accounts or (AccountOptions("main", self.key, self.seed, self.contacts),)
 
 
-def build(options: Options) -> App:
-    """The accounts that the options ask for, with everything replayed that their journal remembers."""
-    journal = Journal(options.state) if options.state else None
-    accounts = options.accounts or (AccountOptions("main", options.key, options.seed, options.contacts),)
-    tenants = [_tenant(options, account, journal) for account in accounts]
-    app = App(tenants, journal)
-    if journal is not None:
-        _replay(app, journal)
-    return app
+class _InSections(click.Command):
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections = {
+            "fault": "Faults (P: a probability; OPERATIONS like emailmarketing/getcoupon,goal/show)",
+            "switch": "Switches ([rows of the observations])",
+        }
+        rows: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                rows.setdefault(sections.get(str(parameter.name).partition("_")[0], "Options"), []).append(record)
+        for title, records in rows.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
 
-def _tenant(options: Options, account: AccountOptions, journal: Journal | None) -> Tenant:
-    base = int(time.time()) if options.now is None else options.now
-    origin = journal.origin(account.name) if journal else None
-    if origin is None:
-        origin = Origin(account.seed, account.contacts, base, options.timezone)
-        if journal is not None:
-            journal.begin(account.name, origin)
-    faults = Faults(options.fault_seed, options.stall_seconds)
-    for name, chance in options.faults.items():
-        faults.set(name, chance)
-    return Tenant(
-        account.name,
-        account.key,
-        World(origin, Clock(options.now)),
-        Window(options.rate_limit),
-        Switches(options.switches),
-        faults,
-        options.revoke_after,
+def command(run: Callable[[Options, int | None], int]) -> click.Command:
+    """The command line; `run` is given the options, and the id of the process with which the sandbox ends."""
+    parameters: list[click.Parameter] = [_of_field(one) for one in fields(Options) if one.metadata]
+    parameters.append(click.Option(["--parent"], type=int, help="end when the process with this id is no longer the parent"))
+    observed = ", ".join([f"rate-limit {RATE_OBSERVED}", *(f"{name} {value}" for name, value in AS_OBSERVED.items())])
+    as_observed = f"set switches to what clients of the live service have met: {observed}"
+    parameters.append(click.Option(["--as-observed"], is_flag=True, help=as_observed))
+    for fault in FAULTS:
+        parameters.append(click.Option([f"--fault-{fault.name}"], type=_checked(_chance), metavar="P[@OPERATIONS]", help=fault.doc))
+    for switch in SWITCHES:
+        about = f"{switch.doc} (default: {switch.default})" + (f" [{switch.row}]" if switch.row != "–" else "")
+        metavar = "[" + "|".join(switch.choices) + "]" if switch.choices else "N"
+        names = [f"--{switch.name}", _dest("switch", switch.name)]
+        parameters.append(click.Option(names, type=_checked(switch.check), metavar=metavar, help=about))
+    return _InSections(
+        "sandbox",
+        params=parameters,
+        callback=lambda parent, **given: run(_options(given), parent),
+        help="A stand-in for the service, on the loopback only.",
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+        options_metavar="[--port P] [--contacts N] [--now TIME] [OPTIONS]",
     )
 
 
-def _replay(app: App, journal: Journal) -> None:
-    """Carry out again what the journal holds, each write at its own time."""
-    by_name = {tenant.name: tenant for tenant in app.tenants.values()}
-    journal.is_replaying = True
-    for line in journal.lines():
-        tenant = by_name.get(line["account"])
-        if tenant is None:
-            continue
-        if "advance" in line:
-            tenant.world.clock.advance(line["advance"])
-        elif "operation" in line:
-            tenant.world.account.plan(line["at"])
-            app.carry_out(tenant, ALL[line["operation"]], line["params"], line["fields"], line["at"], 0.0)
-    for tenant in by_name.values():
-        tenant.settle(float("inf"))
-    journal.is_replaying = False
+def _of_field(one: Any) -> click.Option:
+    how = {"default": one.default, **one.metadata}
+    flag = how.pop("flag", f"--{one.name.replace('_', '-')}")
+    return click.Option([flag, one.name], show_default=how["default"] not in (None, (), (0.0, 0.0)), **how)
+
+
+def _dest(kind: str, name: str) -> str:
+    return f"{kind}_{name.replace('-', '_')}"
+
+
+def _options(given: dict[str, Any]) -> Options:
+    is_observed = given.pop("as_observed")
+    switches = {one.name: value for one in SWITCHES if (value := given.pop(_dest("switch", one.name))) is not None}
+    faults = {one.name: value for one in FAULTS if (value := given.pop(_dest("fault", one.name))) is not None}
+    if given["rate_limit"] is None:
+        given["rate_limit"] = RATE_OBSERVED if is_observed else RATE_SPECIFIED
+    return Options(**given, switches={**(AS_OBSERVED if is_observed else {}), **switches}, faults=faults)

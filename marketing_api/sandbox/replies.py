@@ -14,8 +14,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
 
-from marketing_api.sandbox.call import UNAVAILABLE, WRONG_KEY, Payload, Refusal, Streamed
 from marketing_api.sandbox.faults import Fault
+from marketing_api.sandbox.rules import UNAVAILABLE, WRONG_KEY, Payload, Refusal, Streamed
 from marketing_api.sandbox.tenant import RateReport, Tenant
 
 _JSON = "application/json"

@@ -1,15 +1,95 @@
-"""The rules of social channels, posts and links."""
+"""Social channels, posts and links: the seeded ones, and their rules."""
 
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from marketing_api.sandbox.call import NOT_VALID, Call, Payload, Refusal, missing, rule
-from marketing_api.sandbox.chance import salt
-from marketing_api.sandbox.seeds import PROFILES, Thing, channel
-from marketing_api.sandbox.world import World
+from marketing_api.sandbox.chance import salt, spread
+from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Payload, Refusal, Thing, missing, rule
+from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS
+from marketing_api.sandbox.words import POSTS, SITE
+
+if TYPE_CHECKING:
+    from marketing_api.sandbox.world import Account, World
+
+_FIRST_POST_ID = 12_000
+_FIRST_LINK_ID = 88_000
+#: The business began to post so long before the account's base, and posts every so many days.
+_BEGAN = (HISTORY_DAYS - 150) * DAY
+_EVERY = int(3.4 * DAY)
+#: network → (what it is posted to, id, name)
+PROFILES = {
+    "facebook": ("page", 104_233_551, "Our page"),
+    "twitter": ("profile", 5_501, "@ourkitchen"),
+    "linkedin": ("profile", 7_702, "Our kitchen"),
+    "pinterest": ("profile", 9_903, "Recipes"),
+    "instagram": ("profile", 8_804, "ourkitchen"),
+}
+
+
+def channel(network: str, channel_id: int = 0) -> dict[str, Any]:
+    """To what a post on that network goes."""
+    kind, known, name = PROFILES[network]
+    return {"network": network, "type": kind, "id": channel_id or known, "name": name}
+
+
+class Feed:
+    """The seeded posts of one account by any moment."""
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self._salt = salt(account.origin.seed, "feed")
+
+    def posts(self, now: int) -> Iterator[tuple[int, Thing]]:
+        """Every post planned by `now`: those of the next four to five weeks, and all of the past."""
+        began = self._account.start + _BEGAN
+        for place in range(max(0, (now + 36 * DAY - began) // _EVERY + 1)):
+            draw = spread(self._salt, place)
+            at = began + place * _EVERY + draw % (8 * 3600)
+            at -= at % 900
+            if at - 28 * DAY - draw % (7 * DAY) <= now:
+                yield _FIRST_POST_ID + place * 3, self._post(place, draw, at)
+
+    def _post(self, place: int, draw: int, at: int) -> Thing:
+        title, text = POSTS[draw % len(POSTS)]
+        networks = ["facebook", *(["twitter"] if draw >> 8 & 3 == 0 else []), *(["linkedin"] if draw >> 10 & 7 == 0 else [])]
+        return {
+            "title": title,
+            "message": text.format(link=self.short_url(place)),
+            "at": at,
+            "channels": [channel(network) for network in networks],
+            "photo": f"https://images.example.com/{place:04d}" if draw >> 14 & 1 else "",
+            "link_place": place if "{link}" in text else None,
+        }
+
+    def short_url(self, place: int) -> str:
+        return f"https://go.example.com/{spread(self._salt ^ 0x31, place):06x}"
+
+    def links(self, now: int) -> Iterator[tuple[int, Thing]]:
+        """Short links of published posts; clicks only ever grow."""
+        for post_id, post in self.posts(now):
+            place = post["link_place"]
+            if place is None or post["at"] > now:
+                continue
+            draw = spread(self._salt ^ 0x62, place)
+            part = 1 - math.exp(-(now - post["at"]) / (6 * DAY))
+            clicks = {one["network"]: int((20 + (draw >> at * 4) % 140) * part) for at, one in enumerate(post["channels"])}
+            yield (
+                _FIRST_LINK_ID + place,
+                {
+                    "short_url": self.short_url(place),
+                    "real_url": f"{SITE}/blog/{post_id}?from=social",
+                    "message": post["message"],
+                    "at": post["at"],
+                    "clicks": clicks,
+                },
+            )
+
 
 #: `channelid` as specified, beside the ids of pages and profiles (api-observed row 24).
 _CHANNEL_NUMBERS = (1, 2, 3, 4)
@@ -17,7 +97,7 @@ _NAMES = {"facebook": "Facebook", "twitter": "Twitter", "linkedin": "Linkedin", 
 
 
 @rule("socialmedia/channels")
-def channels(_world: World, call: Call) -> Payload:
+def channels(_world: World, call: CheckedCall) -> Payload:
     """Keyed by network; api-observed row 23 adds companies, boards and networks."""
     found: dict[str, dict[str, Any]] = {}
     for network in ("facebook", "twitter", "linkedin"):
@@ -37,13 +117,13 @@ def channels(_world: World, call: Call) -> Payload:
     return {"channels": call.map(found)}
 
 
-def _profile(call: Call, known: int, screen_name: str, name: str) -> dict[str, Any]:
+def _profile(call: CheckedCall, known: int, screen_name: str, name: str) -> dict[str, Any]:
     beside = {"name": name} if call.switches["channels"] == "observed" else {}  # api-observed row 36
     return {"id": call.an_id(known), **beside, "screenname": screen_name, "fullname": name}
 
 
 @rule("socialmedia/calendar")
-def calendar(world: World, call: Call) -> Payload:
+def calendar(world: World, call: CheckedCall) -> Payload:
     """One entry per post and network; a post that is out shows only when asked for."""
     wanted = call.words("channels") or ["all"]
     first, end = call.between()
@@ -63,7 +143,7 @@ def calendar(world: World, call: Call) -> Payload:
     return {"calendar": {"count": count, "items": call.map(dates)}}
 
 
-def _listed(call: Call, wanted: int, post: Thing, one: dict[str, Any]) -> dict[str, Any]:
+def _listed(call: CheckedCall, wanted: int, post: Thing, one: dict[str, Any]) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": call.an_id(wanted), "message": post["message"]}
     if post["photo"]:
         shown["photo"] = {"thumb": f"{post['photo']}-thumb.jpg", "original": f"{post['photo']}.jpg"}
@@ -72,7 +152,7 @@ def _listed(call: Call, wanted: int, post: Thing, one: dict[str, Any]) -> dict[s
 
 
 @rule("socialmedia/stats")
-def stats(world: World, call: Call) -> Payload:
+def stats(world: World, call: CheckedCall) -> Payload:
     wanted = call.words("channels") or ["all"]
     found = []
     for link_id, link in world.links.all(call.now).items():
@@ -95,7 +175,7 @@ def stats(world: World, call: Call) -> Payload:
 
 
 @rule("socialmedia/getpost")
-def getpost(world: World, call: Call) -> Payload:
+def getpost(world: World, call: CheckedCall) -> Payload:
     post, network = _existing(world, call), call.get("channel")
     return {
         "item": {
@@ -110,7 +190,7 @@ def getpost(world: World, call: Call) -> Payload:
     }
 
 
-def _existing(world: World, call: Call) -> Thing:
+def _existing(world: World, call: CheckedCall) -> Thing:
     """The post, on the network that is named if one is."""
     post = world.posts.get(call.id(), call.now)
     if (
@@ -123,7 +203,7 @@ def _existing(world: World, call: Call) -> Thing:
 
 
 @rule("socialmedia/addpost")
-def addpost(world: World, call: Call) -> Payload:
+def addpost(world: World, call: CheckedCall) -> Payload:
     """Published at once, or scheduled; `channelid` may name several pages or profiles."""
     message, at = call.get("message"), _scheduled(call)
     network = call.get("channel")
@@ -138,7 +218,7 @@ def addpost(world: World, call: Call) -> Payload:
     return {"post_id": call.an_id(new), "item": "The post was added successfully"}
 
 
-def _scheduled(call: Call) -> int:
+def _scheduled(call: CheckedCall) -> int:
     if not call.is_true("isscheduled"):
         return call.now
     if not call.has("scheduleddate"):
@@ -164,7 +244,7 @@ def _shorten(world: World, message: str, at: int, network: str) -> str:
 
 
 @rule("socialmedia/editpost")
-def editpost(world: World, call: Call) -> Payload:
+def editpost(world: World, call: CheckedCall) -> Payload:
     _existing(world, call)
     changes: Thing = {}
     if call.has("message"):
@@ -178,7 +258,7 @@ def editpost(world: World, call: Call) -> Payload:
 
 
 @rule("socialmedia/deletepost")
-def deletepost(world: World, call: Call) -> Payload:
+def deletepost(world: World, call: CheckedCall) -> Payload:
     """From one network, or from all when none is named."""
     post = _existing(world, call)
     rest = [one for one in post["channels"] if call.has("channel") and one["network"] != call.get("channel")]

@@ -11,24 +11,20 @@ import bisect
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from marketing_api.sandbox.campaign_book import Campaign
 from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.mailing import Mailings, Outcome, Totals, clicks
-from marketing_api.sandbox.moments import day_text
-from marketing_api.sandbox.people import contact_id, last_visit, roll_and_index
-from marketing_api.sandbox.roll import CHARACTERS, DAY, SLOTS, Roll
-from marketing_api.sandbox.seeded_account import Account, list_id
+from marketing_api.sandbox.moments import DAY, day_text
+from marketing_api.sandbox.seeded_contacts import CHARACTERS, SLOTS, Person, Roll, contact_id, field_id, last_visit, list_id, roll_and_index
+
+if TYPE_CHECKING:
+    from marketing_api.sandbox.world import Account
 
 UNCONFIRMED, ACTIVE, UNSUBSCRIBED, BOUNCED = range(4)
 FIRST_WRITTEN_ID = 900_000_001
 _NEVER = 1 << 62
-
-
-def field_id(list_number: int, position: int) -> str:
-    """The id of a seeded list's custom field."""
-    return str(9100 + list_number * 10 + position)
 
 
 class Contact(NamedTuple):
@@ -121,31 +117,26 @@ class Subscribers:
         card = self.cards.get(wanted)
         return roll.is_deleted(index, min(now, card.quiet_from) if card else now)
 
-    def ids_by_email(self, email: str, now: int) -> list[int]:
-        """Ids of the contacts with that address, one per list at most (unless written otherwise)."""
+    def by_email(self, email: str, now: int) -> list[Contact]:
+        """The contacts with that address, one per list at most (unless written otherwise)."""
         word = email.strip().lower()
-        found = list(self._by_email.get(word, ()))
-        if (person := self._account.people.by_email(word)) is not None:
-            found += [contact_id(*entry) for entry in self._account.people.entries(person.number)]
-        return [wanted for wanted in dict.fromkeys(found) if self._has_email(wanted, word, now)]
+        ids = [*self._by_email.get(word, ()), *self._entries(self._account.people.by_email(word))]
+        found = [self.get(wanted, now) for wanted in dict.fromkeys(ids)]
+        return [contact for contact in found if contact is not None and contact.email.lower() == word]
+
+    def by_phone(self, phone: str, now: int) -> list[Contact]:
+        found = [self.get(wanted, now) for wanted in self._entries(self._account.people.by_phone(phone))]
+        return [contact for contact in found if contact is not None]
+
+    def _entries(self, person: Person | None) -> list[int]:
+        return [contact_id(*entry) for entry in self._account.people.entries(person.number)] if person else []
 
     def email(self, wanted: int) -> str:
         """The address of a contact, of one that was deleted too."""
         card = self.cards.get(wanted)
         if card is not None and card.email:
             return card.email
-        number, index = roll_and_index(wanted)
-        return self._account.people.email(self._account.people.number(number, index))
-
-    def _has_email(self, wanted: int, word: str, now: int) -> bool:
-        contact = self.get(wanted, now)
-        return contact is not None and contact.email.lower() == word
-
-    def ids_by_phone(self, phone: str, now: int) -> list[int]:
-        if (person := self._account.people.by_phone(phone)) is None:
-            return []
-        ids = [contact_id(*entry) for entry in self._account.people.entries(person.number)]
-        return [wanted for wanted in ids if self.get(wanted, now) is not None]
+        return self._account.people.email(self._account.people.number(*roll_and_index(wanted)))
 
     def in_list(self, wanted: int, now: int) -> Iterator[int]:
         """Ids of the written contacts that stand on a list and are not seeded there, oldest first."""

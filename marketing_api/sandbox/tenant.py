@@ -1,6 +1,6 @@
-"""One account on the server: its key, its world, its limit, how it misbehaves, and what it was asked.
+"""One account on the server: its key, its world, its limit, how it misbehaves, and what was requested of it.
 
-Not here: answering (`app`).
+Not here: responding (`app`).
 """
 
 from __future__ import annotations
@@ -8,20 +8,17 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from marketing_api.operation import Call
 from marketing_api.sandbox.faults import Faults
-from marketing_api.sandbox.moments import Moments
-from marketing_api.sandbox.seeded_account import Origin
+from marketing_api.sandbox.moments import Moments, moments_of
 from marketing_api.sandbox.switches import Switches
 from marketing_api.sandbox.world import World
 
 
-@dataclass(frozen=True, slots=True)
-class Logged:
+class Logged(NamedTuple):
     """One request as it was received, without key and secrets; `outcome` is ok, an error code, or a fault's name."""
 
     number: int
@@ -45,19 +42,13 @@ class Tenant:
     switches: Switches
     faults: Faults
     revoke_after: int = 0  # requests until the key stops working; 0: never
-    asked: int = 0
+    requests: int = 0
     outcomes: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))  # by operation
     pending: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self._moments: dict[str, Moments] = {}
-
     @property
     def moments(self) -> Moments:
-        form = self.switches["dates"]
-        if form not in self._moments:
-            self._moments[form] = Moments(self.world.account.origin.timezone, form)
-        return self._moments[form]
+        return moments_of(self.world.account.origin.timezone, self.switches["dates"])
 
     def settle(self, real: float) -> None:
         """Let queued writes take effect that are due."""
@@ -69,16 +60,15 @@ class Tenant:
 
     @property
     def is_revoked(self) -> bool:
-        return bool(self.revoke_after) and self.asked > self.revoke_after
+        return bool(self.revoke_after) and self.requests > self.revoke_after
 
 
 #: Reported when there is no limit.
 UNLIMITED = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class RateReport:
-    """The six values that every answer reports; times are of the real clock."""
+class RateReport(NamedTuple):
+    """The six values that every response reports; times are of the real clock."""
 
     limit: int
     requests: int
@@ -89,18 +79,11 @@ class RateReport:
 
     def members(self, *, as_text: bool) -> str:
         """The `rate-limit` object as JSON text (api-observed row 27: its values are text)."""
-        if not as_text:
-            return json.dumps(dict(self.pairs()), separators=(",", ":"))
-        return (
-            f'{{"limit":"{self.limit}","requests":"{self.requests}","remaining":"{self.remaining}",'
-            f'"reached":"{self.reached}","reset":"{self.reset}","after":"{self.after}"}}'
-        )
+        quote = '"' if as_text else ""
+        return "{" + ",".join([f'"{name}":{quote}{value}{quote}' for name, value in zip(self._fields, self, strict=True)]) + "}"
 
     def headers(self) -> list[tuple[str, str]]:
-        return [(f"x-rate-limit-{name}", str(value)) for name, value in self.pairs()]
-
-    def pairs(self) -> list[tuple[str, int]]:
-        return [(name, getattr(self, name)) for name in ("limit", "requests", "remaining", "reached", "reset", "after")]
+        return [(f"x-rate-limit-{name}", str(value)) for name, value in zip(self._fields, self, strict=True)]
 
 
 class Window:
@@ -112,7 +95,7 @@ class Window:
         self._requests = 0
 
     def count(self, at: float, after: int = 0) -> RateReport:
-        """Count a request that arrived `at` (unix seconds); `after` is what a refusal tells to wait, 0: until the reset."""
+        """Count a request that arrived `at` (unix seconds); a refusal says to wait `after` seconds, 0: until the reset."""
         second = int(at)
         if second != self._second:
             self._second, self._requests = second, 0
@@ -122,49 +105,27 @@ class Window:
         return RateReport(limit, self._requests, max(0, limit - self._requests), int(is_over), second + 1, (after or 1) if is_over else 0)
 
 
-Line = dict[str, Any]
-
-
 class Journal:
     """Lines of one file, created for the owner only; a torn last line (from a kill) is cut off on opening."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         path.touch(mode=0o600)
-        self._repair()
+        content = path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        if len(whole) < len(content):
+            path.write_bytes(whole)
         self._file = path.open("a", encoding="utf-8")
         self.is_replaying = False
 
-    def _repair(self) -> None:
-        content = self._path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        if len(whole) < len(content):
-            self._path.write_bytes(whole)
-
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[dict[str, Any]]:
         with self._path.open(encoding="utf-8") as file:
-            for text in file:
-                yield json.loads(text)
+            yield from map(json.loads, file)
 
-    def origin(self, account: str) -> Origin | None:
-        """What the account was started from when it was first journalled."""
-        for line in self.lines():
-            if line["account"] == account and "origin" in line:
-                return Origin(**line["origin"])
-        return None
-
-    def begin(self, account: str, origin: Origin) -> None:
-        self._append({"account": account, "origin": asdict(origin)})
-
-    def write(self, account: str, question: Call, fields: dict[str, str], now: int) -> None:
-        self._append({"account": account, "at": now, "operation": question.operation.name, "params": question.shown, "fields": fields})
-
-    def advance(self, account: str, days: float) -> None:
-        self._append({"account": account, "advance": days})
-
-    def _append(self, line: Line) -> None:
+    def append(self, account: str, **members: Any) -> None:
+        """Either `origin`, or a write with the time `at` which it took place, or the days by which the clock was to `advance`."""
         if not self.is_replaying:
-            self._file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+            self._file.write(json.dumps({"account": account, **members}, ensure_ascii=False, separators=(",", ":")) + "\n")
             self._file.flush()
 
     def close(self) -> None:

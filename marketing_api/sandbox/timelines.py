@@ -1,18 +1,20 @@
-"""The rules of contact timelines: what happened to a contact, told from its outcomes.
+"""The rules of contact timelines: what happened to a contact, derived from its outcomes.
 
 The specification names the members and some keys; which details an entry has is assumed where no sample shows it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from marketing_api.sandbox.call import Call, Payload, missing, rule
 from marketing_api.sandbox.campaign_book import Campaign
 from marketing_api.sandbox.contacts import existing
 from marketing_api.sandbox.mailing import Outcome
+from marketing_api.sandbox.rules import CheckedCall, Payload, missing, rule
 from marketing_api.sandbox.subscribers import Contact
-from marketing_api.sandbox.world import World
+
+if TYPE_CHECKING:
+    from marketing_api.sandbox.world import World
 
 _FORM = "iso-12h"
 _NOTHING = {"n/a": "N/A", "dash": "-", "empty": ""}
@@ -20,27 +22,26 @@ Entry = dict[str, Any]
 
 
 @rule("emailmarketing/getcontacttimeline")
-def timeline(world: World, call: Call) -> Payload:
-    return _told(world, call, existing(world, call))
+def timeline(world: World, call: CheckedCall) -> Payload:
+    return _payload(world, call, existing(world, call))
 
 
 @rule("emailmarketing/getcontacttimelinebyemailaddress")
-def timeline_by_email(world: World, call: Call) -> Payload:
+def timeline_by_email(world: World, call: CheckedCall) -> Payload:
     """Of the first contact with the address."""
-    for wanted in world.subscribers.ids_by_email(call.get("email"), call.now):
-        contact = world.subscribers.get(wanted, call.now)
-        if contact is not None:
-            return _told(world, call, contact)
-    raise missing("The contact")
+    found = world.subscribers.by_email(call.get("email"), call.now)
+    if not found:
+        raise missing("The contact")
+    return _payload(world, call, found[0])
 
 
-def _told(world: World, call: Call, contact: Contact) -> Payload:
+def _payload(world: World, call: CheckedCall, contact: Contact) -> Payload:
     received = world.activity.received(contact.contact_id, call.now)
     triggered = world.activity.triggered(contact.contact_id, call.now)
     entries = _entries(world, call, contact, received, triggered)
     cut = call.switches.number("timeline-cut")
     shown = entries[:cut] if cut else entries
-    told: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "id": contact.contact_id,
         "email": contact.email,
         "timeline": {"data": shown, "count": len(shown), "total": len(entries)},
@@ -48,14 +49,14 @@ def _told(world: World, call: Call, contact: Contact) -> Payload:
     include = call.words("include")
     if "utm" in include:
         visits = _visits(call, received + triggered)
-        told["utm"] = {"data": visits, "count": len(visits)}
+        payload["utm"] = {"data": visits, "count": len(visits)}
     if "automated" in include:
         sent = [_automated(call, campaign, outcome) for campaign, outcome in reversed(triggered)]
-        told["automated"] = {"data": sent, "count": len(sent)}
-    return told
+        payload["automated"] = {"data": sent, "count": len(sent)}
+    return payload
 
 
-def _stamped(call: Call, at: int, entry: Entry) -> Entry:
+def _stamped(call: CheckedCall, at: int, entry: Entry) -> Entry:
     entry["timestamp"] = str(at) if call.switches["timestamps"] == "text" else at
     entry["datetime"] = call.when(at, _FORM)
     return entry
@@ -65,19 +66,21 @@ def _detail(key: str, label: str, value: Any) -> Entry:
     return {"key": key, "label": label, "value": value}
 
 
-def _number(call: Call, value: int) -> str | int:
+def _number(call: CheckedCall, value: int) -> str | int:
     return value if call.switches["detail-values"] == "number" else str(value)
 
 
-def _date(call: Call, at: int) -> str:
+def _date(call: CheckedCall, at: int) -> str:
     return call.when(at, _FORM) if 0 < at <= call.now else _NOTHING[call.switches["nothing"]]
 
 
 def _entries(
-    world: World, call: Call, contact: Contact, received: list[tuple[Campaign, Outcome]], triggered: list[tuple[Campaign, Outcome]]
+    world: World, call: CheckedCall, contact: Contact, received: list[tuple[Campaign, Outcome]], triggered: list[tuple[Campaign, Outcome]]
 ) -> list[Entry]:
     """Newest first."""
-    dated: list[tuple[int, Entry]] = [(contact.registered_at, _subscription(world, call, contact))]
+    name = world.lists.all(call.now)[contact.list_id]["name"]
+    subscription = {"key": "list-subscription", "snippet": f"Subscribed to the list {name}", "details": []}
+    dated: list[tuple[int, Entry]] = [(contact.registered_at, subscription)]
     dated += [(outcome.sent_at, _sent(call, campaign, outcome)) for campaign, outcome in received]
     dated += [(outcome.sent_at, _trigger(call, campaign)) for campaign, outcome in triggered]
     card = world.subscribers.cards.get(contact.contact_id)
@@ -89,12 +92,7 @@ def _entries(
     return [_stamped(call, at, entry) for at, entry in dated]
 
 
-def _subscription(world: World, call: Call, contact: Contact) -> Entry:
-    thing = world.lists.get(contact.list_id, call.now)
-    return {"key": "list-subscription", "snippet": f"Subscribed to the list {thing['name'] if thing else ''}", "details": []}
-
-
-def _sent(call: Call, campaign: Campaign, outcome: Outcome) -> Entry:
+def _sent(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Entry:
     times = sum(times for _, times in outcome.clicks) if 0 < outcome.clicked_at <= call.now else 0
     return {
         "key": call.switches["sent-key"],
@@ -108,7 +106,7 @@ def _sent(call: Call, campaign: Campaign, outcome: Outcome) -> Entry:
     }
 
 
-def _trigger(call: Call, campaign: Campaign) -> Entry:
+def _trigger(call: CheckedCall, campaign: Campaign) -> Entry:
     assert campaign.trigger is not None
     return {
         "key": "automation-triggered",
@@ -120,7 +118,7 @@ def _trigger(call: Call, campaign: Campaign) -> Entry:
     }
 
 
-def _activity(call: Call, text: str) -> Entry:
+def _activity(call: CheckedCall, text: str) -> Entry:
     """Several forms: none is specified."""
     form = call.switches["activity"]
     if form == "detail":
@@ -128,7 +126,7 @@ def _activity(call: Call, text: str) -> Entry:
     return {"key": "custom-activity" if form == "other-key" else "activity", "snippet": text, "details": []}
 
 
-def _automated(call: Call, campaign: Campaign, outcome: Outcome) -> Entry:
+def _automated(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Entry:
     """Details of automated entries have no label (api-observed row 22)."""
     assert campaign.trigger is not None
     if campaign.trigger.kind == "sms":
@@ -143,7 +141,7 @@ def _automated(call: Call, campaign: Campaign, outcome: Outcome) -> Entry:
     return _stamped(call, outcome.sent_at, {"name": campaign.name, "type": campaign.trigger.kind, "details": details})
 
 
-def _visits(call: Call, mailed: list[tuple[Campaign, Outcome]]) -> list[Entry]:
+def _visits(call: CheckedCall, mailed: list[tuple[Campaign, Outcome]]) -> list[Entry]:
     """One visit per click, newest first."""
     dated = []
     for campaign, outcome in mailed:

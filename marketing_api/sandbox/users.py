@@ -1,16 +1,67 @@
-"""The rules of users, managers and groups."""
+"""Users, managers and groups: the seeded ones, and their rules."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from marketing_api.sandbox.call import Call, Payload, missing, rule
-from marketing_api.sandbox.seeds import Shelf, Thing
-from marketing_api.sandbox.world import World
+from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.rules import CheckedCall, Payload, Shelf, Thing, missing, rule
+from marketing_api.sandbox.words import FIRST_NAMES, LAST_NAMES
+
+if TYPE_CHECKING:
+    from marketing_api.sandbox.world import Account, World
+
+_GROUPS = ("Administrators", "Marketing", "Front of house", "Shop")
+_STAFF = (
+    ("Helena Ortega", 0), ("Jonas Berg", 1), ("Priya Shah", 1), ("Theo Russo", 2), ("Mila Novak", None),
+    ("Ines Costa", 0), ("Omar Haddad", 2), ("Viktor Holm", 0), ("Grace Lee", 3),
+)  # fmt: skip
+
+
+def seeded_groups(account: Account, _: int) -> Iterator[tuple[int, Thing]]:
+    for place, name in enumerate(_GROUPS):
+        yield 801 + place, {"name": name, "status": "Active"}
+
+
+def seeded(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
+    """Five of the business, two of each sub-account, and a new one in every quarter."""
+    main = account.business.business_id
+    homes = [main] * 5 + [main + 501] * 2 + [main + 502] * 2
+    for place, (name, group) in enumerate(_STAFF):
+        yield (
+            601 + place * 3,
+            {
+                "business": homes[place],
+                "fullname": name,
+                "username": name.lower().replace(" ", "."),
+                "group": None if group is None else 801 + group,
+                "status": "Active",
+            },
+        )
+    for quarter in range(1, (now - account.start) // (91 * DAY) + 1):
+        name = f"{FIRST_NAMES[quarter * 7 % len(FIRST_NAMES)][0]} {LAST_NAMES[quarter * 11 % len(LAST_NAMES)][0]}"
+        leaves = account.start + (quarter * 91 + 400) * DAY
+        yield (
+            640 + quarter,
+            {
+                "business": main,
+                "fullname": name,
+                "username": f"user{quarter:03d}",
+                "group": 803,
+                "status": "Active" if now < leaves else "Disabled",
+            },
+        )
+
+
+def seeded_managers(account: Account, _: int) -> Iterator[tuple[int, Thing]]:
+    for place, name in enumerate(("Nora Lindberg", "Hassan Ali", "Greta Fischer")):
+        email = f"{name.split()[0].lower()}.manager@example.org"
+        yield 701 + place, {"fullname": name, "username": email, "email": email, "status": "Active" if place < 2 else "Disabled"}
 
 
 @rule("user/lists")
-def lists(world: World, call: Call) -> Payload:
+def lists(world: World, call: CheckedCall) -> Payload:
     """Users by business: one's own and the sub-accounts', or those of the business that is asked for."""
     own = world.account.business.business_id
     known = [own, *world.businesses.all(call.now)]
@@ -37,25 +88,25 @@ def _user(user: Thing, groups: dict[int, Thing]) -> dict[str, Any]:
 
 
 @rule("user/managers")
-def managers(world: World, call: Call) -> Payload:
+def managers(world: World, call: CheckedCall) -> Payload:
     found = [
         {"id": call.an_id(wanted), "fullname": one["fullname"], "email": one["email"], "status": one["status"]}
         for wanted, one in world.managers.all(call.now).items()
     ]
-    return {"users": {"count": len(found), "items": call.items(found)}}
+    return call.listing("users", found)
 
 
 @rule("user/groups")
-def groups(world: World, call: Call) -> Payload:
+def groups(world: World, call: CheckedCall) -> Payload:
     found = [{"id": call.an_id(wanted), **one} for wanted, one in world.groups.all(call.now).items()]
-    return {"groups": {"count": len(found), "items": call.items(found)}}
+    return call.listing("groups", found)
 
 
-def _shelf(world: World, call: Call) -> Shelf:
+def _shelf(world: World, call: CheckedCall) -> Shelf:
     return world.managers if call.get("type") == "manager" else world.users
 
 
-def _given(world: World, call: Call) -> Thing:
+def _given(world: World, call: CheckedCall) -> Thing:
     """The password is taken and forgotten, permissions show nowhere."""
     given: Thing = {"fullname": call.get("fullname"), "username": call.get("username"), "email": call.get("username")}
     call.must_exist("The group", call.ids("group"), world.groups.all(call.now))
@@ -64,46 +115,37 @@ def _given(world: World, call: Call) -> Thing:
     return given
 
 
-def _status(call: Call) -> str:
-    return "Active" if call.get("status").lower() in ("enable", "1") else "Disabled"
-
-
 @rule("user/add")
-def add(world: World, call: Call) -> Payload:
-    _shelf(world, call).add({"business": world.account.business.business_id, "group": None, "status": "Active", **_given(world, call)})
-    return {"item": f"The {call.get('type')} was added successfully"}
+def add(world: World, call: CheckedCall) -> Payload:
+    own = world.account.business.business_id
+    return _shelf(world, call).added({"business": own, "group": None, "status": "Active", **_given(world, call)})
 
 
 @rule("user/edit")
-def edit(world: World, call: Call) -> Payload:
-    _shelf(world, call).existing(call, f"The {call.get('type')}")
-    _shelf(world, call).edit(call.id(), _given(world, call))
-    return {"item": f"The {call.get('type')} was updated successfully"}
+def edit(world: World, call: CheckedCall) -> Payload:
+    return _shelf(world, call).edited(call, _given(world, call))
+
+
+def _changed_status(shelf: Shelf, call: CheckedCall) -> Payload:
+    shelf.edited(call, {"status": "Active" if call.get("status").lower() in ("enable", "1") else "Disabled"})
+    return {"item": "The status was changed successfully"}
 
 
 @rule("user/status")
-def status(world: World, call: Call) -> Payload:
-    _shelf(world, call).existing(call, f"The {call.get('type')}")
-    _shelf(world, call).edit(call.id(), {"status": _status(call)})
-    return {"item": "The status was changed successfully"}
-
-
-@rule("user/delete")
-def delete(world: World, call: Call) -> Payload:
-    _shelf(world, call).existing(call, f"The {call.get('type')}")
-    _shelf(world, call).delete(call.id())
-    return {"item": f"The {call.get('type')} was deleted successfully"}
+def status(world: World, call: CheckedCall) -> Payload:
+    return _changed_status(_shelf(world, call), call)
 
 
 @rule("user/groupstatus")
-def groupstatus(world: World, call: Call) -> Payload:
-    world.groups.existing(call, "The group")
-    world.groups.edit(call.id(), {"status": _status(call)})
-    return {"item": "The status was changed successfully"}
+def groupstatus(world: World, call: CheckedCall) -> Payload:
+    return _changed_status(world.groups, call)
+
+
+@rule("user/delete")
+def delete(world: World, call: CheckedCall) -> Payload:
+    return _shelf(world, call).deleted(call)
 
 
 @rule("user/groupdelete")
-def groupdelete(world: World, call: Call) -> Payload:
-    world.groups.existing(call, "The group")
-    world.groups.delete(call.id())
-    return {"item": "The group was deleted successfully"}
+def groupdelete(world: World, call: CheckedCall) -> Payload:
+    return world.groups.deleted(call)

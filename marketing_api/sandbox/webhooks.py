@@ -1,12 +1,48 @@
-"""The rules of behavioural webhooks. The words shown for inputs are assumed where no sample shows them."""
+"""Behavioural webhooks: the seeded ones, and their rules. The words shown for inputs are assumed where no sample shows them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from marketing_api.sandbox.call import Call, Payload, rule
-from marketing_api.sandbox.seeds import DOMAINS, Thing
-from marketing_api.sandbox.world import World
+from marketing_api.sandbox.goals import DOMAINS
+from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.rules import CheckedCall, Payload, Thing, rule
+from marketing_api.sandbox.words import SITE
+
+if TYPE_CHECKING:
+    from marketing_api.sandbox.world import Account, World
+
+
+def seeded(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
+    """Five over the same domains."""
+    texts = (
+        ("Don't leave hungry", "page_exit", "html_msg", f"{SITE}/menu", "popup"),
+        ("Newsletter form", "page_entry", "form", f"{SITE}/", "sticky_bar"),
+        ("What shall we cook?", "page_entry", "poll", f"{SITE}/classes", "popup"),
+        ("After booking", "goal_trigger", "redirection", f"{SITE}/book/thanks", "popup"),
+        ("Shop exit", "page_exit", "html_msg", f"{SITE}/shop", "sticky_bar"),
+    )
+    for place, (name, kind, action, link, style) in enumerate(texts):
+        if account.start + place * 90 * DAY <= now:
+            yield (
+                501 + place * 2,
+                {
+                    "name": name,
+                    "type": kind,
+                    "action_type": action,
+                    "domainid": DOMAINS[place % 2],
+                    "action_url": link,
+                    "action_targetusers": ("all", "anonymous", "subscribers")[place % 3],
+                    "action_devicefilter": ("all", "desktop", "mobile")[place % 3],
+                    "action_frequency": "repeat" if place % 2 else "one_time",
+                    "delay_hours": "0",
+                    "delay_minutes": str(place),
+                    "delay_seconds": str(place * 15 % 60),
+                    "action_style": style,
+                },
+            )
+
 
 _TYPES = {"page_exit": "On Page Exit", "page_entry": "On Page Entry", "goal_trigger": "On Goal Trigger"}
 _ACTIONS = {"html_msg": "HTML Message", "form": "Form", "poll": "Poll", "redirection": "Redirection", "trigger_js": "Trigger JS", "": ""}
@@ -14,7 +50,7 @@ _STYLES = {"popup": "Popup", "sticky_bar": "Sticky Bar"}
 _INTERVALS = {"repeat": "Repeat", "one_time": "One Time"}
 
 
-def _shown(call: Call, wanted: int, webhook: Thing) -> dict[str, Any]:
+def _shown(call: CheckedCall, wanted: int, webhook: Thing) -> dict[str, Any]:
     link = webhook.get("action_url", "")
     return {
         "id": call.an_id(wanted),
@@ -34,17 +70,17 @@ def _shown(call: Call, wanted: int, webhook: Thing) -> dict[str, Any]:
 
 
 @rule("webhook/lists")
-def lists(world: World, call: Call) -> Payload:
+def lists(world: World, call: CheckedCall) -> Payload:
     found = [_shown(call, wanted, webhook) for wanted, webhook in world.webhooks.all(call.now).items()]
-    return {"webhooks": {"count": len(found), "items": call.items(found)}}
+    return call.listing("webhooks", found)
 
 
 @rule("webhook/show")
-def show(world: World, call: Call) -> Payload:
-    return {"webhook": _shown(call, call.id(), world.webhooks.existing(call, "The webhook"))}
+def show(world: World, call: CheckedCall) -> Payload:
+    return {"webhook": _shown(call, call.id(), world.webhooks.existing(call))}
 
 
-def _given(world: World, call: Call) -> Thing:
+def _given(world: World, call: CheckedCall) -> Thing:
     call.must_exist("The domain", call.ids("domainid"), DOMAINS)
     call.must_exist("The list", call.ids("list_id"), world.lists.all(call.now))
     given: Thing = {name: value for name, value in call.params.items() if name not in ("id", "domainid") and value}
@@ -54,20 +90,15 @@ def _given(world: World, call: Call) -> Thing:
 
 
 @rule("webhook/add")
-def add(world: World, call: Call) -> Payload:
-    world.webhooks.add({"domainid": 0, **_given(world, call)})
-    return {"item": "The webhook was added successfully"}
+def add(world: World, call: CheckedCall) -> Payload:
+    return world.webhooks.added({"domainid": 0, **_given(world, call)})
 
 
 @rule("webhook/edit")
-def edit(world: World, call: Call) -> Payload:
-    world.webhooks.existing(call, "The webhook")
-    world.webhooks.edit(call.id(), _given(world, call))
-    return {"item": "The webhook was updated successfully"}
+def edit(world: World, call: CheckedCall) -> Payload:
+    return world.webhooks.edited(call, _given(world, call))
 
 
 @rule("webhook/delete")
-def delete(world: World, call: Call) -> Payload:
-    world.webhooks.existing(call, "The webhook")
-    world.webhooks.delete(call.id())
-    return {"item": "The webhook was deleted successfully"}
+def delete(world: World, call: CheckedCall) -> Payload:
+    return world.webhooks.deleted(call)

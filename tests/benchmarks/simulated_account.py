@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from marketing_api.sandbox.mailing import LONGEST
-from marketing_api.sandbox.roll import CHARACTERS, DAY, Roll
-from marketing_api.sandbox.seeded_account import Account, Origin
+from marketing_api.sandbox.seeded_contacts import CHARACTERS, DAY, Roll
+from marketing_api.sandbox.world import Account, Origin
 from warehouse.candidates import HISTORY_DAYS
 
 Floats = npt.NDArray[np.float64]

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from marketing_api.operations import ALL
-from marketing_api.sandbox.app import App
+from marketing_api.sandbox.app import App, build
 from marketing_api.sandbox.control import answer_control
-from marketing_api.sandbox.options import DEFAULT_KEY, Options, build
+from marketing_api.sandbox.options import DEFAULT_KEY, Options
 from marketing_api.sandbox.replies import Reply, Request
 
 #: 2026-11-20 15:00 UTC: most tests let the clock stand still here.

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketing_api.sandbox.connection import Connection, Send
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.replies import Reply, Request
-from marketing_api.sandbox.server import serve
+from marketing_api.sandbox.server import Connection, Send, serve
 from tests.marketing_api.sandbox.asking import NOW
 
 BODY = b"name=News"

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from marketing_api.sandbox.listing import Listing
-from marketing_api.sandbox.seeded_account import list_id
+from marketing_api.sandbox.seeded_contacts import list_id
 from tests.marketing_api.sandbox.asking import DAY, NOW, asking
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from marketing_api.operations import ALL
-from marketing_api.sandbox.areas import RULES
+from marketing_api.sandbox.app import RULES
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from tests.marketing_api.sandbox.asking import NOW, asking, fetch, params_for, read

@@ -1,0 +1,233 @@
+"""What the rules of all areas have in common: what they are given (a CheckedCall), how they refuse, shapes of values, shelves of things.
+
+Not here: any area's rule, HTTP.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from marketing_api.operation import Operation
+from marketing_api.sandbox.moments import Moments
+from marketing_api.sandbox.switches import Switches
+
+if TYPE_CHECKING:
+    from marketing_api.sandbox.world import World
+
+
+#: Error codes besides 1000 and 1002 are assumed: the specification shows none.
+WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID, FAILED = 1000, 1002, 1003, 1004, 1005
+
+
+class Refusal(Exception):
+    """The service says no: an envelope with header `error`."""
+
+    def __init__(self, code: int, message: str, fields: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.code, self.message, self.fields = code, message, fields
+
+
+def missing(what: str) -> Refusal:
+    return Refusal(NOT_FOUND, f"{what} doesn't exist")
+
+
+@dataclass
+class Streamed:
+    """A payload too large to hold: `head`, then the items in batches, then `tail`, as JSON text."""
+
+    head: str
+    batches: Iterator[list[str]]
+    tail: str
+    numbered: bool = False
+
+
+@dataclass
+class CheckedCall:
+    """One request to one operation, its parameters checked and in wire form; `fields` is the map of custom-field values."""
+
+    operation: Operation
+    params: dict[str, str]
+    now: int
+    switches: Switches
+    moments: Moments
+    fields: dict[str, str] = field(default_factory=dict)
+    later: Callable[[int, Callable[[], None]], None] = lambda _seconds, action: action()
+
+    def get(self, name: str, default: str = "") -> str:
+        return self.params.get(name) or default
+
+    def has(self, name: str) -> bool:
+        return bool(self.params.get(name))
+
+    def id(self, name: str = "id") -> int:
+        """A numeric id; anything else names nothing that exists."""
+        text = self.params.get(name, "").strip()
+        return int(text) if text.isdecimal() and len(text) < 19 else -1
+
+    def ids(self, name: str) -> list[int]:
+        return [int(word) if word.isdecimal() else -1 for word in self.words(name)]
+
+    def words(self, name: str) -> list[str]:
+        return [word for part in self.get(name).split(",") if (word := part.strip())]
+
+    def is_true(self, name: str) -> bool:
+        return self.get(name).lower() in ("true", "1", "yes")
+
+    def day(self, name: str) -> int | None:
+        """The unix second at which the given local day begins."""
+        return self._midnight(name) if self.has(name) else None
+
+    def _midnight(self, name: str, days_later: int = 0) -> int:
+        try:
+            return self.moments.midnight(dt.date.fromisoformat(self.get(name)) + dt.timedelta(days=days_later))
+        except (ValueError, OverflowError):  # the first and last years that there are
+            raise Refusal(NOT_VALID, f"{name} is not valid", (name,)) from None
+
+    def between(self) -> tuple[int, int]:
+        """The range of `from` … `to`, both days included, as unix seconds; open ends are far away."""
+        first = self.day("from")
+        return first if first is not None else 0, self._midnight("to", days_later=1) if self.has("to") else 1 << 40
+
+    def moment(self, name: str) -> int:
+        """The given local `Y-m-d H:i:s`, or `m/d/Y` with or without `H:i`, as unix seconds."""
+        text = self.get(name)
+        try:
+            if "/" in text:
+                return self.moments.unix(dt.datetime.strptime(text if ":" in text else f"{text} 00:00", "%m/%d/%Y %H:%M"))
+            return self.moments.unix(dt.datetime.fromisoformat(text))
+        except (ValueError, OverflowError):
+            raise Refusal(NOT_VALID, f"{name} is not valid", (name,)) from None
+
+    def must_exist(self, what: str, wanted: Iterable[Any], known: Container[Any]) -> None:
+        """A Refusal when a write names something that is not there, unless the switch `unknown-ids` accepts it."""
+        if self.switches["unknown-ids"] == "refuse" and any(one not in known for one in wanted):
+            raise missing(what)
+
+    # shapes
+
+    def an_id(self, value: int) -> str | int:
+        return value if self.switches["ids"] == "number" else str(value)
+
+    def items(self, entries: Iterable[Any]) -> Any:
+        found = list(entries)
+        if not found or self.switches["items"] == "list":
+            return found
+        return {str(place): entry for place, entry in enumerate(found, 1)}
+
+    def map(self, entries: Mapping[str, Any]) -> Any:
+        return [] if not entries and self.switches["empty-object"] == "list" else dict(entries)
+
+    def listing(self, name: str, entries: list[Any], count: int | None = None) -> Payload:
+        """The payload of a listing; `count` where it is not that of the entries."""
+        return {name: {"count": len(entries) if count is None else count, "items": self.items(entries)}}
+
+    def page(self, entries: list[Any], default_limit: int) -> tuple[int, list[Any]]:
+        """(count to show, entries of the requested page); a page past the end counts 0 (api-observed row 14)."""
+        offset, limit = self.window(default_limit)
+        shown = entries[offset:] if limit is None else entries[offset : offset + limit]
+        return (len(entries) if self.switches["count"] == "total" and shown else len(shown)), shown
+
+    def window(self, default_limit: int, *, is_paged: bool = True) -> tuple[int, int | None]:
+        """(offset, limit) of the page; no limit when the listing is not paged."""
+        if not is_paged:
+            return 0, None
+        limit = default_limit if self.switches.is_on("limit-ignored") else _positive(self.get("limit"), default_limit)
+        if cap := self.switches.number("page-cap"):
+            limit = min(limit, cap)
+        page = 1 if self.switches.is_on("page-ignored") else _positive(self.get("page"), 1)
+        return (page - 1) * limit, limit
+
+    def when(self, moment: int, specified: str = "24h") -> str:
+        return self.moments.text(moment, specified)
+
+
+def _positive(text: str, default: int) -> int:
+    try:
+        return max(1, int(float(text)))
+    except ValueError:
+        return default
+
+
+def dumps(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+#: What a rule returns: the members of `data`.
+Payload = dict[str, Any] | Streamed
+Rule = Callable[["World", CheckedCall], Payload]
+RULES: dict[str, Rule] = {}
+
+
+def rule(name: str) -> Callable[[Rule], Rule]:
+    """Declare that the function is the rule of the operation of that name."""
+
+    def declare(function: Rule) -> Rule:
+        RULES[name] = function
+        return function
+
+    return declare
+
+
+Thing = dict[str, Any]
+
+
+class Shelf:
+    """Things of one kind. `seeded` yields (id, thing) of everything that exists at a moment, oldest first; only writes change it."""
+
+    def __init__(self, name: str, seeded: Callable[[int], Iterable[tuple[int, Thing]]], first_written_id: int) -> None:
+        self.name = name
+        self._seeded = seeded
+        self._ids = itertools.count(first_written_id)
+        self._added: dict[int, Thing] = {}
+        self._changes: dict[int, Thing] = {}
+        self._deleted: set[int] = set()
+
+    def all(self, now: int) -> dict[int, Thing]:
+        """Every thing that stands, by id; added ones last."""
+        there = [*self._seeded(now), *self._added.items()]
+        return {wanted: {**thing, **self._changes.get(wanted, {})} for wanted, thing in there if wanted not in self._deleted}
+
+    def get(self, wanted: int, now: int) -> Thing | None:
+        return self.all(now).get(wanted)
+
+    def add(self, thing: Thing) -> int:
+        """Returns the new id."""
+        new = next(self._ids)
+        self._added[new] = dict(thing)
+        return new
+
+    def edit(self, wanted: int, changes: Thing) -> None:
+        self._changes.setdefault(wanted, {}).update(changes)
+
+    def delete(self, wanted: int) -> None:
+        self._deleted.add(wanted)
+
+    # as the rule of an operation; the call names the thing by `id`
+
+    def existing(self, call: CheckedCall) -> Thing:
+        if (thing := self.get(call.id(), call.now)) is None:
+            raise missing(f"The {self.name}")
+        return thing
+
+    def added(self, thing: Thing) -> Payload:
+        self.add(thing)
+        return self.done("added")
+
+    def edited(self, call: CheckedCall, changes: Thing) -> Payload:
+        self.existing(call)
+        self.edit(call.id(), changes)
+        return self.done("updated")
+
+    def deleted(self, call: CheckedCall) -> Payload:
+        self.existing(call)
+        self.delete(call.id())
+        return self.done("deleted")
+
+    def done(self, verb: str) -> Thing:
+        return {"item": f"The {self.name} was {verb} successfully"}

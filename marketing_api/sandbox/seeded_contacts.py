@@ -1,0 +1,301 @@
+"""The seeded contacts: who registers on a list when, of what character they are, and the persons behind the addresses.
+
+A contact is known by its index on the list, in the order of registration. Contacts are dealt to fifty slots, one of each per
+block of fifty; a slot's character decides opens, clicks, leaving and deletion. Times of one slot grow with the block, so "how
+many of this slot by then" is a search in a formula and no contact need be stored, whatever the size of the account.
+
+A person's number is `index * LISTS + list number`; some entries of the smaller lists are persons of the first list. All
+addresses are at reserved domains and all phones in an area code that is not in use. Not here: what is mailed to them (`mailing`).
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from marketing_api.sandbox.chance import salt, spread
+from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.words import CITIES, FIRST_NAMES, LAST_NAMES
+
+SLOTS = 50
+HISTORY_DAYS = 730
+#: The part of a list that was uploaded on its first day; these contacts saw no sign-up form.
+IMPORTED = 0.3
+#: Registrations gather pace: by the fraction f of the history, f ** GROWTH of the later sign-ups are in.
+GROWTH = 1.3
+
+COMMON = (
+    "example.com", "example.org", "example.net", "mail.example.com", "example.com", "inbox.example.net", "example.org", "post.example.org",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Character:
+    """What a slot's contacts do. Parts are of 1024; `leaves_after` counts received campaigns (0: stays)."""
+
+    name: str
+    opens: int
+    clicks: int  # of the opened
+    fate: str = "stays"  # or unsubscribes, bounces, unconfirmed
+    leaves_after: int = 0
+    deleted_after: int = 0  # seconds after registration; 0: never
+    domains: tuple[str, ...] = COMMON
+
+
+_OLD = ("old.example.net", "old.example.net", "example.net", "old.example.net")
+_FILTERED = ("filtered.example.org", "filtered.example.org", "post.example.org")
+
+#: One block of fifty. Deleted are only slots that never open a mail, so that opens and clicks of campaigns equal those of the
+#: timelines that can still be read.
+CHARACTERS: tuple[Character, ...] = (
+    *[Character("regular", 700, 330)] * 9,
+    *[Character("reader", 390, 200)] * 14,
+    *[Character("casual", 170, 150)] * 10,
+    *[Character("dormant", 0, 0)] * 5,
+    Character("dormant", 0, 0, deleted_after=400 * DAY),
+    *[Character("filtered", 40, 100, domains=_FILTERED)] * 3,
+    *[Character("leaver", 260, 90, "unsubscribes", after) for after in (1, 3, 6, 10)],
+    *[Character("bouncer", 200, 90, "bounces", after, domains=_OLD) for after in (1, 4)],
+    *[Character("unconfirmed", 0, 0, "unconfirmed", deleted_after=45 * DAY)] * 2,
+)
+
+
+def _orders() -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
+    """All the ways a block deals its slots, and their inverses (index within the block ↔ slot)."""
+    steps = [step for step in range(SLOTS) if step % 2 and step % 5]
+    deals = [tuple((index * step + shift) % SLOTS for index in range(SLOTS)) for step in steps for shift in range(SLOTS)]
+    inverses = []
+    for deal in deals:
+        inverse = [0] * SLOTS
+        for index, slot in enumerate(deal):
+            inverse[slot] = index
+        inverses.append(tuple(inverse))
+    return tuple(deals), tuple(inverses)
+
+
+DEALS, INVERSES = _orders()
+
+
+class Roll:
+    """The register of list number `number`, which holds `size` seeded entries two years after `start` (unix seconds)."""
+
+    def __init__(self, seed: int, number: int, size: int, start: int) -> None:
+        self.number = number
+        self.size = size
+        self.start = start
+        self.imported = int(size * IMPORTED)
+        self.salt = salt(seed, "roll", number)
+        self._import_at = start + 9 * 3600 + number * 1800
+        self.registered = functools.lru_cache(maxsize=4096)(self._registered)
+
+    def registered_at(self, index: int) -> int:
+        """Unix seconds; never decreasing with the index."""
+        if index < self.imported:
+            return self._import_at + index * 1500 // self.imported
+        jitter = spread(self.salt, index) / 0x100000000
+        grown = (index - self.imported + jitter) / max(1, self.size - self.imported)
+        past = grown ** (1 / GROWTH) if grown < 1 else 1 + (grown - 1) / GROWTH
+        return self.start + DAY + _waking(past * (HISTORY_DAYS - 1))
+
+    def registered_between(self, first: int, end: int) -> list[int]:
+        """`registered_at` of a run of contacts, in one go."""
+        if first < self.imported:
+            return [self.registered_at(index) for index in range(first, end)]
+        base, series, imported, power = self.start + DAY, self.salt, self.imported, 1 / GROWTH
+        whole, found = max(1, self.size - self.imported), []
+        for index in range(first, end):
+            mixed = (index + series) * 0x9E3779B1 & 0xFFFFFFFF  # chance.spread, unrolled
+            mixed = (mixed ^ mixed >> 15) * 0x85EBCA77 & 0xFFFFFFFF
+            mixed = (mixed ^ mixed >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
+            grown = (index - imported + (mixed ^ mixed >> 16) / 0x100000000) / whole
+            days = (grown**power if grown < 1 else 1 + (grown - 1) / GROWTH) * (HISTORY_DAYS - 1)
+            day = int(days)
+            part = days - day
+            if 0.05 <= part < 0.95:
+                found.append(base + day * DAY + int(25_200 + (part - 0.05) * 60_000))
+            else:
+                found.append(base + _waking(days))
+        return found
+
+    def _registered(self, moment: int) -> int:
+        """How many have registered by `moment`."""
+        top = max(64, self.size * 2)
+        while self.registered_at(top) <= moment:
+            top *= 2
+        return bisect.bisect_right(range(top), moment, key=self.registered_at)
+
+    def slot(self, index: int) -> int:
+        block, within = divmod(index, SLOTS)
+        return DEALS[spread(self.salt, block) % len(DEALS)][within]
+
+    def index(self, slot: int, block: int) -> int:
+        return block * SLOTS + INVERSES[spread(self.salt, block) % len(DEALS)][slot]
+
+    def blocks(self, slot: int, moment: int) -> int:
+        """How many of the slot have registered by `moment`: they are blocks 0 up to, not including, this."""
+        return self.blocks_of_first(slot, self.registered(moment))
+
+    def blocks_of_first(self, slot: int, count: int) -> int:
+        """How many of the slot are among the first `count` contacts."""
+        full, rest = divmod(count, SLOTS)
+        return full + (1 if rest and self.index(slot, full) < count else 0)
+
+    def is_deleted(self, index: int, moment: int) -> bool:
+        after = CHARACTERS[self.slot(index)].deleted_after
+        return bool(after) and self.registered_at(index) + after <= moment
+
+    def deleted(self, moment: int, first: int | None = None) -> int:
+        """How many (of the first `first`) have been deleted by `moment`."""
+        total = 0
+        for slot, character in enumerate(CHARACTERS):
+            if character.deleted_after:
+                gone = self.blocks(slot, moment - character.deleted_after)
+                total += gone if first is None else min(gone, self.blocks_of_first(slot, first))
+        return total
+
+    def standing(self, moment: int) -> int:
+        """How many entries the list shows at `moment`."""
+        return self.registered(moment) - self.deleted(moment)
+
+
+def _waking(days: float) -> int:
+    """Seconds of a moment `days` after a start, with the day's hours bent so that nine of ten fall between 7 and 22 o'clock."""
+    day = int(days)
+    part = days - day
+    if part < 0.05:
+        second = part * 504_000
+    elif part < 0.95:
+        second = 25_200 + (part - 0.05) * 60_000
+    else:
+        second = 79_200 + (part - 0.95) * 144_000
+    return day * DAY + int(second)
+
+
+#: Room for so many seeded lists in the numbering of people and contacts.
+LISTS = 8
+FIRST_CONTACT_ID = 310_000
+_ADDRESS = re.compile(r"[a-z]+\.[a-z]+?(\d+)@[a-z.]+")
+_PHONE = re.compile(r"(?:\+|00)?1[ -]*555[ -]*(\d{7,})")
+
+
+FIRST_LIST_ID = 1801
+
+
+def list_id(number: int) -> int:
+    """The id of a seeded list."""
+    return FIRST_LIST_ID + number * 13
+
+
+def list_number(wanted: int) -> int:
+    """The number of a seeded list, or of what would be one; -1 for any other id."""
+    number, odd = divmod(wanted - FIRST_LIST_ID, 13)
+    return -1 if odd else number
+
+
+def field_id(list_number: int, position: int) -> str:
+    """The id of a seeded list's custom field."""
+    return str(9100 + list_number * 10 + position)
+
+
+def contact_id(roll_number: int, index: int) -> int:
+    return FIRST_CONTACT_ID + index * LISTS + roll_number
+
+
+def roll_and_index(contact_id: int) -> tuple[int, int]:
+    """(list number, index) of a seeded contact's id; the index is negative when it is none."""
+    index, number = divmod(contact_id - FIRST_CONTACT_ID, LISTS)
+    return number, index
+
+
+class Person(NamedTuple):
+    """What does not change about a person. `first` and `last` may hold letters beyond ASCII; the address never does."""
+
+    number: int
+    first: str
+    last: str
+    email: str
+    phone: str  # "" for about a third
+    city: str
+    visit_period: int  # days between visits
+    visit_phase: int
+
+
+class People:
+    """Everybody of one seed. `rolls` are the seeded lists, the first being the largest."""
+
+    def __init__(self, seed: int, rolls: list[Roll]) -> None:
+        self._rolls = rolls
+        self.salt = salt(seed, "people")
+
+    def number(self, roll_number: int, index: int) -> int:
+        """The person behind an entry of a list: every eighth of a smaller list is somebody of the first list."""
+        if roll_number and index % 8 == 0:
+            shared = index * 2 + roll_number
+            if shared < self._rolls[0].size:
+                return shared * LISTS
+        return index * LISTS + roll_number
+
+    def entries(self, number: int) -> list[tuple[int, int]]:
+        """(list number, index) of every entry of a person, whether registered yet or not."""
+        index, home = divmod(number, LISTS)
+        if home:
+            return [(home, index)] if home < len(self._rolls) and self.number(home, index) == number else []
+        found = [(0, index)]
+        for roll_number in range(1, len(self._rolls)):
+            other, odd = divmod(index - roll_number, 2)
+            if not odd and other >= 0 and other % 8 == 0 and self.number(roll_number, other) == number:
+                found.append((roll_number, other))
+        return found
+
+    def person(self, number: int) -> Person:
+        mixed, more = self._draws(number)
+        phone = f"+1555{number:07d}" if more >> 8 & 3 else ""
+        return Person(
+            number,
+            FIRST_NAMES[mixed % len(FIRST_NAMES)][0],
+            LAST_NAMES[(mixed >> 10) % len(LAST_NAMES)][0],
+            self.email(number),
+            phone,
+            CITIES[(more >> 10) % len(CITIES)],
+            20 + (more >> 16 & 127),
+            more >> 23,
+        )
+
+    def _draws(self, number: int) -> tuple[int, int]:
+        return spread(self.salt, number), spread(self.salt ^ 0x5BD1E995, number)
+
+    def email(self, number: int) -> str:
+        """At a domain that suits the character of the person's first entry."""
+        index, home = divmod(number, LISTS)
+        mixed, more = self._draws(number)
+        domains = CHARACTERS[self._rolls[home].slot(index)].domains
+        first, last = FIRST_NAMES[mixed % len(FIRST_NAMES)][1], LAST_NAMES[(mixed >> 10) % len(LAST_NAMES)][1]
+        return f"{first}.{last}{number}@{domains[more % len(domains)]}"
+
+    def of_contact(self, roll_number: int, index: int) -> Person:
+        return self.person(self.number(roll_number, index))
+
+    def by_email(self, email: str) -> Person | None:
+        """The person with that address, if there is one; case does not matter."""
+        match = _ADDRESS.fullmatch(email.strip().lower())
+        if match is None or int(match[1]) % LISTS >= len(self._rolls):
+            return None
+        person = self.person(int(match[1]))
+        return person if person.email == email.strip().lower() else None
+
+    def by_phone(self, phone: str) -> Person | None:
+        match = _PHONE.fullmatch(phone.strip())
+        if match is None or int(match[1]) % LISTS >= len(self._rolls):
+            return None
+        person = self.person(int(match[1]))
+        return person if person.phone else None
+
+
+def last_visit(person: Person, registered_at: int, moment: int) -> int | None:
+    """Unix day number (UTC) of the last visit by `moment`, None before the first: what changes about a contact from day to day."""
+    today = moment // DAY
+    visit = today - (today + person.visit_phase) % person.visit_period
+    return visit if visit > registered_at // DAY else None

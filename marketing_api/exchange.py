@@ -49,7 +49,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole answer to a question, fresh from the service or from the archive."""
+    """A whole response to a call, fresh from the service or from the archive."""
 
     request_id: int
     account: str

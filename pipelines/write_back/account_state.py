@@ -21,7 +21,7 @@ import pyarrow as pa
 from marketing_api.exchange import order_of
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import fold
-from pipelines.write_back.input.grid import Cell, InputError, cell_of, text_of
+from pipelines.write_back.input.rows import Cell, InputError, cell_of, text_of
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Past
 from pipelines.write_back.lists import Lists

@@ -17,7 +17,7 @@ from typing import Any
 from pipelines.options import VERIFY
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.input.columns import fold
-from pipelines.write_back.input.grid import Cell, InputError, Rows, text_of
+from pipelines.write_back.input.rows import Cell, InputError, Rows, text_of
 from pipelines.write_back.item import DONE, Source, State
 from pipelines.write_back.kinds import CONTACTS, TAGS
 from pipelines.write_back.outbox.entries import Entry

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pipelines.write_back.input.columns import fold
-from pipelines.write_back.input.grid import Cell, shown, text_of
+from pipelines.write_back.input.rows import Cell, shown, text_of
 from pipelines.write_back.input.values import BadValue
 
 

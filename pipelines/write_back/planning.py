@@ -14,7 +14,7 @@ from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
 from pipelines.write_back.account_state import Known, People, Person, Who
 from pipelines.write_back.input.columns import Picked
-from pipelines.write_back.input.grid import Rows
+from pipelines.write_back.input.rows import Rows
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import BadRow, Change, IdleRow, Item, Options, Past, Plan
 

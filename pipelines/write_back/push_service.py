@@ -27,8 +27,8 @@ from marketing_api.rate_limit import SPECIFIED_RATE
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.account_state import Known, load_known
-from pipelines.write_back.input.grid import InputError
-from pipelines.write_back.input.rows import Rows, read_file, read_query
+from pipelines.write_back.input.files import read_file, read_query
+from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.item import DONE, Earlier, Options, Past, Plan, State
 from pipelines.write_back.kinds import Kind, make_plan
 from pipelines.write_back.outbox.entries import Entry

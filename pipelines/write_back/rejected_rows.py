@@ -17,7 +17,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.write_back.input.grid import FORMULA_SIGNS, Rows, text_of
+from pipelines.write_back.input.rows import FORMULA_SIGNS, Rows, text_of
 from pipelines.write_back.item import Source, State
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.result import reasons_by_row

@@ -24,7 +24,7 @@ from pipelines.options import ACTIVATIONS, push_options, words
 from pipelines.progress import Progress
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.audience_syncs import FILE, AudienceSync, chosen, push_turnover, read_audience_syncs, turnover, turnover_lines
-from pipelines.write_back.input.grid import InputError
+from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.outbox.entries import Counts, Push

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.write_back.account_state import load_known
-from pipelines.write_back.input.rows import read_file
+from pipelines.write_back.input.files import read_file
 from pipelines.write_back.item import Options, Plan
 from pipelines.write_back.kinds import CONTACTS, make_plan
 from pipelines.write_back.outbox.outbox import Outbox

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pipelines.write_back.input.columns import pick
-from pipelines.write_back.input.grid import InputError, Rows
+from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.item import Options, Plan
 from pipelines.write_back.kinds.activities import ACTIVITIES
 from pipelines.write_back.kinds.contacts import CONTACTS

@@ -18,9 +18,8 @@ from marketing_api.write_result import unescaped
 from pipelines.write_back.account_state import Event, Person, Who, read_who
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import Spec
-from pipelines.write_back.input.grid import text_of
-from pipelines.write_back.input.moments import Moment, moment
-from pipelines.write_back.input.values import BadValue
+from pipelines.write_back.input.rows import text_of
+from pipelines.write_back.input.values import BadValue, Moment, moment
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import BY_WHO, WHO, Compared, Kind, ReadBack, Readings, Verifier
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Draft, Planning, bound, resolve

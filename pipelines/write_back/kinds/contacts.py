@@ -23,7 +23,7 @@ from pipelines.options import Option
 from pipelines.write_back.account_state import Content, ListReader, Member, Present
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import Spec
-from pipelines.write_back.input.grid import Cell, shown, text_of
+from pipelines.write_back.input.rows import Cell, shown, text_of
 from pipelines.write_back.input.values import STATUS_WORDS, BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import LIST, Compared, Kind, ListEffect, Params, ReadBack, Readings, RequestForms, Verifier

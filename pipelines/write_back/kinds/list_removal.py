@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from marketing_api.contact_lookup import Found, read_list
 from marketing_api.operation import Operation
 from pipelines.write_back.account_state import Person, Whereabouts, Who
-from pipelines.write_back.input.grid import shown
+from pipelines.write_back.input.rows import shown
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import Compared, Kind, ListEffect, ReadBack, Verifier

@@ -15,7 +15,7 @@ from marketing_api.operations.contacts import ADDTAG, REMOVETAG
 from pipelines.write_back.account_state import Person, Who, read_who
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import Spec
-from pipelines.write_back.input.grid import shown, text_of
+from pipelines.write_back.input.rows import shown, text_of
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import BY_WHO, WHO, Kind

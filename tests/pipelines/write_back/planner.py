@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.write_back.account_state import Known, load_known
-from pipelines.write_back.input.grid import Rows, rows_of_columns
+from pipelines.write_back.input.rows import Rows, rows_of_columns
 from pipelines.write_back.item import Options, Past, Plan, State
 from pipelines.write_back.kinds import Kind, make_plan
 from warehouse.connection import connect

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.write_back.account_state import Content, Known, ListReader, Member, load_known
-from pipelines.write_back.input.grid import InputError
+from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.input.values import BadValue, address
 from pipelines.write_back.item import Past, State
 from pipelines.write_back.lists import Lists

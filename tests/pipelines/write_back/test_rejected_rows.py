@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.write_back.input.grid import Rows
+from pipelines.write_back.input.rows import Rows
 from pipelines.write_back.item import Source
 from pipelines.write_back.rejected_rows import keep_rows, kept_rows
 from tests.attack.damage import WAYS, harm, remove

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.write_back.account_state import Known
-from pipelines.write_back.input.moments import moment
-from pipelines.write_back.input.values import BadValue
+from pipelines.write_back.input.values import BadValue, moment
 from pipelines.write_back.item import Effect, State
 from pipelines.write_back.kinds import ACTIVITIES
 from tests.pipelines.write_back.planner import LATER, Planner, check_every_row_has_one_fate, fates, requests

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.write_back.account_state import Known
-from pipelines.write_back.input.grid import InputError
+from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.item import State
 from pipelines.write_back.kinds import TAGS
 from tests.pipelines.write_back.planner import Planner, check_every_row_has_one_fate, fates, requests

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.write_back.input.grid import FORMULA_SIGNS, cell_of, number_text
-from pipelines.write_back.input.rows import InputError, Rows, read_file, read_query, text_of
+from pipelines.write_back.input.files import read_file, read_query
+from pipelines.write_back.input.rows import FORMULA_SIGNS, InputError, Rows, cell_of, number_text, text_of
 from warehouse.connection import connect
 from warehouse.errors import NoWarehouse
 from warehouse.schema import stamp_version

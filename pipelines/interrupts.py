@@ -4,7 +4,7 @@ KeyboardInterrupt comes at any instruction. In the middle of an import it can ge
 which every thread hangs. So the process just ends until something has begun; and work of several threads runs beside the main
 thread, which does nothing but wait for it and for the signal.
 
-Standard library only: this is imported before anything else. Not here: what stopping means to the work (`assets.reader`).
+Standard library only: this is imported before anything else. Not here: what stopping means to the work (`assets.prefetch`).
 """
 
 from __future__ import annotations

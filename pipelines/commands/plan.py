@@ -13,9 +13,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from assets import SOURCE_ASSETS
+from assets.planning.crawl_plan import CAMPAIGN_STATS, ContactPlan, Planner, PlanSettings
 from assets.planning.order import MEANINGS, Reason
-from assets.planning.plan import ContactPlan
-from assets.planning.planner import CAMPAIGN_STATS, Planner, PlanSettings
 from marketing_api.rate_limit import RateLimiter
 from pipelines import exits
 from pipelines.commands import Arguments, command
@@ -78,7 +77,7 @@ class Night:
 
     def _age(self, max_age_days: int) -> str:
         plan, limit = self.plan, self.plan.limit
-        late, waiting = (sum(getattr(line, name) for line in plan.lines.values()) for name in ("late", "waiting"))
+        late, waiting = (sum(getattr(line, name) for line in plan.entries.values()) for name in ("late", "waiting"))
         if late or waiting:
             parts = {f"get older than {max_age_days} days": late, "are still never read": waiting}
             why = " and ".join(f"{count:,} {what}" for what, count in parts.items() if count)
@@ -103,8 +102,8 @@ def _age_for(plan: ContactPlan, max_age_days: int) -> str:
 
 def night(before: Mapping[str, int], whole: ContactPlan, plan: ContactPlan, allowed: int | None, *, asks_everybody: bool = False) -> Night:
     """`before`: what is requested first, by kind. `whole` is planned without the budget, `plan` with what `before` leaves of it."""
-    planned = {**before, **{name: len(line.keys) for name, line in plan.lines.items()}}
-    wanted = {**before, **{name: max(len(line.keys), planned[name]) for name, line in whole.lines.items()}}
+    planned = {**before, **{name: len(line.keys) for name, line in plan.entries.items()}}
+    wanted = {**before, **{name: max(len(line.keys), planned[name]) for name, line in whole.entries.items()}}
     asked, left = {}, allowed
     for name, count in planned.items():
         asked[name] = count if left is None else min(count, left)
@@ -151,9 +150,9 @@ def _print(console: Console, settings: Settings, warehouse: Warehouse, planner: 
     plan = planner.contacts()
     unlimited = plan if allowance.requests is None else whole.contacts()
     found = night(before, unlimited, plan, allowance.requests, asks_everybody=planner.settings.asks_everybody)
-    reasons = {name: {str(reason): count for reason, count in line.counts.items()} for name, line in plan.lines.items()}
+    reasons = {name: {str(reason): count for reason, count in line.counts.items()} for name, line in plan.entries.items()}
     why = {LISTINGS: "as in the last run" if others else "no earlier run to go by", CAMPAIGN_STATS: _why(campaigns.counts)}
-    totals = {CAMPAIGN_STATS: campaigns.total} | {name: line.total for name, line in plan.lines.items()}
+    totals = {CAMPAIGN_STATS: campaigns.total} | {name: line.total for name, line in plan.entries.items()}
     grid = Grid(title=f"account {planner.account}", title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
     for column in ("what", "requests", "left out", "of", "why"):
         grid.add_column(column, justify="left" if column in ("what", "why") else "right", overflow="fold")

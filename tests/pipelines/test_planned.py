@@ -7,9 +7,9 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assets.planning.plan import Rules
+from assets.planning.crawl_plan import Rules
 from pipelines.commands.plan import LISTINGS, Night, night
-from tests.assets.planning.test_plan import plan
+from tests.assets.planning.test_crawl_plan import plan
 
 KEPT = "the maximum age is kept"
 #: Up to four groups of contacts that were asked so many days ago, or never.
@@ -42,7 +42,7 @@ def test_figures_agree_for_any_budget(
     assert allowed is None or numbers[1:3] == [allowed, asked]
     assert (f"{left:,} are left" in text) == (left > 0)
 
-    missing = sum(line.late + line.waiting for line in planned.plan.lines.values())
+    missing = sum(line.late + line.waiting for line in planned.plan.entries.values())
     limit = planned.plan.limit
     is_short = limit is not None and limit < max(planned.plan.needed, planned.plan.steady)
     if missing or is_short or LISTINGS in planned.left_out:

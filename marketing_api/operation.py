@@ -189,7 +189,7 @@ if TYPE_CHECKING:
     from marketing_api.records.fields import Record, Rows
 
     #: Turns an operation's payload into (record type, raw entry) pairs; the second argument is what was asked.
-    ReadRows = Callable[[Any, Mapping[str, str]], Rows]
+    ParseRows = Callable[[Any, Mapping[str, str]], Rows]
 
 
 class Effect(StrEnum):
@@ -233,7 +233,7 @@ class Operation:
     is_listing: bool = False  # the payload is a wrapper `{count, items}`
     is_streamed: bool = False  # its entries stand alone, so that a huge answer may be read in batches
     records: tuple[type[Record], ...] = ()
-    rows: ReadRows | None = None
+    rows: ParseRows | None = None
     paging: Paging | None = None
     is_secret: bool = False  # the answer holds a secret: never archived, never shown in logs
     timeout: float = 30.0  # seconds without a byte before the answer counts as lost

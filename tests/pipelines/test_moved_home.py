@@ -17,7 +17,7 @@ import requests
 from pipelines.home import prepare_home
 from tests.pipelines.conftest import UNMISTAKABLE, Night, StartSandbox
 from tests.pipelines.leftovers import contents
-from tests.pipelines.running import finish, run, start
+from tests.pipelines.running import finish, run, start_cold
 
 #: What the overview page asks for, and only shows when a run has a `repositoryOrigin` of a loaded code location (Dagster 1.13).
 TIMELINE = """{
@@ -68,7 +68,7 @@ def test_the_ui_of_a_copied_home_has_the_commands_runs_in_its_timeline(copied: P
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = start(copied, None, "ui", "--port", str(port))
+    process = start_cold(copied, None, "ui", "--port", str(port))
     try:
         answer = _timeline(port, process)
     finally:
@@ -106,6 +106,15 @@ def test_a_home_of_an_earlier_version_forgets_its_place_and_keeps_what_a_person_
     yaml.write_text(old % '"/another/disk/events"')
     prepare_home(home)
     assert yaml.read_text() == old % '"/another/disk/events"', "that is where a person wants it"
+
+
+def test_a_home_of_an_earlier_version_names_the_event_log_where_it_is_now(home: Path) -> None:
+    yaml = prepare_home(home) / "dagster" / "dagster.yaml"
+    new = yaml.read_text()
+    yaml.write_text(new.replace("pipelines.dagster_internals", "pipelines.run_history"))
+    assert yaml.read_text() != new
+    prepare_home(home)
+    assert yaml.read_text() == new
 
 
 def test_what_a_kill_leaves_of_dagster_yaml_does_not_pass_for_a_persons(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

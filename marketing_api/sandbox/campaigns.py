@@ -77,9 +77,9 @@ def stats(world: World, call: CheckedCall) -> Payload:
 
 
 def _counts(call: CheckedCall, totals: Totals) -> dict[str, str]:
-    unopened = totals.sent - totals.bounced - totals.opened
-    whole = max(1, totals.sent // 10) if call.switches.is_on("over-100-percent") else totals.sent
-    values = {"open": totals.opened, "unopened": unopened, "bounced": totals.bounced, "unsubscribed": totals.unsubscribed}
+    sent, opened, bounced = totals["sent"], totals["opened"], totals["bounced"]
+    whole = max(1, sent // 10) if call.switches.is_on("over-100-percent") else sent
+    values = {"open": opened, "unopened": sent - bounced - opened, "bounced": bounced, "unsubscribed": totals["unsubscribed"]}
     return {name: f"{value} ({round(100 * value / whole, 2) if whole else 0:g}%)" for name, value in values.items()}
 
 

@@ -27,11 +27,6 @@ def spread(salt: int, index: int) -> int:
     return mixed ^ mixed >> 16
 
 
-def unit(salt: int, index: int) -> float:
-    """The draw as a number from 0 up to, not including, 1."""
-    return spread(salt, index) / 0x100000000
-
-
 @dataclass(frozen=True, slots=True)
 class Share:
     """Picks `parts`/1024 of a sequence, evenly spread; `offset` (0 … 1023) shifts which ones.

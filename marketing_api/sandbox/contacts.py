@@ -276,7 +276,7 @@ def deletecontact(world: World, call: CheckedCall) -> Payload:
 def addactivity(world: World, call: CheckedCall) -> Payload:
     """The entry shows `activity-delay` seconds later."""
     contact, at = existing(world, call), call.moment("datetime")
-    call.later(call.switches.number("activity-delay"), lambda: world.subscribers.note(contact, at, call.get("description"), call.now))
+    call.later(call.switches.number("activity-delay"), lambda: world.subscribers.note(contact, at, call.get("description")))
     return {"item": "The activity was added successfully"}
 
 

@@ -7,44 +7,29 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 DAY = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """How a day is written, and the text of every minute of a day."""
 
     day: str  # strftime
     minutes: tuple[str, ...]
 
 
-def _clock(minute: int) -> str:
-    return f"{minute // 60:02d}:{minute % 60:02d}"
-
-
-def _half(minute: int) -> str:
-    return "AM" if minute < 720 else "PM"
-
-
-def _twelve(minute: int) -> str:
-    return f"{(minute // 60 + 11) % 12 + 1:02d}:{minute % 60:02d} {_half(minute)}"
-
-
-def _form(day: str, minute: Callable[[int], str]) -> Form:
-    return Form(day, tuple(minute(one) for one in range(1440)))
-
-
+_HALVES = ["AM" if minute < 720 else "PM" for minute in range(1440)]
+_24H = [f"{minute // 60:02d}:{minute % 60:02d}" for minute in range(1440)]
+_12H = [f"{(minute // 60 + 11) % 12 + 1:02d}:{minute % 60:02d} {_HALVES[minute]}" for minute in range(1440)]
 FORMS = {
-    "24h": _form("%m/%d/%Y", _clock),
-    "24h-pm": _form("%m/%d/%Y", lambda minute: f"{_clock(minute)} {_half(minute)}"),
-    "12h": _form("%m/%d/%Y", _twelve),
-    "iso-12h": _form("%Y-%m-%d", _twelve),
-    "dmy-12h": _form("%d-%m-%Y", _twelve),
-    "iso-12h-tight": _form("%Y-%m-%d", lambda minute: _twelve(minute).replace(" ", "")),
+    "24h": Form("%m/%d/%Y", tuple(_24H)),
+    "24h-pm": Form("%m/%d/%Y", tuple(f"{clock} {half}" for clock, half in zip(_24H, _HALVES, strict=True))),
+    "12h": Form("%m/%d/%Y", tuple(_12H)),
+    "iso-12h": Form("%Y-%m-%d", tuple(_12H)),
+    "dmy-12h": Form("%d-%m-%Y", tuple(_12H)),
+    "iso-12h-tight": Form("%Y-%m-%d", tuple(clock.replace(" ", "") for clock in _12H)),
 }
 _MIXED = tuple(FORMS.values())
 

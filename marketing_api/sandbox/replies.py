@@ -151,17 +151,13 @@ def _stream(head: str, data: Streamed, tail: str) -> Iterator[bytes]:
 def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[str, str]:
     """What stands before and after the payload."""
     switches = tenant.switches
-    place = switches["rate-limit-place"]
-    member = "" if place == "headers-only" else f',"rate-limit":{rate.members(as_text=switches["rate-limit-values"] == "text")}'
+    member, place = rate.members(as_text=switches["rate-limit-values"] == "text"), switches["rate-limit-place"]
+    header, data, response, top = (f',"rate-limit":{member}' if place == one else "" for one in ("header", "data", "response", "top"))
     limit = f',"limit":{rate.limit}' if status == "ok" else ""
     if switches.is_on("header-extras"):
         limit = (limit.replace(":", ':"') + '"' if limit else "") + ',"cached":false'
-    header = f'{{"status":"{status}","dataType":"array"{limit}{member if place == "header" else ""}}}'
-    head = f'{{"response":{{"header":{header},"data":'
-    if place == "data":
-        head += '{"rate-limit":' + rate.members(as_text=switches["rate-limit-values"] == "text") + ","
-        return head, "}}"
-    return head, (member if place == "response" else "") + "}" + (member if place == "top" else "") + "}"
+    head = f'{{"response":{{"header":{{"status":"{status}","dataType":"array"{limit}{header}}},"data":'
+    return (f"{head}{{{data[1:]}," if data else head), f"{response}}}{top}}}"
 
 
 def spoilt(tenant: Tenant, fault: Fault, reply: Reply) -> Reply:

@@ -111,15 +111,9 @@ BAD = (
 NOTES = ("Called back, will come again.", "Sent an apology and a voucher.", "Thanked by mail.", "Forwarded to the kitchen.")
 #: Display name → the word by which the `channels` parameter calls it.
 REVIEW_CHANNELS = {
-    "Yelp": "yelp",
-    "TripAdvisor": "tripadvisor",
-    "CitySearch": "citysearch",
-    "Foursquare": "foursquare",
-    "Google Places": "googleplaces",
-    "Zagat": "zagat",
-    "MenuPage": "menupage",
-    "OpenTable": "opentable",
-}
+    "Yelp": "yelp", "TripAdvisor": "tripadvisor", "CitySearch": "citysearch", "Foursquare": "foursquare",
+    "Google Places": "googleplaces", "Zagat": "zagat", "MenuPage": "menupage", "OpenTable": "opentable",
+}  # fmt: skip
 POSTS = (
     ("Today's special", "Saffron risotto with roasted fennel. Until it's gone!"),
     ("New on the shelf", "Lemon olive oil from the coast: {link}"),

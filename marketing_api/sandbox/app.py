@@ -1,8 +1,6 @@
 """From a request to its reply, without sockets: key, rate limit, faults, dispatch; and building the accounts.
 
-The arrival time is passed in, so that the same request at the same time gets the same reply. Not here: how the reply looks
-(`replies`) and travels (`server`), what an operation means (`AREA.py`), the control paths (`control`).
-"""
+The arrival time is passed in, so that the same request at the same time gets the same reply."""
 
 from __future__ import annotations
 

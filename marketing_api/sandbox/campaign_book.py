@@ -1,8 +1,6 @@
 """The seeded campaigns: what is mailed to which lists, when each was written, scheduled and sent.
 
-Campaigns are values; the calendar of seeded ones goes on for ever, so that advancing the clock keeps producing sends.
-Not here: who opened what (`mailing`), how campaigns are shown (`campaigns`).
-"""
+Their calendar goes on for ever, so that advancing the clock keeps producing sends."""
 
 from __future__ import annotations
 

@@ -117,15 +117,8 @@ def _flags(call: CheckedCall) -> tuple[int, int]:
 
 
 def _texts(call: CheckedCall) -> dict[str, Any]:
-    names = {
-        "name": "name",
-        "subject": "subject",
-        "body": "body",
-        "fromemail": "from_email",
-        "from_name": "from_name",
-        "reply_to": "reply_to",
-    }
-    return {member: call.get(name) for name, member in names.items() if call.has(name)}
+    members = {"fromemail": "from_email", **{name: name for name in ("name", "subject", "body", "from_name", "reply_to")}}
+    return {member: call.get(name) for name, member in members.items() if call.has(name)}
 
 
 def _links(body: str) -> tuple[tuple[str, str], ...]:

@@ -1,8 +1,4 @@
-"""Chance without state: every draw is a pure function of the seed and of what is drawn.
-
-Belongs here: mixing numbers, and picking a share of a sequence so that picks can be counted and enumerated in closed form.
-Not here: what the draws mean.
-"""
+"""Chance without state: every draw is a pure function of the seed and of what is drawn; picks can be counted in closed form."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def _in_list(world: World, call: CheckedCall, email: str, where: int) -> list[Co
 @rule("emailmarketing/addcontact")
 def addcontact(world: World, call: CheckedCall) -> Payload:
     """One contact per list; the answer names the first."""
-    status, lists = _status(call), _lists(world, call)
+    lists = _lists(world, call)
     email, values = _address(call, lists), _values(world, call, lists)
     there = {where: _in_list(world, call, email, where) for where in lists} if email else {}
     mode = call.switches["add-existing"]
@@ -195,15 +195,19 @@ def addcontact(world: World, call: CheckedCall) -> Payload:
     ids = []
     for where in lists:
         if mode == "update" and there.get(where):
-            ids += [_update(world, call, contact, status, values) for contact in there[where]]
+            ids += [_update(world, call, contact, values) for contact in there[where]]
         else:
-            known = ACTIVE if status is None else status
-            ids.append(world.subscribers.add(where, email, known, call.now, values, call.get("ipaddress")))
+            ids.append(_add(world, call, where, email, values))
     return {"id": call.an_id(ids[0]), "item": "The contact was added successfully"}
 
 
-def _update(world: World, call: CheckedCall, contact: Contact, status: int | None, values: dict[str, str]) -> int:
-    world.subscribers.edit(contact, call.now, status=status, values=values)
+def _add(world: World, call: CheckedCall, where: int, email: str, values: dict[str, str], reserved: int = 0) -> int:
+    status = _status(call)
+    return world.subscribers.add(where, email, ACTIVE if status is None else status, call.now, values, reserved)
+
+
+def _update(world: World, call: CheckedCall, contact: Contact, values: dict[str, str]) -> int:
+    world.subscribers.edit(contact, call.now, status=_status(call), values=values)
     return contact.contact_id
 
 
@@ -218,8 +222,7 @@ def _synced_lists(world: World, call: CheckedCall) -> list[int]:
 @rule("emailmarketing/synccontact")
 def synccontact(world: World, call: CheckedCall) -> Payload:
     """Queued: the effect shows `sync-delay` seconds later (api-observed row 6)."""
-    email, status = call.get("email"), _status(call)
-    lists = _synced_lists(world, call)
+    email, lists = call.get("email"), _synced_lists(world, call)
     values = _values(world, call, lists)
     there = {where: _in_list(world, call, email, where) for where in lists}
     new = {where: world.subscribers.reserve() for where in lists if not there[where]}
@@ -228,11 +231,9 @@ def synccontact(world: World, call: CheckedCall) -> Payload:
         for where in lists:
             found = _in_list(world, call, email, where)  # as it is by then: a write before this one may have added the contact
             for contact in found:
-                _update(world, call, contact, status, values)
+                _update(world, call, contact, values)
             if not found:
-                known = ACTIVE if status is None else status
-                reserved = new.get(where) or world.subscribers.reserve()
-                world.subscribers.add(where, email, known, call.now, values, call.get("ipaddress"), reserved)
+                _add(world, call, where, email, values, new.get(where, 0))
 
     call.later(call.switches.number("sync-delay"), apply)
     first = there[lists[0]]

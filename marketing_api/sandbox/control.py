@@ -1,8 +1,6 @@
 """The control paths under `/sandbox`: the clock, switches, faults, the truth for tests, and what was received.
 
-They lie outside `/1`, need no key and count towards no limit. `?account=NAME` picks one account where there are several.
-Responses are plain JSON without an envelope. Not here: anything that the service itself offers.
-"""
+They lie outside `/1`, need no key and count towards no limit. Responses are plain JSON without an envelope."""
 
 from __future__ import annotations
 

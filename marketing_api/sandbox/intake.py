@@ -1,7 +1,4 @@
-"""From a request's raw parts to checked parameters: merging query, form and JSON, folding names, checking against declarations.
-
-api-observed rows 9 to 13. Not here: what an operation does with its parameters.
-"""
+"""From a request's raw parts to checked parameters: merging query, form and JSON, folding names (api-observed rows 9 to 13)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How the service writes dates and times: local to the account, in whichever form a switch asks for (api-observed row 21).
-
-Every form is a day and a time of day, so that a listing of a million contacts can reuse the texts of both.
-"""
+"""How the service writes dates and times: local to the account, in whichever form a switch asks for (api-observed row 21)."""
 
 from __future__ import annotations
 

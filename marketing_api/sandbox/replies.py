@@ -1,7 +1,4 @@
-"""Requests and replies as values, and making replies: the envelope around payloads and errors (JSON or XML), and what faults do to them.
-
-Not here: deciding which reply is due (`app`), putting it on the wire (`connection`).
-"""
+"""Requests and replies as values, and making replies: the envelope (JSON or XML) around payloads and errors, and what faults do to them."""
 
 from __future__ import annotations
 
@@ -86,14 +83,13 @@ def failed(tenant: Tenant, fault: Fault, rate: RateReport) -> Reply:
     match fault.name:
         case "429":
             return limited(tenant, rate)
-        case "502-html":
-            return Reply(502, _HTML, "text/html", rate.headers())
         case "1002":
             return unavailable(tenant, rate)
         case "reset":
             return Reply(200, b"", mishap="reset")
-        case _:
-            return Reply(500, b"Internal Server Error", "text/plain", rate.headers())
+        case "502-html":
+            return Reply(502, _HTML, "text/html", rate.headers())
+    return Reply(500, b"Internal Server Error", "text/plain", rate.headers())
 
 
 #: What may be the name of an XML element; ids, dates and the like become `<entry key="…">`.

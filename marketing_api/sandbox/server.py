@@ -1,8 +1,6 @@
 """Sockets: HTTP/1.1 on the loopback by h11, latency and jitter, and a sandbox in a thread of this process.
 
-One event loop in one thread: a request costs one call of `App.answer`, nothing is locked, and a waiting response blocks nobody.
-Not here: what is answered (`app`), starting it as a program (`cli`).
-"""
+One event loop in one thread: a request costs one call of `App.answer`, nothing is locked, and a waiting response blocks nobody."""
 
 from __future__ import annotations
 

@@ -58,7 +58,6 @@ class Card:
     is_seeded: bool
     email: str | None = None
     status: int | None = None
-    ip: str = ""
     values: dict[str, str] = field(default_factory=dict)
     quiet_from: int = _NEVER
     deleted_at: int = _NEVER
@@ -159,10 +158,10 @@ class Subscribers:
         """An id for a contact that will be added."""
         return next(self._ids)
 
-    def add(self, where: int, email: str, status: int, now: int, values: dict[str, str], ip: str = "", reserved: int = 0) -> int:
+    def add(self, where: int, email: str, status: int, now: int, values: dict[str, str], reserved: int = 0) -> int:
         """A new contact on a list; returns its id."""
         new = reserved or self.reserve()
-        self.cards[new] = Card(new, where, now, False, email, status, ip, dict(values))
+        self.cards[new] = Card(new, where, now, False, email, status, dict(values))
         if status == ACTIVE:
             self.cards[new].periods.append(Period(where, now))
         self._by_email.setdefault(email.lower(), []).append(new)

@@ -1,7 +1,4 @@
-"""One account on the server: its key, its world, its limit, how it misbehaves, and what was requested of it.
-
-Not here: responding (`app`).
-"""
+"""One account on the server: its key, its world, its limit, how it misbehaves, its journal, and what was requested of it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The vocabulary of the seeded business: names, places and texts. Data only; what is drawn when is decided elsewhere.
-
-The business is a restaurant with a cooking school and a small shop. Every link is at a reserved domain.
-"""
+"""The vocabulary of the seeded business, a restaurant with a cooking school and a small shop. Every link is at a reserved domain."""
 
 from __future__ import annotations
 

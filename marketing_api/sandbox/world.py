@@ -1,8 +1,4 @@
-"""One account: everything the service knows, as a function of its origin and the clock, plus what was written to it.
-
-Belongs here: putting the parts together, and keeping mailings in step with written campaigns. Not here: the rules of reads and writes
-and the small seeded things (`AREA.py`), the larger parts themselves (`seeded_contacts`, `campaign_book`, `mailing`, `subscribers`).
-"""
+"""One account: everything the service knows, as a function of its origin and the clock, plus what was written to it."""
 
 from __future__ import annotations
 
@@ -44,8 +40,7 @@ class Clock:
     """The account's time: real time plus what it was advanced by, or standing still at `fixed`."""
 
     def __init__(self, fixed: int | None = None) -> None:
-        self.fixed = fixed
-        self.advanced = 0
+        self.fixed, self.advanced = fixed, 0
 
     def now(self) -> int:
         return (int(time.time()) if self.fixed is None else self.fixed) + self.advanced
@@ -144,10 +139,9 @@ class World:
         self.goals: Shelf = Shelf("goal", partial(goals.seeded, seeded), 3901)
         self.webhooks: Shelf = Shelf("webhook", partial(webhooks.seeded, seeded), 5901)
         self.reviews = Reviews(seeded)
-        self.deleted_reviews: set[int] = set()
-        self.feed = Feed(seeded)
-        self.posts: Shelf = Shelf("post", self.feed.posts, 990_001)
-        self.links: Shelf = Shelf("link", self.feed.links, 995_001)
+        feed = Feed(seeded)
+        self.posts: Shelf = Shelf("post", feed.posts, 990_001)
+        self.links: Shelf = Shelf("link", feed.links, 995_001)
 
     def now(self) -> int:
         """The account's time, with all mailings by then known."""

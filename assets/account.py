@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assets.ask import Ask, Part
 from assets.extract import source_asset
+from assets.fetch import Fetcher
+from assets.result import Batch
 from marketing_api.operations import account
 from warehouse import tables
 
 
 @source_asset(tables.BUSINESS)
-def business(ask: Ask) -> Iterator[Part]:
+def business(fetch: Fetcher) -> Iterator[Batch]:
     """The business behind the key: its names, package and time zone."""
-    yield ask.once(account.ME)
+    yield fetch.once(account.ME)

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from assets.ask import Ask, Part
 from assets.extract import source_asset
+from assets.fetch import Fetcher
+from assets.result import Batch
 from marketing_api.operations import campaigns as operations
 from marketing_api.records.campaigns import Campaign
 from warehouse import tables
 
 
 @source_asset(tables.CAMPAIGNS)
-def campaigns(ask: Ask) -> Iterator[Part]:
-    """Every campaign in every state; the single fetch is asked only for new or changed ones."""
-    listing = ask.pages(operations.CAMPAIGNS, filter="all")
-    changed = ask.new_or_changed(listing, Campaign)
-    yield listing + ask.all(operations.GETCAMPAIGN, ({"id": row.campaign_id, "type": row.type} for row in changed))
+def campaigns(fetch: Fetcher) -> Iterator[Batch]:
+    """Every campaign in every state; details are fetched only for new or changed ones."""
+    listing = fetch.pages(operations.CAMPAIGNS, filter="all")
+    changed = fetch.new_or_changed(listing, Campaign)
+    yield listing + fetch.all(operations.GETCAMPAIGN, ({"id": row.campaign_id, "type": row.type} for row in changed))
 
 
 @source_asset(tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS, after=[campaigns])
-def campaign_stats(ask: Ask) -> Iterator[Part]:
-    """Opens, bounces, unsubscribes, links and who clicked them; the service tells totals as of now only. The older, the rarer asked."""
-    plan = ask.plan.campaigns()
-    for part in ask.each(operations.STATS, ({"id": campaign_id, "type": type_} for campaign_id, type_ in plan.campaigns)):
-        yield replace(part, due_at=plan.due_at)
+def campaign_stats(fetch: Fetcher) -> Iterator[Batch]:
+    """Opens, bounces, unsubscribes, links and who clicked them; the service has totals as of now only. The older, the rarer fetched."""
+    plan = fetch.plan.campaigns()
+    for batch in fetch.each(operations.STATS, ({"id": campaign_id, "type": type_} for campaign_id, type_ in plan.campaigns)):
+        yield replace(batch, due_at=plan.due_at)

@@ -5,33 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from assets.ask import Ask, Part
 from assets.campaigns import campaign_stats
 from assets.extract import source_asset
+from assets.fetch import Fetcher
 from assets.lists import lists
-from assets.planning.plan import COUPONS, TIMELINES
+from assets.planning.crawl_plan import COUPONS, TIMELINES
+from assets.result import Batch
 from marketing_api.operations import contacts as operations
 from warehouse import tables
 
 
 @source_asset(tables.CONTACTS, after=[lists])
-def contacts(ask: Ask) -> Iterator[Part]:
+def contacts(fetch: Fetcher) -> Iterator[Batch]:
     """The members of every list; those of a list that is gone are marked as deleted."""
-    list_ids = ask.known.list_ids()
-    taken_away = ask.known.taken_away()
-    listings = ask.listings(operations.GETCONTACTS, ({"listid": list_id} for list_id in list_ids))
-    for list_id, part in zip(list_ids, listings, strict=True):
-        yield replace(part, taken_away=taken_away.get(list_id, 0.0))
-    yield from (ask.nothing_left(list_id=list_id) for list_id in ask.known.vanished_list_ids())
+    list_ids = fetch.known.list_ids()
+    taken_away = fetch.known.taken_away()
+    listings = fetch.listings(operations.GETCONTACTS, ({"listid": list_id} for list_id in list_ids))
+    for list_id, batch in zip(list_ids, listings, strict=True):
+        yield replace(batch, taken_away=taken_away.get(list_id, 0.0))
+    yield from (fetch.nothing_left(list_id=list_id) for list_id in fetch.known.vanished_list_ids())
 
 
 @source_asset(tables.TIMELINE_EVENTS, tables.TIMELINE_VISITS, tables.TIMELINE_AUTOMATIONS, after=[contacts], informed_by=[campaign_stats])
-def timelines(ask: Ask) -> Iterator[Part]:
+def timelines(fetch: Fetcher) -> Iterator[Batch]:
     """What happened with each contact: messages sent and opened, visits, automations. Old entries are never removed."""
-    yield from ask.planned(TIMELINES, operations.TIMELINE, lambda contact_id: {"id": contact_id, "include": "utm,automated"})
+    yield from fetch.planned(TIMELINES, operations.TIMELINE, lambda contact_id: {"id": contact_id, "include": "utm,automated"})
 
 
 @source_asset(tables.COUPONS, after=[contacts], informed_by=[campaign_stats])
-def coupons(ask: Ask) -> Iterator[Part]:
-    """Coupons by e-mail address; an address in several lists is asked once."""
-    yield from ask.planned(COUPONS, operations.GETCOUPON, lambda email: {"email": email})
+def coupons(fetch: Fetcher) -> Iterator[Batch]:
+    """Coupons by e-mail address; an address in several lists is fetched once."""
+    yield from fetch.planned(COUPONS, operations.GETCOUPON, lambda email: {"email": email})

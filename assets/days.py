@@ -1,18 +1,27 @@
-"""Which days a date-ranged read asks for, and what day it is.
+"""Which days a date-ranged read asks for, what day it is, and what an answer to a daily series proves of the days.
 
-The first sync reads everything back to the start of history, later ones the last days; a person can choose any days. Not here:
-what an answer proves of the days that were asked for (`series`).
+The first sync reads everything back to the start of history, later ones the last days; a person can choose any days.
+
+Services cut long series: then the days that lack are unknown, not empty. Nothing says whether a day without an entry had none or was
+left out, unless the series lists every day: where a week or more is listed without a gap, the days beyond its end lack. Its late
+beginning may be the account's own, or the service listed the newest days only: a request for the days before settles it.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 #: Where a day begins first, and where it ends last: every account's today lies between theirs.
 FIRST_ZONE, LAST_ZONE = "Etc/GMT-14", "Etc/GMT+12"
+_DAY = dt.timedelta(days=1)
+#: Days in a row after which a series counts as one that lists every day.
+_DENSE_DAYS = 7
+#: Today is not over, and a service that counts in a zone of its own may be a day behind the account.
+NOT_YET = dt.timedelta(days=2)
 
 
 def today_in(zone: str | ZoneInfo, moment: dt.datetime) -> dt.date:
@@ -83,7 +92,7 @@ def joined(covered: Iterable[DateRange]) -> list[DateRange]:
     return found
 
 
-def days_to_ask(
+def days_to_fetch(
     covered: Iterable[DateRange],
     today: dt.date,
     *,
@@ -109,3 +118,45 @@ def days_of_run(moment: dt.datetime, zones: Iterable[str | ZoneInfo], lookback_d
     if chosen is not None:
         return chosen.by(max(todays))
     return DateRange(min(todays) - dt.timedelta(days=lookback_days), max(todays))
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """`days`: what the response proves, listed or not; None: nothing. `before` and `after` lack and are to be requested again."""
+
+    days: DateRange | None
+    before: DateRange | None = None
+    after: DateRange | None = None
+
+
+def prove(
+    requested: DateRange, served: Sequence[Set[dt.date]], known: Sequence[Set[dt.date]], covered: Sequence[DateRange], today: dt.date
+) -> Proof:
+    """What the response to `requested` proves that has these days of each series; `known` were listed by others, `covered` read before.
+
+    A response proves no more of any of its series than of the dense ones: what has few entries is cut later. A series with nothing
+    beside others that have something ended before, as has one that was requested on its own and had nothing more.
+    """
+    first, last, is_empty = requested.first, requested.last, not any(served)
+    for days, others in zip(served, known, strict=True):
+        listed = days | others
+        if days and _is_dense(listed, min(days)):
+            first = max(first, min(days))
+        end = max(days, default=requested.first - _DAY)
+        has_ended = end + _DAY not in others and any(end + _DAY in some for some in covered)
+        if (days or is_empty) and not has_ended and _is_dense(listed, end):
+            last = min(last, end)
+    before = DateRange(first_missing(covered, requested.first), last_missing(covered, first - _DAY))
+    after = DateRange(last + _DAY, requested.last)
+    is_cut = last < min(requested.last, today - NOT_YET)
+    return Proof(DateRange(first, last) or None, before or None, after if is_cut else None)
+
+
+def _is_dense(listed: Set[dt.date], day: dt.date) -> bool:
+    """Whether the day is one of a week or more in a row."""
+    return sum(_run(listed, day, step) for step in (_DAY, -_DAY)) > _DENSE_DAYS
+
+
+def _run(listed: Set[dt.date], day: dt.date, step: dt.timedelta) -> int:
+    days = (day + step * number for number in range(_DENSE_DAYS))
+    return sum(1 for _ in itertools.takewhile(listed.__contains__, days))

@@ -1,6 +1,6 @@
-"""The one decorator: it turns a short function that says what is asked into an asset that fills tables.
+"""The one decorator: it turns a short function that says what is fetched into an asset that fills tables.
 
-Belongs here: what a source asset is. Not here: what its function may use (`ask`), who runs it (`reader`), and how it
+Belongs here: what a source asset is. Not here: what its function may use (`fetch`), who runs it (`prefetch`), and how it
 looks in Dagster (`materialize`); the assets themselves are in one file per area.
 """
 
@@ -13,22 +13,23 @@ from typing import TYPE_CHECKING
 from warehouse.tables import Table
 
 if TYPE_CHECKING:
-    from assets.ask import Ask, Part
+    from assets.fetch import Fetcher
+    from assets.result import Batch
 
-AskFunction = Callable[["Ask"], Iterator["Part"]]
+FetchFunction = Callable[["Fetcher"], Iterator["Batch"]]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceAsset:
-    """What is asked (`function`), for which tables, and which assets must be in the warehouse first (`after`).
+    """What is fetched (`function`), for which tables, and which assets must be in the warehouse first (`after`).
 
-    `informed_by`: assets whose tables tell whom to ask. They are waited for when the same run reads them, and nothing is lost
-    without them.
+    `informed_by`: assets whose tables say for whom a request is worth it. They are waited for when the same run reads them, and
+    nothing is lost without them.
     """
 
     name: str
     tables: tuple[Table, ...]
-    function: AskFunction
+    function: FetchFunction
     after: tuple[SourceAsset, ...] = ()
     informed_by: tuple[SourceAsset, ...] = ()
     is_daily: bool = False  # partitioned by the day that the data is about
@@ -44,10 +45,10 @@ SOURCE_ASSETS: dict[str, SourceAsset] = {}
 
 def source_asset(
     *tables: Table, after: Sequence[SourceAsset] = (), informed_by: Sequence[SourceAsset] = (), is_daily: bool = False
-) -> Callable[[AskFunction], SourceAsset]:
-    """Declare an asset: its function yields the parts it asked for; archive, load, coverage and errors are added around it."""
+) -> Callable[[FetchFunction], SourceAsset]:
+    """Declare an asset: its function yields the batches it fetched; archive, load, coverage and errors are added around it."""
 
-    def declare(function: AskFunction) -> SourceAsset:
+    def declare(function: FetchFunction) -> SourceAsset:
         doc = (function.__doc__ or "").strip()
         asset = SourceAsset(function.__name__, tables, function, tuple(after), tuple(informed_by), is_daily, doc)
         SOURCE_ASSETS[asset.name] = asset

@@ -13,9 +13,9 @@ import dagster as dg
 
 from assets.days import FIRST_ZONE, DateRange, joined
 from assets.extract import SourceAsset
+from assets.planning.crawl_plan import PlanEntry
 from assets.planning.order import Reason
-from assets.planning.plan import Line
-from assets.reader import Reader
+from assets.prefetch import Prefetcher
 from assets.result import AccountResult, share_read
 from assets.table_checks import check_results, check_specs
 from marketing_api.errors import Stopped
@@ -50,7 +50,7 @@ def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) 
         description=asset.doc,
     )
     def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
-        reader: Reader = context.resources.reader.of(context)
+        reader: Prefetcher = context.resources.reader.of(context)
         if context.retry_number:
             reader.again(asset)
         try:
@@ -92,14 +92,14 @@ def _log(context: dg.AssetExecutionContext, results: list[AccountResult]) -> Non
     for result in results:
         spent = result.spent
         each = f", {spent.waited_s / spent.requests:.1f} s of waiting each" if spent.requests else ""
-        planned = result.line.words if result.line else f"{result.asked:,} of {result.planned:,} questions answered"
+        planned = result.plan.words if result.plan else f"{result.fetched:,} of {result.planned:,} requests answered"
         context.log.info(f"account {result.account}: {planned}; requests used: {spent.requests:,}{each}")
 
 
-def _materialization(reader: Reader, asset: SourceAsset, table: Table, results: list[AccountResult]) -> dg.MaterializeResult[Any]:
+def _materialization(reader: Prefetcher, asset: SourceAsset, table: Table, results: list[AccountResult]) -> dg.MaterializeResult[Any]:
     counts = [report.tables[table.name] for result in results for report in result.reports if table.name in report.tables]
     share = share_read(results)
-    lines = [result.line for result in results if result.line is not None]
+    lines = [result.plan for result in results if result.plan is not None]
     return dg.MaterializeResult(
         asset_key=asset_key(table),
         metadata={
@@ -120,8 +120,8 @@ def _materialization(reader: Reader, asset: SourceAsset, table: Table, results: 
     )
 
 
-def _plan_metadata(lines: list[Line]) -> dict[str, dg.MetadataValue]:
-    """Why contacts were asked, and how many of them were not: not due, or left out for the budget."""
+def _plan_metadata(lines: list[PlanEntry]) -> dict[str, dg.MetadataValue]:
+    """Why contacts were read, and how many of them were not: not due, or left out for the budget."""
     if not lines:
         return {}
     reasons = sum((Counter(line.counts) for line in lines), Counter[Reason]())
@@ -133,8 +133,8 @@ def _plan_metadata(lines: list[Line]) -> dict[str, dg.MetadataValue]:
     }
 
 
-def _days_metadata(reader: Reader, table: Table, results: list[AccountResult]) -> dict[str, dg.MetadataValue]:
-    """Partitions show the days that runs were started for; which days were read is told here."""
+def _days_metadata(reader: Prefetcher, table: Table, results: list[AccountResult]) -> dict[str, dg.MetadataValue]:
+    """Partitions show the days that runs were started for; which days were read is said here."""
     lines = []
     for result in results:
         days = joined(DateRange(first, last) for first, last in reader.warehouse.covered_days(table, result.account))
@@ -143,7 +143,7 @@ def _days_metadata(reader: Reader, table: Table, results: list[AccountResult]) -
     return {"days read": dg.MetadataValue.text("; ".join(now)), "days read so far": dg.MetadataValue.text("; ".join(lines))}
 
 
-def _raise_on_failure(context: dg.AssetExecutionContext, reader: Reader, asset: SourceAsset, results: list[AccountResult]) -> None:
+def _raise_on_failure(context: dg.AssetExecutionContext, reader: Prefetcher, asset: SourceAsset, results: list[AccountResult]) -> None:
     """Fail the step, after everything that could be had is loaded, naming account and reason.
 
     Dagster skips the steps behind a failed one although their data does not depend on all of this one's, so this waits

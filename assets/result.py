@@ -1,60 +1,117 @@
-"""What became of one asset for one account: what was loaded, what could not be had, and whether that fails the night."""
+"""What one asset fetched for one account, and what became of it: loaded, not to be had, and whether that fails the night.
+
+Belongs here: the batches on their way to the tables, the outcome, and when a refusal means "there is nothing". Not here: fetching
+(`fetch`), loading (`prefetch`).
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from assets.ask import Part
 from assets.days import DateRange, joined
-from assets.known import Known
-from assets.planning.plan import Line
-from assets.refusals import is_nothing, refused_as_nothing, words
-from assets.session import Spent
 from marketing_api.client import Failure
 from marketing_api.errors import BudgetSpent, GivenUp, InvalidCall, MarketingApiError, NotAvailable, Refused, Transient
+from marketing_api.exchange import Response
 from marketing_api.redaction import without_addresses
 from warehouse.errors import WarehouseError
 from warehouse.loads.load import LoadReport
 
+if TYPE_CHECKING:
+    from assets.planning.crawl_plan import PlanEntry
+
+Scope = Mapping[str, Any]
+
 #: Single items that the service refuses (a contact deleted since the listing) are normal up to this share, or this many.
 _REFUSED_SHARE = 0.01
 _REFUSED_FEW = 3
+#: A service may refuse every address without coupons: so many different ones have to be refused alike, and be such a part of all
+#: refusals, to be taken for that.
+FEWEST, SHARE = 20, 0.9
+#: The part of them that may have coupons: more says that the refusal means something else.
+CONTRADICTING = 0.01
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Responses that belong together: they are loaded in one transaction.
+
+    `scope` is what the requests do not say themselves, beside the days (of a load without responses, what is gone).
+    """
+
+    request_ids: tuple[int, ...] = ()
+    scope: Scope = field(default_factory=dict)
+    is_complete: bool = True
+    may_shrink: bool = False
+    is_nothing_due: bool = False  # there was nothing to ask: what is loaded is still current
+    taken_away: float = 0.0  # share of its rows that we know to be gone, since we took them away: no sign of a broken listing
+    due_at: dt.datetime | None = None  # when the scope should be read again; None: the next night
+    service_count: int | None = None
+    responses: tuple[Response, ...] | None = None  # those of request_ids, where they are few and at hand; else the archive has them
+    failures: tuple[Failure, ...] = ()
+    days: DateRange | None = None  # of a date-ranged read
+    problem: str = ""  # why this is not complete, where that is news
+
+    @classmethod
+    def of(cls, responses: Sequence[Response], failures: Sequence[Failure] = ()) -> Batch:
+        """What came of some requests; small bodies are kept at hand."""
+        is_small = all(isinstance(response.body, bytes) for response in responses)
+        ids = tuple(response.request_id for response in responses)
+        return cls(ids, failures=tuple(failures), responses=tuple(responses) if is_small else None)
+
+    def __add__(self, other: Batch) -> Batch:
+        """This batch's scope and completeness, with the other's answers beside them."""
+        return replace(
+            self,
+            request_ids=self.request_ids + other.request_ids,
+            responses=None,
+            failures=self.failures + other.failures,
+        )
+
+
+@dataclass
+class Spent:
+    """What asking cost: requests sent, and seconds that they waited for the limit, summed over threads."""
+
+    requests: int = 0
+    waited_s: float = 0.0
 
 
 @dataclass
 class AccountResult:
-    """Counts are of questions: `asked` were answered, by the service or from the archive, of those `planned` so far."""
+    """Counts are of requests: `fetched` have a response, from the service or the archive, of those `planned` so far."""
 
     account: str
     reports: list[LoadReport] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     error: Exception | None = None
-    asked: int = 0
+    fetched: int = 0
     planned: int = 0
     spent: Spent = field(default_factory=Spent)
-    line: Line | None = None  # of the plan, where there is one
+    plan: PlanEntry | None = None  # where there is one
     days: list[DateRange] = field(default_factory=list)  # that were read, of a date-ranged asset
     lacking: list[DateRange] = field(default_factory=list)  # that were asked for and did not come whole
     shortfalls: list[str] = field(default_factory=list)
     nothing: set[int] = field(default_factory=set)  # errorCodes by which refusals say that there is nothing
     learnt: list[str] = field(default_factory=list)  # what this run found out and says once
 
-    def note(self, part: Part) -> None:
-        """Take in what a part says about the reading."""
-        self.failures += part.failures
-        self.shortfalls += [part.problem] if part.problem else []
-        if part.days is not None:
-            (self.days if part.is_complete else self.lacking).append(part.days)
+    def note(self, batch: Batch) -> None:
+        """Take in what a batch says about the reading."""
+        self.failures += batch.failures
+        self.shortfalls += [batch.problem] if batch.problem else []
+        if batch.days is not None:
+            (self.days if batch.is_complete else self.lacking).append(batch.days)
 
-    def learn_refusals(self, known: Known) -> None:
-        """Find out whether refusals say that there is nothing to be had."""
-        self.nothing = set(known.refused_as_nothing)
+    def learn_refusals(self, known: Collection[int], with_coupons: Callable[[], Collection[str]]) -> None:
+        """Find out whether refusals say that there is nothing to be had; `known`: the errorCodes that said so in earlier runs."""
+        self.nothing = set(known)
         others = [failure for failure in self.failures if not is_nothing(failure, self.nothing)]
-        if (code := refused_as_nothing(others, self.asked, known.with_coupons())) is not None:
+        if (code := refused_as_nothing(others, self.fetched, with_coupons())) is not None:
             self.nothing.add(code)
-            self.learnt.append(words(others, code, self.asked))
+            self.learnt.append(_learnt(others, code, self.fetched))
 
     @property
     def days_in_words(self) -> str:
@@ -68,8 +125,8 @@ class AccountResult:
         lines = [_sentence(self.error)] if self.error else []
         reasons = Counter(_sentence(failure.error) for failure in self._serious())
         lines += [f"{reason} ({count} requests)" if count > 1 else reason for reason, count in reasons.items()]
-        if self.line is not None and not self.line.is_whole:
-            lines.append(shortfall(self.line))
+        if self.plan is not None and not self.plan.is_whole:
+            lines.append(self.plan.shortfall)
         lines += self.shortfalls
         return lines + [refusal for report in self.reports for refusal in report.refused.values()]
 
@@ -99,18 +156,12 @@ class AccountResult:
 
 
 def share_read(results: Iterable[AccountResult]) -> float | None:
-    """How much was had of what was asked for, 0 to 1: of the questions, or of the days where those tell less; None when nothing was."""
+    """How much was had of what was asked for, 0 to 1: of the calls, or of the days where those tell less; None when nothing was."""
     had, wanted, days, lacking = 0, 0, 0, 0
     for result in results:
-        had, wanted = had + result.asked, wanted + result.planned
+        had, wanted = had + result.fetched, wanted + result.planned
         days, lacking = days + sum(map(len, joined(result.days))), lacking + sum(map(len, joined(result.lacking)))
     return min(had / wanted, days / (days + lacking) if lacking else 1) if wanted else None
-
-
-def shortfall(line: Line) -> str:
-    """What a plan had to leave out although the guarantee wants it asked."""
-    parts = [f"{line.waiting:,} never asked yet" if line.waiting else "", f"{line.late:,} older than they may be" if line.late else ""]
-    return f"the budget leaves out {' and '.join(filter(None, parts))}, of {line.total:,}; `marketing-sync plan` tells what would be needed"
 
 
 def _sentence(error: Exception) -> str:
@@ -119,3 +170,35 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, MarketingApiError | WarehouseError | OSError):
         return text or type(error).__name__
     return f"something unexpected happened: {type(error).__name__}: {text}; the newest file of the home's logs shows where"
+
+
+def refused_as_nothing(failures: Sequence[Failure], fetched: int, with_coupons: Collection[str]) -> int | None:
+    """The errorCode by which nearly all of a run's refusals say "nothing"; None when nothing says that they do.
+
+    `fetched`: requests with a response, refusals included. It never deletes anything: absence is proven by a whole response alone. What
+    earlier runs learnt is read off `sync.requests`, so that a rebuild keeps it.
+    """
+    refused = {_address(failure): failure.error.code for failure in failures if isinstance(failure.error, Refused)}
+    if not refused or len(failures) >= fetched:
+        return None
+    code, count = Counter(refused.values()).most_common(1)[0]
+    contradicting = sum(refused[address] == code for address in refused.keys() & set(with_coupons))
+    is_alike = code is not None and count >= FEWEST and count >= SHARE * len(refused)
+    return code if is_alike and contradicting <= CONTRADICTING * count else None
+
+
+def is_nothing(failure: Failure, codes: Collection[int]) -> bool:
+    return isinstance(failure.error, Refused) and failure.error.code in codes
+
+
+def _learnt(failures: Sequence[Failure], code: int, fetched: int) -> str:
+    """Said once, in the run that learns it."""
+    count = sum(is_nothing(failure, {code}) for failure in failures)
+    return (
+        f"the service refuses {count:,} of {fetched:,} addresses with errorCode {code}: taken as addresses without coupons, asked again at "
+        "their turn; coupons that are stored stay"
+    )
+
+
+def _address(failure: Failure) -> str:
+    return failure.call.params.get("email", failure.call.key).strip().lower()

@@ -4,35 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assets.ask import Ask, Part
 from assets.extract import source_asset
+from assets.fetch import Fetcher
+from assets.result import Batch
 from marketing_api.operations import social
 from warehouse import tables
 
-#: The networks of which a single post can be asked.
+#: The networks of which a single post can be fetched.
 _NETWORKS_WITH_POSTS = ("facebook", "twitter", "linkedin")
 
 
 @source_asset(tables.SOCIAL_PROFILES)
-def social_profiles(ask: Ask) -> Iterator[Part]:
+def social_profiles(fetch: Fetcher) -> Iterator[Batch]:
     """Pages and profiles that are connected to the account."""
-    yield ask.once(social.CHANNELS)
+    yield fetch.once(social.CHANNELS)
 
 
 @source_asset(tables.SOCIAL_POSTS)
-def social_posts(ask: Ask) -> Iterator[Part]:
+def social_posts(fetch: Fetcher) -> Iterator[Batch]:
     """Posts of the calendar, sent and scheduled."""
-    yield from ask.days(social.CALENDAR, ahead=ask.settings.calendar_days_ahead, channels="all", includeposted=True, sort="asc")
+    yield from fetch.days(social.CALENDAR, ahead=fetch.settings.calendar_days_ahead, channels="all", includeposted=True, sort="asc")
 
 
 @source_asset(tables.SOCIAL_POST_DETAILS, after=[social_posts])
-def social_post_details(ask: Ask) -> Iterator[Part]:
-    """Title, picture and profile of posts that are new or changed since they were asked."""
-    posts = ask.known.posts_needing_detail(_NETWORKS_WITH_POSTS)
-    yield from ask.each(social.GETPOST, ({"id": post_id, "channel": network} for post_id, network in posts))
+def social_post_details(fetch: Fetcher) -> Iterator[Batch]:
+    """Title, picture and profile of posts that are new or changed since they were fetched."""
+    posts = fetch.known.posts_needing_detail(_NETWORKS_WITH_POSTS)
+    yield from fetch.each(social.GETPOST, ({"id": post_id, "channel": network} for post_id, network in posts))
 
 
 @source_asset(tables.SOCIAL_LINKS, tables.SOCIAL_LINK_CLICKS)
-def social_links(ask: Ask) -> Iterator[Part]:
+def social_links(fetch: Fetcher) -> Iterator[Batch]:
     """Short links and how often each network's readers clicked them."""
-    yield ask.once(social.STATS, channels="all", sort="asc")
+    yield fetch.once(social.STATS, channels="all", sort="asc")

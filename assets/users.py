@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assets.ask import Ask, Part
 from assets.extract import source_asset
+from assets.fetch import Fetcher
+from assets.result import Batch
 from marketing_api.operations import users as operations
 from warehouse import tables
 
 
 @source_asset(tables.USERS)
-def users(ask: Ask) -> Iterator[Part]:
+def users(fetch: Fetcher) -> Iterator[Batch]:
     """Users of the business and, for an agency, of its sub-accounts."""
-    yield ask.once(operations.LISTS)
+    yield fetch.once(operations.LISTS)
 
 
 @source_asset(tables.MANAGERS)
-def managers(ask: Ask) -> Iterator[Part]:
+def managers(fetch: Fetcher) -> Iterator[Batch]:
     """Managers of the account."""
-    yield ask.once(operations.MANAGERS)
+    yield fetch.once(operations.MANAGERS)
 
 
 @source_asset(tables.USER_GROUPS)
-def user_groups(ask: Ask) -> Iterator[Part]:
+def user_groups(fetch: Fetcher) -> Iterator[Batch]:
     """Groups that give users their permissions."""
-    yield ask.once(operations.GROUPS)
+    yield fetch.once(operations.GROUPS)

@@ -1,43 +1,50 @@
-"""The client: asks questions of one account, as fast as its limit allows, until each has its answer or a reason.
+"""The client of one account: every request to the service goes through it.
 
-Belongs here: what users of the package call, and when to try again. Not here: one request (`sender`), many questions at once
-(`fan_out`), what an answer says (`wire`).
+Belongs here: what users of the package call, and one request with everything around it: budget, rate limit, sending, validation,
+what the limit learns, and the record. Not here: when to try again (`retry`), many calls at once (`worker_pool`), sockets (`transport`).
 """
 
 from __future__ import annotations
 
-import random
+import copy
+import datetime as dt
+import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from marketing_api.crew import Crew
+from marketing_api import validation
+from marketing_api.clock import ServiceClock
 from marketing_api.errors import (
+    AuthenticationFailed,
     BrokenResponse,
-    GivenUp,
     InvalidCall,
-    OutcomeUnknown,
+    MarketingApiError,
+    OtherSubject,
     RateLimited,
-    ServiceError,
     Stopped,
-    TooLarge,
-    Transient,
     Unreachable,
 )
-from marketing_api.exchange import Exchange, Response
-from marketing_api.fan_out import Failure, FanOut
+from marketing_api.exchange import Exchange, Outcome, Response, new_request_id, prepare
 from marketing_api.operation import Call
-from marketing_api.operations.account import ME
-from marketing_api.outage import Outage
-from marketing_api.rate_limit import RateLimiter, RequestBudget
+from marketing_api.rate_limit import RateLimiter, RateReport, RequestBudget, rate_report
+from marketing_api.rate_limit.windows import Slot
 from marketing_api.redaction import Secret
-from marketing_api.sender import Sender, Statistics
+from marketing_api.retry import FIRST_PAUSE, Retry, Silence
 from marketing_api.transport import Received, Transport
+from marketing_api.validation import Aliases
+from marketing_api.worker_pool import Failure, FanOut, WorkerPool
 
+__all__ = ["Client", "Connection", "Failure", "RequestBudget", "Secret", "Statistics", "Stopped"]
+
+log = logging.getLogger(__name__)
+
+SPARE_CONNECTIONS = 32  # for callers of `fetch` beside the workers
 #: Bytes of one answer, unpacked: a listing of a million contacts has some hundred million.
 BODY_LIMIT = 2_000_000_000
 
@@ -52,16 +59,6 @@ class Connection:
     max_rate: float | None = None
     timezone: str | None = None
     body_limit: int = BODY_LIMIT
-
-
-__all__ = ["Client", "Connection", "Failure", "RequestBudget", "Secret", "Statistics", "Stopped"]
-
-TRIES = 6  # of a read that meets time-outs, resets or broken answers
-PATIENCE = 600.0  # seconds of one question, after which a second failure is the last
-REFUSALS = 40  # 429s of one question: each costs a window, and none says that the next try will fail too
-FIRST_PAUSE = 0.5  # seconds before the second try, then doubling
-LONGEST_PAUSE = 15.0
-SPARE_CONNECTIONS = 32  # for callers of `fetch` beside the workers
 
 
 class Client:
@@ -93,10 +90,9 @@ class Client:
         )
         self._sender = Sender(connection.account, connection.url, self._transport, limiter, record, budget)
         self.clock = self._sender.clock
-        self._outage = Outage(lambda: self._sender.send(ME.bind()))
-        self._crew = Crew(workers)
-        self._first_pause = first_pause
+        self._pool = WorkerPool(workers)
         self._stop = threading.Event()
+        self._retry = Retry(self._sender.send, self._stop, first_pause=first_pause)
 
     def fetch(self, call: Call) -> Response:
         """The answer to a read, after as many tries as it takes; while the whole service is down, for two minutes more.
@@ -104,7 +100,7 @@ class Client:
         Raises what the last try raised: Refused, NotAvailable, AuthenticationFailed (from then on for every question),
         Transient (GivenUp from then on), BudgetSpent; or Stopped.
         """
-        return self._persist(call, self._stop, lambda: False)
+        return self._retry.read(call, self._stop, lambda: False)
 
     def fetch_xml(self, call: Call) -> Received:
         """The answer to a read as XML, as it came; one try. Its meaning is not read: everything else here works with JSON."""
@@ -113,15 +109,16 @@ class Client:
         return self._sender.fetch_xml(call)
 
     def fetch_many(
-        self, calls: Iterable[Call], *, known: Callable[[Call], Response | Failure | None] | None = None
+        self, calls: Iterable[Call], *, known: Callable[[Call], Response | Failure | None] | None = None, urgency: int = 0
     ) -> Iterator[Response | Failure]:
-        """Answers in order of arrival; a question without one becomes a Failure with its reason.
+        """Responses in order of arrival; a call without one becomes a Failure with its reason.
 
-        `questions` is pulled as needed, about two per worker ahead; `known` may supply an answer, or a refusal, that is there already.
-        An operation that is not available, or fails five times in a row, is not asked further: the rest of its questions fail
-        with that reason. Raises AuthenticationFailed, BudgetSpent or Stopped, after which nothing more is asked.
+        `calls` is pulled as needed, about two per worker ahead; `known` may supply a response, or a refusal, that is there already. Of
+        several callers the one of the highest `urgency` is served first, equal ones in turn. An operation that is not available, or
+        fails five times in a row, is not requested further: the rest of its calls fail with that reason. Raises AuthenticationFailed,
+        BudgetSpent or Stopped, after which nothing more is sent.
         """
-        return FanOut(self._persist, self._crew).responses(calls, known)
+        return FanOut(self._retry.read, self._pool, urgency).responses(calls, known)
 
     def write(self, call: Call, *, before: Callable[[], object] = lambda: None) -> Response:
         """Send a write until it certainly arrived or cannot: what took no effect for certain is tried again, nothing else is.
@@ -131,28 +128,7 @@ class Client:
         BudgetSpent, Stopped, or Unreachable when it certainly took no effect, and OutcomeUnknown when that cannot be told: look
         before sending it again.
         """
-        if call.operation.is_read:
-            raise InvalidCall(f"{call.operation.name} changes nothing: use fetch()")
-        announce: Callable[[], object] | None = before
-        tries = refusals = 0
-        is_refused = False
-        while True:
-            try:
-                return self._sender.send(call, first=is_refused, before=announce)
-            except RateLimited:  # refused before anything was done with it
-                refusals, is_refused, announce = refusals + 1, True, None
-                if refusals >= REFUSALS:
-                    raise
-                continue
-            except GivenUp:
-                raise
-            except (Unreachable, BrokenResponse) as problem:
-                if not isinstance(problem, Unreachable) or problem.was_sent:
-                    raise OutcomeUnknown(f"{problem}; it was sent and may have taken effect") from problem
-                tries, is_refused, announce = tries + 1, False, None
-                if tries >= TRIES:
-                    raise
-            self._pause(tries)
+        return self._retry.write(call, before)
 
     def stop(self) -> None:
         """Send nothing more: who waits raises Stopped, requests under way end. From any thread."""
@@ -166,7 +142,7 @@ class Client:
     def close(self, grace: float = 2.0) -> None:
         """Stop, and give requests under way `grace` seconds to be recorded."""
         self.stop()
-        self._crew.close(grace)
+        self._pool.close(grace)
         self._transport.close()
 
     @property
@@ -180,35 +156,205 @@ class Client:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _persist(self, call: Call, stop: threading.Event, is_hopeless: Callable[[], bool]) -> Response:
-        if not call.operation.is_read:
-            raise InvalidCall(f"{call.operation.name} changes the account: use write()")
-        tries = refusals = 0
-        is_refused = False
-        began = failed_at = time.monotonic()
-        while True:
-            try:
-                response = self._sender.send(call, first=is_refused, is_given_up=stop.is_set)
-                self._outage.answered()
-                return response
-            except ServiceError:
-                self._outage.answered()
-                raise
-            except RateLimited:  # no pause: the pace holds everybody until the window resets, then this one goes first
-                refusals, is_refused = refusals + 1, True
-                if refusals >= REFUSALS or is_hopeless() or time.monotonic() - began > PATIENCE:
-                    raise
-                continue
-            except (GivenUp, TooLarge):
-                raise
-            except Transient:
-                tries, is_refused = tries + 1, False
-                before, failed_at = failed_at, time.monotonic()
-                is_enough = tries >= TRIES or (tries > 1 and failed_at - began > PATIENCE) or self._outage.is_given_up
-                if is_hopeless() or (is_enough and not self._outage.lasts(before)):
-                    raise
-            self._pause(tries)
 
-    def _pause(self, tries: int) -> None:
-        pause = min(self._first_pause * 2 ** (tries - 1), LONGEST_PAUSE)
-        self._stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 (jitter, not secrecy)
+@dataclass(slots=True)
+class Statistics:
+    """What a client has done so far."""
+
+    requests: int = 0
+    waited_s: float = 0.0  # for the rate limit, summed over all threads
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """A request on its way: `sent_at` is the time of day, before it is put right; the others are of the monotonic clock."""
+
+    request_id: int
+    sent_at: dt.datetime
+    began: float
+    waited: float
+
+
+class Sender:
+    """Sends for one account. Thread-safe. `record` has every exchange before anything is made of its answer."""
+
+    def __init__(
+        self,
+        account: str,
+        url: str,
+        transport: Transport,
+        limiter: RateLimiter,
+        record: Callable[[Exchange], None],
+        budget: RequestBudget | None,
+    ) -> None:
+        self.clock = ServiceClock()
+        self._account = account
+        self.silence = Silence(account)
+        self._url = url
+        self._transport = transport
+        self._limiter = limiter
+        self._record = record
+        self._budget = budget
+        self._is_stopped = False
+        self._lockout: AuthenticationFailed | None = None
+        self._aliases = Aliases()
+        self._statistics = Statistics()
+        self._lock = threading.Lock()
+
+    def send(
+        self,
+        call: Call,
+        *,
+        first: bool = False,
+        is_given_up: Callable[[], bool] | None = None,
+        before: Callable[[], object] | None = None,
+    ) -> Response:
+        """One request; `before` is called when it has its slot, and when that raises, nothing is sent.
+
+        Raises what `validation.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from then on, GivenUp too.
+        """
+        slot, waited = self._wait(first, lambda: self._is_closed() or (is_given_up is not None and is_given_up()))
+        if before is not None:
+            self._announce(before)
+        sending = _Sending(new_request_id(), self.clock.steady(), time.monotonic(), waited)
+        self.silence.begin()
+        try:
+            received = self._exchange(call, sending)
+        except BaseException:
+            self._keep(call, sending, Received(), Unreachable(f"{call.operation.name}: interrupted", was_sent=True))
+            raise
+        problem = received.problem or self._verdict(call, received)
+        if problem is None:
+            self.clock.learn(received.headers, sending.sent_at)
+        if received.status is not None:
+            self._limiter.learn(slot, _rate_report(received), refused=isinstance(problem, RateLimited))
+        self._keep(call, sending, received, problem)
+        if isinstance(problem, AuthenticationFailed):
+            self._lockout = problem
+        if self._is_closed():
+            self._limiter.wake()
+        if problem is not None:
+            raise problem
+        return Response(sending.request_id, self._account, call, sending.sent_at + self.clock.skew, received.body)
+
+    def fetch_xml(self, call: Call) -> Received:
+        """One request for the answer as XML, which nobody here reads: as it came, for a person to look at."""
+        slot, _ = self._wait(False, self._is_closed)
+        prepared = prepare(call, self._url)
+        prepared = replace(prepared, url=prepared.url.removesuffix(".json") + ".xml")
+        received = self._transport.send(
+            prepared, what=call.operation.name, spool_name=f"{new_request_id()}.xml", timeout=call.operation.timeout
+        )
+        if received.status is not None:
+            self._limiter.learn(slot, rate_report(None, received.headers), refused=received.status == 429)
+        if received.problem is not None:
+            raise received.problem
+        return received
+
+    def stop(self) -> None:
+        """Send nothing more; whoever waits raises Stopped."""
+        self._is_stopped = True
+        self._limiter.wake()
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._is_stopped
+
+    @property
+    def statistics(self) -> Statistics:
+        """A copy of the figures as of now."""
+        with self._lock:
+            return copy.deepcopy(self._statistics)
+
+    def _wait(self, first: bool, is_given_up: Callable[[], bool]) -> tuple[Slot, float]:
+        self._check_open()
+        if self._budget is not None:
+            self._budget.take()
+        began = time.monotonic()
+        try:
+            slot = self._limiter.wait(first=first, is_given_up=is_given_up)
+        except BaseException:
+            if self._budget is not None:
+                self._budget.give_back()
+            self._check_open()
+            raise
+        return slot, time.monotonic() - began
+
+    def _announce(self, before: Callable[[], object]) -> None:
+        try:
+            before()
+        except BaseException:
+            if self._budget is not None:
+                self._budget.give_back()
+            raise
+
+    def _exchange(self, call: Call, sending: _Sending) -> Received:
+        operation = call.operation
+        send = self._transport.send if operation.is_read else self._transport.send_fresh
+        return send(prepare(call, self._url), what=operation.name, spool_name=f"{sending.request_id}.json", timeout=operation.timeout)
+
+    def _verdict(self, call: Call, received: Received) -> MarketingApiError | None:
+        try:
+            validation.check(call, received.status or 0, received.headers, received.body)
+        except OtherSubject as problem:
+            return None if self._aliases.confirm(call, problem.named) else problem
+        except MarketingApiError as problem:
+            return problem
+        except (OSError, MemoryError):
+            raise
+        except Exception as problem:  # whatever a stranger's answer makes of a parser
+            log.exception("an answer of %s cannot be judged", call.operation.name)
+            said = f"HTTP {received.status} with something that cannot be read ({type(problem).__name__}) instead of an answer"
+            return BrokenResponse(f"{call.operation.name}: {said}", status=received.status)
+        return None
+
+    def _keep(self, call: Call, sending: _Sending, received: Received, problem: MarketingApiError | None) -> None:
+        self.silence.end(problem)
+        outcome = _outcome(problem)
+        with self._lock:
+            self._statistics.requests += 1
+            self._statistics.waited_s += sending.waited
+            self._statistics.outcomes[outcome] += 1
+        self._record(
+            Exchange(
+                sending.request_id,
+                self._account,
+                call,
+                sending.sent_at + self.clock.skew,
+                round(sending.waited * 1000),
+                round((time.monotonic() - sending.began) * 1000),
+                received.status,
+                outcome,
+                None if problem is None else str(problem),
+                b"" if call.operation.is_secret else received.body,
+            )
+        )
+
+    def _is_closed(self) -> bool:
+        return self._is_stopped or self._lockout is not None or self.silence.is_over
+
+    def _check_open(self) -> None:
+        if self._lockout is not None:
+            raise copy.copy(self._lockout).with_traceback(None)
+        if self._is_stopped:
+            raise Stopped("the client was stopped")
+        self.silence.check()
+
+
+def _rate_report(received: Received) -> RateReport | None:
+    """Of a body in a file the headers must do."""
+    return rate_report(received.body if isinstance(received.body, bytes) else None, received.headers)
+
+
+_OUTCOMES: tuple[tuple[type[MarketingApiError], Outcome], ...] = (
+    (RateLimited, Outcome.RATE_LIMITED),
+    (Unreachable, Outcome.UNREACHABLE),
+    (BrokenResponse, Outcome.BROKEN),
+)
+
+
+def _outcome(problem: MarketingApiError | None) -> Outcome:
+    if problem is None:
+        return Outcome.OK
+    return next((outcome for kind, outcome in _OUTCOMES if isinstance(problem, kind)), Outcome.REFUSED)

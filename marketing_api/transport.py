@@ -1,20 +1,20 @@
-"""HTTP: one request out, whatever comes back in. The only module that touches `requests`.
+"""HTTP: one request out, whatever comes back in. With `urllib3_internals` the only module that touches `requests`.
 
-The key is added to the request line by the connection itself, as the very last step: neither `requests` nor `urllib3` ever
-has an address with the key in it, so their logs, exceptions and reprs cannot leak it. Redirects are not followed (they could
-carry the key to another host), netrc is not read, cookies are not kept.
-
-Not here: what an answer means (`wire`), whether to try again (`client`), when to send (`pace`).
+Redirects are not followed (they could carry the key to another host), netrc is not read, cookies are not kept. A request that
+lasts too long is ended: a time-out between two bytes alone would let a byte a second go on for ever.
+Not here: what a response means (`validation`, `parsing`), whether to try again (`retry`), when to send (`rate_limit`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
+import socket
 import ssl
+import threading
 import time
 import urllib.parse
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,14 +22,12 @@ from typing import Any
 
 import requests
 import urllib3
-import urllib3.response
 from requests.adapters import HTTPAdapter
-from requests.structures import CaseInsensitiveDict
 
 from marketing_api.errors import BrokenResponse, TooLarge, Transient, Unreachable
 from marketing_api.exchange import Body, Prepared
 from marketing_api.redaction import Redactor, Secret
-from marketing_api.watch import BEGUN, WHOLE, UnderWay, Watch
+from marketing_api.urllib3_internals import Decoder, KeyedAdapter, environment_settings, plain_socket, ready_request
 
 CONNECT_SECONDS = 10.0
 SPOOL_BYTES = 4 * 1024 * 1024  # larger bodies go to a file while they arrive
@@ -65,9 +63,10 @@ class Transport:
         self._most_bytes = most_bytes
         self._key = key
         self._redactor = Redactor(key)
-        self._settings = _from_environment(url)
+        is_here = _is_loopback(urllib.parse.urlsplit(url).hostname or "")  # never a proxy to this very machine
+        self._settings = {"verify": True, "proxies": {}} if is_here else environment_settings(url)
         self._watch = Watch(on_look)
-        self._kept = _KeyedAdapter(key, self._watch, pool_connections=1, pool_maxsize=connections)
+        self._kept = KeyedAdapter(key, self._watch, pool_connections=1, pool_maxsize=connections)
 
     def send(self, prepared: Prepared, *, what: str, spool_name: str, timeout: float) -> Received:
         """Send once and read all of the answer.
@@ -79,7 +78,7 @@ class Transport:
 
     def send_fresh(self, prepared: Prepared, *, what: str, spool_name: str, timeout: float) -> Received:
         """The same over a new connection: one that the service is just closing would leave the outcome of a write unknown."""
-        adapter = _KeyedAdapter(self._key, self._watch, pool_connections=1, pool_maxsize=1)
+        adapter = KeyedAdapter(self._key, self._watch, pool_connections=1, pool_maxsize=1)
         try:
             return self._send(adapter, prepared, what, spool_name, timeout)
         finally:
@@ -130,26 +129,17 @@ def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Itera
     """The chunks unpacked, a limited piece at a time, however much one byte stands for. Raises _TooLarge and DecodeError."""
     names = [name for each in encodings.lower().split(",") if (name := each.strip()) not in ("", "identity")]
     is_known = names and set(names) <= {"gzip", "x-gzip", "deflate"}  # nothing else was asked for: it is taken as it came
-    decoder = urllib3.response.MultiDecoder(",".join(names)) if is_known else None
+    decoder = Decoder(",".join(names), _CHUNK) if is_known else None
     came = size = 0
     for chunk in chunks:
         came += len(chunk)
-        for piece in _pieces(decoder, chunk) if decoder else (chunk,):
+        for piece in decoder.pieces(chunk) if decoder else (chunk,):
             size += len(piece)
             if size > most_bytes:
                 raise _TooLarge(f"an answer of more than {most_bytes:,} bytes (MARKETING_BODY_LIMIT allows more)")
             if size > max(SMALL_BYTES, came * MOST_RATIO):
                 raise _TooLarge(f"an answer that unpacks to more than {MOST_RATIO} times its size")
             yield piece
-
-
-def _pieces(decoder: urllib3.response.MultiDecoder, chunk: bytes) -> Iterator[bytes]:
-    try:
-        while (piece := decoder.decompress(chunk, max_length=_CHUNK)) or decoder.has_unconsumed_tail:
-            chunk = b""
-            yield piece
-    except zlib.error as problem:
-        raise urllib3.exceptions.DecodeError("not packed as it says") from problem
 
 
 class _Inflow:
@@ -190,71 +180,12 @@ class _Inflow:
             self._path.unlink(missing_ok=True)
 
 
-class _KeyedAdapter(HTTPAdapter):
-    """Connections that write the key into the request line themselves, and tell the watch when that has left."""
-
-    def __init__(self, key: Secret, watch: Watch, **options: Any) -> None:
-        self._watch = watch
-        self._query = "key=" + urllib.parse.quote(key.reveal(), safe="")
-        self._pool: Any = None
-        super().__init__(**options)
-
-    def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
-        """The one pool there is (one service, one proxy); looking it up would cost a fifth of a request."""
-        if self._pool is None:
-            pool: Any = super().get_connection_with_tls_context(*args, **options)
-            pool.ConnectionCls = _keyed(pool.ConnectionCls, self._query, self._watch)
-            self._pool = pool
-        return self._pool
-
-    def close(self) -> None:
-        if self._pool is not None:
-            self._pool.close()
-        self._pool = None
-        super().close()
-
-
-def _keyed(kind: Any, query: str, watch: Watch) -> Any:
-    class Keyed(kind):  # type: ignore[misc]
-        debuglevel = 0  # http.client would print request lines
-
-        def putrequest(self, method: str, url: str, *args: Any, **options: Any) -> None:
-            watch.begins()
-            super().putrequest(method, f"{url}{'&' if '?' in url else '?'}{query}", *args, **options)
-
-        def _new_conn(self) -> Any:
-            sock = super()._new_conn()
-            watch.connected(sock)
-            return sock
-
-        def getresponse(self) -> Any:
-            watch.sent(self.sock)
-            return super().getresponse()
-
-    return Keyed
-
-
 def _request(prepared: Prepared) -> requests.PreparedRequest:
-    """Built by hand: preparing checks and re-parses what `wire` has just put together, at a third of a request's cost."""
-    request = requests.PreparedRequest()
-    request.method = prepared.method
-    request.url = prepared.url + ("?" + urllib.parse.urlencode(prepared.query) if prepared.query else "")
+    url = prepared.url + ("?" + urllib.parse.urlencode(prepared.query) if prepared.query else "")
+    if not prepared.form and prepared.method == "GET":
+        return ready_request(prepared.method, url, _HEADERS, None)
     form = urllib.parse.urlencode(prepared.form).encode() if prepared.form else None
-    request.body = form
-    if form is None and prepared.method == "GET":
-        request.headers = CaseInsensitiveDict(_HEADERS)
-    else:
-        request.headers = CaseInsensitiveDict({**_FORM, "Content-Length": str(len(form or b""))})
-    return request
-
-
-def _from_environment(url: str) -> dict[str, Any]:
-    """Proxies and certificate bundle as other tools take them from the environment; never a proxy to this very machine."""
-    if _is_loopback(urllib.parse.urlsplit(url).hostname or ""):
-        return {"verify": True, "proxies": {}}
-    with requests.Session() as session:
-        found = session.merge_environment_settings(url, {}, None, None, None)
-    return {"verify": found["verify"], "proxies": found["proxies"]}
+    return ready_request(prepared.method, url, {**_FORM, "Content-Length": str(len(form or b""))}, form)
 
 
 def _is_loopback(host: str) -> bool:
@@ -303,3 +234,87 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     for inner in (*error.args, getattr(error, "reason", None)):
         if isinstance(inner, BaseException):
             yield from _chain(inner)
+
+
+#: Bytes per second that an answer must come with on average, once it has begun.
+SLOWEST = 10_000
+#: Of an operation's time-out: until the first bytes of the body must have come, and until all of it must have.
+BEGUN, WHOLE = 2, 10
+_LOOK_S = 0.25
+
+
+@dataclass(slots=True, eq=False)
+class UnderWay:
+    """A request and how far its answer is. `is_ended`: it was too slow; `is_sent`: it may have had an effect."""
+
+    due: float  # on the steady clock, without a byte
+    end: float  # however much has come
+    received: int = 0
+    sock: Any = None
+    connecting: socket.socket | None = None  # a second handle: setting up TLS takes the first away
+    is_ended: bool = False
+    is_sent: bool = False
+
+    def end_if_overdue(self, now: float) -> None:
+        if self.is_ended or now < min(self.due + self.received / SLOWEST, self.end):
+            return
+        if (sock := self.sock or self.connecting) is None:
+            return
+        self.is_ended = True
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(plain_socket(sock), socket.SHUT_RDWR)  # whoever reads from it now gets its end
+
+
+class Watch:
+    """Looks after requests of several threads, each of which has one under way at a time. `close` ends its own thread.
+
+    `on_look` is called four times a second from the first request on.
+    """
+
+    def __init__(self, on_look: Callable[[], object] = lambda: None) -> None:
+        self._on_look = on_look
+        self._under_way: set[UnderWay] = set()
+        self._lock = threading.Lock()
+        self._mine = threading.local()
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+
+    @contextlib.contextmanager
+    def over(self, timeout: float) -> Iterator[UnderWay]:
+        """Look after one request of an operation with this time-out."""
+        now = time.monotonic()
+        self._mine.request = request = UnderWay(now + BEGUN * timeout, now + WHOLE * timeout)
+        with self._lock:
+            self._under_way.add(request)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._look, name="slow-answers", daemon=True)
+                self._thread.start()
+        try:
+            yield request
+        finally:
+            with self._lock:
+                self._under_way.discard(request)
+                if request.connecting is not None:
+                    request.connecting.close()
+
+    def connected(self, sock: socket.socket) -> None:
+        """The request of this thread has a connection, over which TLS may still have to be agreed."""
+        self._mine.request.connecting = sock.dup()
+
+    def begins(self) -> None:
+        """The request of this thread may leave from now on."""
+        self._mine.request.is_sent = True
+
+    def sent(self, sock: Any) -> None:
+        """The request of this thread has left through `sock`."""
+        self._mine.request.sock = sock
+
+    def close(self) -> None:
+        self._closing.set()
+
+    def _look(self) -> None:
+        while not self._closing.wait(_LOOK_S):
+            with self._lock:
+                for request in self._under_way:
+                    request.end_if_overdue(time.monotonic())
+            self._on_look()

@@ -6,6 +6,7 @@ Not here: what rows it holds (`reading`), whether to try again (`client`).
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -15,6 +16,7 @@ from marketing_api.envelope import (
     Envelope,
     Parts,
     decode,
+    holds_all,
     is_object,
     part,
     parts,
@@ -173,12 +175,13 @@ def _check_payload(operation: Operation, status: int, envelope: Envelope) -> Non
 
     Of what fills tables, neither are null, an empty text or a number. Two members of one name are two answers, of which one is not ours.
     """
-    if operation.records and (twice := envelope.repeated or ("" if operation.at else _repeated_beside(envelope.members))):
-        raise BrokenResponse(f"{operation.name}: the answer has `{twice}` more than once", status=status)
+    is_suspect = bool(operation.records) and (operation.is_streamed or not holds_all(envelope.text))
+    if is_suspect and (twice := envelope.repeated or ("" if operation.at else _repeated_beside(envelope.members))):
+        raise BrokenResponse(f"{operation.name}: the response has `{twice}` more than once", status=status)
     for name in (operation.at,) if operation.at else operation.members:
         if (raw := part(envelope.members, name)) is None:
             raise BrokenResponse(f"{operation.name}: the answer lacks `{name}`", status=status)
-        _check_member(operation, status, name, raw)
+        _check_member(operation, status, name, raw, is_suspect=is_suspect)
 
 
 def _check_echo(call: Call, status: int, envelope: Envelope) -> None:
@@ -193,7 +196,7 @@ def _check_echo(call: Call, status: int, envelope: Envelope) -> None:
         raise OtherSubject(f"{call.operation.name}: {text}", named=named, status=status)
 
 
-def _check_member(operation: Operation, status: int, name: str, raw: msgspec.Raw) -> None:
+def _check_member(operation: Operation, status: int, name: str, raw: msgspec.Raw, *, is_suspect: bool) -> None:
     inner = parts_or_none(raw) if is_object(raw) else _only_object(raw)
     if part(inner, "errorCode") is not None:  # api-observed row 3
         error = {key: decode(value) for key, value in (inner or {}).items()}
@@ -205,7 +208,7 @@ def _check_member(operation: Operation, status: int, name: str, raw: msgspec.Raw
             raise BrokenResponse(f"{operation.name}: `{name}` lacks `{wanted}`", status=status)
     elif _kind(raw) != "[" and (operation.at or operation.records):
         _check_scalar(operation, status, name, decode(raw))
-    if operation.records and (twice := _repeated_entry(raw, inner or {}) if operation.is_streamed else repeated_within(raw)):
+    if is_suspect and (twice := _repeated_entry(raw, inner or {}) if operation.is_streamed else repeated_within(raw)):
         raise BrokenResponse(f"{operation.name}: `{name}` has `{twice}` more than once", status=status)
 
 
@@ -252,3 +255,34 @@ def _check_scalar(operation: Operation, status: int, name: str, value: Any) -> N
     if not operation.records and (value is None or value == ""):
         return
     raise BrokenResponse(f"{operation.name}: `{name}` is no object or list", status=status)
+
+
+#: After so many confirmations, and no mix-up, this is taken for how the service tells ids.
+_CONVINCED = 3
+
+
+class Aliases:
+    """What one account's responses named instead of what was requested. Thread-safe.
+
+    A contact of several lists may be named by another of its ids: then the same other id comes each time, which a mix-up does not.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._named: dict[str, int] = {}
+        self._confirmed = 0
+        self._mixed_up = 0
+
+    def confirm(self, call: Call, named: int) -> bool:
+        """Whether the answer may be believed: the one before to the same question named this id, too."""
+        with self._lock:
+            before = self._named.pop(call.key, None)
+            if before == named:
+                self._confirmed += 1
+                return True
+            if before is not None:
+                self._mixed_up += 1
+            if self._confirmed >= _CONVINCED and not self._mixed_up:
+                return True
+            self._named[call.key] = named
+            return False

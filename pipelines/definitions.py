@@ -17,8 +17,8 @@ import dagster as dg
 from assets import SOURCE_ASSETS
 from assets.extract import SourceAsset
 from assets.materialize import asset_key, dagster_asset, daily_partitions
+from assets.prefetch import Prefetcher
 from assets.published import published_asset
-from assets.reader import Reader
 from assets.report import report_asset
 from assets.sync_tables import sync_tables
 from marketing_api.clock import Clock, utc_now
@@ -32,9 +32,9 @@ from pipelines.resources import GivenReader, reader_resource, settings_resource
 from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags
 from pipelines.sensors import failure_alert, models_after_failed_reads
 from pipelines.settings import Settings, load_settings
-from pipelines.write_back.activations.nightly import Activations, standing_order
 from pipelines.write_back.inbox import inbox_sensor
-from pipelines.write_back.jobs import push_jobs
+from pipelines.write_back.nightly_audience_syncs import AudienceSyncs, standing_order
+from pipelines.write_back.push_jobs import push_jobs
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -43,7 +43,7 @@ def build_definitions(
     settings: Settings | None = None,
     *,
     models: Models | None = None,
-    activations: Activations | None = None,
+    activations: AudienceSyncs | None = None,
     has_models: bool = True,
     now: Clock = utc_now,
     **resources: Any,
@@ -69,13 +69,13 @@ def build_definitions(
     )
 
 
-def _behind_the_reads(settings: Settings, models: Models, activations: Activations | None) -> list[dg.AssetsDefinition]:
+def _behind_the_reads(settings: Settings, models: Models, activations: AudienceSyncs | None) -> list[dg.AssetsDefinition]:
     """The models, what is made of them for people, and, where that is switched on, what goes back to the service."""
     made = models.assets()
     shown = [key for key in made.keys if key.path[0] != "staging"]
     published = published_asset(partial(publish_home, settings), shown)
     assets = [made, published, report_asset(partial(write_report, settings.home))]
-    return [*assets, (activations or Activations(settings)).asset(made.keys)] if settings.activations else assets
+    return [*assets, (activations or AudienceSyncs(settings)).asset(made.keys)] if settings.activations else assets
 
 
 @dg.definitions
@@ -88,10 +88,10 @@ def defs() -> dg.Definitions:
 
 def run_in_dagster(
     settings: Settings,
-    reader: Reader,
+    reader: Prefetcher,
     chosen: Sequence[SourceAsset],
     models: Models | None,
-    activations: Activations | None,
+    activations: AudienceSyncs | None,
     stop: Stop,
 ) -> str:
     """The run's id. The run is recorded in the home, where the UI finds it. `models`: build them behind the reads, then run the

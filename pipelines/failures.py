@@ -17,7 +17,7 @@ from pipelines import exits
 from pipelines.home import HomeError
 from pipelines.logs import TOLD, told
 from pipelines.settings import SettingsError
-from pipelines.write_back.input.grid import InputError
+from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.outbox.store import OutboxError
 from warehouse.errors import ForeignFolder, WarehouseError
 

@@ -4,7 +4,7 @@ KeyboardInterrupt comes at any instruction. In the middle of an import it can ge
 which every thread hangs. So the process just ends until something has begun; and work of several threads runs beside the main
 thread, which does nothing but wait for it and for the signal.
 
-Standard library only: this is imported before anything else. Not here: what stopping means to the work (`assets.reader`).
+Standard library only: this is imported before anything else. Not here: what stopping means to the work (`assets.prefetch`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 
 from pipelines import exits
 
-MESSAGE = "stopped; what has come is kept, and the next run goes on from there"
+MESSAGE = "stopped; what has come is kept, and the next run resumes from there"
 STOPPING = "stopping: what is under way is finished first; a second Ctrl-C ends at once"
 
 #: How long stopped work may take to end: a load under way is finished. What is not done then is done by the next run.
@@ -49,29 +49,29 @@ def raise_in_main() -> Iterator[None]:
 
 
 class Stop:
-    """Whether the work was told to stop, and whom to tell."""
+    """Whether the work has to stop, and what to call then."""
 
     def __init__(self) -> None:
         self.is_set = False
-        self._tell: list[Callable[[], object]] = []
+        self._callbacks: list[Callable[[], object]] = []
 
-    def then(self, tell: Callable[[], object]) -> None:
-        """Call `tell` when the signal comes (from another thread), at once when it has come already. It must not block."""
-        self._tell.append(tell)
+    def then(self, callback: Callable[[], object]) -> None:
+        """Call `callback` when the signal comes (from another thread), at once when it has come already. It must not block."""
+        self._callbacks.append(callback)
         if self.is_set:
-            tell()
+            callback()
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt when the work was told to stop: a place where it is easy to end."""
+        """Raise KeyboardInterrupt when the work has to stop: a place where it is easy to end."""
         if self.is_set:
             raise KeyboardInterrupt
 
     def set(self) -> bool:
-        """Tell everybody; False when there is nobody to tell."""
+        """Make all calls; False when there are none."""
         self.is_set = True
-        for tell in self._tell:
-            tell()
-        return bool(self._tell)
+        for callback in self._callbacks:
+            callback()
+        return bool(self._callbacks)
 
 
 def stoppable(work: Callable[[Stop], T]) -> T:

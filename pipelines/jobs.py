@@ -14,7 +14,7 @@ from assets.report import REPORT
 from pipelines.dagster_internals import AssetJob
 from pipelines.progress import stage
 from pipelines.settings import Settings
-from pipelines.write_back.mirror import refill
+from pipelines.write_back.writebacks_export import refill
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.settings import SettingsError, clock_time, count, day, share, whole
-from pipelines.write_back.item import Kind
 
 if TYPE_CHECKING:
     import dagster as dg  # takes seconds to import: the command line does without
+
+    from pipelines.write_back.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,26 +198,11 @@ _PUSH = (
     Option("reject_limit", "send nothing when a larger share of the rows is bad (default: 5%)", float, share, 0.05, "SHARE"),
     Option("max_rows", "reject an input with more rows", int, count, metavar="N"),
 )
-#: Of one kind only.
-_OF_KIND = {
-    Kind.CONTACTS: (Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),),
-    Kind.DELETIONS: (
-        Option("yes", "do not ask for the number of rows", in_ui="`confirmed_rows`, since nobody can be asked"),
-        Option(
-            "confirmed_rows",
-            "how many rows you agree to delete: the number that the dry run shows",
-            holds=int,
-            read=whole,
-            default=0,
-            in_command="--yes, or the number typed when it is asked for",
-        ),
-    ),
-}
 
 
 def push_options(kind: Kind) -> tuple[Option, ...]:
     """Those of `push KIND` and of the job `push_KIND`."""
-    return (*SOURCE, *_PUSH, *_OF_KIND.get(kind, ()), ACCOUNT)
+    return (*SOURCE, *_PUSH, *kind.options, ACCOUNT)
 
 
 ACTIVATIONS = (

@@ -20,7 +20,7 @@ from warehouse.bookkeeping import PUBLISHING, Run, write_run
 from warehouse.connection import connect
 from warehouse.errors import PublishedLocked
 from warehouse.masking import Masking, personal_key
-from warehouse.models import BuildReport, ModelSettings, build, doubts
+from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
 from warehouse.parquet_export import Export, export_parquet
 from warehouse.personal_data import PersonalData
 from warehouse.publish import Published, facts, publish, published_path, roll_back
@@ -79,7 +79,7 @@ def model_settings(settings: Settings) -> ModelSettings:
 def publish_home(settings: Settings) -> Published:
     """Write the published file anew. Raises NotPublished when the models failed, and what `connect` raises."""
     with stage("publishing"):
-        return publish(settings.home, _masking(settings), doubts=doubts, deadline_s=settings.lock_seconds, on_wait=report_waiting)
+        return publish(settings.home, _masking(settings), check=publish_blockers, deadline_s=settings.lock_seconds, on_wait=report_waiting)
 
 
 @contextmanager

@@ -12,15 +12,13 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from assets.ask import AskSettings
+from assets.account_session import AccountSession
+from assets.checkpoint import Checkpoints
 from assets.days import ChosenDays
 from assets.extract import SourceAsset
-from assets.planning.budget import Allowance, allowance, next_moment
-from assets.planning.plan import COUPONS, TIMELINES
-from assets.planning.planner import Planner, PlanSettings
-from assets.reader import Reader
-from assets.session import Session
-from assets.unfinished import Unfinished
+from assets.fetch import FetchSettings
+from assets.planning.crawl_plan import COUPONS, TIMELINES, Allowance, Planner, PlanSettings, allowance, next_moment
+from assets.prefetch import Prefetcher
 from marketing_api.client import Connection, RequestBudget
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError
@@ -35,8 +33,6 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-#: Threads that ask, per account: 16 keep a limit of 15/s busy up to a second of latency, and many accounts make many threads.
-WORKERS, FEW_ACCOUNTS = 32, 4
 #: Once one account has answered, the others have so long before it is read without waiting for them.
 _OPENED_TOGETHER_S = 2.0
 
@@ -52,7 +48,7 @@ def open_reader(
     asks_everybody: bool = False,
     shrink_limit: float | None = None,
     now: Clock = utc_now,
-) -> Iterator[Reader]:
+) -> Iterator[Prefetcher]:
     """A reader of the chosen assets over all accounts. Raises AuthenticationFailed or another MarketingApiError when none answers."""
     now = SteadyClock(now)
     with ExitStack() as stack:
@@ -69,17 +65,18 @@ def open_reader(
         for connection in accounts:
             limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
             planner = planner_of(warehouse, connection, limiter, plan_settings, chosen, budget, len(accounts), now)
-            workers = WORKERS if len(accounts) <= FEW_ACCOUNTS else WORKERS // 2
-            sessions.append(_session(settings, connection, archive, warehouse, budget, limiter, planner, workers, now, spool))
+            sessions.append(_session(settings, connection, archive, warehouse, budget, limiter, planner, len(accounts), now, spool))
         for session in sessions:
             stack.enter_context(session.client)
-        unfinished = Unfinished(settings.home / "archive" / "unfinished")
-        stack.callback(unfinished.leave)
+        checkpoints = Checkpoints(settings.home / "archive" / "unfinished")
+        stack.callback(checkpoints.leave)
         for session in sessions:
-            session.prepare([asset.name for asset in chosen], unfinished)
+            session.prepare([asset.name for asset in chosen], checkpoints)
         _open_all(sessions)
-        ask_settings = AskSettings(settings.history_start, settings.lookback_days, settings.calendar_days_ahead, settings.goal_domains)
-        reader = Reader(sessions, chosen, warehouse, unfinished, ask_settings, chosen_days=chosen_days, shrink_limit=shrink_limit, now=now)
+        fetch_settings = FetchSettings(settings.history_start, settings.lookback_days, settings.calendar_days_ahead, settings.goal_domains)
+        reader = Prefetcher(
+            sessions, chosen, warehouse, checkpoints, fetch_settings, chosen_days=chosen_days, shrink_limit=shrink_limit, now=now
+        )
         try:
             yield reader
         finally:
@@ -134,11 +131,11 @@ def _session(
     budget: RequestBudget | None,
     limiter: RateLimiter,
     planner: Planner,
-    workers: int,
+    accounts: int,
     now: Clock,
     spool: Path,
-) -> Session:
-    return Session(
+) -> AccountSession:
+    return AccountSession(
         connection,
         archive,
         warehouse,
@@ -149,11 +146,11 @@ def _session(
         resume_hours=settings.resume_hours,
         now=now,
         planner=planner,
-        workers=workers,
+        accounts=accounts,
     )
 
 
-def _open_all(sessions: list[Session]) -> None:
+def _open_all(sessions: list[AccountSession]) -> None:
     """Ask every account who it is, all at once. Those that take long, or do not answer, hold up nobody: they fail by themselves.
 
     Raises AuthenticationFailed or another MarketingApiError when none answers, and what is wrong with the home when that is the reason.

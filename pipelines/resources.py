@@ -14,7 +14,7 @@ import dagster as dg
 from assets import SOURCE_ASSETS
 from assets.extract import SourceAsset
 from assets.materialize import asset_key
-from assets.reader import Reader
+from assets.prefetch import Prefetcher
 from marketing_api.clock import Clock, utc_now
 from pipelines.failures import explain
 from pipelines.home import prepare_home
@@ -23,18 +23,18 @@ from pipelines.publishing import noted
 from pipelines.reading import limits_of, open_reader
 from pipelines.schedules import chosen_days
 from pipelines.settings import Settings
-from pipelines.write_back.mirror import try_to_show
+from pipelines.write_back.writebacks_export import try_to_export
 
 
 class GivenReader:
     """A reader that is already reading: the command line's."""
 
-    def __init__(self, reader: Reader, *, is_sandbox: bool) -> None:
+    def __init__(self, reader: Prefetcher, *, is_sandbox: bool) -> None:
         self._reader = reader
         self._is_sandbox = is_sandbox
         self._run: tuple[str, str] | None = None
 
-    def of(self, context: dg.AssetExecutionContext) -> Reader:
+    def of(self, context: dg.AssetExecutionContext) -> Prefetcher:
         self._run = self._run or (context.run.run_id, context.run.job_name)
         return self._reader
 
@@ -56,10 +56,10 @@ class RunReader:
         self._stack = stack
         self._config = config
         self._now = now
-        self._reader: Reader | None = None
+        self._reader: Prefetcher | None = None
         self._failure: str | None = None
 
-    def of(self, context: dg.AssetExecutionContext) -> Reader:
+    def of(self, context: dg.AssetExecutionContext) -> Prefetcher:
         """The run's reader. All chosen assets are begun together, so that no step waits for another's requests.
 
         Raises dg.Failure when it cannot be opened, for every step of the run with one try.
@@ -86,7 +86,7 @@ class RunReader:
         """Where the sandbox answers that it reads from; None for a real account, and while nothing is read."""
         return self._reader.sessions[0].client.connection.url if self._reader and self._settings.is_sandbox else None
 
-    def _open(self, context: dg.AssetExecutionContext) -> Reader:
+    def _open(self, context: dg.AssetExecutionContext) -> Prefetcher:
         options = values(SYNC, self._config)
         prepare_home(self._settings.home)
         reader = self._stack.enter_context(
@@ -98,7 +98,7 @@ class RunReader:
                 **limits_of(self._settings, options),
             )
         )
-        self._stack.callback(try_to_show, reader.warehouse, self._settings.home)
+        self._stack.callback(try_to_export, reader.warehouse, self._settings.home)
         self._stack.callback(reader.note_run, context.run.run_id, context.run.job_name)
         reader.begin()
         return reader

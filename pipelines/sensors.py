@@ -9,7 +9,7 @@ from pipelines.jobs import refresh_models
 from pipelines.publishing import MODELS_STEP
 from pipelines.schedules import COMMAND_TAG
 from pipelines.settings import Settings
-from pipelines.write_back.activations.nightly import standing_order
+from pipelines.write_back.nightly_audience_syncs import standing_order
 
 _MAX_TEXT = 2000
 

@@ -145,14 +145,16 @@ class Settings:
     goal_domains: tuple[int, ...] = setting(
         "MARKETING_GOAL_DOMAINS", _whole_numbers, (), "ids of tracked domains, comma-separated, beside those that webhooks name"
     )
-    timezone: str = setting("MARKETING_TIMEZONE", _zone, "UTC", "time zone of an account that does not tell its own")
-    max_rate: float | None = setting("MARKETING_MAX_RATE", _rate, None, "most requests a second per account, below what the service allows")
-    max_age_days: int = setting("MARKETING_MAX_AGE_DAYS", count, 7, "no contact's timeline and coupons get older than this")
+    timezone: str = setting("MARKETING_TIMEZONE", _zone, "UTC", "time zone of an account that does not report its own")
+    max_rate: float | None = setting(
+        "MARKETING_MAX_RATE", _rate, None, "most requests a second per account, below the service's rate limit"
+    )
+    max_age_days: int = setting("MARKETING_MAX_AGE_DAYS", count, 7, "maximum age in days: no contact's timeline and coupons get older")
     max_requests: int | None = setting("MARKETING_MAX_REQUESTS", count, None, "most requests of one run, over all accounts")
-    until: dt.time | None = setting("MARKETING_UNTIL", clock_time, None, "when a run stops asking, like 06:00, in the schedule's zone")
-    shrink_limit: float = setting("MARKETING_SHRINK_LIMIT", share, 0.5, "a listing that lost more than this share is refused")
-    resume_hours: int = setting("MARKETING_RESUME_HOURS", whole, 12, "an unfinished sync goes on from answers not older than this")
-    lock_seconds: int = setting("MARKETING_LOCK_SECONDS", whole, 120, "how long to wait for a warehouse that another program holds")
+    until: dt.time | None = setting("MARKETING_UNTIL", clock_time, None, "end of a run's requests, like 06:00, in the schedule's zone")
+    shrink_limit: float = setting("MARKETING_SHRINK_LIMIT", share, 0.5, "shrink check: a listing that lost more than this share is refused")
+    resume_hours: int = setting("MARKETING_RESUME_HOURS", whole, 12, "an unfinished sync resumes from responses not older than this")
+    lock_seconds: int = setting("MARKETING_LOCK_SECONDS", whole, 120, "how long to wait for a warehouse that another program has open")
     attribution_hours: int = setting(
         "MARKETING_ATTRIBUTION_HOURS", whole, 120, "hours before a visit within which a message counts as its cause"
     )
@@ -168,12 +170,10 @@ class Settings:
     personal_group_min: int = setting(
         "MARKETING_PERSONAL_GROUP_MIN", count, GROUP_MIN, "unless it is kept: groups of fewer people, such as mail domains, are one row"
     )
-    alert_url: str = setting("MARKETING_ALERT_URL", _text, "", "webhook address that is told of failed runs")
+    alert_url: str = setting("MARKETING_ALERT_URL", _text, "", "webhook address that gets an alert of failed runs")
     activations: bool = setting("MARKETING_ACTIVATIONS", _switch, False, "on: every nightly sync pushes the segments of activations.toml")
-    body_limit: int = setting("MARKETING_BODY_LIMIT", _size, BODY_LIMIT, "most that one answer may hold, unpacked: larger ones are refused")
-    input_limit: int = setting(
-        "MARKETING_INPUT_LIMIT", _size, INPUT_LIMIT, "most that the file of a push, unpacked, or the result of its query may hold"
-    )
+    body_limit: int = setting("MARKETING_BODY_LIMIT", _size, BODY_LIMIT, "largest response, unpacked; larger ones are rejected")
+    input_limit: int = setting("MARKETING_INPUT_LIMIT", _size, INPUT_LIMIT, "largest file of a push, unpacked, or result of its query")
     query_seconds: int = setting("MARKETING_QUERY_SECONDS", count, QUERY_SECONDS, "how long the query of a push or an activation may run")
     log_level: str = setting("MARKETING_LOG", _log_level, "WARNING", "what the commands log to standard error, from DEBUG to CRITICAL")
     sandbox_url: str = setting("MARKETING_SANDBOX_URL", _text, "", "a sandbox that runs already, instead of the embedded one")

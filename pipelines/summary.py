@@ -1,4 +1,4 @@
-"""What a person is told at the end of a sync."""
+"""The summary at the end of a sync."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from assets import SOURCE_ASSETS
-from assets.reader import Reader
+from assets.prefetch import Prefetcher
 from assets.result import AccountResult, share_read
 from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
@@ -27,7 +27,7 @@ from warehouse.models import BuildReport
 from warehouse.publish import published_path
 
 if TYPE_CHECKING:
-    from pipelines.write_back.activations.nightly import Activations  # brings Dagster, which takes seconds to import
+    from pipelines.write_back.nightly_audience_syncs import AudienceSyncs  # brings Dagster, which takes seconds to import
 
 _FIRST_QUERY = """\
 select c.subject, s.opened_count, s.opened_percent
@@ -35,8 +35,8 @@ from source.campaign_stats s join source.campaigns c using (account, campaign_id
 order by s.observed_on desc, s.opened_count desc limit 5"""
 
 
-def print_summary(reader: Reader, settings: Settings, models: BuildReport | None, console: Console | None = None) -> None:
-    """Tables, requests, what could not be had, the models, where the file is, and a query to begin with."""
+def print_summary(reader: Prefetcher, settings: Settings, models: BuildReport | None, console: Console | None = None) -> None:
+    """Tables, requests, what could not be read, the models, where the file is, and a query to start with."""
     console = console or Console(highlight=False, soft_wrap=True)
     with reader.warehouse.reading():
         console.print(_tables(reader))
@@ -65,7 +65,7 @@ def _this_program() -> str:
 
 
 def first_query(file: Path) -> str:
-    """What to type into a shell to begin with, with DuckDB's own command line or without; later lines are indented as the summary is."""
+    """What to type into a shell to start with, with DuckDB's own command line or without; later lines are indented as the summary is."""
     if shutil.which("duckdb"):
         typed = f'duckdb -readonly {shlex.quote(str(file))} "{_FIRST_QUERY}"'
     else:
@@ -74,14 +74,14 @@ def first_query(file: Path) -> str:
     return typed.replace("\n", "\n           ")
 
 
-def _published(reader: Reader, settings: Settings) -> str:
+def _published(reader: Prefetcher, settings: Settings) -> str:
     words = what_is_published(settings, reader.now())
     if is_published_since(settings, reader.began_by_files):
         return f"published: {words}\nreport     {settings.home / 'report' / 'index.html'}"
-    return f"nothing was published tonight; analysts have: {words}"
+    return f"not published; analysts still have: {words}"
 
 
-def _tables(reader: Reader) -> Grid:
+def _tables(reader: Prefetcher) -> Grid:
     grid = Grid(box=None, header_style="bold", pad_edge=False)
     for column in ("table", "rows", "new", "changed", "deleted", "rejected", "read"):
         grid.add_column(column, justify="left" if column == "table" else "right")
@@ -110,14 +110,14 @@ def days_read(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]
     yield from (f"days read of {', '.join(names)}: {words}" for words, names in tables.items())
 
 
-def _planned_by(reader: Reader) -> Iterator[str]:
-    """One line per account and question: how many were asked and why, and that the others were not due."""
+def _planned_by(reader: Prefetcher) -> Iterator[str]:
+    """One line per account and asset: how many requests were planned and why, and that the others were not due."""
     for (asset, account), result in reader.results.items():
-        if result.line is not None:
-            yield f"account {account}, {asset}: {result.line.words}"
+        if result.plan is not None:
+            yield f"account {account}, {asset}: {result.plan.words}"
 
 
-def _requests(reader: Reader) -> str:
+def _requests(reader: Prefetcher) -> str:
     lines = []
     for session in reader.sessions:
         statistics = session.client.statistics
@@ -140,13 +140,13 @@ def _print_models(report: BuildReport | None, console: Console) -> None:
     tests = [outcome for outcome in report.outcomes if outcome.is_test]
     console.print(f"models: {len(built)} built, {len(tests)} tests")
     for warning in report.warnings:
-        console.print(f"  worth a look: {plain(warning)}", markup=False)
+        console.print(f"  warning: {plain(warning)}", markup=False)
     if report.problem:
         console.print("\n[bold]models[/bold]")
         console.print(f"  {plain(report.problem)}", markup=False)
 
 
-def print_activations(activations: Activations) -> None:
+def print_activations(activations: AudienceSyncs) -> None:
     """What went back to the service, a line each; nothing where none was run."""
     if activations.outcomes:
         print("\nactivations")
@@ -154,10 +154,10 @@ def print_activations(activations: Activations) -> None:
             print(f"  {plain(outcome.line)}")
 
 
-def _print_problems(reader: Reader, console: Console) -> None:
+def _print_problems(reader: Prefetcher, console: Console) -> None:
     problems = reader.problems()
     if not problems:
-        console.print("everything that was asked for was read")
+        console.print("everything requested was read")
         return
     console.print("\n[bold]not read[/bold]")
     for line in problem_lines(problems):

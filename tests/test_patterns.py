@@ -11,7 +11,7 @@ from marketing_api import validation, write_result
 from marketing_api.operations import find
 from marketing_api.records import ratings, values
 from marketing_api.redaction import Secret, without_addresses
-from pipelines.write_back.sending import reconcile
+from pipelines.write_back import unknown_outcomes
 from tests.patterns import MB, Found, patterns, worst
 from warehouse.masking import shown_text
 
@@ -42,7 +42,7 @@ def test_the_patterns_are_found() -> None:
     found = {(each.module, each.name) for each in ALL}
     assert {
         ("marketing_api.write_result", "text"),
-        ("pipelines.write_back.sending.forms", "STATUS"),
+        ("pipelines.write_back.kinds.contacts", "STATUS"),
         ("marketing_api.redaction", "self._pattern"),
     } <= found
 
@@ -61,7 +61,7 @@ _USES = {
     "says_absent": write_result.says_absent,
     "without_addresses": without_addresses,
     "shown_text": lambda text: shown_text(text, Secret("k" * 32)),
-    "likeness": lambda text: reconcile._likeness_of_text(text[:10_000], text),
+    "likeness": lambda text: unknown_outcomes._likeness_of_text(text[:10_000], text),
 }
 _UNITS = (
     "a",

@@ -64,13 +64,13 @@ def write_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
         rows(connection, f"insert into sync.runs ({names}) values ({', '.join('?' * len(values))})", list(values.values()))
 
 
-#: How each kind of question finds its contacts: (their column in the plan and in sync.contact_coverage, prefix of its columns there).
+#: How each kind of call finds its contacts: (their column in the plan and in sync.contact_coverage, prefix of its columns there).
 _QUESTIONS = {"timelines": ("contact_id", "timeline"), "coupons": ("lower(trim(email))", "coupon")}
 
 
 @dataclass(frozen=True)
 class Planned:
-    """The plan of one account, made `at`: by question a table of `key` (contact id, address), `reason` and `expected` (the chance
+    """The plan of one account, made `at`: by kind of call a table of `key` (contact id, address), `reason` and `expected` (the chance
     that there is something new without that reason)."""
 
     account: str

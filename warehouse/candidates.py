@@ -1,6 +1,6 @@
-"""What the tables say about each question that could be asked next: when it was asked, what came of it, what has happened since.
+"""What the tables say about each call that could be requested next: when it was requested, what came of it, what has happened since.
 
-One Arrow row per question, cheap for a million contacts. Not here: deciding who is asked (`assets.planning`).
+One Arrow row per call, cheap for a million contacts. Not here: deciding what is requested (`assets.planning`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REACHED = "coalesce(opened_count, 0) + coalesce(unopened_count, 0) + coalesce(b
 
 
 class Candidates(ABC):
-    """Questions to the tables of one account. Nothing loaded yet means empty answers."""
+    """Queries over the tables of one account. Nothing loaded yet means empty results."""
 
     @abstractmethod
     def read(self, sql: str, params: Params = None) -> pa.Table:
@@ -37,7 +37,7 @@ class Candidates(ABC):
         """One row per contact that exists: active ones first, then the newest first.
 
         Columns: contact_id; segment (a number for its lists and whether it is active), is_active, registered_at,
-        first_seen_at; asked_at, request_id, first_asked_at, times_asked, times_changed of its timeline (NULL: never asked); and when
+        first_seen_at; asked_at, request_id, first_asked_at, times_asked, times_changed of its timeline (NULL: never requested); and when
         something that may have to do with it was noticed last: row_at, clicked_at, redeemed_at, pushed_at. active_days: days of
         the last `HISTORY_DAYS` on which its timeline has something of its own or of automations; messages: of campaigns, in those days.
         """
@@ -91,7 +91,7 @@ class Candidates(ABC):
     def coupon_candidates(self, account: str, nothing: Collection[int] = ()) -> pa.Table:
         """One row per e-mail address of contacts that exist, case aside, in the same order.
 
-        A refusal with an errorCode among `nothing` counts as asked. Columns: email, number (the largest id of its contacts), and those
+        A refusal with an errorCode among `nothing` counts as requested. Columns: email, number (the largest id of its contacts), and those
         of `timeline_candidates` from segment on, for its coupons; clicked_at only among what was noticed.
         """
         return self.read(
@@ -210,7 +210,7 @@ class Candidates(ABC):
         )
 
     def plan_yields(self, account: str) -> pa.Table:
-        """What asking for each reason has brought so far: question, reason, asked, changed, expected."""
+        """What fetching for each reason has brought so far: question, reason, asked, changed, expected."""
         return self.read(
             "select question, reason, sum(asked_count)::bigint as asked, sum(changed_count)::bigint as changed, "
             "sum(expected_count) as expected "

@@ -33,7 +33,7 @@ DEADLINE_S = 300.0
 #: Seconds between two tries, at random, so that several who wait do not keep meeting.
 _POLL = (0.02, 0.2)
 #: Taking turns is normal; a person wants to know about it when it lasts longer than this.
-_WORTH_TELLING_S = 1.0
+_WORTH_REPORTING_S = 1.0
 
 #: Settings of a sealed instance, in this order: the last makes them final.
 _SEAL = (
@@ -74,8 +74,8 @@ def connect(
     """
     place = _place(path)
     config = _config(path, memory_limit, threads)
-    ask = _Ask(read_only or is_sealed, is_sealed, config)
-    connection = _wait_for(place, ask, deadline_s, on_wait)
+    mode = _Mode(read_only or is_sealed, is_sealed, config)
+    connection = _wait_for(place, mode, deadline_s, on_wait)
     try:
         check_version(connection, path)
         yield connection
@@ -101,7 +101,7 @@ def read(
 
 
 @dataclass(frozen=True)
-class _Ask:
+class _Mode:
     """How somebody wants the file to be open."""
 
     read_only: bool
@@ -130,18 +130,18 @@ class _Place:
     users: list[_User] = field(default_factory=list)
     waiting_writers: int = 0
 
-    def enter(self, ask: _Ask) -> duckdb.DuckDBPyConnection:
+    def enter(self, mode: _Mode) -> duckdb.DuckDBPyConnection:
         """A connection, or Held. Call it while holding `changed`."""
         me = threading.current_thread()
-        if (blocking := self._blocking(me, ask.read_only)) is not None:
+        if (blocking := self._blocking(me, mode.read_only)) is not None:
             raise Held(Holder(os.getpid(), f"this program, {blocking.thread.name}"))
-        if self.root is not None and (ask.is_sealed or self.is_sealed):
+        if self.root is not None and (mode.is_sealed or self.is_sealed):
             raise Held(Holder(os.getpid(), "this program"))  # nobody shares an instance that is sealed
         if self.root is None:
-            self.root, self.is_read_only = _open(self.path, ask), ask.read_only
-            self.is_sealed = ask.is_sealed
+            self.root, self.is_read_only = _open(self.path, mode), mode.read_only
+            self.is_sealed = mode.is_sealed
         connection = self.root.cursor()
-        self.users.append(_User(connection, me, not ask.read_only))
+        self.users.append(_User(connection, me, not mode.read_only))
         return connection
 
     def _blocking(self, me: threading.Thread, read_only: bool) -> _User | None:
@@ -181,22 +181,22 @@ def _place(path: Path) -> _Place:
         return _places.setdefault(real, _Place(real))
 
 
-def _wait_for(place: _Place, ask: _Ask, deadline_s: float, on_wait: OnWait | None) -> duckdb.DuckDBPyConnection:
+def _wait_for(place: _Place, mode: _Mode, deadline_s: float, on_wait: OnWait | None) -> duckdb.DuckDBPyConnection:
     began = time.monotonic()
-    told: Holder | None = None
+    reported: Holder | None = None
     while True:
         with place.changed:
             try:
-                return place.enter(ask)
+                return place.enter(mode)
             except Held as held:
                 holder = held.holder
             waited = time.monotonic() - began
             if waited >= deadline_s:
                 raise duckdb_errors.locked(place.path, holder, deadline_s)
-            place.wait(min(deadline_s - waited, random.uniform(*_POLL)), ask.read_only)  # noqa: S311 - not a secret
-        if on_wait and holder != told and waited >= _WORTH_TELLING_S:
+            place.wait(min(deadline_s - waited, random.uniform(*_POLL)), mode.read_only)  # noqa: S311 - not a secret
+        if on_wait and holder != reported and waited >= _WORTH_REPORTING_S:
             on_wait(holder)
-            told = holder
+            reported = holder
 
 
 def _config(path: Path, memory_limit: str | None, threads: int | None) -> dict[str, Any]:
@@ -211,19 +211,19 @@ def _config(path: Path, memory_limit: str | None, threads: int | None) -> dict[s
     return config
 
 
-def _open(path: Path, ask: _Ask) -> duckdb.DuckDBPyConnection:
+def _open(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     is_new = not path.exists()
-    if is_new and ask.read_only:
+    if is_new and mode.read_only:
         raise NoWarehouse(f"there is no {path} yet: nothing has been synced")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        connection = duckdb.connect(str(path), read_only=ask.read_only, config=ask.config)
-        for setting in _SEAL if ask.is_sealed else ():
+        connection = duckdb.connect(str(path), read_only=mode.read_only, config=mode.config)
+        for setting in _SEAL if mode.is_sealed else ():
             connection.execute(setting)
     except duckdb.Error as problem:
         raise duckdb_errors.unopened(path, problem) from problem
     if is_new:
         path.chmod(0o600)
-    if not ask.read_only:  # nobody else has it open: a process that was killed left what did not fit into its memory
+    if not mode.read_only:  # nobody else has it open: a process that was killed left what did not fit into its memory
         shutil.rmtree(f"{path}.tmp", ignore_errors=True)
     return connection

@@ -84,7 +84,7 @@ class ForeignFolder(WarehouseError):
 
 
 class ArchiveError(WarehouseError):
-    """The archive cannot be used as asked."""
+    """The archive cannot be used as requested."""
 
 
 class ArchiveFull(ArchiveError):

@@ -18,7 +18,7 @@ from warehouse.sql import Params, literal, quoted
 from warehouse.tables import EXTRA, SOCIAL_POSTS, Column, Table, Window
 
 _LIVE = "account = $account and _deleted_at is null"
-#: For so long after its time a post may still lack the network's id, and is asked for every night.
+#: For so long after its time a post may still lack the network's id, and is requested every night.
 _PUBLISHED_WITHIN = "14 days"
 #: Of a row of sync.requests: the errorCode that a refusal named, NULL when it named none.
 REFUSAL_CODE = r"try_cast(nullif(regexp_extract(error, 'refused with errorCode (-?\d{1,18})', 1), '') as bigint)"
@@ -102,15 +102,15 @@ class Lookups(ABC):
         return self._column(f"select distinct domain_id from source.webhooks where {_LIVE} and domain_id is not null order by 1", account)
 
     def listing_hashes(self, table: Table, account: str) -> dict[Key, str]:
-        """Key of each existing row → hash of its listing entry when its detail was asked (`loads.listing.needs_detail`)."""
+        """Key of each existing row → hash of its listing entry when its detail was requested (`loads.listing.needs_detail`)."""
         key = ", ".join(table.key)
         rows = self._read(f"select {key}, _listing_hash from {table.qualified} where {_LIVE} and _listing_hash is not null", account)
         return {tuple(parts): hash_ for *parts, hash_ in zip(*rows.to_pydict().values(), strict=True)}
 
     def posts_needing_detail(self, account: str, networks: Sequence[str]) -> list[tuple[int, str]]:
-        """(post_id, network) of posts on these networks that are new or changed since their detail was asked; newest first.
+        """(post_id, network) of posts on these networks that are new or changed since their detail was requested; newest first.
 
-        The calendar shows no change when a post is published; its detail does: the network's id, which is asked for until it is there.
+        The calendar shows no change when a post is published; its detail does: the network's id, which is requested until it is there.
         """
         among = ", ".join(literal(network) for network in networks) or "null"
         rows = self._read(
@@ -130,7 +130,7 @@ class Lookups(ABC):
 
     def covered_days(self, table: Table, account: str, zone: str = "UTC", *, is_complete: bool = True) -> list[tuple[dt.date, dt.date]]:
         """The ranges of days that were read completely (or not), both ends included, in order. A day was read when it was over in the
-        account's zone before it was asked for: at the latest when anything was that was asked for later, whatever the clock showed."""
+        account's zone before it was requested: at the latest when anything was that was requested later, whatever the clock showed."""
         over = f"(read_by at time zone {literal(zone)})::date - 1"
         rows = self._read(
             f"""

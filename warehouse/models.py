@@ -56,8 +56,8 @@ def _some(texts: Iterable[str], most: int = 5) -> str:
     return "; ".join(texts[:most]) + more
 
 
-#: Names in sync.meta: what the models were made with, and what speaks against them.
-_MARK, _DOUBT = "models", "models_doubt"
+#: Names in sync.meta: what the models were made with, and what blocks publishing them.
+_MARK, _BLOCKER = "models", "models_doubt"
 _NOT_BUILT = "the models were never built: run `marketing-sync sync`"
 
 #: dbt's command. The unit tests are for whoever changes the models: the test suite runs them.
@@ -114,10 +114,10 @@ def build(
         mark = _mark(connection, settings)
         full = full or _marked(connection) != mark
         words = [*(["--select", *select] if select else []), *(["--full-refresh"] if full else [])]
-        doubted = _doubt(connection)
-        _note(connection, _DOUBT, "the last building of the models did not come to its end")
+        blocked = _blocker(connection)
+        _note(connection, _BLOCKER, "the last building of the models did not come to its end")
         report = BuildReport(tuple(map(outcome_of, _invoke(parsed, path, settings, (*_BUILD, *words), on_node))), full)
-        _note(connection, _DOUBT, report.problem or (doubted if select else ""))
+        _note(connection, _BLOCKER, report.problem or (blocked if select else ""))
         if not select and not report.problem:
             _note(connection, _MARK, mark)
         connection.execute("checkpoint")
@@ -146,9 +146,9 @@ def table_columns(path: Path) -> dict[tuple[str, str], list[tuple[str, str, str]
     return found
 
 
-def doubts(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """What speaks against showing the models of the open warehouse to anybody, a line each."""
-    if found := _doubt(connection):
+def publish_blockers(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """What blocks publishing the models of the open warehouse, a line each."""
+    if found := _blocker(connection):
         return [f"{found}. Correct that and run `marketing-sync sync`"] if found != _NOT_BUILT else [found]
     return []
 
@@ -179,8 +179,8 @@ def _marked(connection: duckdb.DuckDBPyConnection) -> str | None:
     return _noted(connection, _MARK)
 
 
-def _doubt(connection: duckdb.DuckDBPyConnection) -> str:
-    found = _noted(connection, _DOUBT)
+def _blocker(connection: duckdb.DuckDBPyConnection) -> str:
+    found = _noted(connection, _BLOCKER)
     return _NOT_BUILT if found is None else found
 
 

@@ -37,8 +37,8 @@ from warehouse.tables import TABLES, Column
 STORAGE_VERSION = "v1.5.0"
 MEMORY_LIMIT = "400MB"
 
-#: Tells what speaks against publishing this warehouse, a line each; nothing when it is fit.
-Doubts = Callable[[duckdb.DuckDBPyConnection], Sequence[str]]
+#: The publish check: what blocks publishing this warehouse, a line each; nothing when it is fit.
+PublishCheck = Callable[[duckdb.DuckDBPyConnection], Sequence[str]]
 
 #: Opening the warehouse's file otherwise than through DuckDB would give up DuckDB's lock, so another process copies it.
 _COPY = """
@@ -71,19 +71,19 @@ def publish(
     home: Path,
     masking: Masking | None = None,
     *,
-    doubts: Doubts = lambda connection: (),
+    check: PublishCheck = lambda connection: (),
     deadline_s: float = DEADLINE_S,
     on_wait: OnWait | None = None,
 ) -> Published:
     """Write the published file of `home` anew; returns what it says of itself.
 
-    Raises NotPublished when there are `doubts` (the file that is there stays), and what `connection.connect` raises.
+    Raises NotPublished when `check` finds a blocker (the file that is there stays), and what `connection.connect` raises.
     """
     masking = masking or Masking(PersonalData.KEEP)
     with turn(home), _snapshot(home, deadline_s, on_wait) as snapshot:
         temporary = snapshot.with_name("published.duckdb")
         with _open(snapshot) as connection:
-            if found := list(doubts(connection)):
+            if found := list(check(connection)):
                 raise NotPublished(_not_published(home, found))
             counts = _write(connection, temporary, masking)
         published = _checked(temporary, counts)
@@ -91,13 +91,13 @@ def publish(
     return published
 
 
-def _not_published(home: Path, doubts: Sequence[str]) -> str:
+def _not_published(home: Path, blockers: Sequence[str]) -> str:
     try:
         current = facts(published_path(home))
         stays = f"the copy of {current.published_at:%Y-%m-%d %H:%M} UTC stays" if current else "there is no earlier copy either"
     except PublishedLocked:
         stays = "the copy that is there stays"
-    return f"nothing was published, {stays}: {'; '.join(doubts)}"
+    return f"nothing was published, {stays}: {'; '.join(blockers)}"
 
 
 @contextmanager
@@ -141,7 +141,7 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
     masking.prepare(connection)
     rows(connection, f"attach {literal(str(path))} as published (storage_version {literal(STORAGE_VERSION)})")
     relations = list(_relations(connection))
-    said = [statement for relation in relations for statement in _comments(connection, relation)]
+    commented = [statement for relation in relations for statement in _comments(connection, relation)]
     as_of = value(connection, "select max(as_of) from sync.coverage")
     with transaction(connection):  # one flush to disk instead of a thousand
         for schema in SCHEMAS:
@@ -152,7 +152,7 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
             if relation.view:
                 rows(connection, relation.view)
                 counts[relation.qualified] = int(value(connection, f"select count(*) from {relation.qualified}"))
-        for statement in (*said, *statements(FACTS)):
+        for statement in (*commented, *statements(FACTS)):
             rows(connection, statement)
         now = utc_now()
         write_facts(connection, Published(now, as_of, masking.personal_data, masking.group_min, len(counts), sum(counts.values())))

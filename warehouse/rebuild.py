@@ -65,7 +65,7 @@ def rebuild(
 ) -> RebuildReport:
     """Replay every logged load into a new file, which replaces the old one in one step when it is complete.
 
-    The old file stays locked meanwhile, so that no load gets lost; a damaged one is set aside. `on_progress` is told the number of
+    The old file stays locked meanwhile, so that no load gets lost; a damaged one is set aside. `on_progress` is given the number of
     loads replayed. Raises what `connection.connect` raises, and ArchiveGone when loads that the old file is made of cannot be made
     again, unless `accept_loss`.
     """
@@ -132,12 +132,12 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     tables = rows(connection, f"select schema_name, table_name from duckdb_tables() where {_OWN} and not temporary order by all")
     views = [sql for (sql,) in rows(connection, f"select sql from duckdb_views() where {_OWN} and not internal")]
     kept = [(schema, name) for schema, name in tables if schema != "source" and not (schema == "sync" and name in _DERIVED)]
-    said = [statement for schema, name in kept for statement in comments(connection, schema, name)]
+    commented = [statement for schema, name in kept for statement in comments(connection, schema, name)]
     rows(connection, f"attach {literal(str(path))} as rebuilt")
     for schema, name in kept:
         _copy(connection, f"{quoted(schema)}.{quoted(name)}", schema)
     rows(connection, "use rebuilt")
-    for statement in said:
+    for statement in commented:
         rows(connection, statement)
     _make_views(connection, views)
     rows(connection, f"use {quoted(own)}")

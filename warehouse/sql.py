@@ -1,4 +1,4 @@
-"""The few terms in which SQL is put together and asked. Not here: any query."""
+"""The few terms in which SQL is put together and run. Not here: any query."""
 
 from __future__ import annotations
 

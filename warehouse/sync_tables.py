@@ -1,4 +1,4 @@
-"""The `sync` tables: what was asked, loaded, refused and is known to be read. Declarations only.
+"""The `sync` tables: what was requested, loaded, refused and is known to be read. Declarations only.
 
 Not here: who fills them (`requests`, `coverage`, `contact_coverage`, `load`, `writebacks`), the data itself (`tables`).
 """
@@ -56,7 +56,7 @@ _SCOPE = _text("scope", "What was asked for: `all`, `column=value`, or `first da
 _ARCHIVED = {pa.int64(): "BIGINT", pa.string(): "VARCHAR", pa.timestamp("us", "UTC"): "TIMESTAMPTZ"}
 #: Parameters name people, and the service's words about an error may.
 _PERSONAL = {"params", "error"}
-#: Where and how bodies are archived. Their hashes have no key: whoever knows an address could find out that it was asked for.
+#: Where and how bodies are archived. Their hashes have no key: whoever knows an address could find out that it was requested.
 _INTERNAL = {"question_key", "body_sha256", "content_sha256", "body_file", "body_ref"}
 
 REQUESTS = SyncTable(

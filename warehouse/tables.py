@@ -93,9 +93,9 @@ def sql_type(annotation: Any) -> str:
 class Snapshot:
     """A complete listing of a scope: missing rows are marked as deleted, once the scope was read completely.
 
-    `scope` maps the columns that name the scope to the wire parameters it is asked with; empty: the account is the scope.
-    `is_whole`: each answer is the whole of its scope (otherwise the load's `is_complete` says whether all pages came).
-    `listing`: operations that prove which rows exist; empty: all. `detail`: the operation asked per new or changed row.
+    `scope` maps the columns that name the scope to the wire parameters it is requested with; empty: the account is the scope.
+    `is_whole`: each response is the whole of its scope (otherwise the load's `is_complete` says whether all pages came).
+    `listing`: operations that prove which rows exist; empty: all. `detail`: the operation requested per new or changed row.
     `is_guarded`: every listing that shrinks too much is refused; of parts of one entry (its fields, its clickers) a few may always go.
     `within`: the table whose deleted rows take the rows here with them (they share the columns of its key).
     `per_address`: each response is about one address, noted in `sync.contact_coverage`; rows go with the last contact of their address.
@@ -114,7 +114,7 @@ class Snapshot:
 class Window:
     """A range of days, `from_on` to `to_on` of the load's scope, by `column` (its day in the account's zone).
 
-    Rows of the range that a complete answer no longer has are marked as deleted. Without a column the row itself is about the range: it
+    Rows of the range that a complete response no longer has are marked as deleted. Without a column the row itself is about the range: it
     is replaced by key and nothing is deleted.
     """
 
@@ -136,7 +136,7 @@ class Accumulate:
 
 @dataclass(frozen=True)
 class Daily:
-    """One row per key, which ends in `observed_on`: the account's local date of asking."""
+    """One row per key, which ends in `observed_on`: the account's local date of the request."""
 
 
 LoadKind = Snapshot | Window | Accumulate | Daily
@@ -184,7 +184,7 @@ class Table:
 
     @property
     def is_partial(self) -> bool:
-        """Whether a column that an answer does not know stays as it is, rather than becoming empty."""
+        """Whether a column that a response does not know stays as it is, rather than becoming empty."""
         return self.is_composed or isinstance(self.load, Accumulate)
 
     @cached_property
@@ -195,7 +195,7 @@ class Table:
 
     @property
     def marks_deleted(self) -> bool:
-        """Whether answers prove rows to be gone, which are then marked."""
+        """Whether responses prove rows to be gone, which are then marked."""
         return isinstance(self.load, Snapshot) or (isinstance(self.load, Window) and bool(self.load.column))
 
     @cached_property

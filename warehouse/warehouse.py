@@ -119,7 +119,7 @@ class Warehouse(Lookups, Candidates):
         return self.commit(session.connection, logged or load, staged)
 
     def finish_assets(self, finished: Iterable[tuple[str, str]]) -> None:
-        """Note that all of these (account, asset) was read: answers from before need not be used again (`lookups.finished`)."""
+        """Note that all of these (account, asset) was read: responses from before need not be used again (`lookups.finished`)."""
         loads = [Load(account, asset, (), (), "UTC") for account, asset in finished]
         self.archive.flush()
         self._queue.do(lambda session: self._note_finished(session.connection, loads))
@@ -178,14 +178,14 @@ class Warehouse(Lookups, Candidates):
                     yield None
             except _PASSING:
                 raise
-            except Exception as problem:  # a mistake in reading old answers must not keep new ones out
+            except Exception as problem:  # a mistake in reading old responses must not keep new ones out
                 log.exception("a logged load of %s cannot be applied; a rebuild tries it again", load.asset)
                 with transaction(connection):
                     write_load(connection, load, None, (), error=f"{type(problem).__name__}: {problem}"[:500])
                 yield None
 
     def _commit_rest(self, connection: duckdb.DuckDBPyConnection, load: Load, problem: ArchiveError) -> None:
-        """Apply what is left of a load whose answers cannot all be read. It counts as failed. Raises `problem` when nothing is left."""
+        """Apply what is left of a load whose responses cannot all be read. It counts as failed. Raises `problem` when nothing is left."""
         left = self.archive.readable(load.request_ids)
         if not left:
             raise problem
@@ -243,7 +243,7 @@ class Warehouse(Lookups, Candidates):
         return LoadReport.of(load, reports)
 
     def _try_to_stage(self, load: Load, responses: Sequence[Response] | None) -> tuple[Staged | None, Exception | None]:
-        """A load whose answers cannot be read is logged all the same: a later version may read them."""
+        """A load whose responses cannot be read is logged all the same: a later version may read them."""
         try:
             return self.stage(load, responses), None
         except _PASSING:

@@ -1,7 +1,7 @@
-"""The questions that may be asked, as columns of numbers: what planning computes with.
+"""The requests that may be made, as columns of numbers: what planning computes with.
 
 Belongs here: the shape, and reading it from Arrow. Not here: where the rows come from (`warehouse.candidates`), what is made of
-them (`rates`, `order`).
+them (`change_rates`, `order`).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ Flags = npt.NDArray[np.bool_]
 #: Segments with fewer members than the largest so many are treated as one: what is computed per segment stays small.
 MOST_SEGMENTS = 1000
 
-#: What was noticed since a question was asked, and the column that says when.
+#: What was noticed since a request was made, and the column that says when.
 SIGNALS = ("clicked", "pushed", "redeemed", "row")
 
 
 @dataclass(frozen=True)
-class Questions:
-    """One question per position, the newest and most active first. Times are unix seconds, NaN where there is none.
+class Deadlines:
+    """One request per position, the newest and most active first. Times are unix seconds, NaN where there is none.
 
-    `number` identifies the question for draws; `deadline` is when the guarantee wants it asked at the latest.
+    `number` identifies it for draws; `deadline` is when the maximum age wants it made at the latest, `asked` when it was made last.
     """
 
     number: Ints
@@ -46,13 +46,13 @@ class Questions:
 
     @property
     def is_new(self) -> Flags:
-        """Never asked."""
+        """Never requested."""
         return np.isnan(self.asked)
 
 
 @dataclass(frozen=True)
-class Candidates(Questions):
-    """Questions with what is known about each; `segment` counts from 0, `signals` hold when each was noticed."""
+class Candidates(Deadlines):
+    """With what is known about each; `segment` counts from 0, `signals` hold when each was noticed."""
 
     segment: Ints
     is_active: Flags
@@ -61,12 +61,12 @@ class Candidates(Questions):
     times_asked: Ints
     times_changed: Ints
     active_days: Ints  # with something of its own, within the history that is looked at
-    history_days: Floats  # length of that history, up to when it was asked last
+    history_days: Floats  # length of that history, up to when it was fetched last
     messages: Ints  # of campaigns, within that history
     signals: dict[str, Floats] = field(default_factory=dict)
 
     def noticed(self, signal: str) -> Flags:
-        """Whether the signal came after the question was asked last; never of one that is new."""
+        """Whether the signal came after the last request; never of one that is new."""
         at = self.signals.get(signal)
         return np.zeros(len(self), bool) if at is None else at > self.asked
 
@@ -98,7 +98,7 @@ def from_arrow(rows: pa.Table, number: str, max_age: dt.timedelta, now: float) -
 
 
 def asked_by(at: Floats, now: float, max_age: Floats | float) -> Floats:
-    """When each was asked. When one was that is dated in the future, nobody knows: it counts as due (`max_age`: seconds)."""
+    """When each was requested. When one was that is dated in the future, nobody knows: it counts as due (`max_age`: seconds)."""
     return np.where(at > now + _AHEAD_S, now - max_age, np.minimum(at, now))
 
 
@@ -118,7 +118,7 @@ def _seconds(column: pa.ChunkedArray) -> Floats:
 
 
 def _history(asked: Floats, registered: Floats, now: float) -> Floats:
-    """Days of the last `HISTORY_DAYS` that the answer to the last asking told about."""
+    """Days of the last `HISTORY_DAYS` that the last response covers."""
     began = np.fmax(registered, now - HISTORY_DAYS * DAY_S)
     found: Floats = np.maximum(np.nan_to_num((asked - began) / DAY_S), 0.0)
     return found

@@ -1,6 +1,7 @@
-"""Which questions are asked, in which order and for which reason: guarantee first, then what is new or probably changed, then turns.
+"""Which candidates are fetched, in which order and for which reason: maximum age first, then what is new or probably changed, then what
+deadline smoothing fetches early, so that no night has to fetch everything at once.
 
-Pure functions of columns. Not here: probabilities (`rates`), where the budget comes from (`budget`).
+Pure functions of columns. Not here: probabilities (`change_rates`), where the budget comes from (`crawl_plan`).
 """
 
 from __future__ import annotations
@@ -11,23 +12,24 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Flags, Floats, Ints, Questions
-from assets.planning.turns import GRACE_S, is_tonight, nights_left, turn_size
+from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Deadlines, Flags, Floats, Ints
 
 #: A request is worth it when one in so many such requests finds something new.
 WORTH = 1 / 4
-#: While the guarantee cannot be kept anyway, even this chance counts for more than a long wait: whoever waits longest has as much.
+#: While the maximum age cannot be kept anyway, even this chance counts for more than a long wait: whoever waits longest has as much.
 LEAST_WORTH = 1 / 10
 #: Of what is asked for its probability, so much again is drawn at random: what the estimates are wrong about is found out.
 EXPLORE_SHARE = 0.02
-#: Of a budget that cannot keep the guarantee, so much at most goes to what waits longest, and only to what has waited for so many rounds
-#: (the nights in which the budget would ask everybody); the rest to what has probably changed. On nights with less to ask whatever
+#: Of a budget that cannot keep the maximum age, so much at most goes to what waits longest, and only to what has waited for so many rounds
+#: (the nights in which the budget would fetch everything); the rest to what has probably changed. On nights with less to ask whatever
 #: waits longest gets what is left, so that few wait as long.
-GUARANTEE_SHARE, PATIENCE = 0.1, 3
+MAX_AGE_SHARE, STARVING_ROUNDS = 0.1, 3
+#: A night is the unit: what is fetched within half a day of its deadline is in time, wherever in the night it stands.
+GRACE_S = DAY_S / 2
 
 
 class Reason(StrEnum):
-    """Why a question is asked; `MEANINGS` has them in words."""
+    """Why something is fetched; `MEANINGS` has them in words."""
 
     DUE = "due"
     NEW = "new"
@@ -60,10 +62,10 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class Order:
-    """`positions` of the candidates to ask, in that order, with the `reasons` (indexes into REASONS) for each.
+    """`positions` of the candidates to fetch, in that order, with the `reasons` (indexes into REASONS) for each.
 
-    `needed`: requests that this night takes for what is new and for the guarantee. Left out, although: `is_late`, its deadline
-    passes before the next night; `is_waiting`, it was never asked; `is_dropped`, it is worth a request.
+    `needed`: requests that this night takes for what is new and for the maximum age. Left out, although: `is_late`, its deadline
+    passes before the next night; `is_waiting`, it was never fetched; `is_dropped`, it is worth a request.
     """
 
     positions: Ints
@@ -74,7 +76,7 @@ class Order:
     is_dropped: Flags
 
 
-def everybody(candidates: Questions) -> Order:
+def everybody(candidates: Deadlines) -> Order:
     """All of them, the newest and most active first."""
     count = len(candidates)
     reasons = np.where(candidates.is_new, REASONS.index(Reason.NEW), REASONS.index(Reason.ALL)).astype(np.int8)
@@ -82,30 +84,30 @@ def everybody(candidates: Questions) -> Order:
     return Order(np.arange(count), reasons, count, none, none, none)
 
 
-def order(candidates: Questions, chance: Floats, why: npt.NDArray[np.int8], now: float, *, limit: int | None, seed: int) -> Order:
-    """Whom to ask within `limit` requests (None: as many as are worth it). The same input and seed give the same order.
+def order(candidates: Deadlines, chance: Floats, why: npt.NDArray[np.int8], now: float, *, limit: int | None, seed: int) -> Order:
+    """What to fetch within `limit` requests (None: as many as are worth it). The same input and seed give the same order.
 
-    Every question costs one request, so asking by falling probability finds the most changes per request: the greedy rule of Azar,
+    Every candidate costs one request, so fetching by falling probability finds the most changes per request: the greedy rule of Azar,
     Horvitz, Lubetzky, Peres and Shahaf (Tractable near-optimal policies for crawling, PNAS 115(32), 2018) for nightly batches. They
-    pass over pages that change again at once; here freshness is judged right after asking, so nothing speaks against those.
+    pass over pages that change again at once; here freshness is judged right after the request, so these are fetched like the others.
     `why`: the reason that a candidate is probable (index into REASONS).
     """
     nights = nights_left(candidates.deadline, now)
     chosen = _Choice(candidates, chance, nights, now, draws(candidates.number, seed, int(now // 86_400)))
     wanted = chosen.by_chance(chosen.is_new | (chance >= WORTH))
-    turn = chosen.turn(leaving_out=wanted)
-    needed = int(chosen.is_new.sum()) + chosen.turn(leaving_out=np.flatnonzero(chosen.is_new))
-    if limit is None or len(wanted) + turn <= limit:
-        picked, is_turn = chosen.fill(wanted, turn, limit)
+    early = chosen.smoothed(leaving_out=wanted)
+    needed = int(chosen.is_new.sum()) + chosen.smoothed(leaving_out=np.flatnonzero(chosen.is_new))
+    if limit is None or len(wanted) + early <= limit:
+        picked, turns = chosen.fill(wanted, early, limit)
     else:
-        picked, is_turn = chosen.within(wanted, limit, needed)
-    return _order(chosen, picked, is_turn, why, needed)
+        picked, turns = chosen.within(wanted, limit, needed)
+    return _order(chosen, picked, turns, why, needed)
 
 
 class _Choice:
     """The candidates with what the choice goes by."""
 
-    def __init__(self, candidates: Questions, chance: Floats, nights: Ints, now: float, draw: Floats) -> None:
+    def __init__(self, candidates: Deadlines, chance: Floats, nights: Ints, now: float, draw: Floats) -> None:
         self.candidates = candidates
         self.chance = chance
         self.nights = nights
@@ -120,7 +122,7 @@ class _Choice:
         return found[np.argsort(-self.chance[found], kind="stable")]
 
     def rest(self, leaving_out: Ints, size: int) -> Ints:
-        """The first `size` positions asked before that are not in `leaving_out`: by the night of their deadline, then the most probable,
+        """The first `size` positions fetched before that are not in `leaving_out`: by the night of their deadline, then the most probable,
         then at random. Only nights that can be among them are sorted."""
         left = ~self.is_new
         left[leaving_out] = False
@@ -139,15 +141,15 @@ class _Choice:
         found = np.flatnonzero(among)
         return found[np.argsort(self.draw[found], kind="stable")[:size]] if size else found[:0]
 
-    def turn(self, leaving_out: Ints) -> int:
-        """How many of the rest have to be asked tonight."""
+    def smoothed(self, leaving_out: Ints) -> int:
+        """How many of the rest have to be fetched tonight."""
         left = ~self.is_new
         left[leaving_out] = False
-        return turn_size(self.nights[left], self._tonight)
+        return smoothed_size(self.nights[left], self._tonight)
 
-    def fill(self, wanted: Ints, turn: int, limit: int | None) -> tuple[Ints, Ints]:
-        """Everything that is wanted, then whose turn it is, then a few at random, within the limit."""
-        turns = self.rest(wanted, turn)
+    def fill(self, wanted: Ints, size: int, limit: int | None) -> tuple[Ints, Ints]:
+        """Everything that is wanted, then what smoothing fetches early, then a few at random, within the limit."""
+        turns = self.rest(wanted, size)
         free = ~self.is_new
         free[wanted] = free[turns] = False
         few = int(EXPLORE_SHARE * (len(wanted) - self.is_new.sum()))
@@ -155,17 +157,17 @@ class _Choice:
         return np.concatenate([wanted, explored]), turns
 
     def within(self, wanted: Ints, limit: int, needed: int) -> tuple[Ints, Ints]:
-        """The guarantee as far as it goes, then the most probable of all others, a few of them at random."""
+        """The maximum age as far as it goes, then the most probable of all others, a few of them at random."""
         if needed <= limit:
-            turn = 0
-            for _ in range(3):  # what is asked for its probability needs no turn, and the more turns the less of that
-                turn = min(self.turn(leaving_out=wanted[: limit - turn]), limit)
-            first = wanted[: limit - turn]
-            return first, self.rest(first, turn)
-        # What waits longest of all, whatever else could be asked: it may be what nothing is ever noticed about.
+            size = 0
+            for _ in range(3):  # what is fetched for its probability need not be fetched early, and the more of that the less of this
+                size = min(self.smoothed(leaving_out=wanted[: limit - size]), limit)
+            first = wanted[: limit - size]
+            return first, self.rest(first, size)
+        # What waits longest of all, whatever else could be fetched: it may be what nothing is ever noticed about.
         a_round = len(self.chance) / max(limit, 1) * DAY_S
-        starved = int((self.now - self.candidates.asked > PATIENCE * a_round).sum())
-        turns = self.rest(np.empty(0, np.int64), min(int(GUARANTEE_SHARE * limit), starved))
+        starved = int((self.now - self.candidates.asked > STARVING_ROUNDS * a_round).sum())
+        turns = self.rest(np.empty(0, np.int64), min(int(MAX_AGE_SHARE * limit), starved))
         free = np.ones(len(self.chance), bool)
         free[turns] = False
         explored = int(EXPLORE_SHARE * (limit - len(turns)))
@@ -197,11 +199,11 @@ def _order(chosen: _Choice, picked: Ints, turns: Ints, why: npt.NDArray[np.int8]
     )
 
 
-def reasons(candidates: Candidates, chance: Floats, waves: Floats | None) -> npt.NDArray[np.int8]:
-    """What speaks most for asking each candidate: what was noticed about it, a campaign, or its own habits."""
+def reasons(candidates: Candidates, chance: Floats, unreached: Floats | None) -> npt.NDArray[np.int8]:
+    """The best reason to fetch each candidate: what was noticed about it, a campaign, or its own habits."""
     found = np.full(len(candidates), REASONS.index(Reason.PROBABLE), np.int8)
-    if waves is not None:
-        found[waves < -0.1] = REASONS.index(Reason.CAMPAIGN)
+    if unreached is not None:
+        found[unreached < -0.1] = REASONS.index(Reason.CAMPAIGN)
     for signal in reversed(SIGNALS):
         found[candidates.noticed(signal)] = REASONS.index(Reason(signal))
     found[(chance < WORTH) & (found == REASONS.index(Reason.PROBABLE))] = REASONS.index(Reason.EXPLORE)
@@ -209,10 +211,40 @@ def reasons(candidates: Candidates, chance: Floats, waves: Floats | None) -> npt
 
 
 def draws(number: Ints, seed: int, night: int) -> Floats:
-    """A number from 0 to 1 for each question, another one every night (SplitMix64, Steele, Lea and Flood 2014)."""
+    """A number from 0 to 1 for each candidate, another one every night (SplitMix64, Steele, Lea and Flood 2014)."""
     start = np.uint64((seed * 0x9E3779B97F4A7C15 + night * 0xD1B54A32D192ED03) & 0xFFFFFFFFFFFFFFFF)
     mixed = number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + start
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     found: Floats = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) / 2.0**53
+    return found
+
+
+# --- deadline smoothing ---
+
+
+def nights_left(deadline: Floats, now: float) -> Ints:
+    """How many nights each may still be left out: 0 is due tonight, as is what is late already."""
+    found = np.floor((deadline - now + GRACE_S) / DAY_S)
+    return np.maximum(found, 0).astype(np.int64)
+
+
+def smoothed_size(nights: Ints, done_tonight: int = 0) -> int:
+    """The least constant rate that fetches everything in time, for tonight: the maximum over h of (due within h nights) / (h + 1).
+
+    That is the processor demand criterion of earliest-deadline-first scheduling (Baruah, Rosier and Howell 1990) with one request as
+    the unit of work. So the maximum age costs about the same every night, although a first sync fetches everything at once. Rounded
+    down, or a single candidate would be fetched every night; what is due tonight is always among them. `done_tonight`: fetched already
+    by an earlier run of this night, in whose place nothing need be.
+    """
+    if not len(nights):
+        return 0
+    due = np.cumsum(np.bincount(nights)) + done_tonight
+    slots = np.arange(1, len(due) + 1)
+    return max(0, int(np.max(due // slots)) - done_tonight, int((nights == 0).sum()))
+
+
+def is_tonight(asked: Floats, now: float) -> Flags:
+    """Fetched by an earlier run of the same night."""
+    found: Flags = asked > now - GRACE_S
     return found

@@ -1,17 +1,14 @@
-"""One budget of requests per account, shared by every thread and process of the machine.
-
-Belongs here: waiting for a slot, in order, interruptibly; and where the shared file lies. Not here: which moments are slots
-(`pacing.slots`), how the file is locked (`pacing.slot_file`).
+"""Waiting for a slot, in order and interruptibly; and how many requests a run may send.
 
 A process holds at most one slot that is not yet due, so that processes share about equally however many threads they have.
 Where a hundred a second or more are allowed it holds those of one hundredth of a second: the file is the same for all threads,
-and each visit to it costs more than such a slot is worth.
+and each visit to it costs more than such a slot is worth. Not here: which moments are slots (`schedule`), sharing (`shared_state`).
 """
 
 from __future__ import annotations
 
 import bisect
-import hashlib
+import datetime as dt
 import itertools
 import math
 import threading
@@ -20,11 +17,11 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from marketing_api.clock import wall
-from marketing_api.errors import Stopped
-from marketing_api.private_folder import private_folder
-from marketing_api.rate_limit.slot_file import SlotFile
-from marketing_api.rate_limit.slots import Report, Slots
+from marketing_api.clock import Clock, utc_now, wall
+from marketing_api.errors import BudgetSpent, Stopped
+from marketing_api.rate_limit.report import RateReport
+from marketing_api.rate_limit.schedule import Schedule
+from marketing_api.rate_limit.shared_state import StateFile, shared_path
 from marketing_api.rate_limit.windows import Slot
 from marketing_api.redaction import Secret
 
@@ -32,7 +29,7 @@ _BLOCK_S = 0.01  # seconds whose slots are taken together
 _BLOCK_SLOTS = 64
 _LEARN_S = 0.02  # seconds between answers that are learnt from, where slots are taken together
 
-Clock = Callable[[], float]
+Seconds = Callable[[], float]
 
 
 class _Waiter:
@@ -50,14 +47,14 @@ class _Waiter:
 
 
 class RateLimiter:
-    """The account's budget as this process sees it. Thread-safe.
+    """The limit of one account as this process sees it. Thread-safe.
 
     `cap`: requests per second that are never exceeded, whatever the service allows. `clock` must be the same steady clock in
     all processes of the machine.
     """
 
-    def __init__(self, path: Path, *, cap: float | None = None, clock: Clock = time.monotonic, wall: Clock = wall) -> None:
-        self._file = SlotFile(path)
+    def __init__(self, path: Path, *, cap: float | None = None, clock: Seconds = time.monotonic, wall: Seconds = wall) -> None:
+        self._state = StateFile(path)
         self._cap = cap
         self._clock = clock
         self._wall = wall
@@ -102,17 +99,17 @@ class RateLimiter:
                 return self._slots.popleft()
             waiter.woken.wait(left)
 
-    def learn(self, slot: Slot, report: Report | None, *, refused: bool) -> None:
+    def learn(self, slot: Slot, report: RateReport | None, *, refused: bool) -> None:
         """Take in what the answer to the request of `slot` said about the limit. After a refusal everybody waits."""
         now = self._clock()
         limit = report.limit if report else None
         if self._is_quick and not refused and limit == self._limit_learnt and now - self._learnt_at < _LEARN_S:
             return
-        with self._lock, self._file as slots:
+        with self._lock, self._state as schedule:
             if limit != self._limit_learnt:
                 self._slots.clear()
             self._limit_learnt, self._learnt_at = limit, now
-            slots.learn(slot, report, refused=refused, now=self._clock(), wall=self._wall())
+            schedule.learn(slot, report, refused=refused, now=self._clock(), wall=self._wall())
 
     def wake(self) -> None:
         """Let every waiting thread look again whether it has been given up."""
@@ -123,27 +120,27 @@ class RateLimiter:
     @property
     def limit(self) -> float:
         """Requests per second that the account reports, or the cautious start until it has."""
-        return self._look(lambda slots: slots.reported)
+        return self._look(lambda schedule: schedule.reported)
 
     @property
     def rate(self) -> float:
         """Requests per second at which slots are given now."""
-        return self._look(lambda slots: slots.rate(self._cap))
+        return self._look(lambda schedule: schedule.rate(self._cap))
 
-    def _look(self, at: Callable[[Slots], float]) -> float:
-        with self._lock, self._file as slots:
-            return at(slots)
+    def _look(self, at: Callable[[Schedule], float]) -> float:
+        with self._lock, self._state as schedule:
+            return at(schedule)
 
     def _reserve(self) -> None:
         """Take the next slot; where hundreds a second are allowed, those of the next moment together."""
         self._slots.clear()
-        with self._file as slots:
+        with self._state as schedule:
             now = self._reserved_at = self._clock()
-            first = slots.reserve(now, self._cap)
-            together = int(slots.rate(self._cap) * _BLOCK_S) if first.window < 0 else 1
+            first = schedule.reserve(now, self._cap)
+            together = int(schedule.rate(self._cap) * _BLOCK_S) if first.window < 0 else 1
             self._is_quick = together > 1
             self._slots.append(first)
-            self._slots.extend(slots.reserve(now, self._cap) for _ in range(min(together, _BLOCK_SLOTS) - 1))
+            self._slots.extend(schedule.reserve(now, self._cap) for _ in range(min(together, _BLOCK_SLOTS) - 1))
 
     def _hold(self, slot: Slot) -> bool:
         """Whether nothing was learnt since that forbids the slot: not asked about one that was reserved just now, and not
@@ -153,15 +150,38 @@ class RateLimiter:
             return True
         if self._is_quick:
             return False
-        with self._file as slots:
-            return slots.still_holds(slot, self._clock())
+        with self._state as schedule:
+            return schedule.still_holds(slot, self._clock())
 
 
-def shared_path(url: str, key: Secret | str) -> Path:
-    """The file of an account's budget, in a folder of the temp directory that only its owner can open.
+class RequestBudget:
+    """A number of requests (None: any) and a moment (None: no end) shared by all clients of a run. Thread-safe."""
 
-    Processes share a budget when they run as the same user with the same temp directory. The name is a hash of both values.
-    """
-    secret = key.reveal() if isinstance(key, Secret) else key
-    name = hashlib.blake2b(f"{url.rstrip('/').lower()}\0{secret}".encode(), digest_size=16).hexdigest()
-    return private_folder() / name
+    def __init__(self, max_requests: int | None = None, *, until: dt.datetime | None = None, now: Clock = utc_now) -> None:
+        self.max_requests = max_requests
+        self.until = until
+        self._now = now
+        self._left = max_requests
+        self._lock = threading.Lock()
+
+    @property
+    def left(self) -> int | None:
+        """Requests that may still be sent, as far as their number is limited."""
+        return self._left
+
+    def take(self) -> None:
+        """Raises BudgetSpent when nothing is left, or the moment has come."""
+        if self.until is not None and self._now() >= self.until:
+            raise BudgetSpent(f"it is {self.until:%H:%M} UTC, when the run was to end")
+        with self._lock:
+            if self._left is None:
+                return
+            if self._left <= 0:
+                raise BudgetSpent(f"the run's {self.max_requests} requests are used up")
+            self._left -= 1
+
+    def give_back(self) -> None:
+        """A request that was taken was not sent after all."""
+        with self._lock:
+            if self._left is not None:
+                self._left += 1

@@ -1,4 +1,4 @@
-"""What the service says about its rate limit. Not here: what follows from it (`pace`)."""
+"""What the service says about its rate limit. Not here: what follows from it (`schedule`)."""
 
 from __future__ import annotations
 

@@ -203,10 +203,12 @@ def _mention_identity(raw: dict[str, Any]) -> Iterable[Any]:
 
 def stats(payload: Any, asked: Mapping[str, str]) -> Rows:
     """`stats`: {Reviews: […], SocialMedia: […], FeedbackHub: […]}; samples differ in the case of the names."""
-    if not isinstance(payload, dict):
-        yield from each(ReviewStats, payload)
-        return
     names: dict[type[Record], str] = {ReviewStats: "Reviews", SocialMediaStats: "SocialMedia", FeedbackViews: "FeedbackHub"}
+    if not isinstance(payload, dict):
+        if payload:  # entries without the name of their series: nobody knows which one
+            yield ReviewStats, payload
+            yield from (untold(record, name) for record, name in names.items())
+        return
     reviews, social, views = (member(payload, name) for name in names.values())
     if reviews is social is views is None and any(map(is_full, payload.values())):
         yield ReviewStats, payload  # under names that nobody knows: set aside

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from assets.session import business_of
+from assets.account_session import business_of
 from marketing_api import operations
 from marketing_api.client import Client, Connection
 from marketing_api.errors import InvalidCall, MarketingApiError, OutcomeUnknown

@@ -1,6 +1,6 @@
-"""`marketing-sync plan`: what the next sync would ask, for which reasons, how long that takes, and whether the maximum age is kept.
+"""`marketing-sync plan`: what the next sync would request, why, how long that takes, and whether the maximum age is kept.
 
-It sends nothing: it goes by what the last sync left, so what the listings will show first is not in it.
+It sends nothing: it goes by what the last sync left, so what only the listings will show is not in it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from assets import SOURCE_ASSETS
+from assets.planning.crawl_plan import CAMPAIGN_STATS, ContactPlan, Planner, PlanSettings
 from assets.planning.order import MEANINGS, Reason
-from assets.planning.plan import ContactPlan
-from assets.planning.planner import CAMPAIGN_STATS, Planner, PlanSettings
 from marketing_api.rate_limit import RateLimiter
 from pipelines import exits
 from pipelines.commands import Arguments, command
@@ -27,7 +26,7 @@ from pipelines.settings import Settings
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
 
-#: What is not planned question by question, as the account's last run that read contacts asked it.
+#: What is not planned contact by contact, as the account's last run that read contacts requested it.
 _OTHERS = """
     with last as (
         select started_at, coalesce(ended_at, now()) as ended_at from sync.runs
@@ -39,15 +38,15 @@ _OTHERS = """
 """
 
 
-#: What is not planned question by question. Nothing else is asked before it is there.
+#: What is not planned contact by contact. Nothing else is requested before it is there.
 LISTINGS = "listings and details"
 
 
 @dataclass(frozen=True)
 class Night:
-    """What one account's night would ask without a budget (`wanted`) and what of it is asked within `allowed` requests (None: no budget).
+    """What one account's night would request without a budget (`wanted`) and what of it within `allowed` requests (None: no budget).
 
-    Requests by question, in the order of asking. `plan` is the contacts' under what the budget leaves them.
+    Requests by kind, in their order. `plan` is the contacts' under what the budget leaves them.
     """
 
     wanted: Mapping[str, int]
@@ -61,50 +60,50 @@ class Night:
         return {name: count - self.asked[name] for name, count in self.wanted.items() if count > self.asked[name]}
 
     def sentences(self, rate: float, max_age_days: int) -> Iterator[str]:
-        """What the night would ask, what the budget allows, what stays out, and whether the maximum age can be kept."""
+        """What the night would request, what the budget allows, what is left out, and whether the maximum age can be kept."""
         whole, asked = sum(self.wanted.values()), sum(self.asked.values())
         takes = f"{dt.timedelta(seconds=round(asked / rate))} at {rate:,.1f} a second"
         if self.allowed is None:
-            yield f"the night would ask {whole:,} requests, {takes}"
+            yield f"the next sync would send {whole:,} requests, {takes}"
         else:
-            allowed = f"the budget allows {self.allowed:,} beside room for repeats"
-            yield f"the night would ask {whole:,} requests; {allowed}, so it asks {asked:,}, {takes}"
+            allowed = f"the budget allows {self.allowed:,} beside a reserve for retries"
+            yield f"the next sync would send {whole:,} requests; {allowed}, so it sends {asked:,}, {takes}"
         if self.left_out:
             parts = ", ".join(f"{count:,} of {name}" for name, count in self.left_out.items())
-            yield f"{sum(self.left_out.values()):,} stay out for another night: {parts}"
+            yield f"{sum(self.left_out.values()):,} are left for a later sync: {parts}"
         if LISTINGS in self.left_out:
-            yield "as long as listings are left out, nobody who is new is noticed"
+            yield "as long as listings are left out, new contacts are not noticed"
         yield self._age(max_age_days)
 
     def _age(self, max_age_days: int) -> str:
         plan, limit = self.plan, self.plan.limit
-        late, waiting = (sum(getattr(line, name) for line in plan.lines.values()) for name in ("late", "waiting"))
+        late, waiting = (sum(getattr(line, name) for line in plan.entries.values()) for name in ("late", "waiting"))
         if late or waiting:
-            parts = {f"get older than {max_age_days} days": late, "are still never asked": waiting}
+            parts = {f"get older than {max_age_days} days": late, "are still never read": waiting}
             why = " and ".join(f"{count:,} {what}" for what, count in parts.items() if count)
             takes = f"it would take {plan.needed:,} requests for timelines and coupons tonight"
             return f"the maximum age cannot be kept with this budget: {why}; {takes}{_age_for(plan, max_age_days)}"
         if self.asks_everybody and limit is not None and limit < plan.requests:
-            return f"who gets older than {max_age_days} days depends on who stays out: --all asks the newest first"
+            return f"which contacts get older than {max_age_days} days depends on which are left out: --all reads the newest first"
         if limit is not None and limit < max(plan.needed, plan.steady):
             takes = f"that takes {plan.steady:,} requests for timelines and coupons, and the budget leaves {limit:,}"
-            return f"nobody gets older than {max_age_days} days tonight, but not every night: {takes}{_age_for(plan, max_age_days)}"
+            return f"no contact gets older than {max_age_days} days tonight, but not every night: {takes}{_age_for(plan, max_age_days)}"
         if LISTINGS in self.left_out:
             return "whether the maximum age can be kept is not known before the listings are there"
-        return f"the maximum age is kept: nobody's timeline and coupons get older than {max_age_days} days"
+        return f"the maximum age is kept: no contact's timeline and coupons get older than {max_age_days} days"
 
 
 def _age_for(plan: ContactPlan, max_age_days: int) -> str:
-    """The maximum age that the limit can keep: in so many nights it asks everybody."""
+    """The maximum age that the limit can keep: in so many nights it reads every contact."""
     if not plan.limit or plan.limit >= plan.steady:
         return ""
     return f"; MARKETING_MAX_AGE_DAYS={-(-plan.steady * max_age_days // plan.limit)} can be kept"
 
 
 def night(before: Mapping[str, int], whole: ContactPlan, plan: ContactPlan, allowed: int | None, *, asks_everybody: bool = False) -> Night:
-    """`before`: what is asked first, by question. `whole` is planned without the budget, `plan` with what `before` leaves of it."""
-    planned = {**before, **{name: len(line.keys) for name, line in plan.lines.items()}}
-    wanted = {**before, **{name: max(len(line.keys), planned[name]) for name, line in whole.lines.items()}}
+    """`before`: what is requested first, by kind. `whole` is planned without the budget, `plan` with what `before` leaves of it."""
+    planned = {**before, **{name: len(line.keys) for name, line in plan.entries.items()}}
+    wanted = {**before, **{name: max(len(line.keys), planned[name]) for name, line in whole.entries.items()}}
     asked, left = {}, allowed
     for name, count in planned.items():
         asked[name] = count if left is None else min(count, left)
@@ -116,9 +115,7 @@ def night(before: Mapping[str, int], whole: ContactPlan, plan: ContactPlan, allo
 def plan(arguments: Arguments, settings: Settings) -> int:
     console = Console(highlight=False, soft_wrap=True)
     if not settings.warehouse_path.exists():
-        console.print(
-            "nothing has been synced yet: the first sync asks about everybody, the newest contacts first; run `marketing-sync sync`"
-        )
+        console.print("nothing has been synced yet: the first sync reads every contact, the newest first; run `marketing-sync sync`")
         return exits.DONE
     with Archive(settings.home / "archive") as archive:
         warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
@@ -149,16 +146,16 @@ def _print(console: Console, settings: Settings, warehouse: Warehouse, planner: 
     others = int(warehouse.read(_OTHERS, {"account": planner.account}).column(0)[0].as_py())
     before = {LISTINGS: others, CAMPAIGN_STATS: len(campaigns.campaigns)}
     allowance = planner.allowance()
-    planner.allowance = lambda: allowance.after(sum(before.values()))  # a sync asks for them first
+    planner.allowance = lambda: allowance.after(sum(before.values()))  # a sync requests them first
     plan = planner.contacts()
     unlimited = plan if allowance.requests is None else whole.contacts()
     found = night(before, unlimited, plan, allowance.requests, asks_everybody=planner.settings.asks_everybody)
-    reasons = {name: {str(reason): count for reason, count in line.counts.items()} for name, line in plan.lines.items()}
-    why = {LISTINGS: "as in the last run" if others else "no earlier run tells", CAMPAIGN_STATS: _why(campaigns.counts)}
-    totals = {CAMPAIGN_STATS: campaigns.total} | {name: line.total for name, line in plan.lines.items()}
+    reasons = {name: {str(reason): count for reason, count in line.counts.items()} for name, line in plan.entries.items()}
+    why = {LISTINGS: "as in the last run" if others else "no earlier run to go by", CAMPAIGN_STATS: _why(campaigns.counts)}
+    totals = {CAMPAIGN_STATS: campaigns.total} | {name: line.total for name, line in plan.entries.items()}
     grid = Grid(title=f"account {planner.account}", title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
-    for column in ("question", "requests", "left out", "of", "why"):
-        grid.add_column(column, justify="left" if column in ("question", "why") else "right", overflow="fold")
+    for column in ("what", "requests", "left out", "of", "why"):
+        grid.add_column(column, justify="left" if column in ("what", "why") else "right", overflow="fold")
     for name, count in found.asked.items():
         left = f"{found.left_out[name]:,}" if name in found.left_out else ""
         total = f"{totals[name]:,}" if name in totals else ""

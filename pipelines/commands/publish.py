@@ -18,9 +18,9 @@ from pipelines.progress import report_waiting
 from pipelines.publishing import export_home, in_words, noted, publish_home, roll_back_home
 from pipelines.report.write import write_report
 from pipelines.settings import Settings
-from pipelines.write_back.mirror import refill
 from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.restore import restore
+from pipelines.write_back.writebacks_export import refill
 from warehouse.publish import published_path
 from warehouse.rebuild import rebuild as rebuild_warehouse
 

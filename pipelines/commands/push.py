@@ -13,16 +13,8 @@ import click
 from pipelines.commands import Arguments, command_of
 from pipelines.options import ACTIVATIONS, AFTERWARDS, UNKNOWN, Option, parameters, push_options
 from pipelines.settings import Settings
-from pipelines.write_back.item import Kind
+from pipelines.write_back.kinds import KINDS
 
-_KINDS = {
-    Kind.CONTACTS: "add contacts to lists, or change their status and custom fields: columns email, list_id (or list), status, "
-    "ip_address, and any custom field by its label or id",
-    Kind.TAGS: "tag contacts: columns email or contact_id, tag (several with commas), action (add or remove)",
-    Kind.ACTIVITIES: "write into contacts' timelines: columns email or contact_id, description, datetime",
-    Kind.MOVES: "move contacts from one list to another: columns email or contact_id, from, to",
-    Kind.DELETIONS: "delete contacts from lists: columns email or contact_id, list_id; asks for the number of requests",
-}
 _OTHERS: dict[str, tuple[str, tuple[Option, ...]]] = {
     "activations": ("send who entered or left the segments of activations.toml", ACTIVATIONS),
     "status": ("show what was pushed and what became of it; one push in detail", AFTERWARDS),
@@ -46,7 +38,7 @@ push = click.Group("push", epilog=_EXAMPLES, no_args_is_help=False, subcommand_m
 
 def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
     def work(arguments: Arguments, settings: Settings) -> int:
-        is_kind = name in list(Kind)
+        is_kind = name in KINDS
         if is_kind and (arguments.sql is None) == (vars(arguments)["from"] is None):
             raise click.UsageError("the rows come from either --from FILE or --sql QUERY: give one of them")
         from pipelines.write_back import terminal
@@ -58,7 +50,7 @@ def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
     push.add_command(command_of(work, name, parameters(options), text, short_help=doc.partition(":")[0], **how))
 
 
-for _kind, _doc in _KINDS.items():
-    _add(_kind.value, _doc, push_options(_kind), options_metavar="(--from FILE | --sql QUERY) [OPTIONS]")
+for _kind in KINDS.values():
+    _add(_kind, _kind.help, push_options(_kind), options_metavar="(--from FILE | --sql QUERY) [OPTIONS]")
 for _name, (_doc, _options) in _OTHERS.items():
     _add(_name, _doc, _options)

@@ -37,7 +37,7 @@ _REJECTED = """
 """
 
 
-#: The last plan of each account, by question.
+#: The last plan of each account, by kind of request.
 _LAST_PLANS = """
     with runs as (select account, question, arg_max(run_id, planned_at) as run_id from sync.plans group by all),
     lines as (from sync.plans join runs using (account, question, run_id))
@@ -82,7 +82,7 @@ def _grid(title: str, *columns: str, right: tuple[str, ...] = ()) -> Grid:
 
 
 def _standstills(rows: list[dict[str, Any]], now: dt.datetime) -> list[str]:
-    """The accounts that nobody reads any more, first thing to be seen."""
+    """The accounts that are not read any more, first thing to be seen."""
     newest: dict[str, dt.datetime] = {}
     ahead = {row["account"]: row["newest"] for row in rows if row["newest"] is not None and is_to_come(row["newest"], now)}
     for row in rows:
@@ -140,6 +140,6 @@ def _rejected_grid(rows: list[dict[str, Any]]) -> Grid:
 def _last_plan(row: Mapping[str, Any]) -> str:
     """One row of `_LAST_PLANS`."""
     return (
-        f"account {row['account']}, {row['question']}: the last plan had {row['planned']:,} ({row['why']}); "
-        f"{row['asked']:,} came, {row['changed']:,} of them with something new"
+        f"account {row['account']}, {row['question']}: last plan {row['planned']:,} requests ({row['why']}); "
+        f"{row['asked']:,} read, {row['changed']:,} of them changed"
     )

@@ -22,7 +22,7 @@ from pipelines.publishing import Models, is_published_since
 from pipelines.reading import limits_of, open_reader
 from pipelines.settings import Settings, SettingsError
 from pipelines.summary import print_activations, print_summary
-from pipelines.write_back.mirror import try_to_show
+from pipelines.write_back.writebacks_export import try_to_export
 
 
 @command(*parameters(SYNC))
@@ -42,20 +42,20 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
         )
     models = None if arguments.only or arguments.reads_only else Models(settings)
     with open_reader(settings, chosen, chosen_days=days, **limits_of(settings, options)) as reader:
-        stop.then(reader.stop_asking)
+        stop.then(reader.stop_fetching)
         stop.then(stop_stages)
         with Progress(reader):
             reader.begin()
             from pipelines.definitions import run_in_dagster  # takes seconds to import: reading has begun
-            from pipelines.write_back.activations.nightly import Activations
+            from pipelines.write_back.nightly_audience_syncs import AudienceSyncs
 
-            activations = Activations(settings)
+            activations = AudienceSyncs(settings)
             stop.check()
             run_id = run_in_dagster(settings, reader, chosen, models, activations, stop)
             if not stop.is_set:
                 reader.finish()
             reader.note_run(run_id, "nightly_sync")
-            try_to_show(reader.warehouse, settings.home)
+            try_to_export(reader.warehouse, settings.home)
         if not stop.is_set:
             print_summary(reader, settings, models.report if models else None)
             print_activations(activations)

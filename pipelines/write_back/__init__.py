@@ -1,8 +1,7 @@
 """Sending data back: rows become items, items become requests, and every request's outcome is known.
 
-    input → planning → outbox → sending → verifying → reporting
+    push_service: plan (`planning`, `kinds`) → enqueue (`outbox`) → send (`sending`) → verify (`verification`) → conclude (`result`)
 
-`item` has the values that all of them share, `push` begins a push and `push_service` takes it to its end, `mirror` copies the outbox
-into `sync.writebacks`, `terminal` is the command. `activations` push what queries say after every night. Dagster is known to `jobs`,
-`shown`, `inbox` and `activations.nightly` only.
+`terminal`, `push_jobs`, `inbox` and the audience syncs begin pushes and display them, and nothing else. What is known about one kind of
+push stands in its file of `kinds`. Dagster is known to `push_jobs`, `inbox` and `nightly_audience_syncs` only.
 """

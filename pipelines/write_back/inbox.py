@@ -3,7 +3,8 @@ With several accounts it is `inbox/<account>/<kind>/`.
 
 A file stays where it is until the run that pushes it has ended, and is judged by how that ended: a run that dies, or a daemon that
 is stopped, loses nothing, and what a file says is never sent twice (the outbox sees to that). Only plain files are looked into: a link
-may lead anywhere, a pipe never ends. What cannot be pushed is named at each look and keeps no other waiting. Not here: the push (`jobs`).
+may lead anywhere, a pipe never ends. What cannot be pushed is named at each look and keeps no other waiting. Not here: the push
+(`push_jobs`).
 """
 
 import contextlib
@@ -27,15 +28,15 @@ from marketing_api.redaction import plain, without_addresses
 from pipelines.dagster_internals import FailureData
 from pipelines.options import CONFIRM, CONFIRM_WORD
 from pipelines.settings import Settings
-from pipelines.write_back.accounts import account_of
-from pipelines.write_back.item import Kind
+from pipelines.write_back.kinds import KINDS, Kind
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.reporting.rejected import folder_of
-from pipelines.write_back.reporting.report import result_lines
-from pipelines.write_back.reporting.result import result_of
+from pipelines.write_back.push_report import result_lines
+from pipelines.write_back.push_service import account_of
+from pipelines.write_back.rejected_rows import folder_of
+from pipelines.write_back.result import result_of
 
-#: Deletions need a person who says how many.
-KINDS = tuple(kind for kind in Kind if kind is not Kind.DELETIONS)
+#: What cannot be undone needs a person who says how many.
+_KINDS = tuple(kind for kind in KINDS.values() if not kind.is_destructive)
 DONE, FAILED = "done", "failed"
 #: A file is complete when it has not changed for so long, and not since the last look.
 _STILL_S = 5.0
@@ -89,7 +90,7 @@ def inbox_sensor(settings: Settings, jobs: Mapping[str, dg.JobDefinition]) -> dg
 
     @dg.sensor(
         name="inbox",
-        jobs=[jobs[f"push_{kind}"] for kind in KINDS],
+        jobs=[jobs[f"push_{kind}"] for kind in _KINDS],
         minimum_interval_seconds=_LOOK_S,
         default_status=dg.DefaultSensorStatus.STOPPED,
         description="Pushes files that are dropped into inbox/<kind>/ of the home, and moves them to done/ or failed/ with a result.",
@@ -116,7 +117,7 @@ def make_folders(settings: Settings) -> dict[Path, tuple[str, Kind]]:
     """Where files are dropped, for which account and kind."""
     root, names = settings.home / "inbox", [each.account for each in settings.accounts]
     accounts = {name: root / name for name in names} if len(names) > 1 else {account_of(settings, None): root}
-    folders: dict[Path, tuple[str, Kind]] = {folder / kind.value: (name, kind) for name, folder in accounts.items() for kind in KINDS}
+    folders: dict[Path, tuple[str, Kind]] = {folder / kind: (name, kind) for name, folder in accounts.items() for kind in _KINDS}
     for folder in folders:
         with contextlib.suppress(OSError):  # a file of that name: `dropped` says so
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -191,8 +192,8 @@ def _judge(settings: Settings, context: dg.SensorEvaluationContext, file: Droppe
         return None
     was_for_it = latest.tags.get(FILE_TAG) == _file_tag(file)
     if latest.status is dg.DagsterRunStatus.SUCCESS or was_for_it:
-        told = _Told(context.instance, settings.home, [run.run_id for run in runs])
-        put_away(file, _ENDED[latest.status], told, was_for_it)
+        pushed = _Pushed(context.instance, settings.home, [run.run_id for run in runs])
+        put_away(file, _ENDED[latest.status], pushed, was_for_it)
         return None
     return _request(file, content, len(runs))  # it failed before and was dropped again: somebody wants it tried again
 
@@ -209,22 +210,22 @@ def _file_tag(file: Dropped) -> str:
     return f"{hashlib.sha256(file.path.name.encode()).hexdigest()[:16]}-{file.changed_ns}"
 
 
-def put_away(file: Dropped, where: str, told: "_Told", was_for_it: bool) -> Path:
+def put_away(file: Dropped, where: str, pushed: "_Pushed", was_for_it: bool) -> Path:
     """Move the file to done/ or failed/, with what became of it beside; the result is written first, so that none is without."""
     folder = file.path.parent / where
     folder.mkdir(mode=0o700, exist_ok=True)
     target = _free(folder / _short(file.path.name))
-    said = [] if was_for_it else ["the same content was pushed before; nothing was sent again"]
-    target.with_name(f"{target.name}.result.txt").write_text("\n".join([*said, *map(plain, told.lines())]) + "\n", encoding="utf-8")
-    if rejected := told.rejected():
+    note = [] if was_for_it else ["the same content was pushed before; nothing was sent again"]
+    target.with_name(f"{target.name}.result.txt").write_text("\n".join([*note, *map(plain, pushed.lines())]) + "\n", encoding="utf-8")
+    if rejected := pushed.rejected():
         shutil.copyfile(rejected, target.with_name(f"{target.name}.rejected.csv"))
     os.utime(file.path)  # dropped again, it is another file
     file.path.replace(target)
     return target
 
 
-class _Told:
-    """What is known of the runs that pushed a content, the latest first (a rerun from failure goes on with the same push)."""
+class _Pushed:
+    """What is known of the runs that pushed a content, the latest first (a rerun from failure resumes the same push)."""
 
     def __init__(self, instance: dg.DagsterInstance, home: Path, run_ids: list[str]) -> None:
         self._instance, self._home, self._run_ids = instance, home, run_ids
@@ -252,14 +253,14 @@ class _Told:
         return [each.description for each in self._failures(run_id) if each.description]
 
     def _rejected_rows(self, run_id: str) -> list[str]:
-        """Which rows a push was refused for, as its plan told the UI."""
+        """Which rows a push was refused for, as its plan showed the UI."""
         tables = [each.metadata.get("rejected rows") for each in self._failures(run_id)]
         return ["", *(str(table.value) for table in tables if table)] if any(tables) else []
 
     def _failures(self, run_id: str) -> list[FailureData]:
         events = [log.dagster_event for log in self._instance.all_logs(run_id, of_type=dg.DagsterEventType.STEP_FAILURE)]
-        told = [event.step_failure_data.user_failure_data for event in events if event]
-        return [each for each in told if each]
+        found = [event.step_failure_data.user_failure_data for event in events if event]
+        return [each for each in found if each]
 
 
 def _short(name: str) -> str:

@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from marketing_api.operation import Operation
 
-
-class Kind(StrEnum):
-    """What can be pushed."""
-
-    CONTACTS = "contacts"
-    TAGS = "tags"
-    ACTIVITIES = "activities"
-    MOVES = "moves"
-    DELETIONS = "deletions"
+if TYPE_CHECKING:
+    from pipelines.write_back.kinds.kind import Kind
 
 
 class State(StrEnum):
@@ -32,10 +25,27 @@ class State(StrEnum):
     SKIPPED = "skipped"  # nothing to do: unchanged, sent before, or cancelled
 
 
+#: The service's own queue may show an effect so much later than it said ok: a reading within these seconds may still be without it.
+QUEUE_S = 120.0
+
 #: Work is left to be done on these.
 OPEN = (State.PLANNED, State.SENDING, State.UNKNOWN)
 #: The service has taken these.
 DONE = (State.APPLIED, State.VERIFIED)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What people may choose about a plan. `mapping`: our column → the input's. `ignore`: columns of the input that are left out.
+    `send_all`: send what is known to be so already, too (never activities again). `clear_empty`: an empty cell empties its custom
+    field. `max_rows`: an input with more is not used.
+    """
+
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    ignore: tuple[str, ...] = ()
+    send_all: bool = False
+    clear_empty: bool = False
+    max_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,4 +175,28 @@ class Past:
     message: str | None
     done_at: float | None  # in the order of requests (`exchange.order_of`)
     verified_at: float | None = None  # it was read back as intended: the queue is behind it
-    is_drifted: bool = False  # done, and then read back otherwise than intended
+    is_drifted: bool = False  # done, and then a mismatch on read-back
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in OPEN
+
+    @property
+    def is_done(self) -> bool:
+        return self.state in DONE and not self.is_drifted
+
+    @property
+    def is_in_force(self) -> bool:
+        """Done, or still to be done."""
+        return self.is_done or self.is_open
+
+    @property
+    def is_refused(self) -> bool:
+        """In words, or by what was read back of it: it is sent again when somebody wants it."""
+        return self.state is State.REJECTED or self.is_drifted
+
+    def is_newer(self, as_of: float | None) -> bool:
+        """Whether what was done (or will be) is not in what was read at `as_of`."""
+        if self.is_open or as_of is None or self.done_at is None:
+            return True
+        return self.verified_at > as_of if self.verified_at is not None else self.done_at > as_of - QUEUE_S

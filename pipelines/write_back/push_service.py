@@ -1,40 +1,226 @@
-"""The one way of a push, for the command line, Dagster's steps, the inbox and activations alike: what differs is input and display.
+"""The one way of a push: plan → enqueue → send → verify → conclude, for the command line, Dagster's steps, the inbox and audience syncs.
 
-    planned = plan_push(settings, order)                                # `push`: no request, and no client has to be imported
-    push_id = begin(settings, planned, run=…)                           # `push`: durable from here on
-    result = finish_push(settings, outbox, push_id, ran, watch)         # sends, reads back, concludes
+    planned = plan_push(settings, order)                         # no request, nothing is written
+    push_id = enqueue(settings, planned, run=…)                  # durable from here on
+    result = finish_push(settings, outbox, push_id, ran, watch)  # sends, verifies, concludes
 
-Belongs here: the order of these, and what a run takes up that earlier ones left. Not here: each of them (`send`, `verify`,
-`conclusion`), who watches (`terminal`, `jobs`).
+They differ in input and display only. Belongs here: the order of the steps, and what a run takes up that earlier ones left. Not here:
+each of them (`planning`, `outbox`, `sending`, `verification`), who watches (`terminal`, `push_jobs`). The client takes long to import: a
+plan does without.
 """
 
 from __future__ import annotations
 
 import functools
+import gc
 import sys
 import threading
-from collections import defaultdict
-from collections.abc import Collection
-from contextlib import ExitStack
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from pipelines.settings import Settings
-from pipelines.write_back.input.grid import InputError
-from pipelines.write_back.item import State
-from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.push import known_of
-from pipelines.write_back.reporting.conclusion import conclude
-from pipelines.write_back.reporting.result import NOTHING, Ran, Result, Spent
-from pipelines.write_back.sending.channel import Channel, open_channel
-from pipelines.write_back.sending.forms import LISTS
-from pipelines.write_back.sending.send import Progress, send
-from pipelines.write_back.verifying.verify import Labels, verify
+from marketing_api.rate_limit import SPECIFIED_RATE
+from pipelines.progress import report_waiting
+from pipelines.settings import Settings, SettingsError
+from pipelines.write_back.account_state import Known, load_known
+from pipelines.write_back.input.files import read_file, read_query
+from pipelines.write_back.input.rows import InputError, Rows
+from pipelines.write_back.item import DONE, Earlier, Options, Past, Plan, State
+from pipelines.write_back.kinds import Kind, make_plan
+from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import Outbox, outbox_path
+from pipelines.write_back.outbox.sender_lock import sender_lock
+from pipelines.write_back.rejected_rows import REASON, ROW, folder_of, keep_rows, write_rejections
+from pipelines.write_back.result import NOTHING, Ran, Result, Spent, result_of
+from pipelines.write_back.sending import Progress, send
+from pipelines.write_back.verification import Labels, verify
 from warehouse.errors import WarehouseError
 
-#: Who sends for the account meanwhile may have hours of work, and is waited for.
-_PATIENCE_S = 24 * 3600.0
+if TYPE_CHECKING:
+    from pipelines.write_back.channel import Channel
+
+#: Both are waited for: whoever enqueues a push at the same moment takes seconds, who sends for the account may have hours of work.
+_ENQUEUE_WAIT_S, _SENDER_WAIT_S = 600.0, 24 * 3600.0
+#: The account when none is configured: the sandbox's.
+SANDBOX_ACCOUNT = "main"
+
+
+def account_of(settings: Settings, name: str | None) -> str:
+    """The account of this name, or the only one there is. Raises SettingsError."""
+    names = [connection.account for connection in settings.accounts] or [SANDBOX_ACCOUNT]
+    if name in names:
+        return str(name)
+    if name is None and len(names) == 1:
+        return names[0]
+    raise SettingsError(f"say which account with --account: {', '.join(names)}")
+
+
+def rate_of(settings: Settings, account: str) -> float:
+    """Requests a second to reckon with in a plan, which asks nobody."""
+    caps = [connection.max_rate for connection in settings.accounts if connection.account == account] or [settings.max_rate]
+    return min(SPECIFIED_RATE, caps[0] or SPECIFIED_RATE)
+
+
+# ---- plan and enqueue
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be pushed, from where (`file` or `query`), and how."""
+
+    kind: Kind
+    account: str
+    file: Path | None = None
+    query: str | None = None
+    options: Options = field(default_factory=Options)
+    reject_limit: float = 0.05
+    verify: str = "sample"
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan with what it was made from. `revision` is the outbox's before it was looked into."""
+
+    order: Order
+    rows: Rows = field(repr=False)
+    plan: Plan
+    revision: int
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether too many rows are bad for anything to be sent."""
+        return self.plan.bad_share > self.order.reject_limit
+
+    @property
+    def refusal(self) -> str:
+        """Why, in words."""
+        order, share = self.order, self.plan.bad_share
+        return (
+            f"{100 * share:.1f} % of the rows are not valid, more than the {100 * order.reject_limit:g} % of the limit:"
+            " correct them, or allow more with --reject-limit (in the launchpad: reject_limit)"
+        )
+
+
+def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order:
+    """What a person chose of `options.push_options`, wherever. Raises SettingsError."""
+    if (chosen["from"] is None) == (chosen["sql"] is None):
+        raise SettingsError("say what to push: either --from or --sql (in the launchpad: from or sql)")
+    mapping = dict(chosen["map"])
+    if len(mapping) < len(chosen["map"]):
+        raise SettingsError("--map names one of our columns twice (in the launchpad: map)")
+    clear_empty = chosen.get("clear_empty", False)
+    options = Options(mapping, tuple(chosen["ignore"]), chosen["all"], clear_empty, chosen["max_rows"])
+    account = account_of(settings, chosen["account"])
+    return Order(kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"])
+
+
+def parse_rows(settings: Settings, order: Order) -> Rows:
+    """The input. Raises InputError, WarehouseError."""
+    if order.file is not None:
+        return read_file(order.file, limit=settings.input_limit)
+    return run_query(settings, order.query or "")
+
+
+def run_query(settings: Settings, sql: str) -> Rows:
+    """The rows of somebody's query on the warehouse. Raises InputError, WarehouseError."""
+    seconds, limit = settings.query_seconds, settings.input_limit
+    return read_query(settings.warehouse_path, sql, deadline_s=settings.lock_seconds, on_wait=report_waiting, seconds=seconds, limit=limit)
+
+
+def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:
+    """What would be sent. No request is sent, nothing is written. Raises InputError, WarehouseError, OutboxError."""
+    with _without_collecting(), Outbox(outbox_path(settings.home)) as outbox:
+        return _plan(settings, order, parse_rows(settings, order) if rows is None else rows, outbox)
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Reading and planning make millions of values, all of which stay and none of which is in a cycle: Python's collector walks
+    them again and again, and takes a quarter of the time.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:
+    revision = outbox.revision
+    corrected = [name for name in (ROW, REASON) if name in rows.columns]  # it was a rejected.csv
+    options = replace(order.options, ignore=(*order.options.ignore, *corrected))
+    history = _NotedHistory(outbox)
+    plan = make_plan(order.kind, rows, known_of(settings, order.account), history, options)
+    return Planned(order, rows, replace(plan, earlier=history.earlier(order.account, order.kind)), revision)
+
+
+class _NotedHistory:
+    """An outbox's history that notes which subjects a plan looks up: those of its input are among them."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._subjects: dict[str, set[str]] = {}
+
+    def last(self, account: str, kind: str, subjects: Iterable[str]) -> Mapping[str, Past]:
+        wanted = list(subjects)
+        self._subjects.setdefault(kind, set()).update(wanted)
+        return self._outbox.last(account, kind, wanted)
+
+    def earlier(self, account: str, kind: Kind) -> tuple[Earlier, ...]:
+        """What earlier pushes have left open, by push, in the order in which they are sent. `kind`: the input's."""
+        entries: dict[int, list[Entry]] = {}
+        for entry in self._outbox.open(account):
+            entries.setdefault(entry.push_id, []).append(entry)
+        return tuple(self._of_push(push_id, several, kind) for push_id, several in entries.items())
+
+    def _of_push(self, push_id: int, entries: list[Entry], kind: Kind) -> Earlier:
+        touched = self._outbox.subjects(entry.item_id for entry in entries)
+        noted = self._subjects.get(kind, set()) if entries[0].kind == kind else set()
+        gone = sum(noted.isdisjoint(touched.get(entry.item_id, ())) for entry in entries)
+        look_ups = len({entry.email for entry in entries if entry.needs_look_up})
+        return Earlier(push_id, entries[0].source, entries[0].kind, len(entries), gone, look_ups)
+
+
+def known_of(settings: Settings, account: str) -> Known:
+    """What the warehouse knows of the account. Raises InputError when nothing was read yet, WarehouseError."""
+    return load_known(
+        settings.warehouse_path,
+        account,
+        zone=next((each.timezone for each in settings.accounts if each.account == account), None),
+        fallback_zone=settings.timezone,
+        deadline_s=settings.lock_seconds,
+        on_wait=report_waiting,
+    )
+
+
+def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
+    """Take the plan into the outbox; the push's number. From here on it survives anything.
+
+    One at a time for each account, and planned anew when the outbox changed meanwhile: two people who push the same file at the
+    same moment send it once. Raises InputError when too many rows are bad for anything to be sent.
+    """
+    order = planned.order
+    options: dict[str, str | bool] = {"verify": order.verify, "send_all": order.options.send_all}
+    with Outbox(outbox_path(settings.home)) as outbox, sender_lock(settings.home, f"{order.account} begins", wait_s=_ENQUEUE_WAIT_S):
+        if outbox.revision != planned.revision:
+            planned = _plan(settings, order, planned.rows, outbox)
+        if planned.is_refused:
+            raise InputError(f"nothing was sent: {planned.refusal}")
+        wanted = {row for item in planned.plan.items for row in item.rows} | {bad.row for bad in planned.plan.bad}
+
+        def keep(push_id: int) -> None:
+            keep_rows(folder_of(settings.home, push_id) / "rows.parquet", planned.rows, wanted)
+
+        return outbox.enqueue(planned.plan, run=run, options=options, keep=keep)
+
+
+# ---- send and verify
 
 
 class _HowFar(NamedTuple):
@@ -80,8 +266,9 @@ def finish_push(settings: Settings, outbox: Outbox, push_id: int, ran: Ran, watc
     return conclude(settings, outbox, push_id, run.ran)
 
 
-def go_on(settings: Settings, outbox: Outbox, account: str, ran: Ran, watch: Watch) -> list[Result]:
-    """The same without a push of its own; a result for each push that something was left of. What it cost stands in the last."""
+def resume(settings: Settings, outbox: Outbox, account: str, ran: Ran, watch: Watch) -> list[Result]:
+    """Send and read back what is open without a push of its own; a result for each push that something was left of. What it cost stands
+    in the last."""
     with PushRun(settings, outbox, account, ran, watch) as run:
         run.send_open()
         run.read_back()
@@ -155,7 +342,7 @@ class PushRun:
 
     def _in_part(self, pushes: Collection[int]) -> list[int]:
         entries = (entry for push_id in pushes for entry in self._outbox.items(push_id, [State.APPLIED]))
-        return [entry.item_id for entry in entries if LISTS in (entry.drift or {})]
+        return [entry.item_id for entry in entries if entry.kind.is_in_part(entry)]
 
     def _labels(self) -> Labels:
         """List → field → label, since some services show values by label. None while somebody else has the warehouse: sending is over,
@@ -168,7 +355,9 @@ class PushRun:
     def _connect(self) -> Channel:
         """The way to the service, for the account's only sender."""
         if self._channel is None:
-            self._stack.enter_context(self._outbox.sending(self._account, wait_s=_PATIENCE_S, on_wait=_tell))
+            from pipelines.write_back.channel import open_channel  # the client and what it needs: a plan does without
+
+            self._stack.enter_context(self._outbox.sending(self._account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends))
             self._channel = self._stack.enter_context(open_channel(self._settings, self._account))
             self._watch.open(self._channel)
         return self._channel
@@ -183,5 +372,35 @@ class PushRun:
         self._stack.__exit__(kind, error, trace)
 
 
-def _tell(holder: str) -> None:
+def _say_who_sends(holder: str) -> None:
     print(f"marketing-sync: waiting for {holder}, which is sending for this account", file=sys.stderr, flush=True)
+
+
+# ---- conclude
+
+
+def conclude(settings: Settings, outbox: Outbox, push_id: int, ran: Ran) -> Result:
+    """What came of it, written down: rejected.csv, sync.runs, sync.requests, sync.writebacks. Sends nothing.
+
+    The push counts even while somebody else has the warehouse: then the tables follow with the next push or sync.
+    """
+    result = result_of(
+        outbox,
+        push_id,
+        earlier=Counter(entry.state for entry in _entries(outbox, ran.earlier)),
+        drifted_earlier=sum(bool(entry.drift) for each in ran.read_late for entry in outbox.items(each, DONE)),
+        spent=ran.spent,
+        stopped=ran.stopped,
+        rejected_csv=write_rejections(settings.home, outbox, push_id),
+    )
+    for earlier_push in sorted(set(ran.earlier.values())):
+        write_rejections(settings.home, outbox, earlier_push)
+    outbox.prune()
+    from pipelines.write_back.writebacks_export import export_run  # what it needs, a plan does without
+
+    return replace(result, writebacks_follow=export_run(settings, result, ran))
+
+
+def _entries(outbox: Outbox, items: Mapping[int, int]) -> Iterator[Entry]:
+    for push_id in set(items.values()):
+        yield from (entry for entry in outbox.items(push_id) if entry.item_id in items)

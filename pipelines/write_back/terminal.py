@@ -1,28 +1,42 @@
-"""A push on the command line: what is printed, what is asked, the exit code.
+"""A push on the command line: what is printed, what a person is asked, the exit code.
 
-Not here: parsing (`commands.push`), the words of plan and result (`report`), the work (`push`, `applying`). What only sending needs
-is imported when something is to be sent: a plan is told sooner.
+Not here: parsing (`commands.push`), the words of plan and result (`push_report`), the work (`push_service`).
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TypeVar
 
+from rich.console import Console
+from rich.table import Table as Grid
+
+from marketing_api.errors import MarketingApiError
 from pipelines import exits, interrupts
+from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.options import push_options, words
+from pipelines.options import ACTIVATIONS, push_options, words
+from pipelines.progress import Progress
 from pipelines.settings import Settings, SettingsError
-from pipelines.write_back.accounts import account_of, rate_of
-from pipelines.write_back.item import Kind
+from pipelines.write_back.audience_syncs import FILE, AudienceSync, chosen, push_turnover, read_audience_syncs, turnover, turnover_lines
+from pipelines.write_back.input.rows import InputError
+from pipelines.write_back.item import OPEN, State
+from pipelines.write_back.kinds import KINDS
+from pipelines.write_back.outbox.entries import Counts, Push
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.push import Order, Planned, order_of, plan_push
-from pipelines.write_back.reporting import listing
-from pipelines.write_back.reporting.rejected import folder_of, write_rejected
-from pipelines.write_back.reporting.report import open_lines, plan_lines, result_lines, retry_lines, say
+from pipelines.write_back.push_report import open_lines, plan_lines, result_lines, retry_lines, say
+from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, order_of, plan_push, rate_of, resume
+from pipelines.write_back.rejected_rows import folder_of, write_rejected, write_rejections
+from pipelines.write_back.result import new_run, result_of
+from warehouse.errors import WarehouseError
+
+_SHOWN = 20
+_WIDTH = 110  # a narrow terminal wraps lines, which is better than cutting numbers
 
 T = TypeVar("T")
 
@@ -31,17 +45,15 @@ def run(arguments: SimpleNamespace, settings: Settings) -> int:
     """One command line of `marketing-sync push`."""
     prepare_home(settings.home)
     if arguments.action == "activations":
-        from pipelines.write_back.activations import terminal as activations
-
-        return interruptible(settings, None, lambda stop: activations.run(arguments, settings, stop))
+        return interruptible(settings, None, lambda stop: _audience_syncs(arguments, settings, stop))
     account = account_of(settings, arguments.account)
     if arguments.action == "status":
-        return listing.print_status(settings, account, arguments.push)
+        return _print_status(settings, account, arguments.push)
     if arguments.action == "cancel":
-        return listing.cancel(settings, account, arguments.push, unknown=arguments.unknown)
+        return _cancel(settings, account, arguments.push, unknown=arguments.unknown)
     if arguments.action == "retry":
         return interruptible(settings, account, lambda stop: _retry(settings, account, arguments.push, stop))
-    order = order_of(settings, Kind(arguments.action), vars(arguments))
+    order = order_of(settings, KINDS[arguments.action], vars(arguments))
     return interruptible(settings, account, lambda stop: _push(arguments, settings, order, stop))
 
 
@@ -68,13 +80,14 @@ def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: in
     say(plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit))
     if planned.is_refused or not arguments.apply:
         return _without_sending(arguments, settings, planned)
-    if order.kind is Kind.DELETIONS and planned.plan.items and not arguments.yes and not _agreed(planned):
+    if order.kind.is_destructive and planned.plan.items and not arguments.yes and not _agreed(planned):
         say(["nothing was sent"])
         return exits.INCOMPLETE
     stop.check()
-    from pipelines.write_back.applying import apply_plan
-
-    result = apply_plan(settings, planned, stop)
+    ran = new_run(f"push_{order.kind}")
+    push_id = enqueue(settings, planned, run=ran.run)
+    with Outbox(outbox_path(settings.home)) as outbox:
+        result = _watched(stop, lambda watch: finish_push(settings, outbox, push_id, ran, watch))
     say(["", *result_lines(result)])
     return exits.INCOMPLETE if result.shortfall else exits.DONE
 
@@ -92,23 +105,21 @@ def _without_sending(arguments: SimpleNamespace, settings: Settings, planned: Pl
 
 
 def _agreed(planned: Planned) -> bool:
-    """Whether the person types the number of requests. SettingsError where nobody can be asked."""
+    """Whether the person types the number of rows. SettingsError where nobody can be asked."""
     count = len({row for item in planned.plan.items for row in item.rows})
     if not sys.stdin.isatty() or str(planned.order.file) == "-":
-        raise SettingsError("deletions have to be agreed to: run it on a terminal, or with --yes")
+        raise SettingsError(f"{planned.order.kind} have to be agreed to: run it on a terminal, or with --yes")
     try:
-        return input(f"Deleting cannot be undone. Type {count} to delete the contacts of {count} rows: ").strip() == str(count)
+        return input(planned.order.kind.agreement(count)).strip() == str(count)
     except EOFError:
         return False
 
 
 def _retry(settings: Settings, account: str, push_id: int | None, stop: interrupts.Stop) -> int:
-    from pipelines.write_back.applying import apply_open
-
     with Outbox(outbox_path(settings.home)) as outbox:
-        listing.check(outbox, account, push_id)
+        _check(outbox, account, push_id)
         say(retry_lines(outbox.retry(account, push_id)))
-        results = apply_open(settings, outbox, account, stop)
+        results = _watched(stop, lambda watch: resume(settings, outbox, account, new_run("push_retry"), watch))
     for result in results:
         say(["", *result_lines(result)])
     return exits.INCOMPLETE if any(result.shortfall for result in results) else exits.DONE
@@ -117,5 +128,104 @@ def _retry(settings: Settings, account: str, push_id: int | None, stop: interrup
 def command_line(arguments: SimpleNamespace) -> str:
     """The same command with --apply, as it can be pasted."""
     chosen = vars(arguments)
-    typed = ["marketing-sync", "push", arguments.action, *words(push_options(Kind(arguments.action)), chosen), "--apply"]
+    typed = ["marketing-sync", "push", arguments.action, *words(push_options(KINDS[arguments.action]), chosen), "--apply"]
     return ("… | " if str(chosen["from"]) == "-" else "") + shlex.join(typed)
+
+
+def _watched(stop: interrupts.Stop, work: Callable[[Watch], T]) -> T:
+    """Run `work` with its progress shown, and halt it when a person stops it: KeyboardInterrupt then."""
+    watch = Watch()
+    stop.then(watch.halt.set)
+    with Progress(watch, Console(file=sys.stderr)):
+        result = work(watch)
+    stop.check()
+    return result
+
+
+# ---- looking after pushes
+
+
+def _print_status(settings: Settings, account: str, push_id: int | None) -> int:
+    """The last pushes, or one in detail; 0 whatever became of them: that is what it displays."""
+    with Outbox(outbox_path(settings.home)) as outbox:
+        _check(outbox, account, push_id)
+        if push_id is not None:
+            path = write_rejections(settings.home, outbox, push_id)
+            print("\n".join(result_lines(result_of(outbox, push_id, spent=None, rejected_csv=path))))
+            return exits.DONE
+        pushes = outbox.pushes(account, limit=_SHOWN)
+        if not pushes:
+            print("nothing has been pushed yet")
+            return exits.DONE
+        console = Console(highlight=False)
+        console.width = max(console.width, _WIDTH)
+        console.print(_grid([(push, outbox.counts(push.push_id)) for push in pushes]))
+        print(f"{len(outbox.open(account)):,} requests open" if outbox.open(account) else "nothing is open")
+    return exits.DONE
+
+
+def _cancel(settings: Settings, account: str, push_id: int | None, *, unknown: bool) -> int:
+    """Drop what is planned, and what is `unknown` if wanted."""
+    with Outbox(outbox_path(settings.home)) as outbox:
+        _check(outbox, account, push_id)
+        with outbox.sending(account) if unknown else nullcontext():  # whoever sends is still finding out about them
+            count = outbox.cancel(account, push_id, unknown=unknown)
+        left = [entry for entry in outbox.open(account) if push_id in (None, entry.push_id)]
+    print(f"{count:,} requests dropped")
+    if left:
+        print(f"{len(left):,} were sent and their outcome is not known yet: `marketing-sync push retry` finds out")
+    return exits.DONE
+
+
+def _check(outbox: Outbox, account: str, push_id: int | None) -> None:
+    """SettingsError when the account has no push of that number."""
+    push = outbox.push(push_id) if push_id is not None else None
+    if push_id is not None and (push is None or push.account != account):
+        raise SettingsError(f"account {account} has no push {push_id}; `marketing-sync push status` lists them")
+
+
+def _grid(pushes: list[tuple[Push, Counts]]) -> Grid:
+    grid = Grid(box=None, header_style="dim", pad_edge=False)
+    for column in ("push", "begun (UTC)", "what", "from", "rows", "sent", "rejected", "open", "drifted"):
+        grid.add_column(column, justify="left" if column in ("begun (UTC)", "what", "from") else "right", no_wrap=True)
+    for push, counts in pushes:
+        begun = dt.datetime.fromtimestamp(push.begun_at, dt.UTC).strftime("%Y-%m-%d %H:%M")
+        done = sum(counts.rows.get(state, 0) for state in (State.APPLIED, State.VERIFIED))
+        open_ = sum(counts.rows.get(state, 0) for state in OPEN)
+        cells = (push.row_count, done, counts.rows.get(State.REJECTED, 0), open_, counts.drifted)
+        grid.add_row(str(push.push_id), begun, str(push.kind), push.source.name, *(f"{cell:,}" if cell else "·" for cell in cells))
+    return grid
+
+
+# ---- audience syncs
+
+
+def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
+    """Each for itself: what is wrong with one does not hold up the others."""
+    codes = [exits.DONE]
+    for sync in chosen(read_audience_syncs(settings.folder), arguments.names):
+        try:
+            codes.append(_audience_sync(arguments, settings, sync, stop))
+        except (InputError, MarketingApiError, WarehouseError) as problem:
+            text, code = explain(problem)
+            say([f"marketing-sync: {text}"], sys.stderr)
+            codes.append(code)
+    if len(codes) == 1:
+        say([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])
+    elif not arguments.apply:
+        typed = ["marketing-sync", "push", "activations", *words(ACTIVATIONS, vars(arguments)), "--apply"]
+        say(["", "nothing was sent; to send it:", f"  {shlex.join(typed)}"])
+    return max(codes)
+
+
+def _audience_sync(arguments: SimpleNamespace, settings: Settings, sync: AudienceSync, stop: interrupts.Stop) -> int:
+    found = turnover(settings, sync, accept_shrink=arguments.accept_shrink)
+    say(["", *turnover_lines(found)])
+    if found.planned is not None:
+        say(plan_lines(found.planned.plan, rate=rate_of(settings, found.account), reject_limit=found.planned.order.reject_limit))
+    if not arguments.apply:
+        return exits.DONE
+    stop.check()
+    result = _watched(stop, lambda watch: push_turnover(settings, found, new_run("push_activations"), watch))
+    say(["", *result_lines(result)] if result else [])
+    return exits.INCOMPLETE if result and result.shortfall else exits.DONE

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import pytest
 
-from assets.unfinished import Unfinished
+from assets.checkpoint import Checkpoints
 from marketing_api.exchange import Exchange, Outcome
 from marketing_api.operations import lists
 from marketing_api.sandbox.options import Options
@@ -184,7 +184,7 @@ class Bench:
                 call = lists.GETAUDIENCES.bind()
                 archive.record(Exchange(number + 1, "nobody", call, now, 0, 1, 200, Outcome.OK, None, content))
             archive.flush()
-            unfinished = Unfinished(built / "archive" / "unfinished")
+            unfinished = Checkpoints(built / "archive" / "unfinished")
             unfinished.begin(["goals"])
             stack.callback(unfinished.leave)
             outbox.prune()

@@ -27,15 +27,15 @@ from unittest import mock
 from marketing_api.client import Client, Connection, Secret
 from marketing_api.errors import MarketingApiError
 from marketing_api.exchange import Exchange
-from marketing_api.fan_out import Failure
 from marketing_api.operation import Operation
 from marketing_api.operations import account, contacts
 from marketing_api.rate_limit import RateLimiter
+from marketing_api.worker_pool import Failure
 from tests.marketing_api.raw_server import RawServer, http
 from tests.marketing_api.scripted_server import UNLIMITED
 
 FASTER = 100.0
-#: Seconds, as in life, within which an account without any answer is through with all its questions: `outage.SILENCE`, the last
+#: Seconds, as in life, within which an account without any answer is through with all its questions: `retry.SILENCE`, the last
 #: tries under way, and those of a listing in its long time-out. Of what is answered now and then, the same.
 BOUND = 900.0
 #: Seconds without a line while nothing is answered.
@@ -45,9 +45,9 @@ TEN_YEARS = 10 * 365 * 86_400
 
 #: Module constants that are seconds, and one that is bytes a second.
 _SECONDS = (
-    *("client.PATIENCE", "client.FIRST_PAUSE", "client.LONGEST_PAUSE", "transport.CONNECT_SECONDS", "watch._LOOK_S"),
-    *("outage.LONGEST", "outage._LOOK_AGAIN_S", "outage.SILENCE", "outage.FIRST_SAID_S", "outage.SAID_AGAIN_S", "outage._IDLE_S"),
-    "rate_limit.slots.LONGEST_HOLD",
+    *("retry.LONGEST_CALL_S", "retry.FIRST_PAUSE", "retry.LONGEST_PAUSE", "transport.CONNECT_SECONDS", "transport._LOOK_S"),
+    *("retry.LONGEST_OUTAGE", "retry._LOOK_AGAIN_S", "retry.SILENCE", "retry.FIRST_SAID_S", "retry.SAID_AGAIN_S", "retry._IDLE_S"),
+    "rate_limit.schedule.LONGEST_HOLD",
 )
 
 
@@ -59,7 +59,7 @@ def faster(factor: float) -> Iterator[None]:
             module, _, constant = name.rpartition(".")
             loaded = __import__(f"marketing_api.{module}", fromlist=[constant])
             stack.enter_context(mock.patch.object(loaded, constant, getattr(loaded, constant) / factor))
-        stack.enter_context(mock.patch("marketing_api.watch.SLOWEST", 10_000 * factor))
+        stack.enter_context(mock.patch("marketing_api.transport.SLOWEST", 10_000 * factor))
         yield
 
 
@@ -290,7 +290,7 @@ class _Lines(logging.Handler):
 
 @contextlib.contextmanager
 def listening() -> Iterator[_Lines]:
-    lines, log = _Lines(), logging.getLogger("marketing_api.outage")
+    lines, log = _Lines(), logging.getLogger("marketing_api.retry")
     log.addHandler(lines)
     try:
         yield lines

@@ -17,8 +17,9 @@ from typing import Any
 
 import duckdb
 
-from assets.ask import Ask, AskSettings, Part
 from assets.days import ChosenDays
+from assets.fetch import Fetcher, FetchSettings
+from assets.result import Batch
 from marketing_api import validation
 from marketing_api.client import Failure
 from marketing_api.errors import MarketingApiError
@@ -110,7 +111,7 @@ class _Service:
         answer = Response(next(_ids), self.account, question, _START + dt.timedelta(minutes=self.minute), self.body)
         return self.answers.setdefault(answer.request_id, answer)
 
-    def fetch_many(self, questions: Iterable[Call], *, known: Any) -> Iterator[Response | Failure]:
+    def fetch_many(self, questions: Iterable[Call], *, known: Any, urgency: int) -> Iterator[Response | Failure]:
         for question in questions:
             try:
                 yield self.fetch(question)
@@ -207,32 +208,39 @@ class Ground:
         self._load(asked, self.tables, account)
         return any(part.request_ids for _, part in asked)
 
-    def _asked(self, question: Call, body: bytes, minute: int, account: str, way: str) -> Iterator[tuple[_Service, Part]]:
+    def _asked(self, question: Call, body: bytes, minute: int, account: str, way: str) -> Iterator[tuple[_Service, Batch]]:
         service = _Service(body, minute, account)
         known = SimpleNamespace(covered=lambda *a, **o: [], listed=lambda tables, days: [set() for _ in tables], responses=lambda ids: [])
         session: Any = SimpleNamespace(
-            known=known, planner=None, today=lambda: DAY, client=service, confirm_key=lambda operation: None, zone=ZONE, refused={}
+            known=known,
+            planner=None,
+            today=lambda: DAY,
+            client=service,
+            listings_at_once=1,
+            confirm_key=lambda operation: None,
+            zone=ZONE,
+            refused={},
         )
         params: dict[str, Any] = dict(question.params)
         first, last = params.pop("from", None), params.pop("to", None)
         days = ChosenDays(dt.date.fromisoformat(first), dt.date.fromisoformat(last)) if first and last else None
-        ask = Ask(
+        ask = Fetcher(
             session,
             self.tables,
-            settings=AskSettings(dt.date(2015, 1, 1)),
+            settings=FetchSettings(dt.date(2015, 1, 1)),
             chosen_days=days,
             reuse=lambda q: None,
             on_progress=lambda *a: None,
         )
         operation = question.operation
-        parts: Iterable[Part] = (
+        parts: Iterable[Batch] = (
             ask.each(operation, [params]) if way == "each" else ask.days(operation, **params) if way == "days" and days
             else ask.series(operation, **params) if way == "series" else [ask.pages(operation, **params)] if operation.paging
             else [ask.once(operation, **question.params)]
         )  # fmt: skip
         return ((service, part) for part in parts)
 
-    def _load(self, asked: Iterable[tuple[_Service, Part]], tables: tuple[Table, ...], account: str) -> None:
+    def _load(self, asked: Iterable[tuple[_Service, Batch]], tables: tuple[Table, ...], account: str) -> None:
         for service, part in asked:
             if not part.request_ids:
                 continue

@@ -44,13 +44,13 @@ _IMPORTED = (
     "pipelines.logs",
     "pipelines.settings",
     "pipelines.write_back.terminal",
-    "pipelines.write_back.push",
-    "pipelines.write_back.activations.nightly",
+    "pipelines.write_back.push_service",
+    "pipelines.write_back.nightly_audience_syncs",
     *(f"pipelines.commands.{name}" for name in ("sync", "push", "publish", "status")),
     "dbt.cli.main",
     "dbt.adapters.duckdb.connections",
     *("dbt.task.build", "dbt.parser.sql", "dagster._daemon.controller", "pandas", "fsspec.implementations.local", "_strptime"),
-    *("pipelines.write_back.applying", "pipelines.write_back.push_service"),
+    *("pipelines.write_back.channel", "pipelines.write_back.writebacks_export"),
 )
 
 Action = Callable[[], int]
@@ -134,10 +134,10 @@ def _command(folder: Path, url: str, action: Action, places: Places | None, outp
 
 def _hasten() -> None:
     """Activities whose answer was lost are looked for sooner than at the service: the sandbox shows them at once."""
-    from pipelines.write_back.sending.patience import PATIENCE
+    from pipelines.write_back.retry_policy import RETRY_POLICY
 
     for name, seconds in {"first_look_s": 1.0, "last_look_s": 4.0}.items():
-        object.__setattr__(PATIENCE, name, seconds)
+        object.__setattr__(RETRY_POLICY, name, seconds)
 
 
 def _as_a_program(action: Action) -> int:

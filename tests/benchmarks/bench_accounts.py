@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -36,18 +37,20 @@ NOW = "2026-11-21T02:00:00+00:00"
 _SINGLE = ("emailmarketing/getcontacttimeline", "emailmarketing/getcoupon")
 
 
-class Memory(threading.Thread):
-    """Samples a process's resident size, in MB."""
+class Samples(threading.Thread):
+    """Samples a process: its resident size, in MB, and its threads."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
-        self._path = Path(f"/proc/{pid}/statm")
-        self.samples: list[float] = []
+        self._path = Path(f"/proc/{pid}")
+        self.memory: list[float] = []
+        self.threads: list[int] = []
 
     def run(self) -> None:
         while True:
             try:
-                self.samples.append(int(self._path.read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6)
+                self.memory.append(int((self._path / "statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6)
+                self.threads.append(len(list((self._path / "task").iterdir())))
             except (OSError, IndexError):
                 return
             time.sleep(0.5)
@@ -86,17 +89,17 @@ def configure(folder: Path, url: str, count: int) -> dict[str, str]:
     return environment | keys | {"MARKETING_HOME": str(folder / "home")}
 
 
-def sync(folder: Path, environment: dict[str, str]) -> tuple[int, float, float, list[float]]:
-    """Exit code, seconds, seconds of processor and memory of one first night."""
+def sync(folder: Path, environment: dict[str, str]) -> tuple[int, float, float, Samples]:
+    """Exit code, seconds, seconds of processor and samples of one first night."""
     began = time.monotonic()
     with (folder / "log").open("w") as log:
         command = [sys.executable, "-m", "pipelines.cli", "sync", "--reads-only"]
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
-        memory = Memory(process.pid)
-        memory.start()
+        samples = Samples(process.pid)
+        samples.start()
         _, status, usage = os.wait4(process.pid, 0)
-    memory.join()
-    return os.waitstatus_to_exitcode(status), time.monotonic() - began, usage.ru_utime + usage.ru_stime, memory.samples
+    samples.join()
+    return os.waitstatus_to_exitcode(status), time.monotonic() - began, usage.ru_utime + usage.ru_stime, samples
 
 
 @dataclass(frozen=True)
@@ -138,14 +141,15 @@ def measure(count: int, contacts: int, folder: Path) -> bool:
         print(f"{count} accounts of {contacts} contacts, load {os.getloadavg()[0]:.1f} at the start")
         growing = Log(url)
         growing.start()
-        code, seconds, processor, memory = sync(folder, environment)
+        code, seconds, processor, samples = sync(folder, environment)
         log = growing.whole()
     print(f"whole command              {seconds:.0f} s, {len(log):,} requests")
     print(f"processor                  {processor:.0f} s = {1000 * processor / len(log):.1f} ms a request, loads and start included")
     is_quick = judge_rate(Parts.of(log), count, is_large=contacts >= LARGE)
-    third = len(memory) // 3
+    memory, third = samples.memory, len(samples.memory) // 3
     growth = max(memory[2 * third :]) / max(memory[third : 2 * third])
     print(f"resident memory            {max(memory):.0f} MB, last third {growth:.2f} x the second (goal 1.15)")
+    print(f"threads                    {max(samples.threads)} at most, {statistics.median(samples.threads):.0f} in the median")
     with duckdb.connect(str(folder / "home" / "warehouse.duckdb"), read_only=True) as connection:
         read = dict(connection.execute("select account, count(timeline_asked_at) from sync.contact_coverage group by 1").fetchall())
     lacking = {name: found for number in range(count) if (found := read.get(name := f"a{number}", 0)) != contacts}

@@ -34,7 +34,7 @@ from warehouse import tables
 from warehouse.archive import Archive
 from warehouse.loads.arrow import schema
 from warehouse.loads.load import Load, LoadReport
-from warehouse.loads.staging import Asked, Staged
+from warehouse.loads.staging import ResponseHead, Staged
 from warehouse.sql import rows
 from warehouse.warehouse import Warehouse
 
@@ -83,8 +83,8 @@ def staged_contacts(path: Path, count: int, share_changed: float, minutes: int) 
             began = time.perf_counter()
             writer.write_batch(batch)
             spent += time.perf_counter() - began
-    asked = Asked(0, minutes, contacts.GETCONTACTS.name, {"listid": "12"}, START + dt.timedelta(minutes=minutes))
-    staged = Staged(asked=[asked], rows={"contacts": path})
+    head = ResponseHead(0, minutes, contacts.GETCONTACTS.name, {"listid": "12"}, START + dt.timedelta(minutes=minutes))
+    staged = Staged(responses=[head], rows={"contacts": path})
     staged.counts["contacts"] = count
     return staged, spent
 

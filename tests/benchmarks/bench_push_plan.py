@@ -25,13 +25,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pipelines.write_back.input.rows import read_file
-from pipelines.write_back.item import Kind, Plan
+from pipelines.write_back.account_state import load_known
+from pipelines.write_back.input.files import read_file
+from pipelines.write_back.item import Options, Plan
+from pipelines.write_back.kinds import CONTACTS, make_plan
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.planning.known import load_known
-from pipelines.write_back.planning.options import Options
-from pipelines.write_back.planning.plan import make_plan
-from tests.pipelines.write_back.planning.planner import LISTS, READ_AT, make_warehouse
+from tests.pipelines.write_back.planner import LISTS, READ_AT, make_warehouse
 
 GOAL_S = 5.0
 FIRST = ("Ann", "Bo", "Cyril", "Dörte", "Édith")
@@ -72,7 +71,7 @@ def timed(home: Path, file: Path, outbox: Outbox) -> tuple[float, Plan]:
     rows = read_file(file)
     read = time.perf_counter()
     known = load_known(home / "warehouse.duckdb", "main")
-    plan = make_plan(Kind.CONTACTS, rows, known, outbox, Options())
+    plan = make_plan(CONTACTS, rows, known, outbox, Options())
     took = time.perf_counter() - began
     used = time.process_time() - cpu
     print(f"  read {read - began:.2f} s, plan {began + took - read:.2f} s, processor {used:.2f} s; {len(plan.idle):,} idle rows")
@@ -102,8 +101,8 @@ def judged(name: str, took: float, requests: int, wanted: int) -> bool:
 def remember_all(home: Path, file: Path, outbox: Outbox) -> None:
     """As if every row had been sent and read since."""
     known = load_known(home / "warehouse.duckdb", "main")
-    plan = make_plan(Kind.CONTACTS, read_file(file), known, outbox, Options(send_all=True))
-    outbox.begin(replace(plan, idle=(), bad=()))
+    plan = make_plan(CONTACTS, read_file(file), known, outbox, Options(send_all=True))
+    outbox.enqueue(replace(plan, idle=(), bad=()))
     with sqlite3.connect(outbox.path) as connection:
         connection.execute("update item set state = 'applied', done_at = ?", (READ_AT.timestamp() - 86_400,))
     connection.close()

@@ -29,7 +29,8 @@ from typing import Any
 
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
-from pipelines.write_back.item import Item, Kind, State
+from pipelines.write_back.item import Item, State
+from pipelines.write_back.kinds import ACTIVITIES, CONTACTS, TAGS, Kind
 from pipelines.write_back.outbox.outbox import Outbox
 from tests.pipelines.running import Ran, start
 from tests.pipelines.running import finish as finish_command
@@ -66,7 +67,7 @@ def sender(url: str, home: Path, *more: str) -> subprocess.Popen[str]:
 
 
 def run(home: Path, service: Sandbox, *words: str) -> Ran:
-    return finish_command(start(home, service, *words), patience=600)
+    return finish_command(start(home, service, *words), policy=600)
 
 
 def finish(child: subprocess.Popen[str]) -> dict[str, Any]:
@@ -92,9 +93,9 @@ def kill_at(child: subprocess.Popen[str], home: Path, kill: int) -> None:
 
 
 def items_of(kind: Kind, count: int, there: Sequence[dict[str, Any]]) -> list[Item]:
-    if kind is Kind.ACTIVITIES:
+    if kind is ACTIVITIES:
         return [activity(row, int(there[row % len(there)]["id"]), f"Visit number {row}") for row in range(count)]
-    if kind is Kind.CONTACTS:
+    if kind is CONTACTS:
         return [contact(row, f"new{row}@example.com", LIST, fields={"9100": f"Name {row}"}) for row in range(count)]
     return [tag(row, there[row % len(there)]["email"], name=f"tag{row // len(there)}") for row in range(count)]
 
@@ -102,11 +103,11 @@ def items_of(kind: Kind, count: int, there: Sequence[dict[str, Any]]) -> list[It
 def wrong(kind: Kind, items: Sequence[Item], truth: Sequence[dict[str, Any]]) -> Counter[str]:
     """What is not as intended, by kind of wrong."""
     found: Counter[str] = Counter()
-    if kind is Kind.ACTIVITIES:
+    if kind is ACTIVITIES:
         shown = Counter((each["id"], text) for each in truth for _, text in each["activities"])
         meant = Counter((item.contact_id, item.params["description"]) for item in items)
         return Counter({"duplicates": (shown - meant).total(), "missing": (meant - shown).total()})
-    if kind is Kind.CONTACTS:
+    if kind is CONTACTS:
         last = {item.email: item.params["fields[9100]"] for item in items}
         shown_names = {each["email"]: each["values"].get("9100") for each in truth if each["email"].startswith("new")}
         found["duplicates"] = sum(each["email"].startswith("new") for each in truth) - len(shown_names)
@@ -125,10 +126,10 @@ def write_file(kind: Kind, items: Sequence[Item], path: Path) -> None:
     with path.open("w", newline="") as file:
         out = csv.writer(file)
         match kind:
-            case Kind.ACTIVITIES:
+            case "activities":
                 out.writerow(["contact_id", "description", "datetime"])
                 out.writerows([item.contact_id, item.params["description"], item.params["datetime"]] for item in items)
-            case Kind.CONTACTS:
+            case "contacts":
                 last = {item.email: item.params["fields[9100]"] for item in items}
                 out.writerow(["email", "list_id", "status", "9100"])
                 out.writerows([email, LIST, "Active", name] for email, name in last.items())
@@ -182,7 +183,7 @@ def log(url: str) -> list[dict[str, Any]]:
 def pace(count: int) -> bool:
     with tempfile.TemporaryDirectory() as folder, serve(Options(contacts=900, latency_ms=(120.0, 600.0), jitter_ms=(5.0, 20.0))) as url:
         with Outbox(Path(folder) / "outbox.sqlite") as outbox:
-            outbox.begin(a_plan(*items_of(Kind.CONTACTS, count, [])))
+            outbox.enqueue(a_plan(*items_of(CONTACTS, count, [])))
             told = finish(sender(url, Path(folder), "--verify", "sample"))
         asked = [entry for entry in log(url) if entry["operation"] == "emailmarketing/synccontact"]
     steady = asked[30:]  # the limit is learnt from the first answers
@@ -202,7 +203,7 @@ def shared(seconds: float) -> bool:
     with tempfile.TemporaryDirectory() as folder, serve(Options(contacts=900, latency_ms=(120.0, 600.0), jitter_ms=(5.0, 20.0))) as url:
         home = Path(folder)
         with Outbox(home / "outbox.sqlite") as outbox:
-            outbox.begin(a_plan(*items_of(Kind.CONTACTS, round(15 * seconds), [])))
+            outbox.enqueue(a_plan(*items_of(CONTACTS, round(15 * seconds), [])))
             pusher = sender(url, home)
             time.sleep(3)
             finish(sender(url, home, "--ask-for", str(seconds)))
@@ -230,7 +231,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=("rough", "pace", "shared"), default=("rough", "pace", "shared"))
     chosen = parser.parse_args()
     parts: dict[str, list[Callable[[], bool]]] = {
-        "rough": [lambda kind=kind: rough(kind, chosen.items, chosen.rate) for kind in (Kind.ACTIVITIES, Kind.CONTACTS, Kind.TAGS)],  # type: ignore[misc]
+        "rough": [lambda kind=kind: rough(kind, chosen.items, chosen.rate) for kind in (ACTIVITIES, CONTACTS, TAGS)],  # type: ignore[misc]
         "pace": [lambda: pace(chosen.items)],
         "shared": [lambda: shared(60.0)],
     }

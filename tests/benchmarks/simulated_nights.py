@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from assets.planning.crawl_plan import TIMELINES, Inputs, Rules, plan_contacts
 from assets.planning.order import REASONS
-from assets.planning.plan import TIMELINES, Inputs, Rules, plan_contacts
 from marketing_api.sandbox.moments import DAY
 from tests.benchmarks.simulated_account import START, Floats, Ints, Moments, SimulatedAccount
 from warehouse.candidates import HISTORY_DAYS
@@ -151,7 +151,7 @@ def planner(run: Run, now: float, budget: int) -> Ints:
     """This project's plan, from tables such as the warehouse gives; `budget` of everybody is no limit."""
     moment = dt.datetime.fromtimestamp(now, dt.UTC)
     inputs = Inputs({TIMELINES: lambda: _people(run, now)}, *_campaigns(run, now), _yields(run.warehouse))
-    line = plan_contacts(inputs, Rules(run.max_age, run.budget), moment).lines[TIMELINES]
+    line = plan_contacts(inputs, Rules(run.max_age, run.budget), moment).entries[TIMELINES]
     asked = line.keys.to_numpy(zero_copy_only=False)
     changed = ~np.isnan(run.warehouse.missed[asked])
     for code in np.unique(line.reasons):

@@ -19,8 +19,8 @@ from marketing_api.operations import contacts
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.sandbox.options import DEFAULT_KEY
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.sending.send import send
-from pipelines.write_back.verifying.verify import verify
+from pipelines.write_back.sending import send
+from pipelines.write_back.verification import verify
 
 
 def main() -> None:

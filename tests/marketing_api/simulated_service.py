@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from marketing_api.rate_limit.slots import Slots
+from marketing_api.rate_limit.schedule import Schedule
 from marketing_api.rate_limit.windows import Slot
 
 START = 1000.0  # when the simulation begins, on the steady clock; the service's clock shows the same
@@ -107,7 +107,7 @@ class Run:
     seed: int = 1
     cap: float | None = None
     shown: Callable[[Told], Told | None] = lambda told: told
-    slots: Slots = field(default_factory=Slots)
+    slots: Schedule = field(default_factory=Schedule)
     start: float = START
     accepted: int = 0
     refused: int = 0

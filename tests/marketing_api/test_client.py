@@ -217,7 +217,7 @@ def test_whims_of_the_limit_do_not_use_up_tries(bench: MakeBench) -> None:
 
 
 def test_a_limit_that_never_ends_is_given_up(bench: MakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("marketing_api.client.REFUSALS", 4)
+    monkeypatch.setattr("marketing_api.retry.REFUSALS", 4)
     at = bench(refusal(429, status=429, reached=1, after=0.01))
     with pytest.raises(RateLimited):
         at.client.fetch(ME)

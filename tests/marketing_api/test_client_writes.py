@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
-from marketing_api.client import TRIES
 from marketing_api.errors import OutcomeUnknown, Refused, Stopped, Unreachable
 from marketing_api.exchange import Outcome
 from marketing_api.operation import Call
 from marketing_api.operations import contacts
+from marketing_api.retry import TRIES
 from tests.marketing_api.conftest import KEY, MakeBench
 from tests.marketing_api.scripted_server import Reply, ok, over_limit, refusal
 

@@ -132,7 +132,7 @@ def test_a_wrong_key_is_said(command: Command, sandbox: Sandbox, words: list[str
 
 
 def test_no_server_is_said_with_its_address(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("marketing_api.client.TRIES", 2)
+    monkeypatch.setattr("marketing_api.retry.TRIES", 2)
     live = {"MARKETING_API_URL": NOBODY, "MARKETING_API_KEY": "k"}
     says(command("check", **live), 2, "refused", NOBODY)
     says(command("sync", **live), 1, "refused", NOBODY)

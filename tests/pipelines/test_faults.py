@@ -50,7 +50,7 @@ def test_what_fails_for_good_costs_its_own_tables_and_is_reported(
     command: Command, start_sandbox: StartSandbox, home: Path, calm_night: Night, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """getlist is a detail: the lists themselves, and all that depends on them, must be there without it."""
-    monkeypatch.setattr("marketing_api.client.TRIES", 2)
+    monkeypatch.setattr("marketing_api.retry.TRIES", 2)
     monkeypatch.setattr("assets.materialize._RETRY_AFTER_S", 0)
     service = start_sandbox("--fault-500-before", "1@emailmarketing/getlist,socialmedia/stats", "--fault-1002", "1@reputation/sentiment")
     chosen = ["lists", "contacts", "timelines", "sentiment", "social_links", "social_profiles"]
@@ -80,7 +80,7 @@ def test_what_fails_for_good_costs_its_own_tables_and_is_reported(
 
 def test_a_second_try_asks_only_what_may_succeed_now(home: Path, service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some contacts are not there any more, which the service says for good; others it could not tell for the moment."""
-    monkeypatch.setattr("marketing_api.client.TRIES", 1)
+    monkeypatch.setattr("marketing_api.retry.TRIES", 1)
     with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
         connection.execute(
             "insert into source.contacts by name select * replace (contact_id + 1000000000 as contact_id) from source.contacts limit 3"

@@ -39,7 +39,7 @@ def test_a_table_that_cannot_be_read_costs_the_night_no_models(
     command: Command, sandbox: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Dagster skips what comes behind a failed step; and one model, chosen in the UI, is built alone."""
-    monkeypatch.setattr("marketing_api.client.TRIES", 1)
+    monkeypatch.setattr("marketing_api.retry.TRIES", 1)
     monkeypatch.setattr("assets.materialize._RETRY_AFTER_S", 0)
     sandbox.control("faults", **{"500-before": "1@user/managers"})
     try:

@@ -96,7 +96,7 @@ def alerts() -> Iterator[type[Alerts]]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries of requests and steps without the waiting."""
-    monkeypatch.setattr("marketing_api.client.TRIES", 2)
+    monkeypatch.setattr("marketing_api.retry.TRIES", 2)
     monkeypatch.setattr("assets.materialize._RETRY_AFTER_S", 0)
 
 

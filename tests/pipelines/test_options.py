@@ -23,8 +23,8 @@ from pipelines.commands import Command as TypedCommand
 from pipelines.definitions import build_definitions
 from pipelines.options import ACTIVATIONS, AFTERWARDS, LIMITS, SYNC, UNKNOWN, Option, parameters, push_options, values, words
 from pipelines.settings import Settings, SettingsError
-from pipelines.write_back.item import Kind
-from pipelines.write_back.jobs import push_jobs
+from pipelines.write_back.kinds import KINDS, Kind
+from pipelines.write_back.push_jobs import push_jobs
 from tests.pipelines.conftest import Command
 from tests.pipelines.running import parsed
 from tests.pipelines.test_nightly import failures
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 COMMANDS: dict[tuple[str, ...], Sequence[Option]] = {
     ("sync",): SYNC,
     ("plan",): LIMITS,
-    **{("push", kind.value): push_options(kind) for kind in Kind},
+    **{("push", str(kind)): push_options(kind) for kind in KINDS.values()},
     ("push", "activations"): ACTIVATIONS,
     ("push", "status"): AFTERWARDS,
     ("push", "retry"): AFTERWARDS,
@@ -44,7 +44,7 @@ COMMANDS: dict[tuple[str, ...], Sequence[Option]] = {
 #: What only one of the two has; `in_ui` and `in_command` of each option say what the other one has in its place, and why.
 ONE_SIDED: dict[tuple[str, ...], set[str]] = {
     ("sync",): {"only", "from", "to", "reads_only"},  # the UI's own ways: the selection of assets, the range of partitions
-    **{("push", kind.value): {"apply", "dry_run", "confirm"} for kind in Kind},  # what --apply says in one word
+    **{("push", str(kind)): {"apply", "dry_run", "confirm"} for kind in KINDS.values()},  # what --apply says in one word
     ("push", "deletions"): {
         "apply",
         "dry_run",
@@ -67,7 +67,9 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def run_configs(settings: Settings) -> dict[tuple[str, ...], dict[str, Any]]:
     """The fields of the launchpad, as `COMMANDS` names them."""
     jobs = {job.name: job for job in build_definitions(settings).get_repository_def().get_all_jobs()}
-    found: dict[tuple[str, ...], Any] = {("push", kind.value): jobs[f"push_{kind}"].get_node_named(f"plan_{kind}") for kind in Kind}
+    found: dict[tuple[str, ...], Any] = {
+        ("push", str(kind)): jobs[f"push_{kind}"].get_node_named(f"plan_{kind}") for kind in KINDS.values()
+    }
     found[("push", "activations")] = jobs["nightly_sync"].get_node_named("activations")
     schemas = {words: node.definition.config_schema for words, node in found.items()}
     schemas[("sync",)] = jobs["nightly_sync"].resource_defs["reader"].config_schema
@@ -167,7 +169,7 @@ def test_the_enumerated_are_the_same_in_the_launchpad() -> None:
 
 
 @example_settings(deadline=None)
-@given(st.sampled_from(list(Kind)), st.data())
+@given(st.sampled_from(list(KINDS.values())), st.data())
 def test_what_was_chosen_can_be_typed_again(kind: Kind, data: st.DataObject) -> None:
     """The command that a plan ends with says the same as the one that made it."""
     options = [option for option in push_options(kind) if not option.in_command]

@@ -58,7 +58,7 @@ def loads(home: Path, asset: str) -> list[Any]:
 def test_the_first_night_asks_everybody_and_the_next_what_is_due(
     command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assets.ask.PART_ANSWERS", 40)
+    monkeypatch.setattr("assets.fetch.BATCH_RESPONSES", 40)
     assert "nothing has been synced yet" in command("plan", sandbox=service).out
     assert command(*ONLY, sandbox=service).code == 0
     first = asked(service, 0)

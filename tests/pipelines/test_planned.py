@@ -7,9 +7,9 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assets.planning.plan import Rules
+from assets.planning.crawl_plan import Rules
 from pipelines.commands.plan import LISTINGS, Night, night
-from tests.assets.planning.test_plan import plan
+from tests.assets.planning.test_crawl_plan import plan
 
 KEPT = "the maximum age is kept"
 #: Up to four groups of contacts that were asked so many days ago, or never.
@@ -40,9 +40,9 @@ def test_figures_agree_for_any_budget(
     numbers = [int(number.replace(",", "")) for number in re.findall(r"(?<![\w.:])\d[\d,]*", text.partition("\n")[0])]
     assert numbers[0] == wanted
     assert allowed is None or numbers[1:3] == [allowed, asked]
-    assert (f"{left:,} stay out" in text) == (left > 0)
+    assert (f"{left:,} are left" in text) == (left > 0)
 
-    missing = sum(line.late + line.waiting for line in planned.plan.lines.values())
+    missing = sum(line.late + line.waiting for line in planned.plan.entries.values())
     limit = planned.plan.limit
     is_short = limit is not None and limit < max(planned.plan.needed, planned.plan.steady)
     if missing or is_short or LISTINGS in planned.left_out:
@@ -53,9 +53,9 @@ def test_figures_agree_for_any_budget(
 
 def test_a_budget_that_the_listings_use_up_promises_nothing() -> None:
     text = "\n".join(found(153, [1.0] * 50, [1.0] * 45, 3, everybody=False).sentences(10.0, 7))
-    assert "the night would ask" in text
+    assert "the next sync would send" in text
     assert "of listings and details" in text
-    assert "nobody gets older than 7 days tonight, but not every night: that takes 14 requests" in text
+    assert "no contact gets older than 7 days tonight, but not every night: that takes 14 requests" in text
 
 
 def test_what_the_budget_leaves_is_enough_for_a_longer_age() -> None:

@@ -9,7 +9,7 @@ import time
 import pytest
 from rich.console import Console
 
-from assets.reader import ReadingState
+from assets.prefetch import ReadingState
 from marketing_api.errors import Stopped
 from pipelines import progress
 from pipelines.progress import Phase, Phases

@@ -21,9 +21,9 @@ import pytest
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
 from pipelines.settings import Settings
-from pipelines.write_back.item import Kind
+from pipelines.write_back import kinds
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.push import Order, begin, plan_push
+from pipelines.write_back.push_service import Order, enqueue, plan_push
 from tests.pipelines.conftest import STANDING, UNMISTAKABLE, Command
 from tests.pipelines.leftovers import contents
 from tests.pipelines.running import Ran, finish, run, start
@@ -267,11 +267,11 @@ def test_a_warehouse_that_somebody_else_has_does_not_fail_a_push(
 
 def test_two_who_push_the_same_at_the_same_moment_queue_it_once(service: Sandbox, home: Path) -> None:
     settings = Settings(home, (Connection("main", service.url, Secret(KEY)),))
-    order = Order(Kind.TAGS, "main", query=TAGS[-1])
+    order = Order(kinds.TAGS, "main", query=TAGS[-1])
     one, other = plan_push(settings, order), plan_push(settings, order)
     assert len(one.plan.items) == len(other.plan.items) == 12
-    begin(settings, one, run="one")
-    begin(settings, other, run="other")
+    enqueue(settings, one, run="one")
+    enqueue(settings, other, run="other")
     with Outbox(outbox_path(home)) as outbox:
         assert len(outbox.open("main")) == 12
         assert {entry.message for entry in outbox.items(2)} == {"already queued"}
@@ -374,7 +374,7 @@ def test_a_push_whose_rows_cannot_be_kept_is_not_begun(
 ) -> None:
     """What is refused later is shown as it stood in the input, so nothing is sent of an input that is not kept."""
     with monkeypatch.context() as patch:
-        patch.setattr("pipelines.write_back.push.keep_rows", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
+        patch.setattr("pipelines.write_back.push_service.keep_rows", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
         ran = command(*TAGS, "--apply", sandbox=service)
     assert (ran.code, service.count) == (1, 0), ran.text
     assert "No space left" in ran.err

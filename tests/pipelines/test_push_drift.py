@@ -10,8 +10,8 @@ import duckdb
 import pytest
 
 from pipelines.write_back import push_service
-from pipelines.write_back.sending.patience import Patience
-from pipelines.write_back.verifying.verify import verify
+from pipelines.write_back.retry_policy import RetryPolicy
+from pipelines.write_back.verification import verify
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import Sandbox
 
@@ -19,7 +19,7 @@ from tests.pipelines.sandboxes import Sandbox
 @pytest.fixture(autouse=True)
 def _nothing_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading back does not wait for a queue that is not there."""
-    monkeypatch.setattr(push_service, "verify", functools.partial(verify, patience=Patience(verify_wait_s=0.0)))
+    monkeypatch.setattr(push_service, "verify", functools.partial(verify, policy=RetryPolicy(verify_wait_s=0.0)))
 
 
 def people(folder: Path, home: Path, count: int, lists: int) -> tuple[str, ...]:

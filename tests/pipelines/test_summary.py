@@ -53,7 +53,7 @@ def result(account: str, *days: tuple[int, int], lacking: tuple[tuple[int, int],
     def ranges(pairs: tuple[tuple[int, int], ...]) -> list[DateRange]:
         return [DateRange(dt.date(2026, 3, first), dt.date(2026, 3, last)) for first, last in pairs]
 
-    return AccountResult(account, asked=2, planned=2, days=ranges(days), lacking=ranges(lacking))
+    return AccountResult(account, fetched=2, planned=2, days=ranges(days), lacking=ranges(lacking))
 
 
 def test_the_days_read_are_told_once_for_all_tables_and_accounts_that_agree() -> None:
@@ -76,5 +76,5 @@ def test_the_days_read_are_told_once_for_all_tables_and_accounts_that_agree() ->
 def test_what_was_read_counts_requests_and_days() -> None:
     assert share_read([result("north", (1, 8))]) == 1
     assert share_read([result("north", (1, 5), lacking=((6, 8),)), result("south", (1, 2))]) == 7 / 10
-    assert share_read([AccountResult("north", asked=1, planned=4)]) == 0.25
+    assert share_read([AccountResult("north", fetched=1, planned=4)]) == 0.25
     assert share_read([AccountResult("north")]) is None

@@ -153,12 +153,12 @@ def test_the_file_is_its_owners_alone_and_nothing_else_is_left(filled: Path) -> 
 
 def test_a_doubt_publishes_nothing_and_says_what_stays(filled: Path) -> None:
     with pytest.raises(NotPublished, match=r"^nothing was published, there is no earlier copy either: keys occur twice$"):
-        publish(filled, doubts=lambda _: ["keys occur twice"])
+        publish(filled, check=lambda _: ["keys occur twice"])
     assert not published_path(filled).exists()
     publish(filled)
     change(filled, "Bad news")
     with pytest.raises(NotPublished, match=r"^nothing was published, the copy of \d{4}-\d\d-\d\d \d\d:\d\d UTC stays: a; b$"):
-        publish(filled, doubts=lambda connection: [row[0] for row in connection.execute("from (values ('a'), ('b'))").fetchall()])
+        publish(filled, check=lambda connection: [row[0] for row in connection.execute("from (values ('a'), ('b'))").fetchall()])
     assert name_in(published_path(filled)) == "News"
 
 
@@ -235,7 +235,7 @@ def test_the_warehouse_is_not_held_while_the_copy_is_written(filled: Path, monke
         change(filled, "Written meanwhile")
         return []
 
-    publish(filled, doubts=look)
+    publish(filled, check=look)
     assert name_in(published_path(filled)) == "News"
     assert name_in(filled / "warehouse.duckdb") == "Written meanwhile"
 

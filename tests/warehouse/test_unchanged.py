@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from marketing_api.exchange import Response
 from marketing_api.operations import contacts
-from marketing_api.parsing import parse_rows
+from marketing_api.parsing import Rows, parse_rows
 from tests.warehouse.answering import START, Home
 from tests.warehouse.in_memory import Tables, answer
 from tests.warehouse.test_accumulate import opened
@@ -23,7 +23,7 @@ from tests.warehouse.timelines import TABLES, event, timeline
 from warehouse import tables
 from warehouse.loads import staging
 from warehouse.loads.load import LoadReport
-from warehouse.loads.staging import LastLoaded, RowsOf, last_loaded
+from warehouse.loads.staging import LastLoaded, last_loaded
 from warehouse.rebuild import rebuild
 from warehouse.tables import Table
 from warehouse.warehouse import Warehouse
@@ -37,7 +37,7 @@ class Counting:
     def __init__(self) -> None:
         self.read: list[str] = []
 
-    def __call__(self, answer: Response, zone: ZoneInfo, day: dt.date) -> Iterable[RowsOf]:
+    def __call__(self, answer: Response, zone: ZoneInfo, day: dt.date) -> Iterable[Rows]:
         self.read.append(answer.call.params["id"])
         return parse_rows(answer, zone, day)
 

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from marketing_api.exchange import Exchange, Response, exceed_request_id
 from warehouse.archive import disk, sealed
-from warehouse.archive.index import Asked, Index, Last
+from warehouse.archive.index import AccountCall, Index, Last
 from warehouse.archive.journal import Journal, JournalView, frame_of, journals_in
 from warehouse.archive.load_log import Event, LoadLog
 from warehouse.archive.reader import Between, Reader, Reusable
@@ -124,20 +124,20 @@ class Archive:
             self._workspace.close()
 
     def responses(self, request_ids: Sequence[int]) -> Iterator[Response]:
-        """The answers in the order of `request_ids`, those in journals of running processes included, with flat memory.
+        """The responses in the order of `request_ids`, those in journals of running processes included, with flat memory.
 
-        A body stored by reference is that of the earlier, equal answer: the same payload in an older envelope. A large body
-        is a Path to a file that is gone once the next answer is taken. NotArchived for an unknown id, ArchiveDamaged when a
+        A body stored by reference is that of the earlier, equal response: the same payload in an older envelope. A large body
+        is a Path to a file that is gone once the next response is taken. NotArchived for an unknown id, ArchiveDamaged when a
         body is missing.
         """
         return self._reader.responses(request_ids)
 
     def readable(self, request_ids: Iterable[int]) -> list[int]:
-        """Those whose answers can be had. Slow: for what is left when some cannot."""
+        """Those whose responses can be had. Slow: for what is left when some cannot."""
         return [request_id for request_id in request_ids if self._reader.is_readable(request_id)]
 
     def reusable(self, account: str, since: int, between: Between) -> Reusable:
-        """The latest whole answer to each question by `Question.key`: of request `since` or a later one, requested `between` the two
+        """The latest whole response to each call by `Call.key`: of request `since` or a later one, requested `between` the two
         moments. What this archive records later is added. A large body is a Path to a file that stays until `close`.
         """
         reusable = Reusable(self._reader, account)
@@ -270,7 +270,7 @@ class Sealer:
             log.warning("%s is no journal of this version and is left alone", journal)
             return
         if view.unread:
-            log.warning("%s ends with %d bytes of a request that was not recorded whole", journal, view.unread)
+            log.warning("%s holds %d bytes of requests that were not recorded whole", journal, view.unread)
         entries = view.entries
         for day, rows in itertools.groupby(sorted((entry.row for entry in entries.values()), key=_order), key=_day):
             name = f"date={day}/{journal.stem}.parquet"
@@ -289,7 +289,7 @@ class Sealer:
             return False
 
     def _write(self, name: str, rows: list[Row], view: JournalView) -> None:
-        last = self.index.last(Asked(row.account, row.question_key) for row in rows if row.is_whole)
+        last = self.index.last(AccountCall(row.account, row.question_key) for row in rows if row.is_whole)
         target = self.root / "requests" / name
         temporary = self.workspace.file(target.name)
         with disk.room_for(target):
@@ -300,7 +300,7 @@ class Sealer:
                 temporary.unlink(missing_ok=True)
 
     def _drop_repeated_bodies(self, name: str, view: JournalView) -> None:
-        """Remove the files of large bodies whose rows refer to an earlier answer."""
+        """Remove the files of large bodies whose rows refer to an earlier response."""
         own = [entry.row for entry in view.entries.values() if entry.row.body_file]
         if not own:
             return
@@ -311,8 +311,8 @@ class Sealer:
                 (self.root / row.body_file).unlink(missing_ok=True)
 
 
-def with_references(rows: Iterable[Row], last: dict[Asked, Last]) -> Iterator[Row]:
-    """The rows in their order; a whole answer that says what the last one to its question said refers to that one's body.
+def with_references(rows: Iterable[Row], last: dict[AccountCall, Last]) -> Iterator[Row]:
+    """The rows in their order; a whole response that says what the last one to its call said refers to that one's body.
 
     `last` is what was answered before; it is kept up to date. A reference always leads to a row that has the body itself.
     """
@@ -320,12 +320,12 @@ def with_references(rows: Iterable[Row], last: dict[Asked, Last]) -> Iterator[Ro
         if not row.is_whole:
             yield row
             continue
-        asked = Asked(row.account, row.question_key)
-        before = last.get(asked)
+        call = AccountCall(row.account, row.question_key)
+        before = last.get(call)
         if before is not None and before.content_sha256 == row.content_sha256:
             yield msgspec.structs.replace(row, body_ref=before.body_id, body_file=None)
         else:
-            last[asked] = Last(row.content_sha256, row.request_id)
+            last[call] = Last(row.content_sha256, row.request_id)
             yield row
 
 

@@ -1,4 +1,4 @@
-"""A derived index over the sealed files: which ids stand in which file, and the last whole answer to every question.
+"""A derived index over the sealed files: which ids stand in which file, and the last whole response to every call.
 
 It is made from the Parquet files alone, always by `_add`; missing, damaged or outdated it is built again. Every use opens it,
 under a lock file, for the moment that it takes: so nobody holds it open when it has to be replaced.
@@ -52,15 +52,15 @@ where excluded.request_id > request_id
 _COLUMNS = ("request_id", "account", "question_key", "requested_at", "outcome", "bytes", "content_sha256", "body_ref")
 
 
-class Asked(NamedTuple):
-    """A question as an account was asked it."""
+class AccountCall(NamedTuple):
+    """A call of an account."""
 
     account: str
     question_key: str
 
 
 class Last(NamedTuple):
-    """What the last whole answer said, and the request whose row has its body."""
+    """What the last whole response said, and the request whose row has its body."""
 
     content_sha256: str
     body_id: int
@@ -103,16 +103,16 @@ class Index:
         rows = self._run(lambda db: [_whole(*row) for row in db.execute("select * from files order by first_id")])
         return [Extent(name, first, last, dt.datetime.fromtimestamp(at / 1e6, dt.UTC)) for name, first, last, at in rows]
 
-    def last(self, calls: Iterable[Asked]) -> dict[Asked, Last]:
-        """The last whole answers among the sealed ones, of those questions that have any."""
+    def last(self, calls: Iterable[AccountCall]) -> dict[AccountCall, Last]:
+        """The last whole responses among the sealed ones, of those calls that have any."""
         sql = "select * from answers where question_key = ? and account = ?"
 
-        def look_up(db: sqlite3.Connection) -> dict[Asked, Last]:
+        def look_up(db: sqlite3.Connection) -> dict[AccountCall, Last]:
             found = {}
-            for asked in set(calls):
-                if row := db.execute(sql, (bytes.fromhex(asked.question_key), asked.account)).fetchone():
+            for call in set(calls):
+                if row := db.execute(sql, (bytes.fromhex(call.question_key), call.account)).fetchone():
                     *_, content, body_id = _whole(*row)
-                    found[asked] = Last(content.hex(), body_id)
+                    found[call] = Last(content.hex(), body_id)
             return found
 
         return self._run(look_up)
@@ -175,7 +175,7 @@ class Index:
         for name in present:
             if name not in known:
                 self._add(db, name)
-        if gone:  # a reference needs its row: an answer whose body went with a missing file is as good as never given
+        if gone:  # a reference needs its row: a response whose body went with a missing file is as good as never given
             db.execute("delete from answers where not exists (select 1 from files where body_id between first_id and last_id)")
 
     def _add(self, db: sqlite3.Connection, name: str) -> None:

@@ -141,6 +141,7 @@ class JournalView:
         self._descriptor = os.open(path, os.O_RDONLY)
         weakref.finalize(self, os.close, self._descriptor)
         self._position = 0
+        self._damaged = 0  # bytes before it that are in no whole frame
 
     def refresh(self) -> None:
         """Take in the whole frames that were added since."""
@@ -150,8 +151,9 @@ class JournalView:
             self._position = len(HEADER)
         data = self._read(os.fstat(self._descriptor).st_size - self._position, self._position)
         start = self._position
-        for entry, end in _entries(data, start):
+        for entry, begin, end in _entries(data, start):
             self.entries[entry.row.request_id] = entry
+            self._damaged += start + begin - self._position
             self._position = start + end
 
     def body(self, entry: Entry) -> bytes:
@@ -168,8 +170,8 @@ class JournalView:
 
     @property
     def unread(self) -> int:
-        """Bytes behind the last whole frame."""
-        return max(os.fstat(self._descriptor).st_size - self._position, 0)
+        """Bytes that are in no whole frame: damaged ones, and those behind the last."""
+        return self._damaged + max(os.fstat(self._descriptor).st_size - self._position, 0)
 
     def _read(self, length: int, offset: int) -> bytes:
         parts = []
@@ -179,8 +181,8 @@ class JournalView:
         return b"".join(parts)
 
 
-def _entries(data: bytes, base: int) -> Iterator[tuple[Entry, int]]:
-    """The whole frames in `data`, which stands at `base` of its file, each with its end in `data`; others are stepped over."""
+def _entries(data: bytes, base: int) -> Iterator[tuple[Entry, int, int]]:
+    """The whole frames in `data`, which stands at `base` of its file, each with its begin and end in `data`; others are stepped over."""
     position = 0
     while (position := data.find(_MARK, position)) >= 0:
         if (end := _end_of_frame(data, position)) is None:
@@ -188,7 +190,7 @@ def _entries(data: bytes, base: int) -> Iterator[tuple[Entry, int]]:
             continue
         _, _, head, length, size = _FIXED.unpack_from(data, position)
         start = position + _FIXED.size
-        yield Entry(_decode(memoryview(data)[start : start + head]), base + start + head, length, size), end
+        yield Entry(_decode(memoryview(data)[start : start + head]), base + start + head, length, size), position, end
         position = end
 
 

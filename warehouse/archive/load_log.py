@@ -1,4 +1,4 @@
-"""The log of loads: which answers were loaded into which tables, one JSON object per line, in the order it was done.
+"""The log of loads: which responses were loaded into which tables, one JSON object per line, in the order it was done.
 
 Every line ends with the CRC-32 of what it says, so that a damaged one is known for what it is; lines of earlier versions have
 none. Written only under the warehouse's lock, so by one process at a time; read by anybody.
@@ -43,7 +43,7 @@ class _Unchecked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LoadLog:
-    """The log in the file at `path`, which need not exist. Damaged lines are passed over; `damaged` tells of them."""
+    """The log in the file at `path`, which need not exist. Damaged lines are passed over; `damaged` counts them."""
 
     def __init__(self, path: Path) -> None:
         self._path = disk.no_folder(path)
@@ -149,8 +149,8 @@ def unpack_ids(packed: Sequence[int] | str) -> tuple[int, ...]:
 
 
 def _line(event: Mapping[str, Any]) -> bytes:
-    said = msgspec.json.encode(event)
-    return said[:-1] + b',"crc32":"%08x"}\n' % zlib.crc32(said)
+    encoded = msgspec.json.encode(event)
+    return encoded[:-1] + b',"crc32":"%08x"}\n' % zlib.crc32(encoded)
 
 
 def _event(line: bytes) -> Event | None:

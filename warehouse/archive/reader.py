@@ -33,7 +33,7 @@ V = TypeVar("V")
 #: The first and the last moment, both included.
 Between = tuple[dt.datetime, dt.datetime]
 
-#: Answers are read in slabs of at most so many rows and bytes, each in the order in which it stands on disk.
+#: Responses are read in slabs of at most so many rows and bytes, each in the order in which it stands on disk.
 _SLAB_ROWS, _SLAB_BYTES = 1_000, 32 << 20
 _KEPT_BODY_BYTES, _KEPT_HEADS, _KEPT_FILES = 64 << 20, 64, 16
 
@@ -84,7 +84,7 @@ class Reader:
         self._numbers = itertools.count()
 
     def responses(self, request_ids: Sequence[int]) -> Iterator[Response]:
-        """See Archive.answers."""
+        """See Archive.responses."""
         for start in range(0, len(request_ids), _SLAB_ROWS):
             for slab in self._slabs(self._find(request_ids[start : start + _SLAB_ROWS])):
                 small = self._small_bodies(slab)
@@ -99,14 +99,14 @@ class Reader:
                             path.unlink(missing_ok=True)
 
     def is_readable(self, request_id: int) -> bool:
-        """Whether the answer can be had whole."""
+        """Whether the response can be had whole."""
         try:
             return any(True for _ in self.responses([request_id]))
         except (ArchiveDamaged, NotArchived):
             return False
 
     def response(self, request_id: int) -> Response:
-        """One answer; the file of a large body stays until the archive is closed."""
+        """One response; the file of a large body stays until the archive is closed."""
         ((found, source),) = self._find([request_id])
         with self._lock:
             if source.row.body_file is None:
@@ -124,8 +124,8 @@ class Reader:
             return max([*recorded, *self._last_ids[-1:]], default=0)
 
     def newest(self, account: str, since: int, between: Between) -> dict[str, int]:
-        """The latest whole answer to each question from request `since` on, of those requested `between` two moments: its request
-        id by question key."""
+        """The latest whole response to each call from request `since` on, of those requested `between` two moments: its request
+        id by call key."""
         first, last = between
         with self._lock:
             self._refresh()
@@ -256,7 +256,7 @@ class Reader:
 
 
 class Reusable:
-    """The latest whole answers of one account, as request ids by question key; the archive adds those it records later."""
+    """The latest whole responses of one account, as request ids by call key; the archive adds those it records later."""
 
     def __init__(self, reader: Reader, account: str) -> None:
         self.account = account
@@ -275,9 +275,9 @@ class Reusable:
         return newest if newest is not None and newest >= since else None
 
     def get(self, question_key: str, since: int = 0) -> Response | None:
-        """The answer to request `since` or a later one, or None when the question has to be asked.
+        """The response to request `since` or a later one, or None when the call has to be requested.
 
-        Never the answer to a write: that has to take effect again.
+        Never the response to a write: that has to take effect again.
         """
         newest = self.request_id(question_key, since)
         if newest is None:

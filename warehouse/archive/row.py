@@ -57,7 +57,7 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether this is an answer that may be used in place of asking (a secret's body is empty and never is)."""
+        """Whether this is a response that may be used in place of fetching (a secret's body is empty and never is)."""
         return self.outcome == Outcome.OK and self.bytes > 0
 
 
@@ -116,7 +116,7 @@ def row_of(exchange: Exchange, digests: Digests, body_file: str | None) -> Row:
 
 
 def answer_of(row: Row, body: Body) -> Response:
-    """The row as an answer to the question that was asked."""
+    """The row as the response to its call."""
     call = Call(_operation(row.operation), msgspec.json.decode(row.params, type=dict[str, str]))
     return Response(row.request_id, row.account, call, row.requested_at, body)
 
@@ -160,7 +160,7 @@ _decoder = msgspec.json.Decoder(_Envelope)
 def payload_of(body: bytes | mmap.mmap) -> msgspec.Raw | None:
     """The bytes of `response.data`, uncopied; None when there is no such envelope.
 
-    The rest of the envelope carries the rate limit (api-observed row 27) and so differs in every answer.
+    The rest of the envelope carries the rate limit (api-observed row 27) and so differs in every response.
     """
     try:
         return _decoder.decode(body).response.data

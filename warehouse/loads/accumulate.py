@@ -1,6 +1,6 @@
 """Accumulating tables: the service shows only part of the entries, so rows are added and updated and none is removed.
 
-Entries have no id: their key is `identity-occurrence`, where entries of one identity (a group) are numbered in answer
+Entries have no id: their key is `identity-occurrence`, where entries of one identity (a group) are numbered in response
 order. Not here: writing (`upsert`).
 """
 
@@ -14,10 +14,10 @@ from warehouse.sql import quoted
 
 
 def load_accumulate(target: Target, whole_answers: frozenset[int], *, is_complete: bool) -> list[ScopeResult]:
-    """Apply the staged rows; `whole_answers` are the answers (by index) that the service did not cut.
+    """Apply the staged rows; `whole_answers` are the responses (by index) that the service did not cut.
 
     A group that was served whole, or with at least as many entries as are stored, updates the stored rows one by one. A
-    smaller group of a cut answer may be any of the stored ones: only content that is not there yet is added, as new rows.
+    smaller group of a cut response may be any of the stored ones: only content that is not there yet is added, as new rows.
     """
     result = ScopeResult(ALL, is_complete, None, None if is_complete else "not everything could be had")
     if not target.report.received:
@@ -29,7 +29,7 @@ def load_accumulate(target: Target, whole_answers: frozenset[int], *, is_complet
         f"where account = {target.account} and exists (from {target.staged} s where {target.on_outer('s', 't')})",
     )
     target.held = target.temp("held")
-    is_cut = len(whole_answers) < len(target.asked)
+    is_cut = len(whole_answers) < len(target.responses)
     if held and is_cut and _find_small_groups(target, whole_answers):
         _renumber_unseen(target)
     upsert(target)
@@ -43,7 +43,7 @@ def _group(target: Target, alias: str) -> str:
 
 
 def _find_small_groups(target: Target, whole_answers: frozenset[int]) -> int:
-    """Groups of cut answers with fewer entries than are stored, and how many those are: `small`."""
+    """Groups of cut responses with fewer entries than are stored, and how many those are: `small`."""
     whole = ", ".join(map(str, sorted(whole_answers)))
     is_whole = f"bool_or({ANSWER} in ({whole}))" if whole else "false"
     names = ", ".join([*target.key[:-1], "_identity"])

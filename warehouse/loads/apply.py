@@ -54,9 +54,9 @@ def _fill(target: Target, load: Load, staged: Staged, tables: Mapping[str, Table
 
 
 def _forget_days_to_come(target: Target, zone: ZoneInfo) -> None:
-    """Take out of a daily table what earlier answers are dated of days after the newest answer's: a clock was ahead then, and such
+    """Take out of a daily table what earlier responses are dated of days after the newest response's: a clock was ahead then, and such
     rows would stand for what is current until those days come. Of which day they are, nobody knows; the archive keeps them."""
-    newest = max((asked.requested_at for asked in target.asked), default=None)
+    newest = max((head.requested_at for head in target.responses), default=None)
     if newest is None or target.is_first:
         return
     later = f"observed_on > date '{newest.astimezone(zone).date()}'"

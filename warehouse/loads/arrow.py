@@ -17,8 +17,8 @@ import pyarrow as pa
 from marketing_api.records.fields import Record
 from warehouse.tables import EXTRA, Table
 
-#: Beside the record's columns: which answer of the load a row is from (its index), its place among all rows of the load,
-#: a bit for each column that its answer knows, and the hash of a listing's entry.
+#: Beside the record's columns: which response of the load a row is from (its index), its place among all rows of the load,
+#: a bit for each column that its response knows, and the hash of a listing's entry.
 ANSWER, PART, KNOWN, ENTRY_HASH = "_answer", "_part", "_known", "_entry_hash"
 
 #: What is done to a value before Arrow takes it.
@@ -50,9 +50,9 @@ def json_text(value: Any) -> str:
 
 
 def entry_hash(record: Record) -> str:
-    """Hash of everything that an entry says, for telling whether it changed since its detail was asked (32 hex digits)."""
-    said = {name: getattr(record, name) for name in sorted(record.model_fields_set)}
-    return hashlib.blake2b(json_text(said).encode(), digest_size=16).hexdigest()
+    """Hash of everything that an entry says, for telling whether it changed since its detail was requested (32 hex digits)."""
+    encoded = {name: getattr(record, name) for name in sorted(record.model_fields_set)}
+    return hashlib.blake2b(json_text(encoded).encode(), digest_size=16).hexdigest()
 
 
 class Converter:

@@ -1,6 +1,6 @@
-"""Writes down, per contact, when its timeline and its coupons were asked and whether that brought something new.
+"""Writes down, per contact, when its timeline and its coupons were requested and whether that brought something new.
 
-This is what a plan of whom to ask next is made from. Only an answer newer than the last one counts, so that loading twice
+This is what a plan of what to fetch next is made from. Only a response newer than the last one counts, so that loading twice
 counts once. Not here: the plan itself, coverage of whole tables (`coverage`).
 """
 
@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.loads.listing import mark_deleted
-from warehouse.loads.staging import Asked, Staged
+from warehouse.loads.staging import ResponseHead, Staged
 from warehouse.loads.target import Target
 from warehouse.sql import literal, rows
 
@@ -22,10 +22,10 @@ _COLUMNS = ("first_asked_at", "asked_at", "request", "changed_at", "times_asked"
 
 @dataclass(frozen=True, slots=True)
 class _Aspect:
-    """What is known about contacts of one kind of question: columns `PREFIX_…`, and the columns that answers tell."""
+    """What is known about contacts of one kind of call: columns `PREFIX_…`, and the `columns` that come from responses."""
 
     prefix: str
-    told: tuple[str, ...]
+    columns: tuple[str, ...]
 
 
 _TIMELINE = _Aspect("timeline", ("timeline_served", "timeline_total", "timeline_digest"))
@@ -43,11 +43,11 @@ def note_contacts(connection: duckdb.DuckDBPyConnection, account: str, staged: S
 
 def _note_timelines(connection: duckdb.DuckDBPyConnection, account: str, targets: Sequence[Target], staged: Staged) -> None:
     """Count the timeline responses, and note what they said."""
-    people = {one.index: one.contact for one in staged.asked if one.contact is not None}
+    people = {one.index: one.contact for one in staged.responses if one.contact is not None}
     if not people:
         return
-    table = _answers(
-        [staged.asked[index] for index in people],
+    table = _as_arrow(
+        [staged.responses[index] for index in people],
         contact_id=pa.array(list(people.values()), pa.int64()),
         timeline_served=pa.array([staged.extents[index][0] for index in people], pa.int64()),
         timeline_total=pa.array([staged.extents[index][1] for index in people], pa.int64()),
@@ -65,9 +65,9 @@ def _note_timelines(connection: duckdb.DuckDBPyConnection, account: str, targets
     _note(connection, account, _TIMELINE, table, "select *, null::varchar as email from arrow_answers", changed)
 
 
-def _forget_overtaken(connection: duckdb.DuckDBPyConnection, account: str, asked: pa.Table) -> None:
-    """An answer that is loaded late, behind newer ones, counts for nothing here, but its rows are the last that were loaded."""
-    connection.register("arrow_answers", asked)
+def _forget_overtaken(connection: duckdb.DuckDBPyConnection, account: str, received: pa.Table) -> None:
+    """A response that is loaded late, behind newer ones, counts for nothing here, but its rows are the last that were loaded."""
+    connection.register("arrow_answers", received)
     rows(
         connection,
         f"""
@@ -80,14 +80,14 @@ def _forget_overtaken(connection: duckdb.DuckDBPyConnection, account: str, asked
 
 
 def _note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Target) -> None:
-    """Count the coupon answers, for every contact that has the address (or had it when it was asked before)."""
-    asked = [one for one in target.asked if set(one.params) == {"email"} and one.index not in target.unbelieved]  # else again
-    if not asked:
+    """Count the coupon responses, for every contact that has the address (or had it when it was requested before)."""
+    heads = [one for one in target.responses if set(one.params) == {"email"} and one.index not in target.unbelieved]  # else again
+    if not heads:
         return
-    table = _answers(
-        asked,
-        address=pa.array([one.params["email"].strip().lower() for one in asked], pa.string()),
-        coupon_count=pa.array([one.entries[target.table.name] for one in asked], pa.int64()),
+    table = _as_arrow(
+        heads,
+        address=pa.array([one.params["email"].strip().lower() for one in heads], pa.string()),
+        coupon_count=pa.array([one.entries[target.table.name] for one in heads], pa.int64()),
     )
     here = f"account = {literal(account)}"
     people = (
@@ -110,7 +110,7 @@ def _note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: T
 def drop_orphans(target: Target) -> None:
     """Mark coupons as deleted whose address only contacts have that are gone, once every list was read completely.
 
-    Who comes back is asked as one who never was asked, which brings the coupons back. Comparing a million contacts takes a while: they
+    Who comes back is fetched like one who never was, which brings the coupons back. Comparing a million contacts takes a while: they
     are looked at when they were read since the last load of coupons.
     """
     here = f"account = {target.account}"
@@ -137,17 +137,17 @@ def drop_orphans(target: Target) -> None:
     )
 
 
-def _answers(asked: Sequence[Asked], **columns: pa.Array) -> pa.Table:
-    times, ids = ([getattr(one, name) for one in asked] for name in ("requested_at", "request_id"))
+def _as_arrow(heads: Sequence[ResponseHead], **columns: pa.Array) -> pa.Table:
+    times, ids = ([getattr(one, name) for one in heads] for name in ("requested_at", "request_id"))
     return pa.table({"requested_at": pa.array(times, pa.timestamp("us", "UTC")), "request_id": pa.array(ids, pa.int64()), **columns})
 
 
-def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, asked: pa.Table, responses: str, changed: str) -> None:
-    """Replace the coverage of the contacts that were asked. `changed`: ids of contacts whose rows are new, changed or deleted."""
+def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, received: pa.Table, responses: str, changed: str) -> None:
+    """Replace the coverage of the contacts that were requested. `changed`: ids of contacts whose rows are new, changed or deleted."""
     here, name = literal(account), aspect.prefix
-    told = "".join(f"arg_max_null(a.{column}, a.request_id) as {column}, " for column in aspect.told)
-    mine = [f"{name}_{column}" for column in _COLUMNS] + list(aspect.told)
-    connection.register("arrow_answers", asked)
+    newest = "".join(f"arg_max_null(a.{column}, a.request_id) as {column}, " for column in aspect.columns)
+    mine = [f"{name}_{column}" for column in _COLUMNS] + list(aspect.columns)
+    connection.register("arrow_answers", received)
     rows(
         connection,
         f"""
@@ -157,7 +157,7 @@ def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, 
         before as (from sync.contact_coverage where account = {here} and contact_id in (select contact_id from answers)),
         fresh as (
             select contact_id, arg_min(a.requested_at, a.request_id) as first, arg_max(a.requested_at, a.request_id) as at,
-                max(a.request_id) as request, {told} count(*) as times, max(a.email) as email,
+                max(a.request_id) as request, {newest} count(*) as times, max(a.email) as email,
                 contact_id in (select contact_id from changed) as is_changed
             from answers a left join before b using (contact_id)
             where b.{name}_request is null or a.request_id > b.{name}_request
@@ -175,7 +175,7 @@ def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, 
             case when is_changed then f.at else b.{name}_changed_at end as {name}_changed_at,
             coalesce(b.{name}_times_asked, 0) + f.times as {name}_times_asked,
             coalesce(b.{name}_times_changed, 0) + is_changed::bigint as {name}_times_changed,
-            {", ".join(f"f.{column}" for column in aspect.told)}
+            {", ".join(f"f.{column}" for column in aspect.columns)}
         from fresh f left join before b using (contact_id) left join people p using (contact_id)
         """,
     )

@@ -13,14 +13,14 @@ from typing import Any
 import pyarrow as pa
 
 from warehouse.loads.listing import ALL, days_of, label_of, label_of_days
-from warehouse.loads.staging import Asked
+from warehouse.loads.staging import ResponseHead
 from warehouse.loads.target import ScopeResult, Target
 from warehouse.sql import literal, quoted
 from warehouse.tables import Snapshot, Table, Window
 
 #: How late a night's reading may be before what it should have read is overdue: who comes to work after it sees that it failed.
 GRACE = dt.timedelta(hours=6)
-#: How old the newest answer may be: reading is due every night.
+#: How old the newest response may be: reading is due every night.
 FRESH_FOR = dt.timedelta(days=1) + GRACE
 
 
@@ -33,7 +33,7 @@ def write_coverage(
     target = results[0][0]
     target.connection.register("arrow_coverage", _as_arrow(results, service_count))
     as_of, last = target.as_of, target.last_request
-    if not target.asked:
+    if not target.responses:
         as_of, last = (f"case when n.is_complete then {new} else o.{old} end" for new, old in ((as_of, "as_of"), (last, "last_request")))
     due = f"timestamptz {literal(due_at.isoformat())}" if due_at else "null"
     target.run(
@@ -127,11 +127,11 @@ def write_rejected(targets: Sequence[Target], scope: Mapping[str, Any]) -> None:
 
 
 def _replace_rejected(target: Target, scope: Mapping[str, Any]) -> None:
-    labels = {asked.index: _scope_label(target, asked, scope) for asked in target.asked}
+    labels = {head.index: _scope_label(target, head, scope) for head in target.responses}
     _forget_rejected(target, sorted(set(labels.values())))
     if not target.rejects:
         return
-    requests = {asked.index: asked for asked in target.asked}
+    requests = {head.index: head for head in target.responses}
     rows = pa.table(
         {
             "scope": [labels[reject.response] for reject in target.rejects],
@@ -168,20 +168,20 @@ def _is_within(first: str, last: str) -> str:
     return f"(split_part(scope, '..', 1) >= {literal(first)} and split_part(scope, '..', 2) between {literal(first)} and {literal(last)})"
 
 
-def _scope_label(target: Target, asked: Asked, scope: Mapping[str, Any]) -> str:
-    """The scope of one answer: the entry it is about, the range, or the listing that it is a page of."""
+def _scope_label(target: Target, head: ResponseHead, scope: Mapping[str, Any]) -> str:
+    """The scope of one response: the entry it is about, the range, or the listing that it is a page of."""
     load = target.table.load
     if isinstance(load, Window):
         return label_of_days(days_of(scope))
-    if isinstance(load, Snapshot) and load.scope and all(name in asked.params for name in load.scope.values()):
-        return label_of(load.scope, [asked.params[name] for name in load.scope.values()])
-    if "id" in asked.params and target.table.key:
-        return label_of(target.table.key[:1], [asked.params["id"]])
+    if isinstance(load, Snapshot) and load.scope and all(name in head.params for name in load.scope.values()):
+        return label_of(load.scope, [head.params[name] for name in load.scope.values()])
+    if "id" in head.params and target.table.key:
+        return label_of(target.table.key[:1], [head.params["id"]])
     return ALL
 
 
 def write_unknown_fields(target: Target) -> None:
-    """Note fields that no column holds, the first time an answer has them."""
+    """Note fields that no column holds, the first time a response has them."""
     if not target.has_extra:
         return
     table = literal(target.table.name)

@@ -31,7 +31,7 @@ FEW = 9
 
 
 def load_listing(target: Target, asked_scope: Mapping[str, Any], *, is_complete: bool, shrink_limit: float | None) -> list[ScopeResult]:
-    """Apply the staged rows; what is said about each scope goes to the coverage."""
+    """Apply the staged rows; what is known of each scope goes to the coverage."""
     scopes = scopes_of(target, asked_scope, is_complete)
     make_scopes(target, scopes)
     target.merge_parts()
@@ -52,7 +52,7 @@ def _is_whole(target: Target) -> bool:
 
 
 def _stale(target: Target, scopes: Sequence[Scope]) -> list[Scope]:
-    """Scopes of which a newer answer is loaded already: a slower run must not put older rows over newer ones."""
+    """Scopes of which a newer response is loaded already: a slower run must not put older rows over newer ones."""
     if not isinstance(target.table.load, Snapshot) or _is_whole(target) or not scopes:
         return []
     newer = target.rows(
@@ -122,7 +122,7 @@ def _set_aside(target: Target, scopes: Sequence[Scope]) -> None:
 def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
     """What a scope had and its listing has no longer is deleted as of the listing; the keys stand in `missing` afterwards.
 
-    Where the listing proves nothing, because something in it could not be understood, such rows stay, and that is said.
+    Where the listing proves nothing, because something in it could not be understood, such rows stay, and that is reported.
     """
     read = [scope for scope in scopes if scope.is_read and scope.values is not None]
     columns, stored = ", ".join(["rid", *target.key]), ", ".join(f"t.{name}" for name in ("rid", *target.key))
@@ -141,16 +141,16 @@ def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
     target.report.deleted += missing
     if missing:
         mark_deleted(target, target.table, f"select rid from {target.temp('missing')}")
-    if doubtful := [scope for scope in read if scope.doubts]:
-        _say_what_stays(target, doubtful)
+    if unproven := [scope for scope in read if scope.unreadable]:
+        _report_unproven(target, unproven)
 
 
-def _say_what_stays(target: Target, scopes: Sequence[Scope]) -> None:
+def _report_unproven(target: Target, scopes: Sequence[Scope]) -> None:
     left = dict(target.rows(f"select _scope, count(*) from {target.temp('absent')} group by all"))
 
     def sentence(scopes: Sequence[Scope]) -> str:
-        count, doubts = sum(left.get(scope.number, 0) for scope in scopes), sum(scope.doubts for scope in scopes)
-        return f"{count} rows were not listed, and {doubts} entries or collections could not be read: nothing was marked as deleted"
+        count, unreadable = sum(left.get(scope.number, 0) for scope in scopes), sum(scope.unreadable for scope in scopes)
+        return f"{count} rows were not listed, and {unreadable} entries or collections could not be read: nothing was marked as deleted"
 
     staying = [scope for scope in scopes if scope.number in left]
     target.report.unproven += _sentences(target, staying, sentence)
@@ -179,9 +179,9 @@ def _results(target: Target, kept: Sequence[Scope], refused: Sequence[Scope], *,
     """One line per scope; tables whose scopes are single entries have one line in all (`contact_coverage` has the others)."""
     unread = f"{target.report.rejected} entries could not be read: nothing was marked as deleted"
     if _is_whole(target):
-        said = "; ".join([*target.report.refused, *target.report.unproven])
-        reason = said or (unread if target.report.rejected else None if is_complete else "not everything could be had")
-        return [ScopeResult(ALL, is_complete and not said, target.value(f"select count(*) from {_live(target)}"), reason)]
+        reasons = "; ".join([*target.report.refused, *target.report.unproven])
+        reason = reasons or (unread if target.report.rejected else None if is_complete else "not everything could be had")
+        return [ScopeResult(ALL, is_complete and not reasons, target.value(f"select count(*) from {_live(target)}"), reason)]
     is_snapshot = isinstance(target.table.load, Snapshot)
     counts = _count_by_scope(target, [*kept, *refused] if is_snapshot else refused, _live(target))
     received = target.report.new + target.report.changed + target.report.unchanged
@@ -191,7 +191,7 @@ def _results(target: Target, kept: Sequence[Scope], refused: Sequence[Scope], *,
             scope.is_read,
             counts.get(scope.number, 0 if is_snapshot else received),
             scope.reason
-            or (unread if scope.doubts and target.report.rejected else None if scope.is_read else "not every page could be had"),
+            or (unread if scope.unreadable and target.report.rejected else None if scope.is_read else "not every page could be had"),
         )
         for scope in (*kept, *refused)
     ]
@@ -205,7 +205,7 @@ ALL = "all"
 class Scope:
     """The rows whose scope columns have these `values` (or whose day lies between them; None: of which nothing is ever removed).
 
-    `is_read`: every page came, and no answer contradicts itself. `doubts`: entries that could not be understood, or were not told.
+    `is_read`: every page came, and no response contradicts itself. `unreadable`: entries that could not be understood, or were not told.
     """
 
     number: int
@@ -213,37 +213,37 @@ class Scope:
     label: str
     is_read: bool
     responses: set[int] = field(default_factory=set)
-    doubts: int = 0
+    unreadable: int = 0
     reason: str | None = None
 
     @property
     def proves_absence(self) -> bool:
         """Whether a row that was not received is gone. An entry that could not be understood may be any row."""
-        return self.values is not None and self.is_read and not self.doubts
+        return self.values is not None and self.is_read and not self.unreadable
 
     def take(self, target: Target, response: int) -> None:
-        """One of its answers, and what speaks against it."""
+        """One of its responses, and what keeps it from being believed."""
         self.responses.add(response)
-        self.doubts += target.doubts[response]
+        self.unreadable += target.unreadable[response]
         if flaw := target.flaws.get(response):
             self.is_read, self.reason = False, flaw
 
 
 def scopes_of(target: Target, asked_scope: Mapping[str, Any], is_complete: bool) -> list[Scope]:
-    """The scopes that the load's listing answers are about; of a load without answers, those that it names."""
+    """The scopes that the load's listing responses are about; of a load without responses, those that it names."""
     load = target.table.load
     if not isinstance(load, Snapshot):
         return [_range_of(target, load.column if isinstance(load, Window) else "", asked_scope, is_complete)]
     columns = tuple(load.scope)
     found: dict[tuple[Any, ...], Scope] = {}
-    for asked in target.asked:
-        if not target.is_listing(asked):
+    for head in target.responses:
+        if not target.is_listing(head):
             continue
-        values = _from_params(target.table, load, asked.params)
-        for each in [values] if values is not None else _from_rows(target, columns, asked.index):
+        values = _from_params(target.table, load, head.params)
+        for each in [values] if values is not None else _from_rows(target, columns, head.index):
             scope = found.setdefault(each, Scope(len(found), each, label_of(columns, each), is_complete or load.is_whole))
-            scope.take(target, asked.index)
-    if not target.asked:
+            scope.take(target, head.index)
+    if not target.responses:
         for each in _named(target.table, columns, asked_scope):
             found[each] = Scope(len(found), each, label_of(columns, each), is_complete)
     return list(found.values())
@@ -253,8 +253,8 @@ def _range_of(target: Target, column: str, asked_scope: Mapping[str, Any], is_co
     days = days_of(asked_scope)
     reason = None if is_complete else str(asked_scope.get("reason", "not every page could be had"))
     scope = Scope(0, days if column else None, label_of_days(days), is_complete, reason=reason)
-    for asked in target.asked:
-        scope.take(target, asked.index)
+    for head in target.responses:
+        scope.take(target, head.index)
     return scope
 
 
@@ -319,7 +319,7 @@ def _from_params(table: Table, load: Snapshot, params: Mapping[str, str]) -> tup
 
 
 def _from_rows(target: Target, columns: tuple[str, ...], response: int) -> Iterator[tuple[Any, ...]]:
-    """An answer to a wider question that shows a row of a scope shows all of that scope (lists with their fields)."""
+    """A response to a wider call that shows a row of a scope shows all of that scope (lists with their fields)."""
     names = ", ".join(columns)
     for row in target.rows(f"select distinct {names} from {target.source} where _answer = {response} order by all"):
         if (values := _typed(target.table, columns, row)) is not None:
@@ -352,9 +352,9 @@ Key = tuple[Any, ...]
 def needs_detail(
     table: Table, responses: Iterable[Response], known: Mapping[Key, str], zone: ZoneInfo, parse_rows: ReadRows
 ) -> list[Record]:
-    """The entries of a listing that are new or differ from when their detail was asked: the last of each key, in order.
+    """The entries of a listing that are new or differ from when their detail was requested: the last of each key, in order.
 
-    `known` has the stored hashes by key (`lookups.listing_hashes`). Answers of operations that do not list are passed over.
+    `known` has the stored hashes by key (`lookups.listing_hashes`). Responses of operations that do not list are passed over.
     """
     assert isinstance(table.load, Snapshot)
     listed: dict[Key, Record] = {}

@@ -28,11 +28,11 @@ from warehouse.sql import rows, transaction, value
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Answers that are loaded together in one transaction. The log of loads and the archive are all a rebuild needs.
+    """Responses that are loaded together in one transaction. The log of loads and the archive are all a rebuild needs.
 
-    `tables` are filled from the answers in `request_ids`, in that order. `scope` says what was asked, as far as the
-    questions do not: `{"from_on": …, "to_on": …}` (dates) for ranges, with the `reason` of one that is not complete; for a load
-    without answers, the scope that is gone (`{"list_id": 12}` or `{"list_id": [12, 13]}`). `is_complete`: all of the scope was
+    `tables` are filled from the responses in `request_ids`, in that order. `scope` says what was requested, as far as the
+    calls do not: `{"from_on": …, "to_on": …}` (dates) for ranges, with the `reason` of one that is not complete; for a load
+    without responses, the scope that is gone (`{"list_id": 12}` or `{"list_id": [12, 13]}`). `is_complete`: all of the scope was
     read, so that missing rows are gone.
     `shrink_limit`: the share of its rows that a listing may lose (None: all). `zone`: the account's time zone.
     """
@@ -52,7 +52,7 @@ class Load:
 
     @property
     def load_id(self) -> str:
-        """Equal for loads of the same answers into the same tables: such a load is applied once (32 hex digits)."""
+        """Equal for loads of the same responses into the same tables: such a load is applied once (32 hex digits)."""
         event = self.event() | {"request_ids": list(self.request_ids)}  # however the log writes them
         for name in ("due_at", "service_count", "place", *(["logged_at"] if self.request_ids else [])):
             del event[name]
@@ -93,13 +93,13 @@ class LoadReport:
 
     @property
     def refused(self) -> dict[str, str]:
-        """What of the answers was not believed, and so not applied or only added: table name → a sentence that names the scopes."""
+        """What of the responses was not believed, and so not applied or only added: table name → a sentence that names the scopes."""
         found = {name: [*report.refused, *report.unproven] for name, report in self.tables.items()}
         return {name: f"{name}: {'; '.join(reasons)}" for name, reasons in found.items() if reasons}
 
     @property
     def stale(self) -> list[str]:
-        """What was not applied since a newer answer had been loaded before, a sentence for each table."""
+        """What was not applied since a newer response had been loaded before, a sentence for each table."""
         return [f"{name}: {', '.join(report.stale)}" for name, report in self.tables.items() if report.stale]
 
     @classmethod

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from marketing_api import parsing, validation
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
+from marketing_api.parsing import Rows
 from marketing_api.records.fields import Record
 from warehouse import sql
 from warehouse.archive.row import payload_of
@@ -38,35 +39,13 @@ BATCH = 500
 IN_MEMORY, ROW_GROUP = 60_000, 20_000
 
 
-class RejectedEntry(Protocol):
-    """An entry that could not be read (`marketing_api.parsing.Rejected`)."""
-
-    @property
-    def raw(self) -> Any: ...
-    @property
-    def reason(self) -> str: ...
-
-
-class RowsOf(Protocol):
-    """Some of an answer's entries of one type (`marketing_api.parsing.Rows`)."""
-
-    @property
-    def record(self) -> type[Record]: ...
-    @property
-    def records(self) -> Sequence[Record]: ...
-    @property
-    def rejected(self) -> Sequence[RejectedEntry]: ...
-    @property
-    def untold(self) -> Sequence[str]: ...
-
-
-#: (answer, zone of the account, its local date of asking) → rows; `marketing_api.parsing.read_rows`.
-ReadRows = Callable[[Response, ZoneInfo, dt.date], Iterable[RowsOf]]
+#: (response, zone of the account, its local date of the request) → rows; `marketing_api.parsing.read_rows`.
+ReadRows = Callable[[Response, ZoneInfo, dt.date], Iterable[Rows]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One answer of the load, without its body; `entries` counts what it held per table, readable or not."""
+class ResponseHead:
+    """One response of the load, without its body; `entries` counts what it held per table, readable or not."""
 
     index: int
     request_id: int
@@ -79,7 +58,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """An entry that could not be read, of the answer with that index."""
+    """An entry that could not be read, of the response with that index."""
 
     table: str
     response: int
@@ -91,19 +70,19 @@ class Reject:
 class Staged:
     """The rows of a load by table: an Arrow table, or a Parquet file when they are many."""
 
-    asked: list[Asked] = field(default_factory=list)
+    responses: list[ResponseHead] = field(default_factory=list)
     rows: dict[str, pa.Table | Path] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     rejects: list[Reject] = field(default_factory=list)
-    untold: list[tuple[str, int]] = field(default_factory=list)  # (table, answer) for each collection that an answer leaves open
-    flaws: dict[int, str] = field(default_factory=dict)  # why an answer, by index, is not whole after all
+    untold: list[tuple[str, int]] = field(default_factory=list)  # (table, response) for each collection that a response leaves open
+    flaws: dict[int, str] = field(default_factory=dict)  # why a response, by index, is not whole after all
     with_extra: set[str] = field(default_factory=set)  # tables with a row that has unknown fields
     extents: dict[int, tuple[int, int]] = field(default_factory=dict)  # of responses about one contact, by index: (served, total) entries
     digests: dict[int, str | None] = field(default_factory=dict)  # of the same, by contact; None: the next one has to be read
     passed_over: set[int] = field(default_factory=set)  # contacts whose responses were not read: unchanged since they were loaded last
 
-    def doubts_about(self, table: str) -> Counter[int]:
-        """What each answer leaves open about a table: entries of its own, and of those before it, which may be what its rows hang on."""
+    def unreadable_of(self, table: str) -> Counter[int]:
+        """What each response leaves open about a table: entries of its own, and of those before it, which may be what its rows hang on."""
         before = list(self.rows)[: list(self.rows).index(table) + 1]
         return Counter(
             response for name, response in (*((one.table, one.response) for one in self.rejects), *self.untold) if name in before
@@ -132,8 +111,8 @@ class Staged:
 
     @property
     def as_of(self) -> dt.datetime | None:
-        """When the newest answer was asked."""
-        return max((asked.requested_at for asked in self.asked), default=None)
+        """When the newest response was requested."""
+        return max((head.requested_at for head in self.responses), default=None)
 
 
 def stage(
@@ -148,7 +127,7 @@ def stage(
 
     `file` makes a path for a table that needs one.
 
-    Answers that may prove rows to be gone are judged again: an earlier version may have archived them as whole.
+    Responses that may prove rows to be gone are judged again: an earlier version may have archived them as whole.
 
     Raises what `read_rows` raises.
     """
@@ -160,9 +139,9 @@ def stage(
         by_record.setdefault(table_stage.table.record, []).append(table_stage)
     for index, response in enumerate(responses):
         call = response.call
-        asked = Asked(index, response.request_id, call.operation.name, call.params, response.requested_at, contact_of(call, tables))
-        staged.asked.append(asked)
-        if asked.contact is not None and _is_unchanged(staged, asked.index, asked.contact, response, digest_of(response, key), last):
+        head = ResponseHead(index, response.request_id, call.operation.name, call.params, response.requested_at, contact_of(call, tables))
+        staged.responses.append(head)
+        if head.contact is not None and _is_unchanged(staged, head.index, head.contact, response, digest_of(response, key), last):
             continue
         if may_remove and (flaw := validation.flaw(response)):
             staged.flaws[index] = flaw
@@ -171,11 +150,11 @@ def stage(
             staged.flaws[index] = short
         for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
             for table_stage in by_record.get(rows.record, ()):
-                table_stage.add(asked, rows)
+                table_stage.add(head, rows)
     for table_stage in stages:
         table_stage.finish()
-    for reject in staged.rejects:  # it is set aside anew with each answer that has it
-        if (contact := staged.asked[reject.response].contact) is not None:
+    for reject in staged.rejects:  # it is set aside anew with each response that has it
+        if (contact := staged.responses[reject.response].contact) is not None:
             staged.digests[contact] = None
     return staged
 
@@ -215,11 +194,11 @@ class _TableStage:
         self._writer: pq.ParquetWriter | None = None
         self._path: Path | None = None
 
-    def add(self, asked: Asked, rows: RowsOf) -> None:
-        asked.entries[self.table.name] += len(rows.records) + len(rows.rejected)
-        self._staged.untold += [(self.table.name, asked.index)] * len(rows.untold)
-        self._staged.rejects += [Reject(self.table.name, asked.index, entry.reason, _kept(entry.raw)) for entry in rows.rejected]
-        self._waiting += [(record, asked.index) for record in rows.records]
+    def add(self, head: ResponseHead, rows: Rows) -> None:
+        head.entries[self.table.name] += len(rows.records) + len(rows.rejected)
+        self._staged.untold += [(self.table.name, head.index)] * len(rows.untold)
+        self._staged.rejects += [Reject(self.table.name, head.index, entry.reason, _kept(entry.raw)) for entry in rows.rejected]
+        self._waiting += [(record, head.index) for record in rows.records]
         if len(self._waiting) >= BATCH:
             self._convert()
 

@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.loads.arrow import ANSWER, ENTRY_HASH, KNOWN, PART
-from warehouse.loads.staging import Asked, Staged
+from warehouse.loads.staging import ResponseHead, Staged
 from warehouse.sql import literal, quoted, value
 from warehouse.sql import rows as sql_rows
 from warehouse.tables import EXTRA, Snapshot, Table
@@ -45,7 +45,7 @@ class TableReport:
     rejected: int = 0
     refused: list[str] = field(default_factory=list)
     unproven: list[str] = field(default_factory=list)  # why rows that were not listed are kept
-    stale: list[str] = field(default_factory=list)  # scopes of which a newer answer was loaded before
+    stale: list[str] = field(default_factory=list)  # scopes of which a newer response was loaded before
 
 
 class Target:
@@ -69,12 +69,12 @@ class Target:
         self.account = literal(account)
         self.as_of = f"timestamptz {literal(as_of.astimezone(dt.UTC).isoformat())}"
         self.last_request = "null" if last_request is None else str(last_request)
-        self.asked = rows.asked
+        self.responses = rows.responses
         self.zone = zone
         self.rejects = [reject for reject in rows.rejects if reject.table == table.name]
-        self.doubts = rows.doubts_about(table.name)  # by answer
+        self.unreadable = rows.unreadable_of(table.name)  # by response
         self.flaws = rows.flaws
-        self.unbelieved: set[int] = set()  # answers that were not applied, or not in full
+        self.unbelieved: set[int] = set()  # responses that were not applied, or not in full
         self.report = TableReport(table.name, received=rows.counts[table.name], rejected=len(self.rejects))
         self.has_extra = table.name in rows.with_extra
         self.held = ""  # a temporary relation that stands for `stored`
@@ -83,17 +83,17 @@ class Target:
                 self.run(f"create or replace temp macro {macro}")
         self.source = self.staged = self._relation(rows.rows[table.name])
 
-    # -- what the declaration says about answers
+    # -- what the declaration says about responses
 
-    def is_listing(self, asked: Asked) -> bool:
-        """Whether the answer proves which rows exist."""
+    def is_listing(self, head: ResponseHead) -> bool:
+        """Whether the response proves which rows exist."""
         load = self.table.load
-        return not isinstance(load, Snapshot) or not load.listing or asked.operation in load.listing
+        return not isinstance(load, Snapshot) or not load.listing or head.operation in load.listing
 
     @property
     def has_listing(self) -> bool:
         """Whether the load holds a listing of this table, besides details of single rows."""
-        return any(self.is_listing(asked) for asked in self.asked)
+        return any(self.is_listing(head) for head in self.responses)
 
     @cached_property
     def is_first(self) -> bool:
@@ -149,8 +149,8 @@ class Target:
             self.connection.register(source, rows)
         load = self.table.load
         detail = load.detail if isinstance(load, Snapshot) else ""
-        listed = _among(asked.index for asked in self.asked if self.is_listing(asked)) if self.table.is_composed else "true"
-        detailed = _among(asked.index for asked in self.asked if asked.operation == detail) if detail else "false"
+        listed = _among(head.index for head in self.responses if self.is_listing(head)) if self.table.is_composed else "true"
+        detailed = _among(head.index for head in self.responses if head.operation == detail) if detail else "false"
         query = f"select *, {listed} as _is_listed, {detailed} as _has_detail from {source}"
         if isinstance(rows, pa.Table):
             self.make("staged", query)
@@ -160,7 +160,7 @@ class Target:
         return self.temp("staged")
 
     def merge_parts(self) -> None:
-        """One row per key: of what several answers say about a column the last one that knows it counts."""
+        """One row per key: of what several responses say about a column the last one that knows it counts."""
         key = ", ".join(self.key) or "()"
         repeated = f"select 1 from {self.staged} group by {key} having count(*) > 1 limit 1"
         if self.value(repeated) is None:

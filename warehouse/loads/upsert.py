@@ -125,7 +125,7 @@ def _partial_columns(target: Target) -> list[str]:
 
 
 def _new_extra(target: Target) -> str:
-    """A composed row keeps the unknown fields of the operations that were not asked this time."""
+    """A composed row keeps the unknown fields of the operations that were not requested this time."""
     if not target.table.is_composed:
         return f"s.{EXTRA.name}"
     stored, received = f"t.{EXTRA.name}", f"s.{EXTRA.name}"

@@ -1,1 +1,1 @@
-"""Reading what people want to push: files and queries as rows of named cells, and what single cells mean. Nothing is decided here."""
+"""The input of a push: reading it (`files`), its rows (`rows`), finding columns (`columns`), what single cells mean (`values`)."""

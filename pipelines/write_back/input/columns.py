@@ -1,4 +1,4 @@
-"""Which columns each kind of push takes, and finding them in an input whatever their spelling.
+"""Finding the columns that a kind of push declares in an input whatever their spelling.
 
 Belongs here: names of columns. Not here: their values (`values`), which custom fields there are (`known`).
 """
@@ -9,9 +9,8 @@ import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pipelines.write_back.input.grid import Cell, InputError, Rows, shown
-from pipelines.write_back.item import Kind
-from pipelines.write_back.planning.options import Options
+from pipelines.write_back.input.rows import Cell, InputError, Rows, shown
+from pipelines.write_back.item import Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +24,6 @@ class Spec:
 
 #: Letters of a name that are compared with others to see whether it was meant: that takes their product.
 _LONGEST_NAME = 100
-
-_WHO = {"email": ("email",), "contact_id": ("contact_id",)}
-_BY_WHO = ("email", "contact_id")
-_LIST = ("list_id", "list")
-
-SPECS: Mapping[Kind, Spec] = {
-    Kind.CONTACTS: Spec(
-        {"email": ("email",), "list": _LIST, "status": ("status",), "ip_address": ("ip_address",)},
-        (("email",), ("list",)),
-        takes_fields=True,
-    ),
-    Kind.TAGS: Spec({**_WHO, "tag": ("tag",), "action": ("action",)}, (_BY_WHO, ("tag",))),
-    Kind.ACTIVITIES: Spec({**_WHO, "description": ("description",), "datetime": ("datetime",)}, (_BY_WHO, ("description",), ("datetime",))),
-    Kind.MOVES: Spec({**_WHO, "from": ("from", "source_id"), "to": ("to", "list_id")}, (_BY_WHO, ("from",), ("to",))),
-    Kind.DELETIONS: Spec({**_WHO, "list": _LIST}, (_BY_WHO, ("list",))),
-}
 
 
 @dataclass(frozen=True)
@@ -57,11 +40,10 @@ def fold(name: str) -> str:
     return "".join(name.split()).replace("_", "").casefold()
 
 
-def pick(rows: Rows, kind: Kind, options: Options, fields: Collection[str] = ()) -> Picked:
-    """The columns that this kind takes; `fields` are the custom fields' ids and labels. InputError when columns are missing,
+def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ()) -> Picked:
+    """The columns that a kind takes; `fields` are the custom fields' ids and labels. InputError when columns are missing,
     unknown or there twice: one sentence about all of them.
     """
-    spec = SPECS[kind]
     titles = {fold(title): title for title in rows.columns}
     mapped = _mapped(titles, options.mapping, spec, fields)
     ignored = {_existing(titles, name, "--ignore") for name in options.ignore}

@@ -1,72 +1,186 @@
-"""Reading the input of a push: a file of any usual kind, standard input, or a query on the warehouse.
+"""The rows of a push: named columns, cells as text or date-times, and the numbers that a spreadsheet gives its rows.
 
-Belongs here: telling what kind of file it is, by its content before its name. Not here: each kind (`csv_text`, `excel`, `arrow`),
-what the columns mean (`columns`).
+Belongs here: what a cell's value becomes, and what makes an input unusable. Not here: reading it (`files`), what columns mean (`columns`).
 """
 
 from __future__ import annotations
 
-import os
-import stat
-import sys
-from pathlib import Path
-from typing import BinaryIO
+import datetime as dt
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import compress, zip_longest
+from typing import Any
+from uuid import UUID
 
-from pipelines.settings import INPUT_LIMIT
-from pipelines.write_back.input.arrow import read_parquet, read_query
-from pipelines.write_back.input.csv_text import read_csv
-from pipelines.write_back.input.grid import Cell, InputError, RequestBudget, Rows, text_of
+from pipelines.write_back.item import Source
 
-__all__ = ["Cell", "InputError", "Rows", "read_file", "read_query", "text_of"]
+#: Text without blanks around it, a date-time (aware or not), None for an empty cell.
+Cell = str | dt.datetime | None
 
-_PARQUET, _ZIP, _OLD_OFFICE = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+#: A spreadsheet takes a cell that begins so for a formula; an apostrophe before it says that it is text.
+FORMULA_SIGNS = ("=", "+", "-", "@")
 
 
-def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_LIMIT) -> Rows:
-    """The rows of a CSV, TSV, Parquet or Excel file of at most `limit` bytes, also unpacked; `-` is standard input. Raises InputError."""
-    name, content = _content(path, stdin, limit)
-    budget = RequestBudget(name, limit)
-    if not content:
+class InputError(Exception):
+    """The input as a whole cannot be used: one sentence that says what to do. Nothing was planned."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of an input, column by column; rows that are entirely empty are left out.
+
+    `numbers`: of each row, as a spreadsheet counts: the header is 1, the first row below it 2. `faults`: row number → why the
+    row cannot be read although the others can.
+    """
+
+    columns: tuple[str, ...]
+    cells: Mapping[str, list[Cell]] = field(repr=False)
+    numbers: list[int] = field(repr=False)
+    source: Source
+    faults: Mapping[int, str] = field(default_factory=dict, repr=False)
+    warnings: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def text_of(cell: Cell) -> str | None:
+    """The cell as it is sent as text; midnight without an offset is a day."""
+    if not isinstance(cell, dt.datetime):
+        return cell
+    if cell.tzinfo is None and cell.time() == dt.time():
+        return cell.date().isoformat()
+    return cell.isoformat(" ", "seconds")
+
+
+def cell_of(value: Any) -> Cell:
+    """Any value of a file or query as a cell; TypeError for binary and nested values."""
+    if type(value) is str:
+        text = value.strip()
+        return (text[1:] if text[:1] == "'" and text[1:2] in FORMULA_SIGNS and len(text) > 1 else text) or None
+    if value is None:
+        return None
+    return _typed(value)
+
+
+def number_text(number: float) -> str | None:
+    """As a spreadsheet shows it: 12.0 → `12`, 0.1 + 0.2 → `0.3`; None for what is no number."""
+    if number != number:
+        return None
+    plain = f"{number:.15g}"
+    return format(Decimal(plain), "f") if "e" in plain else plain
+
+
+def _typed(value: Any) -> Cell:
+    if isinstance(value, str):
+        return cell_of(str(value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return number_text(value)
+    if isinstance(value, Decimal):
+        return format(value, "f") if value.is_finite() else None
+    if isinstance(value, dt.datetime):
+        return value
+    if isinstance(value, dt.date):
+        return dt.datetime(value.year, value.month, value.day)
+    if isinstance(value, int | dt.time | dt.timedelta | UUID):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return ",".join(filter(None, (text_of(cell_of(part)) for part in value))) or None
+    raise TypeError(type(value).__name__)
+
+
+def rows_of_records(
+    name: str, records: Iterable[Sequence[Any]], *, faults: Mapping[int, str] | None = None, warnings: Iterable[str] = ()
+) -> Rows:
+    """A grid from its records as they stand in a file; the first that is not empty has the columns' names.
+
+    Short records are filled up; one that is longer than the header is a fault of its row. Raises InputError.
+    """
+    numbers: list[int] = []
+    kept: list[Sequence[Any]] = []
+    header: list[Cell] | None = None
+    wrong = dict(faults or {})
+    for number, record in enumerate(records, 1):
+        if header is None:
+            header = _header(record)
+            continue
+        if len(record) > len(header) and any(cell_of(value) is not None for value in record[len(header) :]):
+            wrong.setdefault(number, f"it has {len(record)} cells, but the header names {len(header)} columns")
+        numbers.append(number)
+        kept.append(record[: len(header)] if len(record) > len(header) else record)
+    if header is None:
         raise InputError(f"{name} is empty: the first row has to name the columns, like email,tag")
-    if content.startswith(_PARQUET):
-        return read_parquet(name, content, budget)
-    if content.startswith(_ZIP):
-        from pipelines.write_back.input.excel import read_excel  # its library is large
-
-        return read_excel(name, content, budget)
-    if content.startswith(_OLD_OFFICE):
-        raise InputError(f"{name} is an old or protected Excel file: save it as .xlsx, without a password")
-    if path.suffix.lower() in (".parquet", ".xlsx", ".xlsm"):
-        raise InputError(f"{name} is not a whole {path.suffix.lower()} file: write it anew, or give the data as CSV")
-    return read_csv(name, content, budget, prefers_tabs=path.suffix.lower() in (".tsv", ".tab"))
+    columns = [list(column) for column in zip_longest(*kept)]
+    columns += [[None] * len(kept) for _ in range(len(header) - len(columns))]
+    return rows_of_columns(name, header, columns, numbers, faults=wrong, warnings=warnings)
 
 
-def _content(path: Path, stdin: BinaryIO | None, limit: int) -> tuple[str, bytes]:
-    if str(path) == "-":
-        return "standard input", _read("standard input", stdin or sys.stdin.buffer, limit)
+def _header(record: Sequence[Any]) -> list[Cell] | None:
+    cells = [cell_of(value) for value in record]
+    while cells and cells[-1] is None:
+        cells.pop()
+    return cells or None
+
+
+def rows_of_columns(
+    name: str,
+    header: Sequence[Cell],
+    columns: Sequence[list[Any]],
+    numbers: list[int],
+    *,
+    faults: Mapping[int, str] | None = None,
+    warnings: Iterable[str] = (),
+) -> Rows:
+    """A grid from its columns. Raises InputError when a column cannot be named or its values cannot be sent."""
+    cells: dict[str, list[Cell]] = {}
+    for position, (title, column) in enumerate(zip(header, columns, strict=True), 1):
+        cleaned = _cleaned(name, text_of(title) or f"number {position}", column)
+        if title is None:
+            if any(cell is not None for cell in cleaned):
+                raise InputError(f"{name}: column {position} has values but no name; name it in the first row")
+            continue
+        word = text_of(title) or ""
+        if word in cells:
+            raise InputError(f"{name}: two columns are called {shown(word)}; rename or remove one")
+        cells[word] = cleaned
+    return _without_empty_rows(name, cells, numbers, faults or {}, tuple(warnings))
+
+
+def _cleaned(name: str, title: str, column: list[Any]) -> list[Cell]:
     try:
-        _refuse_endless(path.expanduser())
-        with path.expanduser().open("rb") as file:
-            if os.fstat(file.fileno()).st_size > limit:
-                RequestBudget(path.name, limit).take(limit + 1)
-            return path.name, _read(path.name, file, limit)
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder: name a file in it") from None
-    except OSError as problem:
-        raise InputError(f"{path} cannot be read: {problem.strerror}") from None
+        return [None if value is None else cell_of(value) for value in column]
+    except TypeError as problem:
+        raise InputError(f"{name}: column {shown(title)} holds values that cannot be sent ({problem}); turn them into text") from None
 
 
-def _read(name: str, file: BinaryIO, limit: int) -> bytes:
-    content = file.read(limit + 1)
-    RequestBudget(name, limit).take(len(content))
-    return content
+def _without_empty_rows(name: str, cells: dict[str, list[Cell]], numbers: list[int], faults: Mapping[int, str], warnings: Any) -> Rows:
+    width = len(cells)
+    is_full = [row.count(None) < width for row in zip(*cells.values(), strict=True)]
+    if faults:
+        is_full = [full or number in faults for full, number in zip(is_full, numbers, strict=True)]
+    if not all(is_full):
+        numbers = list(compress(numbers, is_full))
+        cells = {title: list(compress(column, is_full)) for title, column in cells.items()}
+    there = set(numbers) if faults else set()
+    wrong = {number: reason for number, reason in faults.items() if number in there}
+    return Rows(tuple(cells), cells, numbers, Source(name, _hash(cells)), wrong, warnings)
 
 
-def _refuse_endless(path: Path) -> None:
-    """A device has no end, a pipe that nobody writes to no beginning; what a shell pipes in (`<(…)`, /dev/stdin) has both."""
-    mode = path.stat().st_mode
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or (stat.S_ISFIFO(mode) and str(path).startswith(("/dev/", "/proc/"))):
-        return
-    raise InputError(f"{path} is a device, a pipe or a socket, and no file: name a file, or `-` for standard input")
+def _hash(cells: Mapping[str, list[Cell]]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for title, column in cells.items():
+        digest.update(f"\x1d{title}\x1e".encode("utf-8", "surrogatepass"))
+        digest.update("\x1e".join(["\x00" if cell is None else str(cell) for cell in column]).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def shown(text: str, limit: int = 40) -> str:
+    """A name from the input as a message may show it: shortened, and never an address."""
+    if "@" in text:
+        return "(an address)"
+    short = text if len(text) <= limit else text[: limit - 1] + "…"
+    return "“" + "".join(letter if letter.isprintable() else " " for letter in short) + "”"

@@ -1,7 +1,7 @@
 """The outbox: everything that is to be sent, is being sent or was sent, durable before the request leaves and after its answer.
 
     with Outbox(home / "outbox.sqlite") as outbox:
-        push_id = outbox.begin(plan)
+        push_id = outbox.enqueue(plan)
         with outbox.sending("main"):                 # one sender per account
             outbox.recover("main")
             for entry in outbox.open("main"): ...    # claim → request → settle
@@ -22,14 +22,14 @@ from typing import Any, Self
 
 from marketing_api.clock import SteadyClock
 from marketing_api.exchange import order_of
-from pipelines.write_back.item import DONE, Kind, Past, Plan, State
-from pipelines.write_back.outbox import wishes
-from pipelines.write_back.outbox.beginning import Members, insert_plan, note_members
-from pipelines.write_back.outbox.counts import Counts, counts_of
-from pipelines.write_back.outbox.entry import Entry, Push, read_entry, read_push
+from pipelines.write_back.item import DONE, Past, Plan, State
+from pipelines.write_back.kinds import ADDING
+from pipelines.write_back.outbox import maintenance
+from pipelines.write_back.outbox.enqueue import Members, insert_plan, note_members
+from pipelines.write_back.outbox.entries import Counts, Entry, Push, counts_of, read_entry, read_push
+from pipelines.write_back.outbox.maintenance import Retried
 from pipelines.write_back.outbox.sender_lock import sender_lock
 from pipelines.write_back.outbox.store import Store
-from pipelines.write_back.outbox.wishes import Retried
 
 __all__ = ["Counts", "Members", "Outbox", "Retried", "outbox_path"]
 
@@ -73,7 +73,7 @@ class Outbox:
 
     # ---- making and looking
 
-    def begin(
+    def enqueue(
         self,
         plan: Plan,
         *,
@@ -94,7 +94,7 @@ class Outbox:
             keep(push_id)
         return push_id
 
-    def last(self, account: str, kind: Kind, subjects: Iterable[str]) -> dict[str, Past]:
+    def last(self, account: str, kind: str, subjects: Iterable[str]) -> dict[str, Past]:
         """The last thing done, or to be done, about each subject; those never sent anything about are absent."""
         found: dict[str, Past] = {}
         wanted = iter(subjects)
@@ -146,19 +146,19 @@ class Outbox:
         )
         return {item_id: tuple(row[1] for row in group) for item_id, group in itertools.groupby(rows, key=lambda row: row[0])}
 
-    def activities(self, account: str, contact_id: int) -> list[Entry]:
-        """Those sent to the contact, in any push: what of its timeline is ours."""
-        sent = "kind = 'activities' and state in ('applied', 'verified', 'unknown', 'sending')"
-        rows = self._store.rows(f"{_ENTRY} where contact_id = ? and account = ? and {sent}", (contact_id, account))
+    def sent_to(self, account: str, kind: str, contact_id: int) -> list[Entry]:
+        """Those of the kind that were sent to the contact, in any push: what of its timeline is ours."""
+        sent = "kind = ? and state in ('applied', 'verified', 'unknown', 'sending')"
+        rows = self._store.rows(f"{_ENTRY} where contact_id = ? and account = ? and {sent}", (contact_id, account, kind))
         return [read_entry(row) for row in rows]
 
     def synced_at(self, account: str, email: str) -> float | None:
-        """When the service last said ok to a sync of the address (unix seconds)."""
+        """When the service last said ok to putting the address on a list (unix seconds)."""
         begins = f"{email.lower()}|"
         found = self._store.rows(
-            "select max(done_at) from effect join item using (item_id) where account = ? and kind = 'contacts' and subject >= ?"
-            " and subject < ? and state in ('applied', 'verified')",
-            (account, begins, begins[:-1] + "}"),  # the character after |
+            "select max(done_at) from json_each(?) cross join effect on kind = value join item using (item_id) where account = ?"
+            " and subject >= ? and subject < ? and state in ('applied', 'verified')",
+            (json.dumps(ADDING), account, begins, begins[:-1] + "}"),  # the character after |
         )
         return None if found[0][0] is None else float(found[0][0])
 
@@ -275,8 +275,8 @@ class Outbox:
             return
         with self._store.change() as change:
             revision = change.revision()
-            told = [(message, revision, item_id) for item_id, message in messages.items()]
-            change.run_many("update item set message = ?, revision = ? where item_id = ? and state = 'planned'", told)
+            values = [(message, revision, item_id) for item_id, message in messages.items()]
+            change.run_many("update item set message = ?, revision = ? where item_id = ? and state = 'planned'", values)
 
     def not_read_back(self, account: str) -> set[int]:
         """Pushes of which something was sent, by whichever run, that nobody has looked at since."""
@@ -296,26 +296,26 @@ class Outbox:
             done = "update push set options = json_set(options, '$.is_read_back', json('true'))"
             change.run_many(f"{done} where push_id = ? and json_extract(options, '$.is_read_back') = 0", [(each,) for each in push_ids])
 
-    # ---- people's wishes
+    # ---- maintenance
 
     def cancel(self, account: str, push_id: int | None = None, *, unknown: bool = False) -> int:
         """Drop what is planned, and what is `unknown` if wanted, of one push or all; how many requests."""
-        return wishes.cancel(self._store, account, push_id, self._clock(), unknown=unknown)
+        return maintenance.cancel(self._store, account, push_id, self._clock(), unknown=unknown)
 
     def retry(self, account: str, push_id: int | None = None) -> Retried:
-        """Plan again what the service rejected, what drifted, and what is unknown and safe to repeat; not what a later item has changed.
+        """Plan again what the service rejected, what drifted, and what is unknown and idempotent; not what a later item has changed.
 
-        Unknown activities stay so: the next sender looks for them before it sends anything.
+        What is unknown and not idempotent stays so: the next sender looks for it before it sends anything.
         """
-        return wishes.retry(self._store, account, push_id, self._clock())
+        return maintenance.retry(self._store, account, push_id, self._clock())
 
     def again(self, item_ids: Collection[int]) -> int:
         """Plan applied contacts again, unless a later item has changed them since; how many. Their drift says in which form they go."""
-        return wishes.again(self._store, item_ids, self._clock())
+        return maintenance.again(self._store, item_ids, self._clock())
 
     def prune(self, *, keep_days: float = KEEP_SKIPPED_DAYS) -> int:
         """Forget skipped rows of pushes older than that; how many. The push's own counts stay."""
-        return wishes.prune(self._store, self._clock() - keep_days * 86_400)
+        return maintenance.prune(self._store, self._clock() - keep_days * 86_400)
 
     def close(self) -> None:
         self._store.close()

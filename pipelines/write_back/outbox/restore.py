@@ -1,13 +1,15 @@
-"""Goes on with the copy of an outbox that is damaged or gone, so that nothing is sent twice. Not here: making the copy (`store`)."""
+"""Resumes with the copy of an outbox that is damaged or gone, so that nothing is sent twice. Not here: making the copy (`store`)."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import shutil
 import sqlite3
 from pathlib import Path
 
+from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.store import OutboxDamaged, Store, copy_of, revision_note
 from warehouse.archive.disk import set_aside
 
@@ -19,10 +21,11 @@ _MAYBE_SENT = (
     f"update item set state = 'unknown', message = {_WHY}, sent_at = coalesce(sent_at, planned_at), changed_at = ?, revision = ?"  # noqa: S608
     " where state in ('planned', 'sending') and operation is not null"
 )
-#: Activities of contacts that are not known cannot be looked for.
+#: What is not idempotent, of contacts that are not known, cannot be looked for.
 _NOT_TO_BE_FOUND = (
     f"update item set state = 'rejected', message = {_WHY}, rejected_by = 'check', changed_at = ?, revision = ?"  # noqa: S608
-    " where state = 'unknown' and contact_id is null and push_id in (select push_id from push where kind = 'activities')"
+    " where state = 'unknown' and contact_id is null and push_id in"
+    " (select push_id from push where kind in (select value from json_each(?)))"
 )
 
 
@@ -66,5 +69,5 @@ def _make(path: Path, temporary: Path, now: float) -> None:
     temporary.chmod(0o600)
     with contextlib.closing(sqlite3.connect(temporary)) as connection, connection:
         (revision,) = connection.execute("update revision set value = value + 1 returning value").fetchone()
-        for statement in (_MAYBE_SENT, _NOT_TO_BE_FOUND):
-            connection.execute(statement, (now, revision))
+        connection.execute(_MAYBE_SENT, (now, revision))
+        connection.execute(_NOT_TO_BE_FOUND, (now, revision, json.dumps(NOT_IDEMPOTENT)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from assets.planning.campaigns import plan_campaigns
+from assets.planning.crawl_plan import plan_campaigns
 from tests.assets.planning.people import NOW
 
 AT = pa.timestamp("us", "UTC")

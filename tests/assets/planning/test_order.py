@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assets.planning.order import GUARANTEE_SHARE, PATIENCE, REASONS, WORTH, Order, Reason, order, reasons
-from assets.planning.turns import nights_left, turn_size
+from assets.planning.order import MAX_AGE_SHARE, REASONS, STARVING_ROUNDS, WORTH, Order, Reason, nights_left, order, reasons, smoothed_size
 from tests.assets.planning.people import T, candidates
 
 ages = st.lists(st.none() | st.floats(0, 12), min_size=1, max_size=60)
@@ -70,9 +69,9 @@ def test_a_budget_that_can_keep_the_guarantee_keeps_it_before_anything_else() ->
 
 def test_a_budget_that_cannot_keep_the_guarantee_is_not_eaten_by_it_and_says_so() -> None:
     a_round = 100 / 20
-    found = plan([PATIENCE * a_round + 1] * 100, [0.0] * 50 + [0.9] * 50, limit=20)
+    found = plan([STARVING_ROUNDS * a_round + 1] * 100, [0.0] * 50 + [0.9] * 50, limit=20)
     counts = {reason: why(found).count(reason) for reason in set(why(found))}
-    assert counts[Reason.DUE] == GUARANTEE_SHARE * 20
+    assert counts[Reason.DUE] == MAX_AGE_SHARE * 20
     assert counts[Reason.PROBABLE] == 18
     assert found.is_late.sum() == 80
     assert found.needed == 100
@@ -90,13 +89,13 @@ def test_what_changes_leave_of_a_budget_goes_to_the_longest_wait() -> None:
 
 @given(st.lists(st.integers(0, 9), max_size=80))
 def test_turns_keep_every_deadline_and_no_night_has_more_than_the_least_constant_rate(nights: list[int]) -> None:
-    """Earliest deadline first, `turn_size` of what is left each night, and nothing new comes."""
+    """Earliest deadline first, `smoothed_size` of what is left each night, and nothing new comes."""
     waiting, sizes = sorted(nights), []
     least = max((sum(night <= last for night in waiting) / (last + 1) for last in range(10)), default=0)
     for tonight in range(11):
         left = np.array([night - tonight for night in waiting], np.int64)
         assert (left >= 0).all(), "somebody is late"
-        sizes.append(turn_size(left))
+        sizes.append(smoothed_size(left))
         waiting = waiting[sizes[-1] :]
     assert not waiting
     assert max(sizes) <= least + 10, "all that was rounded down may have to be made up for in the last night"

@@ -138,6 +138,13 @@ def test_statistics_fill_three_tables() -> None:
     assert (views.period_on, views.view_count) == (dt.date(2013, 8, 15), 12)
 
 
+def test_a_series_without_its_name_proves_nothing_of_any() -> None:
+    payload = {"stats": [{"periode": "2013-08-15", "views": "12"}]}
+    found = read(reputation.STATS, payload, **AUGUST)
+    assert not any(rows.records for rows in found)
+    assert {rows.record for rows in found if rows.untold or rows.rejected} == {ReviewStats, SocialMediaStats, FeedbackViews}
+
+
 def test_section_names_are_compared_ignoring_case() -> None:
     payload = {"stats": {name.lower(): rows for name, rows in samples.REPUTATION_STATS["stats"].items()}}
     assert len(records(ReviewStats, reputation.STATS, payload, **AUGUST)) == 1

@@ -1,4 +1,4 @@
-"""Fixtures: a desk to send from."""
+"""Fixtures: what planning goes by, and a desk to send from."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from marketing_api.exchange import Exchange
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.sandbox.options import DEFAULT_KEY, Options
 from marketing_api.sandbox.server import serve
+from pipelines.write_back.account_state import Known
 from pipelines.write_back.outbox.outbox import Outbox
 from tests.pipelines.write_back.desk import Desk
+from tests.pipelines.write_back.planner import make_warehouse, open_known
+from warehouse.connection import connect
 
 MakeDesk = Callable[..., Desk]
 
@@ -39,3 +42,16 @@ def make_desk(tmp_path: Path) -> Iterator[MakeDesk]:
 @pytest.fixture
 def desk(make_desk: MakeDesk) -> Desk:
     return make_desk()
+
+
+@pytest.fixture(scope="session")
+def small_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three lists and seven people; nobody writes to it."""
+    return make_warehouse(tmp_path_factory.mktemp("known") / "warehouse.duckdb")
+
+
+@pytest.fixture(scope="session")
+def known(small_warehouse: Path) -> Iterator[Known]:
+    """What it knows. The file stays open, since opening it takes longer than asking it."""
+    with connect(small_warehouse, read_only=True):
+        yield open_known(small_warehouse)

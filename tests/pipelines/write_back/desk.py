@@ -16,12 +16,12 @@ from marketing_api.operations import contacts, find
 from marketing_api.records.shapes import items_of
 from pipelines.write_back.item import Item, Plan
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.sending.patience import Patience
-from pipelines.write_back.sending.send import Sent, send
+from pipelines.write_back.retry_policy import RetryPolicy
+from pipelines.write_back.sending import Sent, send
 from tests.pipelines.write_back.plans import a_plan
 
 #: As in earnest, a hundred times faster.
-QUICK = Patience(
+QUICK = RetryPolicy(
     workers=8,
     attempts=10,
     timeout_s=0.5,
@@ -44,12 +44,12 @@ class Desk:
     recorded: list[Exchange] = field(default_factory=list)
 
     def push(self, *items: Item, **options: Any) -> tuple[int, Sent]:
-        push_id = self.outbox.begin(a_plan(*items))
+        push_id = self.outbox.enqueue(a_plan(*items))
         return push_id, self.send(**options)
 
     def send(self, **options: Any) -> Sent:
         with self.outbox.sending("main"):
-            return send(self.outbox, self.client, "main", **({"patience": QUICK} | options))
+            return send(self.outbox, self.client, "main", **({"policy": QUICK} | options))
 
     def control(self, path: str, **params: Any) -> Any:
         query = "&".join(f"{name}={value}" for name, value in params.items())

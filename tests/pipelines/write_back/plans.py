@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from marketing_api.operations import contacts
-from pipelines.write_back.item import BadRow, Effect, IdleRow, Item, Kind, Plan, Source
+from pipelines.write_back.item import BadRow, Effect, IdleRow, Item, Plan, Source
+from pipelines.write_back.kinds import ACTIVITIES, CONTACTS, TAGS
 
 
 def tag(row: int, email: str = "", *, name: str = "vip", action: str = "add") -> Item:
     email = email or f"person{row}@example.com"
     operation = contacts.ADDTAG if action == "add" else contacts.REMOVETAG
     effects = (Effect(f"{email}|{name}", action),)
-    return Item(Kind.TAGS, (row,), operation, {"email": email, "tagname": name}, effects, email=email)
+    return Item(TAGS, (row,), operation, {"email": email, "tagname": name}, effects, email=email)
 
 
 def activity(row: int, contact_id: int, description: str, at: str = "2026-01-05 12:00:00", *, unix: int = 1767614400) -> Item:
     return Item(
-        Kind.ACTIVITIES,
+        ACTIVITIES,
         (row,),
         contacts.ADDACTIVITY,
         {"id": str(contact_id), "description": description, "datetime": at},
@@ -33,7 +34,7 @@ def contact(row: int, email: str, *list_ids: int, status: str | None = "Active",
     word = {"Active": "active", "Disactive": "unsubscribed", None: None}[status]
     said = {} if status is None else {"status": word}
     return Item(
-        Kind.CONTACTS,
+        CONTACTS,
         (row,),
         contacts.SYNCCONTACT,
         params if status is None else {**params, "status": status},
@@ -44,7 +45,7 @@ def contact(row: int, email: str, *list_ids: int, status: str | None = "Active",
 
 
 def a_plan(*items: Item, account: str = "main", idle: Sequence[int] = (), bad: Sequence[BadRow] = ()) -> Plan:
-    kind = items[0].kind if items else Kind.TAGS
+    kind = items[0].kind if items else TAGS
     rows = sum(len(item.rows) for item in items) + len(idle) + len(bad)
     idle_rows = tuple(IdleRow(row, "unchanged") for row in idle)
     return Plan(account, kind, Source("rows.csv", "0" * 32), rows, tuple(items), new_count=len(items), idle=idle_rows, bad=tuple(bad))

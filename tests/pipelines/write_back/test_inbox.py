@@ -16,8 +16,8 @@ from pipelines.home import prepare_home
 from pipelines.settings import Settings
 from pipelines.write_back import inbox as inbox_module
 from pipelines.write_back.inbox import CONTENT_TAG, inbox_sensor
-from pipelines.write_back.item import Kind
-from pipelines.write_back.jobs import push_jobs
+from pipelines.write_back.kinds import Kind
+from pipelines.write_back.push_jobs import push_jobs
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.test_push_command import ACTIVE, ask
 

@@ -14,7 +14,8 @@ import pytest
 
 from pipelines.write_back import inbox as inbox_module
 from pipelines.write_back.inbox import FAILED, dropped, make_folders
-from pipelines.write_back.input.rows import InputError, read_file
+from pipelines.write_back.input.files import read_file
+from pipelines.write_back.input.rows import InputError
 from tests.pipelines.write_back.test_inbox import Daemon, Drop, daemon, drop, tags  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.filterwarnings("ignore")

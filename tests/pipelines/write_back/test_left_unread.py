@@ -21,18 +21,19 @@ from marketing_api.sandbox.server import serve
 from pipelines.home import prepare_home
 from pipelines.settings import Settings
 from pipelines.write_back import push_service
-from pipelines.write_back.activations.nightly import Activations
-from pipelines.write_back.item import Kind, State
+from pipelines.write_back.item import State
+from pipelines.write_back.kinds import TAGS
+from pipelines.write_back.nightly_audience_syncs import AudienceSyncs
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.sending.patience import Patience
-from pipelines.write_back.verifying.verify import verify
+from pipelines.write_back.retry_policy import RetryPolicy
+from pipelines.write_back.verification import verify
 from tests.pipelines.conftest import STANDING, Command
 from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.test_nightly import failures
 from tests.pipelines.test_push_command import ACTIVE, ask, sent
 from tests.pipelines.write_back.test_inbox import Daemon
-from tests.pipelines.write_back.test_jobs import job
+from tests.pipelines.write_back.test_push_jobs import job
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -109,7 +110,7 @@ def job_with(settings: Settings, people: str) -> dg.ExecuteInProcessResult:
     """The job that tags people, as the UI starts it."""
     config = {"sql": f"select *, 'vip' as tag from ({people})", "dry_run": False, "confirm": "send"}
     with dg.DagsterInstance.ephemeral() as instance:
-        return job(Kind.TAGS, settings).execute_in_process(
+        return job(TAGS, settings).execute_in_process(
             instance=instance, run_config={"ops": {"plan_tags": {"config": config}}}, raise_on_error=False
         )
 
@@ -143,7 +144,7 @@ def by_activations(settings: Settings, folder: Path) -> Push:
 
     def push(people: str) -> None:
         (folder / "activations.toml").write_text(f'[activations.vip]\nquery = "{people}"\ntag = "vip"\n')
-        activations = Activations(settings)
+        activations = AudienceSyncs(settings)
         assert len(activations.run()) == 1
         assert activations.problems == []
 
@@ -186,7 +187,7 @@ def test_a_retry_reads_back_what_was_left(command: Command, left: Sandbox, home:
 def test_an_earlier_push_without_effect_is_told_as_such(
     service: Sandbox, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, entry: str
 ) -> None:
-    monkeypatch.setattr(push_service, "verify", functools.partial(verify, patience=Patience(verify_wait_s=0.0)))
+    monkeypatch.setattr(push_service, "verify", functools.partial(verify, policy=RetryPolicy(verify_wait_s=0.0)))
     service.control("switches", **{"sync-delay": "100000"})
     push_and_kill(home, service, folder, "contacts", "--sql", NEWCOMERS, "--verify", "all", "--apply")
     settings = replace(Settings(home, (Connection("main", service.url, Secret(KEY)),)), folder=folder)
@@ -195,5 +196,5 @@ def test_an_earlier_push_without_effect_is_told_as_such(
         assert "0 of 0 rows and 6 requests of earlier pushes are not as they were meant to be (6 read back otherwise than sent)" in said
     else:
         (folder / "activations.toml").write_text(f'[activations.vip]\nquery = "{NOBODY}"\ntag = "vip"\n')
-        (outcome,) = Activations(settings).run()
+        (outcome,) = AudienceSyncs(settings).run()
         assert outcome.problem == "6 read back otherwise than sent"

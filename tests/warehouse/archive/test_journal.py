@@ -55,6 +55,7 @@ def test_a_journal_damaged_anywhere_loses_one_frame_at_most(tmp_path: Path) -> N
         view = JournalView(path)
         view.refresh()
         assert len(view.entries) == 2
+        assert view.unread > 0, "the damage would go unnoticed"
         assert all(view.body(entry) in {one.body for one in made} for entry in view.entries.values())
 
 

@@ -24,7 +24,7 @@ def path(tmp_path: Path) -> Path:
 def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
     item = contact(2, "ann@example.com", 7, fields={"12": "Köln, =1+1"})
     with Outbox(path) as outbox:
-        push_id = outbox.begin(a_plan(item, idle=[3], bad=[BadRow(4, "no address")]), run="r1", options={"verify": "all"})
+        push_id = outbox.enqueue(a_plan(item, idle=[3], bad=[BadRow(4, "no address")]), run="r1", options={"verify": "all"})
     with Outbox(path) as outbox:
         push = outbox.push(push_id)
         assert push is not None
@@ -43,7 +43,7 @@ def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
 
 def test_only_the_owner_can_read_it(path: Path) -> None:
     with Outbox(path) as outbox:
-        outbox.begin(a_plan(tag(2)))
+        outbox.enqueue(a_plan(tag(2)))
         modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.glob("outbox.sqlite*")}
     assert set(modes.values()) == {0o600}
     assert len(modes) == 3
@@ -51,7 +51,7 @@ def test_only_the_owner_can_read_it(path: Path) -> None:
 
 def test_a_claimed_item_is_claimed_once(path: Path) -> None:
     with Outbox(path) as outbox, Outbox(path) as other:
-        push_id = outbox.begin(a_plan(tag(2)))
+        push_id = outbox.enqueue(a_plan(tag(2)))
         (entry,) = outbox.items(push_id)
         assert outbox.claim(entry.item_id)
         assert not other.claim(entry.item_id)
@@ -60,7 +60,7 @@ def test_a_claimed_item_is_claimed_once(path: Path) -> None:
 
 def test_what_was_being_sent_when_the_sender_died_is_unknown(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.begin(a_plan(tag(2), tag(3)))
+        push_id = outbox.enqueue(a_plan(tag(2), tag(3)))
         first, _second = outbox.items(push_id)
         outbox.claim(first.item_id)
     with Outbox(path) as outbox:
@@ -73,7 +73,7 @@ def test_what_was_being_sent_when_the_sender_died_is_unknown(path: Path) -> None
 def test_a_push_is_not_read_back_from_the_moment_that_something_of_it_leaves(path: Path) -> None:
     """Whoever sends it, and also when it was read back before."""
     with Outbox(path) as outbox:
-        push_id, idle = outbox.begin(a_plan(tag(2), tag(3))), outbox.begin(a_plan(tag(4)))
+        push_id, idle = outbox.enqueue(a_plan(tag(2), tag(3))), outbox.enqueue(a_plan(tag(4)))
         (first, second), unread = outbox.items(push_id), []
         for entry, state in ((first, State.APPLIED), (second, State.UNKNOWN)):
             unread += [outbox.not_read_back("main")]
@@ -91,7 +91,7 @@ def test_a_push_is_not_read_back_from_the_moment_that_something_of_it_leaves(pat
 @pytest.mark.parametrize("state", [State.APPLIED, State.VERIFIED, State.UNKNOWN, State.SENDING])
 def test_what_was_never_sent_cannot_be_done(path: Path, state: State) -> None:
     with Outbox(path) as outbox:
-        (entry,) = outbox.items(outbox.begin(a_plan(tag(2))))
+        (entry,) = outbox.items(outbox.enqueue(a_plan(tag(2))))
         with pytest.raises(ValueError, match="cannot become"):
             outbox.settle(entry.item_id, state)
         assert outbox.entry(entry.item_id).state is State.PLANNED
@@ -99,7 +99,7 @@ def test_what_was_never_sent_cannot_be_done(path: Path, state: State) -> None:
 
 def test_what_was_certainly_not_sent_is_as_if_never_claimed(path: Path) -> None:
     with Outbox(path) as outbox:
-        (before,) = outbox.items(outbox.begin(a_plan(tag(2))))
+        (before,) = outbox.items(outbox.enqueue(a_plan(tag(2))))
         outbox.claim(before.item_id)
         outbox.unclaim(before.item_id)
         after = outbox.entry(before.item_id)
@@ -108,10 +108,10 @@ def test_what_was_certainly_not_sent_is_as_if_never_claimed(path: Path) -> None:
 
 def test_the_last_effect_on_a_subject_counts_and_cancelled_ones_do_not(path: Path) -> None:
     with Outbox(path) as outbox:
-        (added,) = outbox.items(outbox.begin(a_plan(tag(2, "ann@example.com"))))
+        (added,) = outbox.items(outbox.enqueue(a_plan(tag(2, "ann@example.com"))))
         outbox.claim(added.item_id)
         outbox.settle(added.item_id, State.APPLIED, request_id=77)
-        outbox.begin(a_plan(tag(2, "ann@example.com", action="remove")))
+        outbox.enqueue(a_plan(tag(2, "ann@example.com", action="remove")))
         subject = "ann@example.com|vip"
         assert outbox.last("main", added.kind, [subject, "nobody|vip"])[subject].content == "remove"
         assert outbox.cancel("main") == 1
@@ -122,11 +122,11 @@ def test_the_last_effect_on_a_subject_counts_and_cancelled_ones_do_not(path: Pat
 
 def test_retry_plans_rejected_ones_again_but_never_over_a_later_change(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.begin(a_plan(tag(2, "ann@example.com"), tag(3, "bob@example.com"), bad=[BadRow(4, "no address")]))
+        push_id = outbox.enqueue(a_plan(tag(2, "ann@example.com"), tag(3, "bob@example.com"), bad=[BadRow(4, "no address")]))
         for entry in outbox.items(push_id, [State.PLANNED]):
             outbox.claim(entry.item_id)
             outbox.settle(entry.item_id, State.REJECTED, message="no such contact")
-        (later,) = outbox.items(outbox.begin(a_plan(tag(2, "bob@example.com", action="remove"))))
+        (later,) = outbox.items(outbox.enqueue(a_plan(tag(2, "bob@example.com", action="remove"))))
         outbox.claim(later.item_id)
         outbox.settle(later.item_id, State.APPLIED)
         retried = outbox.retry("main", push_id)
@@ -137,7 +137,7 @@ def test_retry_plans_rejected_ones_again_but_never_over_a_later_change(path: Pat
 
 def test_retry_leaves_unknown_activities_to_be_looked_for_first(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.begin(a_plan(activity(2, 11, "called")))
+        push_id = outbox.enqueue(a_plan(activity(2, 11, "called")))
         (entry,) = outbox.items(push_id)
         outbox.claim(entry.item_id)
         outbox.settle(entry.item_id, State.UNKNOWN)
@@ -148,7 +148,7 @@ def test_retry_leaves_unknown_activities_to_be_looked_for_first(path: Path) -> N
 
 def test_counts_tell_rows_by_their_least_far_item(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.begin(a_plan(tag(2, "a@example.com"), tag(2, "b@example.com"), tag(3), idle=[4], bad=[BadRow(5, "no")]))
+        push_id = outbox.enqueue(a_plan(tag(2, "a@example.com"), tag(2, "b@example.com"), tag(3), idle=[4], bad=[BadRow(5, "no")]))
         first, _second, third = outbox.items(push_id, [State.PLANNED])
         for entry in (first, third):
             outbox.claim(entry.item_id)
@@ -162,7 +162,7 @@ def test_counts_tell_rows_by_their_least_far_item(path: Path) -> None:
 
 def test_every_change_of_an_entry_raises_its_revision(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.begin(a_plan(tag(2), tag(3), idle=[4]))
+        push_id = outbox.enqueue(a_plan(tag(2), tag(3), idle=[4]))
         seen = outbox.revision
         assert len(list(outbox.changed_since(0))) == 3
         assert not list(outbox.changed_since(seen))
@@ -185,7 +185,7 @@ def test_a_hundred_thousand_skipped_rows_go_in_within_seconds_and_are_forgotten_
     now = 1_000_000.0
     with Outbox(path, clock=lambda: now) as outbox:
         began = time.process_time()
-        push_id = outbox.begin(a_plan(tag(2), idle=range(3, 100_003)))
+        push_id = outbox.enqueue(a_plan(tag(2), idle=range(3, 100_003)))
         assert time.process_time() - began < 5
         assert outbox.prune() == 0
         now += 8 * 86_400
@@ -198,8 +198,8 @@ def test_a_hundred_thousand_skipped_rows_go_in_within_seconds_and_are_forgotten_
 
 def test_members_change_together_with_the_push(path: Path) -> None:
     with Outbox(path) as outbox:
-        outbox.begin(a_plan(tag(2)), members=Members("vips", ["ann", "bob"], []))
-        outbox.begin(a_plan(tag(2)), members=Members("vips", ["cid"], ["ann"]))
+        outbox.enqueue(a_plan(tag(2)), members=Members("vips", ["ann", "bob"], []))
+        outbox.enqueue(a_plan(tag(2)), members=Members("vips", ["cid"], ["ann"]))
         assert sorted(outbox.members("main", "vips")) == ["bob", "cid"]
         assert not outbox.members("other", "vips")
 
@@ -218,7 +218,7 @@ def test_a_plan_that_cannot_be_kept_leaves_nothing(path: Path) -> None:
     item.params["bad"] = object()  # type: ignore[index]
     with Outbox(path) as outbox:
         with pytest.raises(TypeError):
-            outbox.begin(a_plan(tag(3), item))
+            outbox.enqueue(a_plan(tag(3), item))
         assert not outbox.pushes()
         assert not outbox.open("main")
 
@@ -240,12 +240,12 @@ def test_a_file_of_somebody_else_is_not_touched(path: Path) -> None:
 @pytest.mark.parametrize("name", ["outbox.sqlite-wal", "outbox.sqlite-shm", "sender-main.lock"])
 def test_a_folder_in_the_place_of_a_file_beside_it_is_named_with_the_way_out(path: Path, name: str) -> None:
     with Outbox(path) as outbox:
-        outbox.begin(a_plan(tag(2)))
+        outbox.enqueue(a_plan(tag(2)))
     folder = path.with_name(name)
     folder.unlink(missing_ok=True)
     folder.mkdir()
     with pytest.raises(OutboxError, match=rf"{name} .*move it away"), Outbox(path) as outbox, outbox.sending("main"):
-        outbox.begin(a_plan(tag(3)))
+        outbox.enqueue(a_plan(tag(3)))
     folder.rmdir()
     with Outbox(path) as outbox, outbox.sending("main"):
         assert outbox.open("main")
@@ -262,7 +262,7 @@ def test_a_file_of_a_newer_version_is_left_alone(path: Path) -> None:
 
 def test_what_is_shown_of_an_entry_holds_nothing_personal(path: Path) -> None:
     with Outbox(path) as outbox:
-        (entry,) = outbox.items(outbox.begin(a_plan(contact(2, "ann@example.com", 7, fields={"3": "secret"}))))
+        (entry,) = outbox.items(outbox.enqueue(a_plan(contact(2, "ann@example.com", 7, fields={"3": "secret"}))))
         assert "ann@" not in repr(entry)
         assert "secret" not in repr(entry)
         assert json.dumps(dict(entry.params)).count("secret") == 1

@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipelines.write_back.item import OPEN, State
-from pipelines.write_back.outbox.entry import Entry
+from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.outbox.restore import restore
 from pipelines.write_back.outbox.store import Change, OutboxBusy, OutboxDamaged, OutboxError, OutboxFull, copy_of
@@ -82,7 +82,7 @@ def test_a_crash_at_any_statement_leaves_the_state_before_or_after_the_change(
         return run(self, sql, parameters)
 
     with Outbox(path) as outbox:
-        push_id = outbox.begin(a_plan(tag(2), tag(3), activity(4, 7, "x"), tag(5)))
+        push_id = outbox.enqueue(a_plan(tag(2), tag(3), activity(4, 7, "x"), tag(5)))
         ids = [entry.item_id for entry in outbox.items(push_id)]
         before = after = shown(outbox.items(push_id))
         patch = pytest.MonkeyPatch()
@@ -124,7 +124,7 @@ SENDER = """
 def test_a_kill_loses_no_intent_and_no_outcome(path: Path) -> None:
     """What the sender said after it had committed is so; and whoever is next can begin at once."""
     with Outbox(path) as outbox:
-        push_id = outbox.begin(a_plan(*[tag(row) for row in range(300)]))
+        push_id = outbox.enqueue(a_plan(*[tag(row) for row in range(300)]))
         child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(SENDER), str(path)], stdout=subprocess.PIPE, text=True)
         assert child.stdout is not None
         told = [child.stdout.readline().split() for _ in range(101)]
@@ -146,12 +146,12 @@ def test_a_kill_loses_no_intent_and_no_outcome(path: Path) -> None:
 
 def test_a_full_disk_changes_nothing_and_says_so(path: Path) -> None:
     with Outbox(path) as outbox:
-        (entry,) = outbox.items(outbox.begin(a_plan(tag(2))))
+        (entry,) = outbox.items(outbox.enqueue(a_plan(tag(2))))
         outbox.claim(entry.item_id)
         connection = outbox._store._connection
         connection.execute(f"pragma max_page_count = {connection.execute('pragma page_count').fetchone()[0]}")
         with pytest.raises(OutboxFull, match="free some and run the command again"):
-            outbox.begin(a_plan(*[tag(row) for row in range(2000)]))
+            outbox.enqueue(a_plan(*[tag(row) for row in range(2000)]))
         assert len(outbox.pushes()) == 1
         assert outbox.entry(entry.item_id).state is State.SENDING
         connection.execute("pragma max_page_count = 1000000")
@@ -160,7 +160,7 @@ def test_a_full_disk_changes_nothing_and_says_so(path: Path) -> None:
 
 def test_a_damaged_file_is_told_and_nothing_is_sent_from_it(path: Path) -> None:
     with Outbox(path) as outbox:
-        outbox.begin(a_plan(*[tag(row) for row in range(400)]))
+        outbox.enqueue(a_plan(*[tag(row) for row in range(400)]))
     content = bytearray(path.read_bytes())
     content[4096:-4096] = os.urandom(len(content) - 8192)
     path.write_bytes(content)
@@ -193,12 +193,12 @@ HARMS = {
 @pytest.mark.parametrize("harm", HARMS)
 def test_nothing_is_sent_from_a_damaged_outbox_and_its_copy_takes_everything_sent_since_for_unknown(path: Path, harm: str) -> None:
     with Outbox(path) as outbox:
-        first = outbox.begin(a_plan(*[tag(row) for row in range(2, 9)]))
+        first = outbox.enqueue(a_plan(*[tag(row) for row in range(2, 9)]))
         for entry in outbox.items(first):
             outbox.claim(entry.item_id)
             outbox.settle(entry.item_id, State.APPLIED)
     with Outbox(path) as outbox:
-        outbox.begin(a_plan(*[tag(row) for row in range(20, 30)]))
+        outbox.enqueue(a_plan(*[tag(row) for row in range(20, 30)]))
     HARMS[harm](path)
     with pytest.raises(OutboxDamaged, match="`marketing-sync rebuild`"), Outbox(path) as outbox:
         outbox.recover("main")
@@ -214,7 +214,7 @@ def test_nothing_is_sent_from_a_damaged_outbox_and_its_copy_takes_everything_sen
 def test_what_a_killed_process_sent_is_not_forgotten_when_its_log_is_damaged(path: Path, tmp_path: Path, harm: str) -> None:
     home = tmp_path / "killed"
     with Outbox(path) as outbox:
-        push = outbox.begin(a_plan(*[activity(row, row, "x") for row in range(2, 6)]))
+        push = outbox.enqueue(a_plan(*[activity(row, row, "x") for row in range(2, 6)]))
     with Outbox(path) as outbox:
         for entry in outbox.items(push):
             outbox.claim(entry.item_id)
@@ -235,10 +235,10 @@ def test_what_a_killed_process_sent_is_not_forgotten_when_its_log_is_damaged(pat
 @pytest.mark.parametrize("harm", ["gone", "emptied", "garbage", "cut", "head", "folder"])
 def test_a_damaged_copy_is_made_anew_with_the_next_change(path: Path, harm: str) -> None:
     with Outbox(path) as outbox:
-        outbox.begin(a_plan(tag(2)))
+        outbox.enqueue(a_plan(tag(2)))
     HARMS[harm](copy_of(path))
     with Outbox(path) as outbox:
-        outbox.begin(a_plan(tag(3)))
+        outbox.enqueue(a_plan(tag(3)))
     path.unlink()
     assert restore(path, 1.0)
     with Outbox(path) as outbox:
@@ -255,9 +255,9 @@ def test_a_whole_copy_that_cannot_be_written_now_stays_in_its_place(path: Path, 
         return real(name, *args)
 
     with Outbox(path) as outbox:
-        outbox.begin(a_plan(tag(2)))
+        outbox.enqueue(a_plan(tag(2)))
     with monkeypatch.context() as patch, Outbox(path) as outbox:
-        outbox.begin(a_plan(tag(3)))
+        outbox.enqueue(a_plan(tag(3)))
         patch.setattr(os, "open", fail)
     assert [file.name for file in path.parent.iterdir() if "damaged" in file.name] == []
     path.unlink()
@@ -274,7 +274,7 @@ def test_a_folder_that_cannot_be_written_is_told(path: Path) -> None:
 
 def test_others_read_while_one_writes(path: Path) -> None:
     with Outbox(path) as outbox, Outbox(path) as reader:
-        push_id = outbox.begin(a_plan(*[tag(row) for row in range(50)]))
+        push_id = outbox.enqueue(a_plan(*[tag(row) for row in range(50)]))
         failures: list[BaseException] = []
 
         def watch() -> None:
@@ -299,7 +299,7 @@ def test_what_changed_is_told_completely_however_often_it_is_asked_for(path: Pat
     mirror: dict[int, tuple[State, int]] = {}
     with Outbox(path) as outbox:
         seen = 0
-        push_id = outbox.begin(a_plan(*[tag(row) for row in range(6)]))
+        push_id = outbox.enqueue(a_plan(*[tag(row) for row in range(6)]))
         ids = [entry.item_id for entry in outbox.items(push_id)]
         for number, step in enumerate(["claim", "applied", "claim", "unknown", "cancel", "again", "retry", "claim", "recover"]):
             take(outbox, step, ids[number // 2])

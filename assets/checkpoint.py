@@ -1,0 +1,137 @@
+"""Checkpoints of runs: what a run that did not reach its end was reading, so that the next one resumes from its archived responses.
+
+Every run keeps a checkpoint in a file that it holds locked. One whose lock is free belongs to a run that was killed, stopped or ran out
+of requests; it goes when a run that read the same assets ends. Runs at work at the same time leave each other alone. Checkpoints are
+written as drafts, with the folder locked: one is whole and held from the moment that it has its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import fcntl
+import json
+import logging
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Annotated
+
+import msgspec
+
+from marketing_api.exchange import id_at, new_request_id
+from warehouse.archive.disk import set_aside
+
+log = logging.getLogger(__name__)
+
+_DRAFT = ".draft"
+_MOST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What one run was reading, and from which request on."""
+
+    path: Path
+    since: int
+    assets: frozenset[str]
+
+
+class Checkpoints:
+    """The checkpoints in `folder`, and this run's own."""
+
+    def __init__(self, folder: Path) -> None:
+        """Call it when the archive is open: the run's own requests have larger ids than the one made here."""
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._since = new_request_id()
+        self._own = folder / f"{uuid.uuid4().hex}.json"
+        self._held: IO[str] | None = None
+        self._abandoned = [found for path in sorted(folder.glob("*.json")) if (found := _abandoned(path))]
+
+    def begin(self, assets: Iterable[str]) -> None:
+        """Note that this run is reading these assets."""
+        self._held = _write(self._own, self._since, assets)
+
+    def resume_from(self, asset: str) -> int | None:
+        """The request id with which the earliest run began that was reading the asset and did not end; None when there is none."""
+        return min((one.since for one in self._abandoned if asset in one.assets), default=None)
+
+    def end(self, assets: Iterable[str]) -> None:
+        """This run has read all of these assets: nothing of them is unfinished any more."""
+        done = frozenset(assets)
+        for one in self._abandoned:
+            if left := one.assets - done:
+                _write(one.path, one.since, left).close()
+            else:
+                one.path.unlink(missing_ok=True)
+        self._own.unlink(missing_ok=True)
+        self.leave()
+
+    def leave(self) -> None:
+        """Let go of the own checkpoint: a run that has not called `end` is unfinished."""
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+
+class _Written(msgspec.Struct):
+    assets: frozenset[str]
+    since: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    started_at: Annotated[dt.datetime, msgspec.Meta(tz=True)] | None = None  # of versions that noted it in place of `since`
+
+    @property
+    def first_request(self) -> int:
+        if self.since is not None:
+            return self.since
+        if self.started_at is None:
+            raise ValueError("it does not say since when")
+        return id_at(self.started_at)
+
+
+def _abandoned(path: Path) -> Checkpoint | None:
+    """The checkpoint of a run that is no more; None for one at work. An empty one, as earlier versions left it when they were killed, says
+    nothing and is removed. One that cannot be read is set aside: what its run was reading is requested again.
+    """
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            content = file.read(_MOST_BYTES)
+        if not content:
+            path.unlink(missing_ok=True)
+            return None
+        written = msgspec.json.decode(content, type=_Written)
+        return Checkpoint(path, written.first_request, written.assets)
+    except BlockingIOError:
+        return None
+    except (OSError, ValueError, RecursionError) as problem:
+        with contextlib.suppress(OSError):
+            log.warning("the checkpoint of an earlier run cannot be read (%s): it is %s now", type(problem).__name__, set_aside(path).name)
+        return None
+
+
+def _write(path: Path, since: int, assets: Iterable[str]) -> IO[str]:
+    """Put the checkpoint in its place and hold it until the returned file is closed. Drafts that are found are those of killed runs."""
+    with _locked(path.parent), contextlib.ExitStack() as failing:
+        for left in path.parent.glob(f"*{_DRAFT}"):
+            left.unlink()
+        draft = path.with_suffix(_DRAFT)
+        file = failing.enter_context(draft.open("w"))
+        fcntl.flock(file, fcntl.LOCK_EX)
+        json.dump({"since": since, "assets": sorted(assets)}, file)
+        file.flush()
+        os.fsync(file.fileno())
+        draft.replace(path)
+        failing.pop_all()
+    return file
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

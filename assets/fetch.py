@@ -1,0 +1,297 @@
+"""What an asset function is given: ways to fetch from one account, each returning batches that can be loaded.
+
+Belongs here: requests, collecting and cutting into batches. Not here: who runs the functions (`prefetch`), the rate limit and retries
+(`marketing_api.client`), the tables (`warehouse`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from assets.account_session import AccountSession, LeftBehind, Reuse
+from assets.days import NOT_YET, ChosenDays, DateRange, days_to_fetch, prove
+from assets.planning.crawl_plan import PlanEntry
+from assets.result import Batch
+from marketing_api import paging
+from marketing_api.client import Failure, Stopped
+from marketing_api.errors import AuthenticationFailed, BudgetSpent, InvalidCall, NotAvailable, Refused, Transient
+from marketing_api.exchange import Response
+from marketing_api.operation import Call, Operation
+from marketing_api.parsing import parse_rows
+from marketing_api.records.fields import Record
+from warehouse.tables import Table, Window
+
+#: A batch of a fan-out is loaded after so many responses or seconds, so that a run cut short keeps its work in the tables.
+BATCH_RESPONSES = 500
+BATCH_SECONDS = 30.0
+#: Requests of one run for what the service left out of a series; the next run goes on.
+_MOST_AGAIN = 50
+#: Days that lack for longer, and were requested again in vain, are no news: they are shown, and fail no run.
+_NEWS = dt.timedelta(days=28)
+
+R = TypeVar("R", bound=Record)
+#: Turns a key of the crawl plan into the parameters of a request.
+Params = Callable[[Any], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class FetchSettings:
+    """The settings that decide what is fetched; see `pipelines.settings` for what they mean."""
+
+    history_start: dt.date
+    lookback_days: int = 7
+    calendar_days_ahead: int = 90
+    goal_domains: tuple[int, ...] = ()
+
+
+class Fetcher:
+    """Fetches from one account on behalf of one asset. Of several the one of the highest `urgency` goes first."""
+
+    def __init__(
+        self,
+        session: AccountSession,
+        tables: Sequence[Table],
+        *,
+        settings: FetchSettings,
+        chosen_days: ChosenDays | None = None,
+        reuse: Reuse,
+        on_progress: Callable[[int, int], None],
+        on_plan: Callable[[PlanEntry], None] = lambda entry: None,
+        left_behind: LeftBehind | None = None,
+        urgency: int = 0,
+    ) -> None:
+        self.known = session.known
+        self.plan = session.planner
+        self.settings = settings
+        self.today = session.today()
+        self.operations: set[Operation] = set()
+        self._session = session
+        self._tables = tables
+        self._chosen_days = chosen_days
+        self._reuse = reuse
+        self._on_progress = on_progress
+        self._on_plan = on_plan
+        self._left_behind = left_behind
+        self._urgency = urgency
+
+    def once(self, operation: Operation, **params: Any) -> Batch:
+        """One request whose response is the whole of its scope. Raises what the client raises."""
+        self.operations.add(operation)
+        self._on_progress(0, 1)
+        response = self._fetch(operation.bind(**params))
+        self._on_progress(1, 0)
+        return Batch.of([response])
+
+    def days(self, operation: Operation, *, ahead: int = 0, **params: Any) -> Iterator[Batch]:
+        """A date-ranged read: the whole range at once, or year by year where the service refuses so much."""
+        for _, batch in self._ranges(operation, deque(self._wanted_days(ahead)), params):
+            yield batch
+
+    def series(self, operation: Operation, **params: Any) -> Iterator[Batch]:
+        """A date-ranged read of daily series; what a response left out of them is requested again, in a range of its own."""
+        whole = self._wanted_days()
+        covered = [] if self._chosen_days else self.known.covered(self._tables[0])
+        lacking = {days.first for days in self.known.covered(self._tables[0], is_complete=False)}
+        known = self.known.listed(self._tables, whole[0]) if whole else []
+        todo, more = deque(whole), _MOST_AGAIN
+        for days, batch in self._ranges(operation, todo, params):
+            served = self._listed(batch, days)
+            if served is None:
+                yield batch
+                continue
+            proof = prove(days, served, known, covered, self.today)
+            known = [others | here for others, here in zip(known, served, strict=True)]
+            if proof.days:
+                yield replace(batch, days=proof.days)
+            for again in filter(None, (proof.before, proof.after)):
+                is_known = again is proof.after and again.first in lacking
+                if any(served) and more and not is_known:
+                    todo.append(again)
+                    more -= 1
+                else:
+                    yield self._lacking(batch, operation, again, is_known=is_known)
+
+    def _ranges(self, operation: Operation, todo: deque[DateRange], params: Mapping[str, Any]) -> Iterator[tuple[DateRange, Batch]]:
+        """Each range and its responses, or its years' where the service refuses so much. Whoever takes them may add to `todo`."""
+        while todo:
+            days = todo.popleft()
+            wanted = {**params, "from": days.first, "to": days.last}
+            try:
+                batch = self.pages(operation, **wanted) if operation.paging else self.once(operation, **wanted)
+            except Refused:
+                if days.first.year == days.last.year:
+                    raise
+                todo.extendleft(reversed(list(days.years())))
+            else:
+                yield days, replace(batch, days=days)
+
+    def _wanted_days(self, ahead: int = 0) -> list[DateRange]:
+        """The days that this run reads again, or for the first time; none of an account where those that were chosen are still to come."""
+        days = days_to_fetch(
+            self.known.covered(self._tables[0]),
+            self.today,
+            history_start=self.settings.history_start,
+            lookback_days=self.settings.lookback_days,
+            ahead=ahead,
+            chosen=self._chosen_days,
+        )
+        return [days] if days else []
+
+    def _listed(self, batch: Batch, requested: DateRange) -> list[set[dt.date]] | None:
+        """The requested days that the response lists, by table; None when an entry cannot be read: it may be of any day."""
+        listed: dict[type[Record], set[dt.date]] = {table.record: set() for table in self._tables}
+        columns = {table.record: table.load.column for table in self._tables if isinstance(table.load, Window)}
+        for response in batch.responses or self.known.responses(batch.request_ids):
+            for rows in parse_rows(response, self._session.zone, self.today):
+                if rows.rejected or rows.untold:
+                    return None
+                listed[rows.record] |= {day for record in rows.records if (day := getattr(record, columns[rows.record])) in requested}
+        return list(listed.values())
+
+    def _lacking(self, batch: Batch, operation: Operation, days: DateRange, *, is_known: bool) -> Batch:
+        """Days of a series that were left out and did not come in a range of their own either."""
+        days = DateRange(days.first, min(days.last, self.today - NOT_YET))
+        reason = "left out by the service, which lists the days around them"
+        is_news = not is_known or days.first > self.today - _NEWS
+        problem = f"{operation.name}, {days}: {reason}; they are requested again" if is_news else ""
+        return replace(batch, days=days, scope={"reason": reason}, is_complete=False, problem=problem)
+
+    def pages(self, operation: Operation, **params: Any) -> Batch:
+        """Every page of a listing; when a page cannot be had, the pages before it as an incomplete batch."""
+        self.operations.add(operation)
+        listing = paging.Listing(operation, params)
+        ids: list[int] = []
+        failures: tuple[Failure, ...] = ()
+        self._on_progress(0, 1)
+        try:
+            for response in listing.pages(self._fetch):
+                ids.append(response.request_id)
+        except Transient as problem:
+            if not ids:
+                raise
+            failures = (Failure(operation.bind(**params), problem),)
+        self._on_progress(1, 0)
+        is_complete = not failures and listing.is_complete
+        is_short = listing.missing and not failures
+        lack = f"{operation.name}: {listing.missing:,} entries that the service counts were not listed" if is_short else ""
+        return Batch(tuple(ids), is_complete=is_complete, service_count=listing.service_count, failures=failures, problem=lack)
+
+    def listings(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Iterator[Batch]:
+        """Paged listings of several scopes, a few at a time, each a batch of its own."""
+
+        def one(params: Mapping[str, Any]) -> Batch:
+            try:
+                return self.pages(operation, **params)
+            except (Transient, Refused) as problem:
+                return Batch(is_complete=False, failures=(Failure(operation.bind(**params), problem),))
+
+        with ThreadPoolExecutor(self._session.listings_at_once, thread_name_prefix="listing") as pool:
+            yield from pool.map(one, many)
+
+    def each(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Iterator[Batch]:
+        """One request for each of `many`, in about that order, in batches of some hundred responses; of nothing, a batch that says so."""
+        self.operations.add(operation)
+        calls, failures = _bind_all(operation, many)
+        self._on_progress(0, len(calls))
+        responses: list[Response] = []
+        since = time.monotonic()
+        try:
+            for result in self._results(calls):
+                self._on_progress(1, 0)
+                if isinstance(result, Failure):
+                    failures.append(result)
+                else:
+                    responses.append(result)
+                if len(responses) >= BATCH_RESPONSES or time.monotonic() - since > BATCH_SECONDS:
+                    yield Batch.of(responses)
+                    responses, since = [], time.monotonic()
+        except (AuthenticationFailed, BudgetSpent, Stopped):
+            yield Batch.of(responses, failures)
+            raise
+        if responses or failures:
+            yield Batch.of(responses, failures)
+        elif not calls:
+            yield Batch(is_nothing_due=True)
+
+    def planned(self, asset: str, operation: Operation, params: Params) -> Iterator[Batch]:
+        """What the crawl plan wants fetched of contacts, and what a run that died has responses to."""
+        entry = self.plan.entry(asset)
+        self._on_plan(entry)
+        keys = entry.keys.to_pylist()
+        many = [params(key) for key in keys]
+        if self._left_behind is not None:
+            many += self._found_behind(asset, operation, params, set(keys), self._left_behind)
+        through = 0
+        for batch in self.each(operation, many):
+            through += len(batch.request_ids) + len(batch.failures)
+            # Until the last of them is there, the next night has to go on.
+            is_last = through >= len(many)
+            yield replace(batch, is_complete=is_last and entry.is_whole, due_at=entry.due_at if is_last else None)
+
+    def _found_behind(
+        self, asset: str, operation: Operation, params: Params, planned: set[Any], left_behind: LeftBehind
+    ) -> list[Mapping[str, Any]]:
+        """Requests outside the plan whose archived response is newer than what is loaded: responses must not be lost."""
+        rows = self.plan.candidates(asset)
+        found = []
+        for key, loaded in zip(rows[0].to_pylist(), rows["request_id"].to_pylist(), strict=True):
+            if key in planned:
+                continue
+            try:
+                request_id = left_behind(operation.bind(**params(key)))
+            except InvalidCall:
+                continue
+            if request_id is not None and request_id > (loaded or 0):
+                found.append(params(key))
+        return found
+
+    def all(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batch:
+        """One request for each of `many`, all in one batch: details beside the listing they belong to."""
+        batches = list(self.each(operation, many))
+        return sum(batches[1:], batches[0]) if batches else Batch()
+
+    def new_or_changed(self, listing: Batch, record: type[R]) -> list[R]:
+        """The listing's entries that are new, or differ from when their detail was last fetched."""
+        return self.known.new_or_changed(listing.request_ids, record)
+
+    @staticmethod
+    def nothing_left(**scope: Any) -> Batch:
+        """A scope that is gone from the service: its rows are marked as deleted without a request."""
+        return Batch(scope={name: [value] for name, value in scope.items()}, may_shrink=True)
+
+    def _fetch(self, call: Call) -> Response:
+        (result,) = self._results([call])
+        if isinstance(result, Failure):
+            raise result.error
+        return result
+
+    def _results(self, calls: Iterable[Call]) -> Iterator[Response | Failure]:
+        """What need not be requested, since it was refused in this run or is in the archive and unused, and what the client fetches."""
+        refused = self._session.refused
+        for result in self._session.client.fetch_many(
+            calls, known=lambda call: refused.get(call.key) or self._reuse(call), urgency=self._urgency
+        ):
+            if isinstance(result, Failure):
+                if isinstance(result.error, NotAvailable):
+                    self._session.confirm_key(result.call.operation)
+                if isinstance(result.error, Refused | NotAvailable):  # a second try of this run would be refused like the first
+                    refused[result.call.key] = result
+            yield result
+
+
+def _bind_all(operation: Operation, many: Iterable[Mapping[str, Any]]) -> tuple[list[Call], list[Failure]]:
+    """Calls, and a failure for each value that the declaration does not allow (an address without @, say)."""
+    calls: list[Call] = []
+    bad: list[Failure] = []
+    for params in many:
+        try:
+            calls.append(operation.bind(**params))
+        except InvalidCall as problem:
+            bad.append(Failure(Call(operation, {name: str(value) for name, value in params.items()}), problem))
+    return calls, bad

@@ -1,0 +1,139 @@
+"""How likely each request brings something new: its candidate's own rate of change, that of its group, and what
+was noticed.
+
+Pure functions of columns. Not here: campaigns (`campaign_exposure`), what is fetched (`order`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Floats, Ints
+
+#: Changes a day of what nobody knows anything about, and how many observed intervals that guess is worth.
+PRIOR_RATE, PRIOR_INTERVALS = 0.02, 20.0
+#: How many intervals the account's rate is worth to a group, and the group's to one of its members: few, since people differ.
+GROUP_INTERVALS, OWN_INTERVALS = 10.0, 1.0
+#: The same for dated histories, in days; and how uneven contacts may be taken to be (shape of the Gamma distribution of rates).
+GROUP_DAYS = 300.0
+_SHAPES = (0.01, 20.0)
+#: Days since registration that make a group: what automations send depends on it.
+TENURE_DAYS = (2, 8, 45, 400)
+#: How often what was noticed came with a change, before anything was learnt: (changed, asked).
+SIGNAL_PRIORS: Mapping[str, tuple[float, float]] = {"clicked": (19, 20), "pushed": (18, 20), "redeemed": (10, 20), "row": (6, 20)}
+#: How often a first response holds anything, before anything was learnt.
+NEW_PRIORS: Mapping[str, tuple[float, float]] = {"timelines": (20, 20), "coupons": (6, 20)}
+_LEAST_INTERVAL = 1 / 24  # days: what is requested twice within minutes is no observation of a day
+#: So many responses of one reason weigh as much as all earlier ones: habits change.
+_MEMORY = 20_000.0
+
+
+@dataclass(frozen=True)
+class Yields:
+    """What requests for a reason have brought, by asset and reason: (changed, asked, expected to change without that reason)."""
+
+    seen: Mapping[tuple[str, str], tuple[float, float, float]]
+
+    def share(self, asset: str, reason: str, prior: tuple[float, float]) -> float:
+        """How often the reason itself came with something new: mean of the Beta posterior (prior as made-up observations).
+
+        Of `asked`, `expected` would have changed anyway: false alarms are those that did not, among the asked - expected others.
+        """
+        changed, asked, expected = self.seen.get((asset, reason), (0.0, 0.0, 0.0))
+        fade = min(1.0, _MEMORY / asked) if asked else 1.0
+        false = (prior[1] - prior[0] + (asked - changed) * fade) / (prior[1] + max(asked - expected, 0.0) * fade)
+        return min(max(1 - false, 0.0), 1.0)
+
+
+NOTHING_LEARNT = Yields({})
+
+
+def groups(candidates: Candidates, now: float) -> Ints:
+    """A number from 0 for each combination of segment and time since registration; there are some that nobody has."""
+    tenure = np.searchsorted(np.array(TENURE_DAYS), np.nan_to_num((now - candidates.registered) / DAY_S, nan=1e9))
+    found: Ints = candidates.segment * (len(TENURE_DAYS) + 1) + tenure
+    return found
+
+
+def change_rates(candidates: Candidates, group: Ints) -> Floats:
+    """Changes a day of each candidate.
+
+    Of n intervals between requests, X ended with something new; I is their mean length in days. An interval shows a change with
+    probability p = 1 - exp(-rate I), so rate = -ln(1 - p) / I. The plain estimate X/n is biased, and infinite at X = n; Cho and
+    Garcia-Molina (Estimating Frequency of Change, ACM TOIT 3(3), 2003, section 4) add half an observation of each kind. Here what is
+    added are intervals like those of the group: p = (X + s q) / (n + s), q = 1 - exp(-group's rate I), which is the mean of a Beta
+    posterior. Groups lean on the account in the same way, and the account on a prior.
+    """
+    n = np.maximum(candidates.times_asked - 1, 0).astype(float)
+    changed = np.minimum(np.maximum(candidates.times_changed - 1, 0), n)
+    span = np.where(n > 0, (candidates.asked - candidates.first_asked) / DAY_S, 0.0)
+    span = np.where(np.isnan(span), n, span)  # before first requests were kept: a day each
+    everybody = _rate(np.array(changed.sum()), np.array(n.sum()), np.array(span.sum()), np.array(PRIOR_RATE), PRIOR_INTERVALS)
+    size = int(group.max(initial=-1)) + 1
+    total, number, length = (np.bincount(group, weights, size).astype(float) for weights in (changed, n, span))
+    own_group = _rate(total, number, length, everybody, GROUP_INTERVALS)
+    return _rate(changed, n, span, own_group[group], OWN_INTERVALS)
+
+
+def _rate(changed: Floats, n: Floats, span: Floats, prior: Floats, strength: float) -> Floats:
+    """See `change_rates`; `span` is the sum of the intervals in days, and with none observed the prior remains."""
+    interval = np.maximum(np.divide(span, np.maximum(n, 1)), _LEAST_INTERVAL)
+    expected = -np.expm1(-prior * interval)
+    share = (changed + strength * expected) / (n + strength)
+    found: Floats = np.where(n > 0, -np.log1p(-np.minimum(share, 1 - 1e-9)) / interval, prior)
+    return found
+
+
+def unchanged(candidates: Candidates, group: Ints, now: float) -> Floats:
+    """The logarithm of the chance that nothing of its own has happened to each candidate since it was requested.
+
+    Responses that date what they contain (timelines) show on which days something happened, also before the first request. Where there
+    are such, they count alone; else what requests found.
+    """
+    days = np.maximum(np.nan_to_num((now - candidates.asked) / DAY_S), 0.0)
+    if candidates.active_days.any():
+        return _quiet(candidates.active_days.astype(float), candidates.history_days, group, days)
+    return -change_rates(candidates, group) * days
+
+
+def _quiet(active: Floats, history: Floats, group: Ints, days: Floats) -> Floats:
+    """ln P(no active day within `days`) after `active` days in a history of so many days: negative binomial, see `gamma`."""
+    shape, seen, _ = gamma(active, history, group)
+    found: Floats = (shape + active) * np.log(seen / (seen + days))
+    return found
+
+
+def gamma(count: Floats, history: Floats, group: Ints) -> tuple[float, Floats, Floats]:
+    """What is known of rates a day after `count` in a history of so many days: shape, days seen, the group's mean rate.
+
+    Rates differ from contact to contact as a Gamma distribution (Robbins 1956: empirical Bayes): with shape r and the group's mean
+    rate m, r / m + history days are what the posterior has seen, and (r + count) / seen is its mean. The shape follows from how much
+    more the counts vary than the same rate for all would let them.
+    """
+    size = int(group.max(initial=-1)) + 1
+    whole = (count.sum() + PRIOR_RATE * PRIOR_INTERVALS) / (history.sum() + PRIOR_INTERVALS)
+    totals, spans = (np.bincount(group, weights, size) for weights in (count, history))
+    mean = np.maximum(((totals + whole * GROUP_DAYS) / (spans + GROUP_DAYS))[group], 1e-9)
+    expected = mean * history
+    surplus = float(np.sum((count - expected) ** 2 - expected))
+    shape = float(np.clip(np.sum(expected**2) / surplus, *_SHAPES)) if surplus > 0 else _SHAPES[1]
+    return shape, shape / mean + history, mean
+
+
+def chances(asset: str, candidates: Candidates, own: Floats, *, unreached: Floats | None = None, yields: Yields = NOTHING_LEARNT) -> Floats:
+    """The probability that each response has something new.
+
+    Of what was asked before: 1 - P(own habits left it alone) x product of (1 - precision) over what was noticed x P(no campaign reached
+    it). Each noisy signal leaves the chance that it was a false alarm (Busa-Fekete et al., A Scalable Crawling Algorithm Utilizing
+    Noisy Change-Indicating Signals, 2025, arXiv 2502.02430); its precision is learnt from what such requests brought. `own`: logarithm
+    as of `unchanged`; `unreached`: as of `campaign_exposure`. Of what is new: the share of first responses that held anything.
+    """
+    quiet = own if unreached is None else own + unreached
+    for signal in SIGNALS:
+        false = 1 - min(0.999, yields.share(asset, signal, SIGNAL_PRIORS[signal]))
+        quiet = quiet + np.log(false) * candidates.noticed(signal)
+    new = yields.share(asset, "new", NEW_PRIORS[asset])
+    return np.where(candidates.is_new, new, -np.expm1(quiet))

@@ -1,0 +1,398 @@
+"""The crawl plan of one account's night: whom to ask, within the allowance, made once per run.
+
+Belongs here: the allowance, the statistics of campaigns, timelines and coupons, and the planner that reads what they are planned from
+(`warehouse.candidates`). Not here: how probable a change is (`change_rates`, `campaign_exposure`), which candidates are asked first
+(`order`), asking (`assets.fetch`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assets.planning.campaign_exposure import Exposure, unreached
+from assets.planning.candidates import DAY_S, Deadlines, Flags, Floats, Ints, asked_by, from_arrow, noticed_by
+from assets.planning.change_rates import Yields, chances, groups, unchanged
+from assets.planning.order import REASONS, Order, Reason, draws, everybody, is_tonight, nights_left, order, reasons, smoothed_size
+from assets.result import CONTRADICTING, FEWEST
+from marketing_api.operations.contacts import GETCOUPON
+from warehouse.bookkeeping import Planned
+from warehouse.warehouse import Warehouse
+
+#: Of a night's seconds times its rate, so much arrives as answers (measured: 98.9-99.4 % of the limit, and a repeat now and then).
+USABLE = 0.97
+#: Kept back for repeats and for what the other assets still ask.
+_SPARE_SHARE, _SPARE_LEAST = 0.02, 5
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What one account may still spend tonight: `requests` (None: no limit), and the `rate` they leave at, a second."""
+
+    requests: int | None
+    rate: float
+
+    def seconds(self, requests: int) -> float:
+        """How long so many take at the limit."""
+        return requests / max(self.rate, 1e-9)
+
+    def after(self, requests: int) -> Allowance:
+        """What is left when so many have gone before."""
+        return self if self.requests is None else replace(self, requests=max(self.requests - requests, 0))
+
+
+def allowance(left: int | None, until: dt.datetime | None, now: dt.datetime, rate: float, *, accounts: int = 1) -> Allowance:
+    """From the requests that the run has `left` for all its accounts and the moment it must end, whichever is less."""
+    limits = []
+    if left is not None:
+        share = left // max(accounts, 1)
+        limits.append(share - max(int(share * _SPARE_SHARE), min(_SPARE_LEAST, share // 2)))
+    if until is not None:
+        limits.append(int(max((until - now).total_seconds(), 0.0) * rate * USABLE))
+    return Allowance(min(limits, default=None), rate)
+
+
+def next_moment(at: dt.time, zone: str, now: dt.datetime) -> dt.datetime:
+    """The next time that a clock in the zone shows `at`."""
+    local = now.astimezone(ZoneInfo(zone))
+    for days in (0, 1):
+        moment = dt.datetime.combine(local.date() + dt.timedelta(days=days), at, ZoneInfo(zone)).astimezone(dt.UTC)
+        if moment > now:
+            return moment
+    raise AssertionError("a clock shows every time within two days")
+
+
+#: (days since a campaign was made or its totals moved last, how old its statistics may be in days); the last one is for all others.
+AGE_RULE: tuple[tuple[float, float], ...] = ((30, 1), (180, 7), (float("inf"), 30))
+
+
+@dataclass(frozen=True)
+class CampaignPlan:
+    """The campaigns whose statistics are fetched as (id, type), the newest first; `counts`: how many by reason;
+    `due_at`: when the first of all is due next."""
+
+    campaigns: list[tuple[int, str]]
+    counts: dict[str, int]
+    total: int
+    due_at: dt.datetime
+
+
+def plan_campaigns(rows: pa.Table, now: dt.datetime, *, seed: int = 1, asks_everybody: bool = False) -> CampaignPlan:
+    """Young campaigns every night, old ones weekly, very old ones monthly: never fetched, changed in the listing since, or as old as
+    the age rule allows; of those with time left, an even share a night."""
+    moment = now.timestamp()
+    ages = max_ages(rows, moment)
+    asked = asked_by(_seconds(rows["asked_at"]), moment, ages * DAY_S)
+    is_new = np.isnan(asked)
+    is_changed = ~is_new & (noticed_by(_seconds(rows["row_at"]), moment) > asked)
+    deadline = np.where(is_new, moment, asked) + ages * DAY_S
+    nights = nights_left(deadline, moment)
+    rest = np.flatnonzero(~is_new & ~is_changed)
+    size = smoothed_size(nights[rest], int(is_tonight(asked[rest], moment).sum()))
+    drawn = draws(rows["campaign_id"].to_numpy().astype(np.int64), seed, 0)
+    early = rest[np.lexsort((drawn[rest], deadline[rest]))][: len(rest) if asks_everybody else size]
+    due = nights[early] == 0
+    counts = {"new": is_new.sum(), "row": is_changed.sum(), "due": due.sum(), "all" if asks_everybody else "turn": (~due).sum()}
+    chosen = is_new | is_changed
+    chosen[early] = True
+    ids, types = rows["campaign_id"].to_pylist(), rows["type"].to_pylist()
+    picked = [(ids[at], types[at]) for at in np.flatnonzero(chosen)]
+    next_due = float(np.min(np.where(chosen, moment + ages * DAY_S, deadline), initial=moment + AGE_RULE[-1][1] * DAY_S))
+    found = {name: int(count) for name, count in counts.items() if count}
+    return CampaignPlan(picked, found, len(rows), dt.datetime.fromtimestamp(next_due, dt.UTC))
+
+
+def max_ages(rows: pa.Table, now: float) -> Floats:
+    """Days that each campaign's statistics may be old, by `AGE_RULE`. One of unknown age counts as young."""
+    alive = np.fmax(np.fmax(_seconds(rows["created_at"]), _seconds(rows["moved_on"])), -np.inf)
+    days = (now - np.where(np.isfinite(alive), alive, now)) / DAY_S
+    limits, ages = (np.array(column) for column in zip(*AGE_RULE, strict=True))
+    found: Floats = ages[np.searchsorted(limits, np.maximum(days, 0.0), side="left")]
+    return found
+
+
+def _seconds(column: pa.ChunkedArray) -> Floats:
+    at = column.cast(pa.timestamp("us", "UTC") if pa.types.is_timestamp(column.type) else pa.timestamp("us"))
+    found: Floats = at.cast(pa.int64()).cast(pa.float64()).to_numpy(zero_copy_only=False) / 1e6
+    return found
+
+
+TIMELINES, COUPONS = "timelines", "coupons"
+#: The column that is the key of a request, and the one with its number.
+_KEYS = {TIMELINES: ("contact_id", "contact_id"), COUPONS: ("email", "number")}
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The tables of `warehouse.candidates` that contacts are planned from. `candidates` are read asset by asset, and only their
+    figures kept: a million rows of one need no room while another's are read."""
+
+    candidates: Mapping[str, Callable[[], pa.Table]]
+    exposure: pa.Table
+    reach: pa.Table
+    yields: pa.Table
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a night has to keep to. `limit` is in requests (None: as many as are worth it)."""
+
+    max_age: dt.timedelta = dt.timedelta(days=7)
+    limit: int | None = None
+    asks_everybody: bool = False
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class PlanEntry:
+    """What is fetched for one asset: `keys` in the order of the requests, each with its reason (index into REASONS) and the chance that
+    it would have something new without that (`expected`).
+
+    `total` could be requested. `late` and `waiting` are left out although they pass the maximum age before the next night, or were
+    never requested; `dropped` although they are worth a request. `due_at`: when, after this night, the first of all is due.
+    """
+
+    asset: str
+    keys: pa.Array
+    reasons: npt.NDArray[np.int8]
+    expected: Floats
+    total: int
+    late: int
+    waiting: int
+    dropped: int
+    due_at: dt.datetime
+
+    @property
+    def counts(self) -> dict[Reason, int]:
+        """Requests by reason, in the order of reasons."""
+        found = Counter(self.reasons.tolist())
+        return {reason: found[code] for code, reason in enumerate(REASONS) if found[code]}
+
+    @property
+    def not_due(self) -> int:
+        """What can wait for another night."""
+        return self.total - len(self.keys) - self.late - self.waiting
+
+    @property
+    def words(self) -> str:
+        """How many are requested and why, and that the others are not due: for the run's log and the terminal."""
+        why = ", ".join(f"{reason} {count:,}" for reason, count in self.counts.items())
+        rest = f"; {self.not_due:,} are not due, `--all` asks them too" if self.not_due else ""
+        return f"{len(self.keys):,} of {self.total:,} planned ({why or 'nothing was due'}){rest}"
+
+    @property
+    def is_whole(self) -> bool:
+        """Nothing is left out that the maximum age wants fetched."""
+        return not self.late and not self.waiting
+
+    @property
+    def shortfall(self) -> str:
+        """What is left out although the maximum age wants it fetched."""
+        parts = [f"{self.waiting:,} never asked yet" if self.waiting else "", f"{self.late:,} older than they may be" if self.late else ""]
+        left_out = " and ".join(filter(None, parts))
+        return f"the budget leaves out {left_out}, of {self.total:,}; `marketing-sync plan` tells what would be needed"
+
+
+@dataclass(frozen=True)
+class ContactPlan:
+    """The entries by asset; `needed` requests keep the maximum age tonight, `steady` every night when nothing changes."""
+
+    entries: Mapping[str, PlanEntry] = field(default_factory=dict)
+    limit: int | None = None
+    needed: int = 0
+    steady: int = 0
+
+    @property
+    def requests(self) -> int:
+        return sum(len(entry.keys) for entry in self.entries.values())
+
+
+def plan_contacts(inputs: Inputs, rules: Rules, now: dt.datetime) -> ContactPlan:
+    """Which contacts to fetch tonight. The same tables and rules give the same plan."""
+    learnt = _yields(inputs.yields)
+    parts = {name: _Part(name, read(), inputs, rules, now.timestamp(), learnt) for name, read in inputs.candidates.items()}
+    if not parts:
+        return ContactPlan(limit=rules.limit)
+    together = _joined([part.deadlines for part in parts.values()])
+    if rules.asks_everybody:
+        found = everybody(together)
+    else:
+        chance, why = (np.concatenate([getattr(part, name) for part in parts.values()]) for name in ("chance", "why"))
+        found = order(together, chance, why, now.timestamp(), limit=rules.limit, seed=rules.seed)
+    entries, first = {}, 0
+    for name, part in parts.items():
+        entries[name] = part.entry(found, first)
+        first += len(part.deadlines)
+    nights = max(rules.max_age / dt.timedelta(days=1), 1.0)
+    return ContactPlan(entries, rules.limit, found.needed, int(np.ceil(first / nights)))
+
+
+class _Part:
+    """The candidates of one asset with their chances; of the rows it keeps the keys."""
+
+    def __init__(self, asset: str, rows: pa.Table, inputs: Inputs, rules: Rules, now: float, learnt: Yields) -> None:
+        self.asset = asset
+        key, number = _KEYS[asset]
+        self._keys = rows[key]
+        self._again = now + rules.max_age.total_seconds()
+        candidates, segments = from_arrow(rows, number, rules.max_age, now)
+        own = unchanged(candidates, groups(candidates, now), now)
+        campaigns = unreached(candidates, exposure_of(inputs.exposure, inputs.reach, segments)) if asset == TIMELINES else None
+        self._expected: Floats = np.where(candidates.is_new, 0.0, -np.expm1(own if campaigns is None else own + campaigns))
+        self.chance: Floats = chances(asset, candidates, own, unreached=campaigns, yields=learnt)
+        self.why = reasons(candidates, self.chance, campaigns)
+        self.deadlines = Deadlines(candidates.number, candidates.asked, candidates.deadline)
+
+    def _due_at(self, left: Flags) -> dt.datetime:
+        return dt.datetime.fromtimestamp(float(np.min(self.deadlines.deadline[left], initial=self._again)), dt.UTC)
+
+    def entry(self, found: Order, first: int) -> PlanEntry:
+        """This part of an order over all parts, of which it begins at position `first`."""
+        here = slice(first, first + len(self.deadlines))
+        mine = (found.positions >= first) & (found.positions < here.stop)
+        positions = found.positions[mine] - first
+        left = np.ones(len(self.deadlines), bool)
+        left[positions] = False
+        return PlanEntry(
+            self.asset,
+            keys=self._keys.take(pa.array(positions)).combine_chunks(),
+            reasons=found.reasons[mine],
+            expected=self._expected[positions],
+            total=len(self.deadlines),
+            late=int(found.is_late[here].sum()),
+            waiting=int(found.is_waiting[here].sum()),
+            dropped=int(found.is_dropped[here].sum()),
+            due_at=self._due_at(left),
+        )
+
+
+def _joined(parts: list[Deadlines]) -> Deadlines:
+    """One after the other."""
+    return Deadlines(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("number", "asked", "deadline")))
+
+
+def exposure_of(exposure: pa.Table, reach: pa.Table, segments: npt.NDArray[np.uint64]) -> Exposure:
+    """The tables as columns; `segments` are the names of segments 0, 1, … (`candidates.from_arrow`)."""
+    ids, first, campaign = np.unique(exposure["campaign_id"].to_numpy(), return_index=True, return_inverse=True)
+    clicked = np.zeros((len(ids), len(segments) + 1))
+    if len(ids):
+        known, at = _positions(ids, reach["campaign_id"].to_numpy())
+        named, place = _positions(segments, reach["segment"].to_numpy())
+        kept = known & named
+        np.add.at(clicked, (at[kept], place[kept]), reach["clickers"].to_numpy()[kept])
+    return Exposure(
+        seen=exposure["seen_at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy() / 1e6,
+        share=exposure["share"].to_numpy().astype(float),
+        campaign=campaign.astype(np.int64),
+        reached=exposure["reached"].to_numpy().astype(float)[first],
+        clickers=exposure["clickers"].to_numpy().astype(float)[first],
+        clicked=clicked,
+    )
+
+
+def _positions(names: npt.NDArray[np.generic], wanted: npt.NDArray[np.generic]) -> tuple[Flags, Ints]:
+    """Whether each wanted value is among the sorted names, and where."""
+    if not len(names):
+        return np.zeros(len(wanted), bool), np.zeros(len(wanted), np.int64)
+    at = np.minimum(np.searchsorted(names, wanted), len(names) - 1)
+    return names[at] == wanted, at.astype(np.int64)
+
+
+def _yields(rows: pa.Table) -> Yields:
+    columns = (rows[name].to_pylist() for name in ("question", "reason", "changed", "asked", "expected"))
+    return Yields({(asset, reason): (float(a or 0), float(b or 0), float(c or 0)) for asset, reason, a, b, c in zip(*columns, strict=True)})
+
+
+#: Days of campaigns that are looked back at: with nothing fetched for longer the age alone is reason enough.
+_EXPOSURE_DAYS = 60
+CAMPAIGN_STATS = "campaign_stats"
+
+
+@dataclass(frozen=True)
+class PlanSettings:
+    """What the settings and the person say; see `pipelines.settings`."""
+
+    max_age: dt.timedelta = dt.timedelta(days=7)
+    asks_everybody: bool = False
+    seed: int = 1
+
+
+@dataclass
+class Planner:
+    """`assets`: those of TIMELINES and COUPONS that are to be fetched. `allowance` says what may be spent, when it is called.
+
+    Thread-safe: whoever needs a plan first makes it, others wait.
+    """
+
+    warehouse: Warehouse
+    account: str
+    settings: PlanSettings
+    assets: Collection[str]
+    allowance: Callable[[], Allowance]
+    now: Callable[[], dt.datetime]
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _made_at: dt.datetime | None = None
+
+    def contacts(self) -> ContactPlan:
+        """Timelines and coupons under what is left of the budget."""
+        with self._lock:
+            return self._contacts
+
+    def campaigns(self) -> CampaignPlan:
+        """Campaign statistics."""
+        with self._lock:
+            return self._campaigns
+
+    def entry(self, asset: str) -> PlanEntry:
+        """The plan of one asset."""
+        return self.contacts().entries[asset]
+
+    def candidates(self, asset: str) -> pa.Table:
+        """The rows of all that could be requested (`warehouse.candidates`)."""
+        if asset == TIMELINES:
+            return self.warehouse.timeline_candidates(self.account)
+        return self.warehouse.coupon_candidates(self.account, self.refused_as_nothing())
+
+    def refused_as_nothing(self) -> set[int]:
+        """The errorCodes of earlier runs by which the service says that an address has no coupons (`assets.result`)."""
+        return self.warehouse.refused_as_nothing(self.account, GETCOUPON.name, FEWEST, CONTRADICTING)
+
+    @cached_property
+    def _contacts(self) -> ContactPlan:
+        rules = Rules(self.settings.max_age, self.allowance().requests, self.settings.asks_everybody, self.settings.seed)
+        with self.warehouse.reading():
+            tables = (
+                self.warehouse.campaign_waves(self.account, _EXPOSURE_DAYS),
+                self.warehouse.campaign_reach(self.account),
+                self.warehouse.plan_yields(self.account),
+            )
+        self._made_at = self.now()
+        # Each closes the file again: what DuckDB needed for a million rows is free before planning needs as much.
+        candidates = {name: partial(self.candidates, name) for name in (TIMELINES, COUPONS) if name in self.assets}
+        return plan_contacts(Inputs(candidates, *tables), rules, self._made_at)
+
+    @cached_property
+    def _campaigns(self) -> CampaignPlan:
+        rows = self.warehouse.campaign_candidates(self.account)
+        return plan_campaigns(rows, self.now(), seed=self.settings.seed, asks_everybody=self.settings.asks_everybody)
+
+    def planned(self) -> Planned | None:
+        """What was planned for contacts, for `sync.plans`; None when nothing was."""
+        with self._lock:
+            if self._made_at is None:
+                return None
+            names = pa.array([str(reason) for reason in REASONS])
+            tables = {
+                name: pa.table({"key": entry.keys, "reason": names.take(pa.array(entry.reasons)), "expected": entry.expected})
+                for name, entry in self._contacts.entries.items()
+            }
+            return Planned(self.account, self._made_at, tables)

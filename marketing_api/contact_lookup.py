@@ -1,0 +1,291 @@
+"""Who an address is, who is on a list, and what a timeline shows: the answers of the service's look-ups as values.
+
+Belongs here: every form in which they come (api-observed rows 3, 4, 19 and 21). Nothing above this package parses them. Not here: what
+a push makes of them (`pipelines.write_back`), the tables that a sync fills from the same operations (`records`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from marketing_api import parsing
+from marketing_api.envelope import read_envelope
+from marketing_api.errors import MarketingApiError, Refused
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
+from marketing_api.operations import contacts
+from marketing_api.paging import Listing
+from marketing_api.parsing import timeline_extent
+from marketing_api.records.contacts import Contact
+from marketing_api.records.contacts import found as read_contacts_of
+from marketing_api.records.shapes import entries
+from marketing_api.records.values import is_nothing, read_int, read_moment
+from marketing_api.write_result import says_absent
+
+if TYPE_CHECKING:  # it takes long to import, and who plans a push does without
+    from marketing_api.client import Client
+
+Fetch = Callable[[Call], Response]
+
+#: From so many addresses on, a first page of the list is worth a request, to see how long the list is.
+_LIST_FROM = 5
+
+
+# ---- who an address is
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One contact of an address. `list_id` is None where it is not shown; `status` is a word, or a code that has none."""
+
+    contact_id: int
+    list_id: int | None
+    email: str | None = field(repr=False)
+    status: str | None
+    fields: Mapping[str, Any] | None = field(repr=False)  # None: the response shows no custom fields
+
+    def fields_by_id(self, labels: Mapping[str, str]) -> dict[str, Any]:
+        """Custom fields by id, whether they are shown under their ids or their labels (row 19). `labels`: field id → label."""
+        ids = {_folded(label): field_id for field_id, label in labels.items() if label} | {field_id: field_id for field_id in labels}
+        found = {}
+        for name, value in (self.fields or {}).items():
+            if (field_id := ids.get(str(name)) or ids.get(_folded(str(name)))) is not None:
+                found[field_id] = value["value"] if isinstance(value, Mapping) and "value" in value else value
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """It could not be had, and why."""
+
+    reason: str
+
+
+def look_up(fetch: Fetch, email: str, list_id: int | None = None) -> tuple[Found, ...]:
+    """Everybody with the address (in that list); empty when there is nobody. Raises what `fetch` raises."""
+    try:
+        response = fetch(contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id))
+    except Refused as refusal:
+        if is_nobody(refusal):
+            return ()
+        raise
+    return tuple(one for one in read_found(response) if one.email is None or one.email.lower() == email.lower())
+
+
+def is_nobody(refusal: Refused) -> bool:
+    """Whether a look-up was refused because there is no such contact."""
+    return says_absent(str(refusal)) or any(says_absent(str(value)) for value in _sentences(refusal.detail))
+
+
+def _sentences(detail: Any) -> list[str]:
+    if isinstance(detail, Mapping):
+        return [text for value in detail.values() for text in _sentences(value)]
+    return [detail] if isinstance(detail, str) else []
+
+
+def read_found(response: Response) -> list[Found]:
+    """The contacts of a look-up's response, be it an object, an array or an object by number; entries without an id are left out."""
+    payload = read_envelope(response.body).decoded(response.call.operation)
+    found = []
+    for _, raw in read_contacts_of(payload, response.call.params):
+        if isinstance(raw, dict) and (contact_id := _int(raw.get("id"))) is not None:
+            list_id = _int(raw.get("listid", raw.get("list_id")))
+            status = _status(raw.get("status"), raw.get("status_code"))
+            found.append(Found(contact_id, list_id, raw.get("email"), status, raw.get("custom_fields")))
+    return found
+
+
+def _status(word: str | None, code: Any) -> str | None:
+    """What is shown of a status; a code without a word is not taken for one that is not shown."""
+    return word if word is not None or code is None else str(code)
+
+
+def _int(value: Any) -> int | None:
+    try:
+        return read_int(value)
+    except ValueError:
+        return None
+
+
+def _folded(label: str) -> str:
+    return re.sub(r"[\s_]+", "", label).casefold()
+
+
+class Directory:
+    """Looked-up addresses, each requested once however many ask for it. Thread-safe."""
+
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
+        self._known: dict[tuple[str, int | None], tuple[Found, ...]] = {}
+        self._locks: dict[tuple[str, int | None], threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def find(self, email: str, list_id: int | None = None) -> tuple[Found, ...]:
+        """Raises what the request raises; then the next caller tries again."""
+        key = (email.lower(), list_id)
+        with self._lock:
+            turn = self._locks.setdefault(key, threading.Lock())
+        with turn:
+            if (known := self._known.get(key)) is None:
+                known = self._known[key] = look_up(self._fetch, email, list_id)
+            return known
+
+    def forget(self, email: str, list_id: int | None = None) -> None:
+        with self._lock:
+            self._known.pop((email.lower(), list_id), None)
+
+    @property
+    def requested(self) -> int:
+        """Addresses that were looked up."""
+        return len(self._known)
+
+
+# ---- who is on a list
+
+
+@dataclass
+class Seen:
+    """Contacts by list and address (lower case)."""
+
+    _found: dict[tuple[int, str], list[Found] | Unread] = field(default_factory=dict)
+    _whole: set[int] = field(default_factory=set)
+
+    def of(self, list_id: int, email: str) -> list[Found] | Unread:
+        key = (list_id, email.lower())
+        if key in self._found:
+            return self._found[key]
+        return [] if list_id in self._whole else Unread("it was not read")
+
+    def put(self, list_id: int, email: str, found: list[Found] | Unread) -> None:
+        self._found[(list_id, email.lower())] = found
+
+    def put_whole(self, list_id: int, found: Iterable[Found]) -> None:
+        by_email: defaultdict[str, list[Found]] = defaultdict(list)
+        for one in found:
+            by_email[(one.email or "").lower()].append(one)
+        self._found.update({(list_id, email): each for email, each in by_email.items()})
+        self._whole.add(list_id)
+
+
+def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> Seen:
+    """The contacts with these addresses, by list: whole lists where that takes fewer requests. Raises Stopped, BudgetSpent, …"""
+    seen = Seen()
+    single: list[Call] = []
+    for list_id, emails in addresses.items():
+        whole, _ = read_list(client, list_id, len(emails)) if len(emails) >= _LIST_FROM else (None, 0)
+        if whole is not None:
+            seen.put_whole(list_id, whole)
+        else:
+            single += [contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id) for email in sorted(emails)]
+    for each in client.fetch_many(single):
+        email, list_id = each.call.params["email"], int(each.call.params["listid"])
+        seen.put(list_id, email, _on_list(each, email.lower(), list_id) if isinstance(each, Response) else _nobody_or_unread(each.error))
+    return seen
+
+
+def _on_list(response: Response, email: str, list_id: int) -> list[Found]:
+    return [one for one in read_found(response) if one.list_id in (None, list_id) and (one.email or email).lower() == email]
+
+
+def _nobody_or_unread(error: MarketingApiError) -> list[Found] | Unread:
+    return [] if isinstance(error, Refused) and is_nobody(error) else Unread(str(error))
+
+
+def read_list(client: Client, list_id: int, worth: float) -> tuple[list[Found] | None, int]:
+    """All contacts of the list, if that takes no more than `worth` requests; and the requests that were sent."""
+    listing = Listing(contacts.GETCONTACTS, {"listid": list_id})
+    found: list[Found] = []
+    try:
+        for response in listing.pages(client.fetch):
+            found += _members(response)
+            per_page = listing.rows / listing.pages_read
+            if listing.end is None and listing.pages_read + listing.missing / max(per_page, 1) + 1 > worth:
+                return None, listing.pages_read
+    except Refused:
+        return None, listing.pages_read + 1
+    return (found if listing.is_complete else None), listing.pages_read
+
+
+def _members(response: Response) -> Iterator[Found]:
+    """Entries that cannot be read are left out, and so count as not there: their addresses are looked up next time."""
+    for rows in parsing.parse_rows(response, None, response.requested_at.date()):
+        for one in rows.records:
+            if isinstance(one, Contact):
+                fields = one.custom_fields if isinstance(one.custom_fields, dict) else None
+                yield Found(one.contact_id, one.list_id, one.email, _status(one.status, one.status_code), fields)
+
+
+# ---- what a timeline shows
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An entry of a timeline: its texts, its moment (unix seconds), and the local time that it shows."""
+
+    texts: tuple[str, ...] = field(repr=False)
+    at: int | None
+    local: dt.datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """`is_cut`: the service has older entries, or more of them, than it served."""
+
+    entries: tuple[Shown, ...]
+    is_cut: bool = False
+
+
+def fetch_timeline(fetch: Fetch, contact_id: int) -> Timeline:
+    """Raises what `fetch` raises."""
+    return read_timeline(fetch(contacts.TIMELINE.bind(id=contact_id)))
+
+
+def fetch_timelines(client: Client, contact_ids: Iterable[int]) -> Iterator[tuple[int, Timeline | Unread]]:
+    """Of many contacts at once."""
+    for each in client.fetch_many(contacts.TIMELINE.bind(id=contact_id) for contact_id in contact_ids):
+        yield int(each.call.params["id"]), read_timeline(each) if isinstance(each, Response) else Unread(str(each.error))
+
+
+def read_timeline(response: Response) -> Timeline:
+    """Entries that cannot be read have no text, and so are nobody's."""
+    payload = read_envelope(response.body).decoded(response.call.operation)
+    wrapper = next((value for name, value in payload.items() if name.lower() == "timeline"), None)
+    data = wrapper.get("data") if isinstance(wrapper, Mapping) else wrapper
+    served, total = timeline_extent(response)
+    return Timeline(tuple(_shown(raw) for raw in entries(data) if isinstance(raw, dict)), served < total)
+
+
+def _shown(raw: Mapping[str, Any]) -> Shown:
+    """Either member may hold unix seconds (row 21); a text is local."""
+    stamp, text = raw.get("timestamp"), raw.get("datetime")
+    if _is_unix(text):
+        stamp, text = text if is_nothing(stamp) else stamp, None
+    moment, local = _moment(stamp), _moment(text)
+    at = None if moment is None else int(moment.timestamp())
+    return Shown(tuple(_texts(raw)), at, None if local is None else local.replace(tzinfo=None))
+
+
+def _is_unix(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and value.strip().isdecimal())
+
+
+def _texts(raw: Mapping[str, Any]) -> Iterator[str]:
+    if isinstance(snippet := raw.get("snippet"), str):
+        yield snippet
+    for detail in entries(raw.get("details")):
+        value = detail.get("value") if isinstance(detail, Mapping) else detail
+        if isinstance(value, str | int | float):
+            yield str(value)
+
+
+def _moment(value: Any) -> dt.datetime | None:
+    try:
+        return None if is_nothing(value) else read_moment(value, dt.UTC)
+    except ValueError:
+        return None

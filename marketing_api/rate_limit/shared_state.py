@@ -1,0 +1,92 @@
+"""Where the state of an account's limit is kept: a small locked file that all processes of the machine share.
+
+This is the seam for another place: whatever yields the `Schedule` under a lock when entered, and keeps it when left, can take the
+file's place in `RateLimiter`. Belongs here: locking, reading, writing, and what happens when the file is damaged or gone. Not
+here: what the numbers mean (`schedule`). Needs `fcntl`, so Linux or macOS.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import struct
+import zlib
+from pathlib import Path
+from types import TracebackType
+
+from marketing_api.private_folder import private_folder
+from marketing_api.rate_limit.schedule import VALUES, Schedule
+from marketing_api.redaction import Secret
+
+_MAGIC = b"pacing 1"
+_HEAD = struct.Struct("<8sI")  # magic, checksum of the rest
+_NUMBERS = struct.Struct(f"<{VALUES}d")
+
+
+class StateFile:
+    """`with file as schedule:` holds the lock and writes back what was changed. Used by one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._schedule = Schedule()
+        self._seen = b""
+        self._descriptor = -1
+        self._process = 0
+
+    def __enter__(self) -> Schedule:
+        while True:
+            self._open()
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            if os.fstat(self._descriptor).st_nlink:
+                break
+            self.close()  # somebody removed the file: others are on a new one already
+        stored = os.pread(self._descriptor, _HEAD.size + _NUMBERS.size + 1, 0)
+        if stored != self._seen or not stored:
+            self._schedule.restore(_read(stored) or Schedule().values())
+        return self._schedule
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            numbers = _NUMBERS.pack(*self._schedule.values())
+            self._seen = _HEAD.pack(_MAGIC, zlib.crc32(numbers)) + numbers
+            os.pwrite(self._descriptor, self._seen, 0)
+            if os.fstat(self._descriptor).st_size > len(self._seen):
+                os.ftruncate(self._descriptor, len(self._seen))
+        finally:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Let go of the file; the next use opens it again."""
+        if self._descriptor >= 0 and self._process == os.getpid():
+            os.close(self._descriptor)
+        self._descriptor, self._seen = -1, b""
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _open(self) -> None:
+        """A forked child opens the file anew: with its parent's descriptor it would share its parent's lock."""
+        if self._descriptor >= 0 and self._process == os.getpid():
+            return
+        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        self._process, self._seen = os.getpid(), b""
+
+
+def _read(stored: bytes) -> tuple[float, ...] | None:
+    """None for what is empty, cut, damaged or of another version: the limit is then learnt afresh, which takes seconds."""
+    if len(stored) != _HEAD.size + _NUMBERS.size:
+        return None
+    magic, checksum = _HEAD.unpack_from(stored)
+    numbers = stored[_HEAD.size :]
+    return _NUMBERS.unpack(numbers) if magic == _MAGIC and checksum == zlib.crc32(numbers) else None
+
+
+def shared_path(url: str, key: Secret | str) -> Path:
+    """The file of an account's limit, in a folder of the temp directory that only its owner can open.
+
+    Processes share a limit when they run as the same user with the same temp directory. The name is a hash of both values.
+    """
+    secret = key.reveal() if isinstance(key, Secret) else key
+    name = hashlib.blake2b(f"{url.rstrip('/').lower()}\0{secret}".encode(), digest_size=16).hexdigest()
+    return private_folder() / name

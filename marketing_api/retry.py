@@ -1,0 +1,227 @@
+"""When a request is sent again: exponential back-off with jitter, and when a service that is down is waited for or given up.
+
+Reads are retried until they have a response, a permanent error or too many tries. Writes are not idempotent: only what took no
+effect for certain is sent again. Not here: one request (`client`), how fast requests may leave (`rate_limit`).
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from marketing_api.errors import (
+    BrokenResponse,
+    GivenUp,
+    InvalidCall,
+    OutcomeUnknown,
+    RateLimited,
+    Refused,
+    ServiceError,
+    TooLarge,
+    Transient,
+    Unreachable,
+)
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
+from marketing_api.operations.account import ME
+
+log = logging.getLogger(__name__)
+
+TRIES = 6  # of a read that meets time-outs, resets or broken responses
+LONGEST_CALL_S = 600.0  # seconds of one call, after which a second failure is the last
+REFUSALS = 40  # 429s of one call: each costs a window, and none says that the next try will fail too
+FIRST_PAUSE = 0.5  # seconds before the second try, then doubling
+LONGEST_PAUSE = 15.0
+
+
+class Send(Protocol):
+    """Sends one request once (`client.Sender.send`)."""
+
+    def __call__(
+        self, call: Call, *, first: bool = ..., is_given_up: Callable[[], bool] | None = ..., before: Callable[[], object] | None = ...
+    ) -> Response: ...
+
+
+class Retry:
+    """Sends calls of one account until each has its response or a reason. Thread-safe. `stop` ends every pause."""
+
+    def __init__(self, send: Send, stop: threading.Event, *, first_pause: float = FIRST_PAUSE) -> None:
+        self._send = send
+        self._stop = stop
+        self._first_pause = first_pause
+        self._outage = Outage(lambda: send(ME.bind()))
+
+    def read(self, call: Call, stop: threading.Event, is_hopeless: Callable[[], bool], leave: Callable[[], None] | None = None) -> Response:
+        """See `Client.fetch`. Ends early when its caller has gone (`stop`), or nothing is expected of its operation any more.
+
+        `leave` is called each time when the request has its turn under the rate limit.
+        """
+        if not call.operation.is_read:
+            raise InvalidCall(f"{call.operation.name} changes the account: use write()")
+        tries = refusals = 0
+        is_refused = False
+        began = failed_at = time.monotonic()
+        while True:
+            try:
+                response = self._send(call, first=is_refused, is_given_up=stop.is_set, before=leave)
+                self._outage.answered()
+                return response
+            except ServiceError:
+                self._outage.answered()
+                raise
+            except RateLimited:  # no pause: the limiter holds everybody until the window resets, then this one goes first
+                refusals, is_refused = refusals + 1, True
+                if refusals >= REFUSALS or is_hopeless() or time.monotonic() - began > LONGEST_CALL_S:
+                    raise
+                continue
+            except (GivenUp, TooLarge):
+                raise
+            except Transient:
+                tries, is_refused = tries + 1, False
+                before, failed_at = failed_at, time.monotonic()
+                is_enough = tries >= TRIES or (tries > 1 and failed_at - began > LONGEST_CALL_S) or self._outage.is_given_up
+                if is_hopeless() or (is_enough and not self._outage.lasts(before)):
+                    raise
+            self._pause(tries)
+
+    def write(self, call: Call, before: Callable[[], object]) -> Response:
+        """See `Client.write`."""
+        if call.operation.is_read:
+            raise InvalidCall(f"{call.operation.name} changes nothing: use fetch()")
+        announce: Callable[[], object] | None = before
+        tries = refusals = 0
+        is_refused = False
+        while True:
+            try:
+                return self._send(call, first=is_refused, before=announce)
+            except RateLimited:  # refused before anything was done with it
+                refusals, is_refused, announce = refusals + 1, True, None
+                if refusals >= REFUSALS:
+                    raise
+                continue
+            except GivenUp:
+                raise
+            except (Unreachable, BrokenResponse) as problem:
+                if not isinstance(problem, Unreachable) or problem.was_sent:
+                    raise OutcomeUnknown(f"{problem}; it was sent and may have taken effect") from problem
+                tries, is_refused, announce = tries + 1, False, None
+                if tries >= TRIES:
+                    raise
+            self._pause(tries)
+
+    def _pause(self, tries: int) -> None:
+        pause = min(self._first_pause * 2 ** (tries - 1), LONGEST_PAUSE)
+        self._stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 (jitter, not secrecy)
+
+
+#: Seconds without any whole answer for which a run waits: a restart or a deployment, no more.
+LONGEST_OUTAGE = 120.0
+_LOOK_AGAIN_S = 10.0
+
+
+class Outage:
+    """Thread-safe. `probe` asks something that the service has answered before, once, and raises what came of it."""
+
+    def __init__(self, probe: Callable[[], object]) -> None:
+        self._probe = probe
+        self._answered_at = self._looked_at = -float("inf")
+        self._is_down = False
+        self._lock = threading.Lock()
+
+    def answered(self) -> None:
+        """A whole answer or an honest refusal came."""
+        self._answered_at = time.monotonic()
+
+    @property
+    def is_given_up(self) -> bool:
+        """It was waited for and did not end: until something is answered again, one try of a question is enough."""
+        return self._is_down and time.monotonic() - self._answered_at > LONGEST_OUTAGE
+
+    def lasts(self, since: float) -> bool:
+        """Whether nothing has been answered `since` (steady clock), although it was before, nor is the probe now.
+
+        False at the start of a run and after `LONGEST_OUTAGE`: then it is no use to wait. Raises what the probe raises unless it
+        tells about the service: Stopped, BudgetSpent, AuthenticationFailed.
+        """
+        with self._lock:
+            now = time.monotonic()
+            if self._answered_at > since or now - self._answered_at > LONGEST_OUTAGE:
+                return False
+            if now - self._looked_at > _LOOK_AGAIN_S or not self._is_down:
+                self._looked_at, self._is_down = now, self._fails()
+            return self._is_down
+
+    def _fails(self) -> bool:
+        try:
+            self._probe()
+        except Transient:
+            return True
+        except Refused:
+            pass
+        return False
+
+
+#: Seconds without any whole answer after which an account is asked nothing more, whatever its service asks to wait for.
+SILENCE = 600.0
+#: When such a time is first said, and how often from then on.
+FIRST_SAID_S, SAID_AGAIN_S = 15.0, 30.0
+_IDLE_S = 120.0  # without a request, after which a time without answers begins anew
+
+
+class Silence:
+    """How long an account that is asked has given no whole answer. Thread-safe."""
+
+    def __init__(self, account: str) -> None:
+        self._account = account
+        self._under_way = 0
+        self._since: float | None = None  # all on the steady clock
+        self._last = self._said_at = -float("inf")
+        self._why = ""
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        """A request leaves."""
+        with self._lock:
+            now = time.monotonic()
+            if self._since is None or (not self._under_way and now - self._last > _IDLE_S):
+                self._since = now
+            self._under_way += 1
+            self._last = now
+
+    def end(self, problem: Exception | None) -> None:
+        """It has been answered, or not."""
+        with self._lock:
+            self._under_way -= 1
+            self._last = now = time.monotonic()
+            if not isinstance(problem, Transient):
+                self._since, self._why = (now if self._under_way else None), ""
+            else:
+                self._why = str(problem)
+
+    @property
+    def is_over(self) -> bool:
+        """It has lasted for `SILENCE`: nothing more is to be asked."""
+        since = self._since
+        return since is not None and bool(self._why) and self._last - since > SILENCE
+
+    def check(self) -> None:
+        """Raises GivenUp when `is_over`."""
+        if self.is_over:
+            raise GivenUp(f"no whole answer for {_minutes(SILENCE)} ({self._why}); the account is asked nothing more in this run")
+
+    def say(self) -> None:
+        """Log it when that is due. Called often."""
+        since, now = self._since, time.monotonic()
+        if since is None or now - since < FIRST_SAID_S or now - self._said_at < SAID_AGAIN_S:
+            return
+        self._said_at = now
+        why = self._why or f"{self._under_way} under way"
+        log.warning("account %s: no answer for %.0f s (%s); it is given up after %s", self._account, now - since, why, _minutes(SILENCE))
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:g} minutes"

@@ -1,0 +1,263 @@
+"""The threads that make an account's requests, and many requests at once through them.
+
+Belongs here: how many threads there are, whose job is next, and when an operation is given up. Not here: one request (`client`).
+
+Only one thread at a time waits for the rate limit; when its request leaves, the next job is taken up. So there are as many threads as
+requests under way (limit x latency) and one more, whatever the size. The threads are daemons: a program that is interrupted ends at once.
+"""
+
+from __future__ import annotations
+
+import bisect
+import queue
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from marketing_api.errors import AuthenticationFailed, BudgetSpent, MarketingApiError, NotAvailable, Stopped, Transient
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
+
+#: Requests of one operation that have used up all their tries, one after the other, before the rest is not made.
+FAILURES_IN_A_ROW = 5
+#: Requests under way or waiting, for each worker.
+AHEAD = 2
+#: How often a thread looks again for jobs that may not be done yet.
+_LOOK_S = 0.2
+
+#: Is given what to call once the job no longer waits for its turn: then the next one is taken up.
+Job = Callable[[Callable[[], None]], None]
+
+
+class Lane:
+    """One caller's jobs, of which at most `width` are done at once. `stop` is set when the caller has gone."""
+
+    def __init__(self, urgency: int = 0, *, width: int | None = None) -> None:
+        self.urgency = urgency
+        self.jobs: deque[Job] = deque()
+        self.stop = threading.Event()
+        self.width = width
+        self.under_way = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.width is not None and self.under_way >= self.width
+
+
+class WorkerPool:
+    """Starts threads as they are needed, up to `size`: the most urgent lane first, equal ones in turn. Jobs must not raise.
+
+    `is_served` says of a lane that has jobs whether they may be done already.
+    """
+
+    def __init__(self, size: int, *, name: str = "requests", is_served: Callable[[Lane], bool] = lambda lane: True) -> None:
+        self.size = size
+        self._name = name
+        self._is_served = is_served
+        self._changed = threading.Condition()
+        self._lanes: list[Lane] = []  # those with jobs waiting, the next to be served first
+        self._threads: list[threading.Thread] = []
+        self._idle = 0  # threads, those included that were woken but do not run yet
+        self._is_entering = False  # whether a job is under way that waits for its turn
+        self._is_closed = False
+
+    def put(self, lane: Lane, job: Job) -> None:
+        with self._changed:
+            lane.jobs.append(job)
+            if len(lane.jobs) == 1:
+                bisect.insort(self._lanes, lane, key=lambda lane: -lane.urgency)
+            self._call()
+
+    def drop(self, lane: Lane) -> int:
+        """Forget the lane's jobs that have not begun; how many those were."""
+        with self._changed:
+            dropped = len(lane.jobs)
+            lane.jobs.clear()
+            if dropped:
+                self._lanes.remove(lane)
+            return dropped
+
+    def close(self, grace: float) -> None:
+        """Let the threads end once no job is left, and wait `grace` seconds for it."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        deadline = time.monotonic() + grace
+        for thread in self._threads:
+            if thread is not threading.current_thread() and thread.is_alive():  # an interrupt may have come before its start
+                thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _call(self) -> None:
+        """Have a thread look for the next job. Called with `_changed` held."""
+        if self._is_closed:
+            self._changed.notify_all()
+        elif self._idle:
+            self._changed.notify()
+        elif self._lanes and not self._is_entering and len(self._threads) < self.size:
+            self._start()
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # no room for one more: those that are there do the work
+            if not self._threads:
+                raise
+        else:
+            self._threads.append(thread)
+
+    def _work(self) -> None:
+        while (taken := self._next()) is not None:
+            lane, job = taken
+            turn = _Turn(self._left)
+            job(turn.leave)
+            turn.leave()
+            if lane.width is not None:
+                with self._changed:
+                    lane.under_way -= 1
+                    self._call()
+
+    def _left(self) -> None:
+        with self._changed:
+            self._is_entering = False
+            self._call()
+
+    def _next(self) -> tuple[Lane, Job] | None:
+        with self._changed:
+            while self._is_entering or (lane := self._servable()) is None:
+                if self._is_closed and not self._lanes:
+                    return None
+                self._idle += 1
+                self._changed.wait(_LOOK_S if self._lanes and not self._is_entering else None)
+                self._idle -= 1
+            self._is_entering = True
+            self._lanes.remove(lane)
+            job = lane.jobs.popleft()
+            lane.under_way += 1
+            if lane.jobs:
+                bisect.insort(self._lanes, lane, key=lambda lane: -lane.urgency)
+            return lane, job
+
+    def _servable(self) -> Lane | None:
+        return next((lane for lane in self._lanes if not lane.is_full and self._is_served(lane)), None)
+
+
+class _Turn:
+    """That a job waits for its turn; over once, at the latest when the job is done."""
+
+    def __init__(self, left: Callable[[], None]) -> None:
+        self._left: Callable[[], None] | None = left
+
+    def leave(self) -> None:
+        left, self._left = self._left, None
+        if left is not None:
+            left()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call without a response, and why."""
+
+    call: Call
+    error: MarketingApiError
+
+
+#: Fetches one call until it has a response or a reason, unless the second value says that its caller has gone, or the third
+#: that its operation has been given up meanwhile. The fourth is called when a request leaves.
+Persist = Callable[[Call, threading.Event, Callable[[], bool], Callable[[], None]], Response]
+#: What is known of a call before it is requested.
+Known = Callable[[Call], Response | Failure | None]
+
+
+class Operations:
+    """Which operations still answer. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._given_up: dict[str, MarketingApiError] = {}
+        self._failures: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def given_up(self, call: Call) -> MarketingApiError | None:
+        return self._given_up.get(call.operation.name)
+
+    def note(self, result: Response | Failure) -> None:
+        name = result.call.operation.name
+        error = result.error if isinstance(result, Failure) else None
+        with self._lock:
+            self._failures[name] = self._failures[name] + 1 if isinstance(error, Transient) else 0
+            if error is not None and (isinstance(error, NotAvailable) or self._failures[name] >= FAILURES_IN_A_ROW):
+                self._given_up.setdefault(name, error)
+
+
+class FanOut:
+    """One call of `fetch_many`: its lane in the pool, and what it has learnt about the operations."""
+
+    def __init__(self, persist: Persist, pool: WorkerPool, urgency: int = 0) -> None:
+        self._persist = persist
+        self._pool = pool
+        self._lane = Lane(urgency)
+        self._operations = Operations()
+        self._under_way = 0
+        self._results: queue.SimpleQueue[Response | Failure | BaseException] = queue.SimpleQueue()
+
+    def responses(self, calls: Iterable[Call], known: Known | None) -> Iterator[Response | Failure]:
+        """See `Client.fetch_many`."""
+        try:
+            for call in calls:
+                if (result := self._known(call, known)) is not None:
+                    yield result
+                    continue
+                self._pool.put(self._lane, lambda leave, call=call: self._results.put(self._result(call, leave)))  # type: ignore[misc]
+                self._under_way += 1
+                while self._under_way >= AHEAD * self._pool.size or not self._results.empty():
+                    yield self._next()
+            while self._under_way:
+                yield self._next()
+        except BudgetSpent:
+            yield from self._last()
+            raise
+        finally:
+            self._lane.stop.set()
+            self._pool.drop(self._lane)
+
+    def _last(self) -> Iterator[Response | Failure]:
+        """What was paid for before the budget ran out."""
+        self._under_way -= self._pool.drop(self._lane)
+        while self._under_way:
+            try:
+                yield self._next()
+            except BudgetSpent:
+                continue
+
+    def _known(self, call: Call, known: Known | None) -> Response | Failure | None:
+        """What needs no request."""
+        if (result := known(call) if known is not None else None) is not None:
+            return result
+        error = self._operations.given_up(call)
+        return None if error is None else Failure(call, error)
+
+    def _result(self, call: Call, leave: Callable[[], None]) -> Response | Failure | BaseException:
+        """In a worker. What ends the whole call is returned bare, to be raised in the caller's thread."""
+        if (error := self._operations.given_up(call)) is not None:
+            return Failure(call, error)
+        result: Response | Failure
+        try:
+            result = self._persist(call, self._lane.stop, lambda: self._operations.given_up(call) is not None, leave)
+        except (AuthenticationFailed, BudgetSpent, Stopped) as end:
+            return end
+        except MarketingApiError as problem:
+            hopeless = self._operations.given_up(call) if isinstance(problem, Transient) else None
+            result = Failure(call, hopeless or problem)
+        except BaseException as fault:  # a full disk, a mistake of ours: not the call's fault
+            return fault
+        self._operations.note(result)
+        return result
+
+    def _next(self) -> Response | Failure:
+        result = self._results.get()
+        self._under_way -= 1
+        if isinstance(result, BaseException):
+            raise result
+        return result

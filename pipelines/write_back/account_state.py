@@ -1,0 +1,456 @@
+"""How the account stands: what the warehouse knows of its lists and contacts, and over it what was sent since that was read.
+
+Belongs here: queries to the tables, many contacts at once, with their rows as values; who a row is about; on which lists somebody is; how
+a contact stands on one. Not here: what a push makes of it (`kinds`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import duckdb
+import msgspec
+import pyarrow as pa
+
+from marketing_api.exchange import order_of
+from pipelines.write_back.input import values
+from pipelines.write_back.input.columns import fold
+from pipelines.write_back.input.rows import Cell, InputError, cell_of, text_of
+from pipelines.write_back.input.values import BadValue
+from pipelines.write_back.item import Past
+from pipelines.write_back.lists import Lists
+from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.errors import NoWarehouse
+
+if TYPE_CHECKING:
+    from pipelines.write_back.planning import SentBefore
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+_decode = msgspec.json.Decoder().decode
+
+# ---- what the warehouse knows
+
+_LIVE = "account = $account and _deleted_at is null"
+_MEMBER = "c.contact_id, c.list_id, c.email, c.status_code, c.status"
+#: An address's contacts: active ones first, then the oldest.
+_ORDER = "c.status_code is not distinct from 1 desc, c.contact_id, c.list_id"
+
+
+class Member(NamedTuple):
+    """One contact on one list. `fields`: custom-field values as JSON text, None when they were not asked for or not shown."""
+
+    contact_id: int
+    list_id: int
+    email: str | None
+    status_code: int | None
+    status: str | None
+    fields: str | None
+
+
+class Event(NamedTuple):
+    """One event in a contact's timeline, in unix seconds; `texts`: its snippet, and the values of its details."""
+
+    contact_id: int
+    at: int
+    snippet: str | None
+    details: str | None
+
+    @property
+    def texts(self) -> list[str]:
+        details = _decode(self.details) if self.details else []
+        values = [each.get("value") for each in details if isinstance(each, dict)] if isinstance(details, list) else []
+        return [self.snippet or "", *(value for value in values if isinstance(value, str))]
+
+
+@dataclass(frozen=True)
+class Known:
+    """One account. `zone`: its time zone. `as_of`: list → when all its contacts were last read, in the order of requests
+    (`exchange.order_of`), and `read_at` in unix seconds. `is_all_known`: the contacts of every list were read, so that an id that is not
+    among them belongs to nobody.
+    """
+
+    path: Path
+    account: str
+    zone: ZoneInfo
+    lists: Lists
+    as_of: Mapping[int, float] = field(default_factory=dict)
+    read_at: Mapping[int, float] = field(default_factory=dict)
+    is_all_known: bool = False
+    deadline_s: float = DEADLINE_S
+    on_wait: OnWait | None = None
+
+    def by_address(self, addresses: Iterable[str], *, with_fields: bool = False) -> dict[str, list[Member]]:
+        """Contacts by address in lower case, those without any left out; of each address active ones first, then the oldest."""
+        wanted = list(dict.fromkeys(addresses))
+        if not wanted:
+            return {}
+        fields = "c.custom_fields" if with_fields else "null"
+        table = self._query(
+            f"""
+            select k.number, {_MEMBER}, {fields} as fields
+            from keys k join source.contacts c on lower(trim(c.email)) = lower(k.key)
+            where c.account = $account and c._deleted_at is null
+            order by k.number, {_ORDER}
+            """,  # noqa: S608
+            keys=_numbered(wanted, pa.string()),
+        )
+        found: dict[str, list[Member]] = {}
+        numbers, *columns = (column.to_pylist() for column in table.columns)
+        for number, member in zip(numbers, map(Member, *columns), strict=True):
+            found.setdefault(wanted[number], []).append(member)
+        return found
+
+    def by_id(self, ids: Iterable[int]) -> dict[int, list[Member]]:
+        """Contacts by id, one entry per list, those that do not exist left out."""
+        wanted = list(dict.fromkeys(ids))
+        if not wanted:
+            return {}
+        table = self._query(
+            f"select {_MEMBER}, null as fields from keys k join source.contacts c on c.contact_id = k.key"  # noqa: S608
+            f" where c.account = $account and c._deleted_at is null order by {_ORDER}",
+            keys=_numbered(wanted, pa.int64()),
+        )
+        found: dict[int, list[Member]] = {}
+        for member in map(Member, *(column.to_pylist() for column in table.columns)):
+            found.setdefault(member.contact_id, []).append(member)
+        return found
+
+    def shown_fields(self, list_ids: Collection[int]) -> dict[int, set[str]]:
+        """List → the keys under which the service shows values of custom fields for any of its contacts."""
+        table = self._query(
+            "select distinct list_id, unnest(json_keys(custom_fields)) as key from source.contacts where account = $account"
+            " and _deleted_at is null and list_id in (select key from keys) and custom_fields is not null",
+            keys=_numbered(list(list_ids), pa.int64()),
+        )
+        found: dict[int, set[str]] = {}
+        for list_id, key in zip(*table.to_pydict().values(), strict=True):
+            found.setdefault(list_id, set()).add(key)
+        return found
+
+    def timelines(self, moments: Iterable[tuple[int, int]]) -> list[Event]:
+        """Events of contacts in the same minute as these (contact id, unix seconds)."""
+        pairs = sorted({(contact_id, at // 60) for contact_id, at in moments})
+        if not pairs:
+            return []
+        keys = pa.table({"contact_id": pa.array([pair[0] for pair in pairs], pa.int64()), "minute": [pair[1] for pair in pairs]})
+        table = self._query(
+            "select e.contact_id, epoch(e.occurred_at)::bigint as at, e.snippet, e.details::varchar as details "
+            "from keys k join source.timeline_events e on e.contact_id = k.contact_id and epoch(e.occurred_at)::bigint // 60 = k.minute "
+            "where e.account = $account order by all",
+            keys=keys,
+        )
+        return [Event(*row) for row in zip(*table.to_pydict().values(), strict=True)]
+
+    def _query(self, sql: str, *, keys: pa.Table) -> pa.Table:
+        with connect(self.path, deadline_s=self.deadline_s, read_only=True, on_wait=self.on_wait) as connection:
+            connection.register("keys", keys)
+            return connection.sql(sql, params={"account": self.account}).to_arrow_table()
+
+    def read_on(self, list_id: int | None = None) -> str:
+        """When the list's contacts were last read (of all lists: the oldest reading), in the account's time, for what depends on it."""
+        found = [at for each, at in self.read_at.items() if list_id in (None, each)]
+        return dt.datetime.fromtimestamp(min(found), self.zone).strftime("%Y-%m-%d %H:%M") if found else "never"
+
+
+def _numbered(keys: Sequence[Any], kind: pa.DataType) -> pa.Table:
+    return pa.table({"number": pa.array(range(len(keys)), pa.int64()), "key": pa.array(keys, kind)})
+
+
+def load_known(
+    path: Path,
+    account: str,
+    *,
+    zone: str | None = None,
+    fallback_zone: str = "UTC",
+    deadline_s: float = DEADLINE_S,
+    on_wait: OnWait | None = None,
+) -> Known:
+    """What the warehouse at `path` knows of the account. `zone` goes before the account's own, `fallback_zone` stands for an
+    unknown one. Raises InputError when business or lists were never read, and what `warehouse.connection.connect` raises.
+    """
+    try:
+        with connect(path, deadline_s=deadline_s, read_only=True, on_wait=on_wait) as connection:
+            business, lists, fields, read = (connection.execute(sql, {"account": account}).fetchall() for sql in _BASICS)
+    except (NoWarehouse, duckdb.CatalogException, duckdb.BinderException):
+        business = []
+    if not business:
+        raise InputError(
+            f"nothing is known about the account {account} yet: run `marketing-sync sync --only business lists contacts` first"
+        )
+    listed = {int(scope.removeprefix("list_id=")): times for _, scope, *times in read if scope.startswith("list_id=") and times[0]}
+    read_at = {list_id: at for list_id, (at, _) in listed.items()}
+    as_of = {list_id: at if last is None else order_of(last) for list_id, (at, last) in listed.items()}
+    is_all_known = bool(lists) and all(list_id in as_of for list_id, _ in lists)
+    own_zone = _zone(zone, business[0][0], fallback_zone)
+    return Known(path, account, own_zone, Lists.of(lists, fields), as_of, read_at, is_all_known, deadline_s, on_wait)
+
+
+_BASICS = (
+    "select timezone from source.business where account = $account",
+    f"select list_id, name from source.lists where {_LIVE} order by 1",  # noqa: S608
+    f"select list_id, field_id, label from source.list_fields where {_LIVE} order by 1, 2",  # noqa: S608
+    # A warehouse that the version before has written last has no column of that name: then NULL.
+    "select * from (select null::bigint as last_request) n, lateral (select scope, epoch(as_of), last_request"
+    " from sync.coverage where account = $account and table_name = 'contacts' and is_complete)",
+)
+
+
+def _zone(*names: str | None) -> ZoneInfo:
+    """The first that is one: an account may name a zone that nobody knows."""
+    for name in filter(None, names):
+        try:
+            return ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            continue
+    return ZoneInfo("UTC")
+
+
+# ---- who a row is about
+
+
+class Who(NamedTuple):
+    """What a row says: `email` as written, `key` in lower case, or the contact's id, or both."""
+
+    email: str | None
+    key: str | None
+    contact_id: int | None
+
+    @property
+    def name(self) -> str:
+        """How effects call somebody of whom nothing else is known."""
+        return self.key or str(self.contact_id)
+
+
+class Person(NamedTuple):
+    """Somebody with what is known: `ids` are the contacts meant, active ones first, then the oldest; empty for an address that
+    has to be looked up. `address` is known in lower case whenever the warehouse or the row says it.
+    """
+
+    who: Who
+    members: list[Member]
+    ids: list[int]
+    email: str | None
+
+    @property
+    def address(self) -> str | None:
+        return self.email.strip().lower() if self.email else None
+
+    @property
+    def contacts(self) -> list[int | None]:
+        """The contacts meant; None stands for those that have to be looked up."""
+        return [*self.ids] or [None]
+
+    @property
+    def shown(self) -> str:
+        return self.email or str(self.who.contact_id)
+
+
+def read_who(cells: Mapping[str, list[Cell]], index: int) -> Who:
+    """BadValue when neither is given, or one of them cannot be."""
+    address = cells["email"][index] if "email" in cells else None
+    number = cells["contact_id"][index] if "contact_id" in cells else None
+    if address is None and number is None:
+        raise BadValue("neither an e-mail address nor a contact id is given")
+    email = None if address is None else values.address(address)
+    return Who(email, email and email.lower(), None if number is None else values.identifier(number, "the contact id"))
+
+
+class People:
+    """Looks up everybody of an input at once."""
+
+    def __init__(self, known: Known, whos: Iterable[Who]) -> None:
+        everybody = set(whos)
+        self._known = known
+        self._by_id = known.by_id(who.contact_id for who in everybody if who.contact_id is not None)
+        self._by_address = known.by_address(who.key for who in everybody if who.key is not None and who.contact_id is None)
+
+    def person(self, who: Who, *, must_exist: bool = True) -> Person:
+        """BadValue for an id that is nobody's (if it `must_exist`), or that has another address than the row says."""
+        if who.contact_id is None:
+            members = self._by_address.get(who.key or "", [])
+            return Person(who, members, list(dict.fromkeys(member.contact_id for member in members)), who.email)
+        members = self._by_id.get(who.contact_id, [])
+        if not members and must_exist and self._known.is_all_known:
+            raise BadValue(f"there is no contact {who.contact_id} (contacts were read on {self._known.read_on()})")
+        addresses = {member.email.strip().lower(): member.email for member in members if member.email}
+        if who.key is not None and addresses and who.key not in addresses:
+            raise BadValue(f"contact {who.contact_id} has another e-mail address than the row says")
+        email = who.email or next(iter(addresses.values()), None)
+        return Person(who, members, [who.contact_id], email)
+
+
+# ---- on which lists somebody is
+
+
+class _Removal(NamedTuple):
+    """Something took the contact off a list, to another or away. `item_id` tells the order."""
+
+    item_id: int
+    source: int
+    target: int | None
+    past: Past
+
+
+class Whereabouts:
+    """Of all persons of an input, as the warehouse read it, and as what was sent since has left it; one query for all."""
+
+    def __init__(self, known: Known, sent: SentBefore, persons: Iterable[Person]) -> None:
+        self._known = known
+        everybody = list(persons)
+        lists = list(known.lists.names)
+        names = dict.fromkeys(name for person in everybody for name in (*person.ids, person.address) if name is not None)
+        self._taken = sent.removals([f"{name}|{list_id}" for name in names for list_id in lists])
+        addresses = dict.fromkeys(person.address for person in everybody if person.address is not None)
+        self._added = sent.additions([f"{address}|{list_id}" for address in addresses for list_id in lists])
+
+    def lists_of(self, person: Person, contact_id: int) -> set[int]:
+        """The lists that a contact which the warehouse knows is on now."""
+        lists = {member.list_id for member in person.members if member.contact_id == contact_id}
+        for removal in self._removals(str(contact_id)):
+            if removal.past.is_newer(self._known.as_of.get(removal.source)):
+                lists.discard(removal.source)
+            if removal.target is not None and removal.past.is_newer(self._known.as_of.get(removal.target)):
+                lists.add(removal.target)
+        return lists
+
+    def is_added_since(self, person: Person, list_id: int) -> bool:
+        """Whether we have put the address on the list after it was read, and have not taken it off again: its contact is one that
+        is not known.
+        """
+        pasts = [past for each in self._added if (past := each.get(f"{person.address}|{list_id}")) is not None]
+        past = max(pasts, key=lambda past: past.item_id, default=None)
+        if past is None or not past.is_in_force or not past.is_newer(self._known.as_of.get(list_id)):
+            return False
+        if any(list_id in self.lists_of(person, contact_id) for contact_id in person.ids):
+            return False
+        removals = [each for name in (*person.ids, person.address) for each in self._removals(str(name)) if each.source == list_id]
+        return all(each.item_id < past.item_id for each in removals)
+
+    def _removals(self, name: str) -> list[_Removal]:
+        found: list[_Removal] = []
+        for pasts in self._taken:
+            for list_id in self._known.lists.names if pasts else ():
+                past = pasts.get(f"{name}|{list_id}")
+                if past is not None and past.is_in_force:
+                    found.append(_Removal(past.item_id, list_id, int(past.content) if past.content else None, past))
+        return sorted(found, key=lambda each: each.item_id)
+
+
+# ---- how a contact stands on a list
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a sync says about one contact on one list, as an effect remembers it. `status` None: it leaves it as it is."""
+
+    status: int | None
+    fields: Mapping[str, str]
+    ip: str | None = None
+
+    @property
+    def text(self) -> str:
+        said = {"status": self.status, "fields": self.fields, "ip": self.ip}
+        return _encode({name: value for name, value in said.items() if value not in (None, {})}).decode()
+
+    @staticmethod
+    def read(text: str) -> Content:
+        said = _decode(text)
+        return Content(said.get("status"), said.get("fields", {}), said.get("ip"))
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """`status`: code, None when not known for sure, or not the same for all. `is_ours`: some of it we sent and did not read yet;
+    `is_queued`: some of it is still to be sent. `remembered`: fields of our last sync that the service does not show.
+    """
+
+    exists: bool
+    status: int | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+    remembered: Mapping[str, str] = field(default_factory=dict)
+    is_ours: bool = False
+    is_queued: bool = False
+
+
+class ListReader:
+    """Reads the contacts of one list. `labels`: field id → label; `shown_keys`: keys under which any contact shows values."""
+
+    def __init__(self, labels: Mapping[str, str], shown_keys: Collection[str]) -> None:
+        many = Counter(map(fold, labels.values()))
+        self._labels = labels
+        self._by_key: dict[str, str | None] = {}
+        self._by_label = {fold(label): field_id for field_id, label in labels.items() if many[fold(label)] == 1}
+        self._shown = {field_id for key in shown_keys if (field_id := self._field_of(key)) is not None}
+
+    def present(self, members: list[Member], past: Past | None, as_of: float | None, removal: Past | None = None) -> Present:
+        """`removal`: what took the contact off the list, unless a later sync has put it there again."""
+        if removal is not None:
+            if past is None or past.item_id < removal.item_id:
+                return Present(False)
+            members = []
+        status, fields = self._read(members)
+        remembered: Mapping[str, str] = {}
+        is_drifted = past is not None and past.is_drifted and past.is_newer(as_of)
+        if past is None or not (past.is_in_force or is_drifted):
+            return Present(bool(members), status, fields)
+        sent = Content.read(past.content)
+        if is_drifted:  # neither as it was before, nor as it was sent
+            left = {field_id: text for field_id, text in fields.items() if field_id not in sent.fields}
+            return Present(bool(members), None if sent.status is not None else status, left)
+        if not past.is_newer(as_of):
+            remembered = {field_id: text for field_id, text in sent.fields.items() if field_id not in self._shown}
+            return Present(bool(members), status, fields, remembered)
+        status = status if sent.status is None else sent.status
+        return Present(True, status, {**fields, **sent.fields}, is_ours=True, is_queued=past.is_open)
+
+    def is_so(self, now: Present, field_id: str, text: str) -> bool:
+        """Whether the field is known to have this value; what is shown for others and not here is empty."""
+        if (value := now.fields.get(field_id, now.remembered.get(field_id))) is not None:
+            return value == text
+        return not text and field_id in self._shown
+
+    def _read(self, members: list[Member]) -> tuple[int | None, dict[str, str]]:
+        """Status and fields that all the contacts have alike (a sync changes every contact with the address on the list)."""
+        if not members:
+            return None, {}
+        status, fields = members[0].status_code, self._fields(members[0].fields)
+        for member in members[1:]:
+            others = self._fields(member.fields)
+            status = status if member.status_code == status else None
+            fields = {field_id: text for field_id, text in fields.items() if others.get(field_id) == text}
+        return status, fields
+
+    def _fields(self, shown: str | None) -> dict[str, str]:
+        if not shown:
+            return {}
+        values = _decode(shown)
+        if not isinstance(values, dict):
+            return {}
+        return {
+            field_id: text
+            for key, value in values.items()
+            if (field_id := self._field_of(key)) is not None and (text := _text(value)) is not None
+        }
+
+    def _field_of(self, key: str) -> str | None:
+        """The field that a key of an answer stands for: its id, or its label."""
+        if key not in self._by_key:
+            self._by_key[key] = key if key in self._labels else self._by_label.get(fold(key))
+        return self._by_key[key]
+
+
+def _text(value: Any) -> str | None:
+    """None for what cannot be compared."""
+    if type(value) is str:
+        return value.strip()
+    if isinstance(value, dict):
+        return _text(value["value"]) if "value" in value else None
+    if value is None or value == []:
+        return ""
+    return None if isinstance(value, list) else text_of(cell_of(value)) or ""

@@ -1,1 +1,0 @@
-"""Segments as code: queries whose entering and leaving people are pushed after every night."""

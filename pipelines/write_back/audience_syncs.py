@@ -1,0 +1,269 @@
+"""Audience syncs (reverse ETL, `activations.toml`): queries, and what the service is told of who entered or left their results.
+
+Somebody is a member once the service has taken it, so that a push that failed, was killed or was rejected is tried again by the next run.
+Belongs here: the file, who came and went, their rows. Not here: how a push works (`push_service`), the step of a night
+(`nightly_audience_syncs`).
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pipelines.options import VERIFY
+from pipelines.settings import Settings, SettingsError
+from pipelines.write_back.input.columns import fold
+from pipelines.write_back.input.rows import Cell, InputError, Rows, text_of
+from pipelines.write_back.item import DONE, Source, State
+from pipelines.write_back.kinds import CONTACTS, TAGS
+from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import Members, Outbox, outbox_path
+from pipelines.write_back.planning import QUEUED
+from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, plan_push, run_query
+from pipelines.write_back.result import Ran, Result
+
+FILE = "activations.toml"
+
+_TYPES: Mapping[str, type] = {
+    "query": str,
+    "tag": str,
+    "untag_when_gone": bool,
+    "list": str,
+    "account": str,
+    "enabled": bool,
+    "verify": str,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AudienceSync:
+    """One segment, kept in step with the service: who is in the result of `query` gets `tag`, or is put into `list` (an id or a name).
+
+    `untag_when_gone`: who is no longer in it loses the tag. Columns of the query beside `email` or `contact_id` are the status and
+    custom fields of the list. `account` None: the only one there is.
+    """
+
+    name: str
+    query: str
+    tag: str | None = None
+    untag_when_gone: bool = False
+    list: str | None = None
+    account: str | None = None
+    enabled: bool = True
+    verify: str = "sample"
+
+
+def read_audience_syncs(folder: Path) -> dict[str, AudienceSync]:
+    """Those of `folder`/activations.toml by name, in its order; none without the file. Raises SettingsError."""
+    path = folder / FILE
+    if not path.exists():
+        return {}
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise SettingsError(f"{FILE} cannot be read: {problem}") from None
+    tables = content.pop("activations", None)
+    if content:
+        raise SettingsError(f"{FILE}: {next(iter(content))} is not known; it has tables [activations.NAME]")
+    if not isinstance(tables, dict) or not tables:
+        raise SettingsError(f"{FILE} names no activation; write [activations.NAME] with query and tag or list")
+    return {name: _audience_sync(name, table) for name, table in tables.items()}
+
+
+def chosen(syncs: Mapping[str, AudienceSync], names: Sequence[str]) -> list[AudienceSync]:
+    """Those named, whether enabled or not; all enabled ones when none is named. Raises SettingsError."""
+    if unknown := [name for name in names if name not in syncs]:
+        there = f"there are {', '.join(syncs)}" if syncs else f"there is no {FILE} here"
+        raise SettingsError(f"no activation is named {', '.join(unknown)}; {there}")
+    return [syncs[name] for name in dict.fromkeys(names)] or [each for each in syncs.values() if each.enabled]
+
+
+def _audience_sync(name: str, table: Any) -> AudienceSync:
+    where = f"{FILE}, [activations.{name}]"
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+        raise SettingsError(f"{where}: an activation's name has letters, digits, - and _ only")
+    if not isinstance(table, dict):
+        raise SettingsError(f"{where}: a table with query and tag or list is needed")
+    for key, value in table.items():
+        _check_value(where, key, value)
+    if not table.get("query", "").strip():
+        raise SettingsError(f"{where}: query is missing; write the SELECT whose rows are the people")
+    if bool(table.get("tag")) == bool(table.get("list")):
+        raise SettingsError(f"{where}: exactly one of tag and list is needed")
+    if table.get("untag_when_gone") and not table.get("tag"):
+        raise SettingsError(f"{where}: untag_when_gone needs tag")
+    return AudienceSync(name, **table)
+
+
+def _check_value(where: str, key: str, value: Any) -> None:
+    if key not in _TYPES:
+        raise SettingsError(f"{where}: {key} is not known; it takes {', '.join(_TYPES)}")
+    kind = _TYPES[key]
+    if not isinstance(value, kind):
+        wanted = "true or false" if kind is bool else "a text in quotation marks"
+        raise SettingsError(f"{where}: {key} is {wanted}")
+    if key == "verify" and value not in VERIFY:
+        raise SettingsError(f"{where}: verify is one of {', '.join(VERIFY)}")
+
+
+# ---- who entered and left
+
+#: Skipped, and yet not as it is to be.
+_NOT_DONE = (QUEUED, "cancelled")
+
+
+class Shrunken(InputError):
+    """The result lost so many that it looks like a mistake of the query."""
+
+
+@dataclass(frozen=True)
+class Turnover:
+    """One audience sync now: the people of its result, and those who came and went. `planned` is the push that says so, of no rows where
+    nothing is to be said and an earlier push has left something; None when that is not so either.
+    """
+
+    sync: AudienceSync
+    account: str
+    size: int
+    entered: Mapping[str, int] = field(repr=False)  # who → row
+    left: Mapping[str, int] = field(repr=False)
+    planned: Planned | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.entered and not self.left
+
+
+def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = False) -> Turnover:
+    """Who entered and left, and the plan to say so. No request. Raises InputError (Shrunken), WarehouseError, OutboxError."""
+    account = _account(settings, sync)
+    people = run_query(settings, sync.query)
+    who = _who_column(sync, people)
+    now = {_key(cell): place for place, cell in reversed(list(enumerate(people.cells[who])))}  # the first of each
+    nobody = now.pop("", None)
+    if nobody is not None:
+        raise InputError(f"activation {sync.name}: {who} is empty in a row of the result; leave such rows out of the query")
+    with Outbox(outbox_path(settings.home)) as outbox:
+        members, is_left = outbox.members(account, sync.name), outbox.has_left(account)
+    _check_size(sync, len(now), len(members), None if accept_shrink else settings.shrink_limit)
+    entered = {key: place for key, place in sorted(now.items(), key=lambda item: item[1]) if key not in members}
+    gone = [key for key in members if key not in now]
+    rows, came, went = (_tag_rows if sync.tag else _list_rows)(sync, people, who, entered, gone)
+    found = Turnover(sync, account, len(now), came, went)
+    if not len(rows) and not is_left:
+        return found
+    order = Order(TAGS if sync.tag else CONTACTS, account, verify=sync.verify)
+    return replace(found, planned=plan_push(settings, order, rows))
+
+
+def _account(settings: Settings, sync: AudienceSync) -> str:
+    try:
+        return account_of(settings, sync.account)
+    except SettingsError as problem:
+        said = str(problem).replace("with --account", "with account = …")
+        raise InputError(f"{FILE}, [activations.{sync.name}]: {said}") from None
+
+
+def turnover_lines(found: Turnover) -> list[str]:
+    """In words, without addresses."""
+    note = "" if not found.left or found.sync.untag_when_gone else " (nothing is sent about those)"
+    turned = f"{len(found.entered):,} entered, {len(found.left):,} left{note}"
+    return [f"activation {found.sync.name}: {found.size:,} people; since last time {turned}"]
+
+
+def push_turnover(settings: Settings, found: Turnover, ran: Ran, watch: Watch) -> Result | None:
+    """Push what `turnover` found, and count as members those whom the service has taken. None when there was nothing to push.
+
+    Raises InputError when too many rows are bad, and what pushing raises.
+    """
+    with Outbox(outbox_path(settings.home)) as outbox:
+        if found.planned is None:
+            outbox.note_members(found.account, Members(found.sync.name, (), found.left))
+            return None
+        push_id = enqueue(settings, found.planned, run=ran.run)
+        try:
+            return finish_push(settings, outbox, push_id, ran, watch)
+        finally:
+            _note_members(outbox, found, push_id)
+
+
+def _note_members(outbox: Outbox, found: Turnover, push_id: int) -> None:
+    """Who entered is a member once it is done; who left is none once it is done or cannot be (nobody there to be untagged)."""
+    fates: dict[int, list[Entry]] = {}
+    for entry in outbox.items(push_id):
+        for row in entry.rows:
+            fates.setdefault(row, []).append(entry)
+    done = {row for row, entries in fates.items() if all(map(_is_done, entries))}
+    over = done | {row for row, entries in fates.items() if all(_is_done(each) or each.state is State.REJECTED for each in entries)}
+    entered = [key for key, row in found.entered.items() if row in done]
+    left = [key for key, row in found.left.items() if row in over or row == 0]
+    outbox.note_members(found.account, Members(found.sync.name, entered, left))
+
+
+def _is_done(entry: Entry) -> bool:
+    return (entry.state in DONE and not entry.drift) or (entry.state is State.SKIPPED and entry.message not in _NOT_DONE)
+
+
+def _check_size(sync: AudienceSync, now: int, before: int, shrink_limit: float | None) -> None:
+    if shrink_limit is None or not before or (now and now >= before * (1 - shrink_limit)):
+        return
+    raise Shrunken(
+        f"activation {sync.name}: its result has {now:,} people, and had {before:,}; nothing was pushed. Look at the query and the "
+        f"data; if it is right, run `marketing-sync push activations {sync.name} --accept-shrink --apply` (in the launchpad:"
+        " accept_shrink)"
+    )
+
+
+def _who_column(sync: AudienceSync, people: Rows) -> str:
+    """The column that says who it is: an address, or for tags a contact id."""
+    wanted = ("email", "contactid") if sync.tag else ("email",)
+    for name in wanted:
+        for column in people.columns:
+            if fold(column) == name:
+                return column
+    needed = "email or contact_id" if sync.tag else "email"
+    raise InputError(f"activation {sync.name}: its query has no column {needed}")
+
+
+def _key(cell: Cell) -> str:
+    return (text_of(cell) or "").lower()
+
+
+_Made = tuple[Rows, Mapping[str, int], Mapping[str, int]]
+
+
+def _tag_rows(sync: AudienceSync, people: Rows, who: str, entered: Mapping[str, int], gone: Collection[str]) -> _Made:
+    """A row for each who entered, as the query says it, and for each who left, as it was known."""
+    untagged = list(gone) if sync.untag_when_gone else []
+    names: list[Cell] = [*(people.cells[who][place] for place in entered.values()), *untagged]
+    actions: list[Cell] = [*("add" for _ in entered), *("remove" for _ in untagged)]
+    # Somebody may be known by another kind of name since the query changed.
+    columns: dict[str, list[Cell]] = {
+        "email": [name if "@" in (text_of(name) or "") else None for name in names],
+        "contact_id": [None if "@" in (text_of(name) or "") else name for name in names],
+        "tag": [sync.tag] * len(names),
+        "action": actions,
+    }
+    columns = {name: cells for name, cells in columns.items() if any(cells) or not names}
+    numbers = list(range(2, 2 + len(names)))
+    came = dict(zip(entered, numbers, strict=False))
+    went = dict(zip(untagged, numbers[len(entered) :], strict=True)) if untagged else dict.fromkeys(gone, 0)
+    return _rows(sync, columns, numbers), came, went
+
+
+def _list_rows(sync: AudienceSync, people: Rows, who: str, entered: Mapping[str, int], gone: Collection[str]) -> _Made:
+    """The rows of the query for each who entered, with the list; leaving the result changes nothing in the list."""
+    places = list(entered.values())
+    columns: dict[str, list[Cell]] = {name: [cells[place] for place in places] for name, cells in people.cells.items()}
+    columns = {name: cells for name, cells in columns.items() if fold(name) not in ("list", "listid", "contactid")}
+    columns["list_id"] = [sync.list] * len(places)
+    numbers = [people.numbers[place] for place in places]
+    return _rows(sync, columns, numbers), dict(zip(entered, numbers, strict=True)), dict.fromkeys(gone, 0)
+
+
+def _rows(sync: AudienceSync, columns: dict[str, list[Cell]], numbers: list[int]) -> Rows:
+    return Rows(tuple(columns), columns, numbers, Source(f"activation {sync.name}", ""))

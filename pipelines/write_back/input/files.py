@@ -1,0 +1,324 @@
+"""Reading the input of a push: CSV, TSV, Excel and Parquet files, standard input, or a query on the warehouse.
+
+What kind of file it is, its content says before its name. CSV is read by Python's `csv`: the readers of DuckDB and pyarrow are ten times
+as fast, but join rows over a quotation mark that is left open, and do not count blank rows. Not here: what columns mean (`columns`).
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import copy
+import csv
+import datetime as dt
+import io
+import os
+import re
+import stat
+import sys
+import threading
+import time
+import warnings
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+from xml.etree import ElementTree
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.settings import INPUT_LIMIT, QUERY_SECONDS
+from pipelines.write_back.input.rows import InputError, Rows, rows_of_columns, rows_of_records
+from warehouse.connection import DEADLINE_S, OnWait, connect
+
+_PARQUET, _ZIP, _OLD_OFFICE, _UTF_16 = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", (b"\xff\xfe", b"\xfe\xff")
+#: Letters of a header that are looked at, below csv's own limit for a cell; bytes and rows that are decoded at once; what a cell takes at
+#: least, once it is read.
+_LONGEST_HEADER, _CHUNK, _BATCH, _CELL_BYTES = 100_000, 1 << 20, 50_000, 25
+#: What a formula that failed leaves in its cell.
+_FAILED = frozenset({"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#SPILL!", "#CALC!"})
+#: These are about the query alone; the messages of others may hold values of the tables.
+_ABOUT_THE_QUERY = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.PermissionException)
+
+Record = TypeVar("Record", bound=Sequence[Any])
+
+
+class InputBudget:
+    """What an input may still take: bytes as they stand in it, and cells. `limit` in bytes (the setting MARKETING_INPUT_LIMIT)."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        self._name = name
+        self.limit = limit
+        self._size = self._cells = 0
+
+    def take(self, size: int = 0, *, cells: int = 0) -> None:
+        """Raises InputError when that is more than was left."""
+        self._size, self._cells = self._size + size, self._cells + cells
+        advice = "give it in parts, or allow more with MARKETING_INPUT_LIMIT"
+        if self._size > self.limit:
+            raise InputError(f"{self._name} holds more than {self.limit:,} bytes; {advice}")
+        if self._cells * _CELL_BYTES > self.limit:
+            raise InputError(f"{self._name} has more than {self.limit // _CELL_BYTES:,} cells; {advice}")
+
+    def records(self, records: Iterable[Record]) -> Iterator[Record]:
+        """The records, as far as there is room for their cells; one without any takes room, too."""
+        for record in records:
+            self.take(cells=len(record) or 1)
+            yield record
+
+
+def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_LIMIT) -> Rows:
+    """The rows of a CSV, TSV, Parquet or Excel file of at most `limit` bytes, also unpacked; `-` is standard input. Raises InputError."""
+    name, content = _content(path, stdin, limit)
+    budget, suffix = InputBudget(name, limit), path.suffix.lower()
+    if content.startswith(_PARQUET):
+        return _read_parquet(name, content, budget)
+    if content.startswith(_ZIP):
+        return _read_excel(name, content, budget)
+    if content.startswith(_OLD_OFFICE):
+        raise InputError(f"{name} is an old or protected Excel file: save it as .xlsx, without a password")
+    if content and suffix in (".parquet", ".xlsx", ".xlsm"):
+        raise InputError(f"{name} is not a whole {suffix} file: write it anew, or give the data as CSV")
+    return _read_csv(name, content, budget, "\t,;" if suffix in (".tsv", ".tab") else ",;\t")
+
+
+def _content(path: Path, stdin: BinaryIO | None, limit: int) -> tuple[str, bytes]:
+    if str(path) == "-":
+        return "standard input", _read("standard input", stdin or sys.stdin.buffer, limit)
+    try:
+        _refuse_endless(path.expanduser())
+        with path.expanduser().open("rb") as file:
+            InputBudget(path.name, limit).take(os.fstat(file.fileno()).st_size)
+            return path.name, _read(path.name, file, limit)
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder: name a file in it") from None
+    except OSError as problem:
+        raise InputError(f"{path} cannot be read: {problem.strerror}") from None
+
+
+def _read(name: str, file: BinaryIO, limit: int) -> bytes:
+    content = file.read(limit + 1)
+    InputBudget(name, limit).take(len(content))
+    return content
+
+
+def _refuse_endless(path: Path) -> None:
+    """A device has no end, a pipe that nobody writes to no beginning; what a shell pipes in (`<(…)`, /dev/stdin) has both."""
+    mode = path.stat().st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or (stat.S_ISFIFO(mode) and str(path).startswith(("/dev/", "/proc/"))):
+        return
+    raise InputError(f"{path} is a device, a pipe or a socket, and no file: name a file, or `-` for standard input")
+
+
+# -- CSV and TSV, in the forms that spreadsheets and databases write
+
+
+def _read_csv(name: str, content: bytes, budget: InputBudget, delimiters: str) -> Rows:
+    encoding, said = _encoding(name, content)
+    lines = _lines(content, encoding)
+    hint = lines.readline(_LONGEST_HEADER).strip()
+    if hint.lower().startswith("sep=") and len(hint) == 5:  # a spreadsheet's own hint, which it does not show as a row
+        delimiter = hint[4]
+    else:
+        lines, delimiter = _lines(content, encoding), _delimiter(_lines(content, encoding), delimiters)
+    return rows_of_records(name, _records(name, lines, delimiter, budget), warnings=said)
+
+
+def _lines(content: bytes, encoding: str) -> io.TextIOWrapper:
+    """CR, LF and CRLF end a line, as for csv. Decoded as they are read: all of it at once takes four times the memory."""
+    return io.TextIOWrapper(io.BytesIO(content), encoding, "replace", newline="")
+
+
+def _encoding(name: str, content: bytes) -> tuple[str, list[str]]:
+    if content.startswith(_UTF_16):
+        return "utf-16", []
+    if b"\0" in content:
+        raise InputError(f"{name} is no text: give a CSV, TSV, Parquet or Excel (.xlsx) file")
+    if _is_text(content, "utf-8-sig"):
+        return "utf-8-sig", []
+    encoding, called = ("cp1252", "Windows-1252") if _is_text(content, "cp1252") else ("latin-1", "Latin-1")
+    return encoding, [f"{name} is not UTF-8 and was read as {called}: look at letters like é and ü in the plan before sending"]
+
+
+def _is_text(content: bytes, encoding: str) -> bool:
+    chunks = (content[start : start + _CHUNK] for start in range(0, len(content), _CHUNK))
+    try:
+        return all(True for _ in codecs.iterdecode(chunks, encoding))
+    except UnicodeDecodeError:
+        return False
+
+
+def _delimiter(lines: io.TextIOWrapper, candidates: str) -> str:
+    """The one that splits the header into most columns; the first of them for a single column."""
+    header = next(filter(str.strip, iter(lambda: lines.readline(_LONGEST_HEADER), "")), "")
+    return max(candidates, key=lambda delimiter: len(next(csv.reader([header], delimiter=delimiter), [])))
+
+
+def _records(name: str, lines: io.TextIOWrapper, delimiter: str, budget: InputBudget) -> list[list[str]]:
+    """Strict, since a quotation mark that is never closed would swallow the rest of the file into one cell."""
+    records: list[list[str]] = []
+    try:
+        for record in budget.records(csv.reader(lines, delimiter=delimiter, strict=True)):
+            records.append(record)
+    except csv.Error as problem:
+        wrong = "cannot be read: a quotation mark opens or closes in the wrong place; "
+        wrong += 'inside a quoted cell write it twice (""), and close every one'
+        if "field larger" in str(problem):
+            wrong = f"has a cell of more than {csv.field_size_limit():,} characters: shorten it, or close a quotation mark that is open"
+        raise InputError(f"{name}: row {len(records) + 1} {wrong}") from None
+    return records
+
+
+# -- Excel: the first sheet that is shown, with the values that Excel stored for its formulas
+
+
+def _read_excel(name: str, content: bytes, budget: InputBudget) -> Rows:
+    """The rows of an .xlsx file. A formula without a stored value is a fault of its row."""
+    try:
+        with warnings.catch_warnings(), zipfile.ZipFile(io.BytesIO(content)) as archive:
+            warnings.simplefilter("ignore")  # about styles and extensions, which do not matter here
+            _check_size(archive, budget)
+            return _read_sheet(name, content, archive, budget)
+    except InputError:
+        raise
+    except Exception as problem:  # openpyxl lets many kinds of errors through for damaged files
+        raise InputError(f"{name} cannot be read as an Excel workbook ({type(problem).__name__}): save it anew, or as CSV") from None
+
+
+def _read_sheet(name: str, content: bytes, archive: zipfile.ZipFile, budget: InputBudget) -> Rows:
+    import openpyxl  # large, and rarely needed
+
+    with contextlib.closing(openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)) as book:
+        sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
+        if not sheets:
+            raise InputError(f"{name} has no sheet with cells")
+        sheet = sheets[0]
+        sheet.reset_dimensions()  # some programs write a wrong size, and cells beyond it would be lost
+        faults = dict(_not_calculated(archive, sheet._worksheet_path.lstrip("/")))  # type: ignore[attr-defined]
+        records = [list(map(_rounded, values)) for values in budget.records(sheet.iter_rows(values_only=True))]
+    for number, record in enumerate(records, 1):
+        if any(type(value) is str and value in _FAILED for value in record):
+            faults.setdefault(number, "a formula in it failed: a cell shows an error like #N/A")
+    said = [f"{name} has {len(sheets)} sheets; only the first, {sheet.title}, is read"] if len(sheets) > 1 else []
+    return rows_of_records(name, records, faults=faults, warnings=said)
+
+
+def _rounded(value: Any) -> Any:
+    """Excel keeps moments as fractions of days, which miss the second by a little."""
+    return (value + dt.timedelta(milliseconds=500)).replace(microsecond=0) if isinstance(value, dt.datetime) else value
+
+
+def _check_size(archive: zipfile.ZipFile, budget: InputBudget) -> None:
+    """Unpack everything a piece at a time, to know how large it is: the directory may say what it likes, and openpyxl believes it."""
+    for member in archive.infolist():
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise zipfile.BadZipFile
+        whole = copy.copy(member)
+        whole.file_size, whole.CRC = budget.limit + 1, None  # type: ignore[assignment] # none is checked
+        with archive.open(whole) as stream:
+            while chunk := stream.read(_CHUNK):
+                budget.take(len(chunk))
+
+
+def _not_calculated(archive: zipfile.ZipFile, path: str) -> Iterator[tuple[int, str]]:
+    """Formulas that were written by a program that does not calculate. An empty text as result (`t="str"`) is a value."""
+    with archive.open(path) as sheet:
+        for _, element in ElementTree.iterparse(sheet):  # noqa: S314 (openpyxl parses the same; entities are limited by expat)
+            if element.tag.endswith("}c"):
+                has_formula, place = element.find("{*}f") is not None, element.get("r", "")
+                if has_formula and not element.findtext("{*}v") and element.get("t") != "str":
+                    said = f"the formula in cell {place} has no stored value: open the file in Excel, save it, and try again"
+                    yield int(re.sub(r"\D", "", place)), said
+            elif element.tag.endswith("}row"):
+                element.clear()
+
+
+# -- columnar input: Parquet files, and queries on the warehouse, which can neither write nor reach anything but its tables
+
+
+def _read_parquet(name: str, content: bytes, budget: InputBudget) -> Rows:
+    try:
+        file = pq.ParquetFile(io.BytesIO(content))
+        return _rows(name, file.schema_arrow, file.iter_batches(_BATCH), budget)
+    except (pa.ArrowException, OSError, ValueError):
+        raise InputError(f"{name} is not a whole Parquet file: write it anew, or give the data as CSV") from None
+
+
+def read_query(
+    warehouse: Path,
+    sql: str,
+    *,
+    deadline_s: float = DEADLINE_S,
+    on_wait: OnWait | None = None,
+    seconds: float = QUERY_SECONDS,
+    limit: int = INPUT_LIMIT,
+) -> Rows:
+    """The rows of one SELECT on the warehouse at this path. Raises InputError, and what `warehouse.connection.connect` raises.
+
+    It runs on an instance of its own that is read-only, reaches no other file, and keeps its settings; for `seconds`, until it has
+    returned `limit` bytes, and with as much memory.
+    """
+    memory = f"{limit // 10**6 + 1}MB"
+    with connect(warehouse, is_sealed=True, deadline_s=deadline_s, memory_limit=memory, on_wait=on_wait) as connection:
+        timer, ends = threading.Timer(seconds, connection.interrupt), time.monotonic() + seconds
+        timer.start()
+        try:
+            _check_single_select(connection, sql)
+            with connection.sql(sql).to_arrow_reader(_BATCH) as batches:
+                return _rows("query", batches.schema, batches, InputBudget("the query's result", limit))
+        except (duckdb.Error, pa.ArrowException, OSError) as problem:
+            said = _explained(problem)
+            if time.monotonic() >= ends:
+                said = f"it takes longer than {seconds:g} s: let it do less, or allow more with MARKETING_QUERY_SECONDS"
+            elif "Out of Memory" in str(problem) or "max_temp_directory_size" in str(problem):
+                said = f"it takes more than {memory} of memory: let it do less, or allow more with MARKETING_INPUT_LIMIT"
+            raise InputError(f"the query cannot be run: {said}") from None
+        finally:
+            timer.cancel()
+            timer.join()
+
+
+def _check_single_select(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1:
+        raise InputError(f"the query has to be one SELECT, and this is {len(statements) or 'no'} statements")
+    if statements[0].type != duckdb.StatementType.SELECT:
+        kind = statements[0].type.name.replace("_", " ")
+        raise InputError(f"the query has to be a SELECT, and this is {kind}: queries may read the warehouse and nothing else")
+    if statements[0].named_parameters:
+        raise InputError("the query has parameters like ? or $name: write their values instead")
+
+
+def _explained(problem: Exception) -> str:
+    """The message where it is about the query, else only what kind of error it is: it may quote values of the tables."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    if isinstance(problem, duckdb.PermissionException):
+        return "it may read the warehouse's tables and nothing else, no files, extensions or settings"
+    if isinstance(problem, _ABOUT_THE_QUERY) and lines:
+        hint = next((f" ({line})" for line in lines[1:] if line.startswith("Did you mean")), "")
+        return lines[0] + hint
+    kind = lines[0].partition(":")[0] if lines else type(problem).__name__
+    return f"{kind} (its message is not shown, since it may hold personal data; try the query on the published copy)"
+
+
+def _rows(name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], budget: InputBudget) -> Rows:
+    columns: list[list[Any]] = [[] for _ in schema.names]
+    count = 0
+    for batch in batches:
+        budget.take(batch.nbytes, cells=batch.num_rows * (batch.num_columns or 1))
+        count += batch.num_rows
+        for column, values in zip(columns, batch.columns, strict=True):
+            column += _values(values)
+    return rows_of_columns(name, schema.names, columns, list(range(2, 2 + count)))
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """Python values. Nanoseconds, which Python has no type for, are cut."""
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    values: list[Any] = column.to_pylist()
+    return values

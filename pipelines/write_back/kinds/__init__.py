@@ -1,0 +1,42 @@
+"""The kinds of push, each in a file of its own that has all of its knowledge; `kind.py` says what that is.
+
+A new one is a file here with its class, a line in the registry below, and a test. Nothing else in the program names a kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipelines.write_back.input.columns import pick
+from pipelines.write_back.input.rows import InputError, Rows
+from pipelines.write_back.item import Options, Plan
+from pipelines.write_back.kinds.activities import ACTIVITIES
+from pipelines.write_back.kinds.contacts import CONTACTS
+from pipelines.write_back.kinds.deletions import DELETIONS
+from pipelines.write_back.kinds.kind import Kind, ListEffect
+from pipelines.write_back.kinds.moves import MOVES
+from pipelines.write_back.kinds.tags import TAGS
+from pipelines.write_back.planning import Draft, History, Known, Planning, SentBefore
+
+__all__ = ["ACTIVITIES", "CONTACTS", "DELETIONS", "KINDS", "MOVES", "TAGS", "Kind", "make_plan"]
+
+#: By name, in the order in which they are listed and read back.
+KINDS: Mapping[str, Kind] = {kind: kind for kind in (CONTACTS, TAGS, ACTIVITIES, MOVES, DELETIONS)}
+
+#: Those that put contacts on lists, and those that take them off.
+ADDING = tuple(kind for kind in KINDS.values() if kind.list_effect is ListEffect.ADDS)
+REMOVING = tuple(kind for kind in KINDS.values() if kind.list_effect is ListEffect.REMOVES)
+#: A lost response of these is looked into before anything is sent again.
+NOT_IDEMPOTENT = tuple(kind for kind in KINDS.values() if not kind.is_idempotent)
+
+
+def make_plan(kind: Kind, rows: Rows, known: Known, history: History, options: Options) -> Plan:
+    """What a push of these rows would do, without doing any of it. No request. InputError when the input as a whole cannot be used."""
+    if options.max_rows is not None and len(rows) > options.max_rows:
+        raise InputError(f"{rows.source.name} has {len(rows):,} rows, more than the {options.max_rows:,} that are allowed; nothing is sent")
+    picked = pick(rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ())
+    draft = Draft(known.account, kind, rows)
+    for warning in picked.warnings:
+        draft.warn(warning)
+    kind.plan(Planning(draft, known, SentBefore(known.account, kind, history, ADDING, REMOVING), options, picked))
+    return draft.plan()

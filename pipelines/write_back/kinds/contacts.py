@@ -1,0 +1,514 @@
+"""Contact syncs: people are added to lists, or their status and custom fields change, in as few requests as possible.
+
+A row is compared list by list with how the contact stands (`account_state`); what differs goes in one request, unless the service wants a
+status with it, or one list at a time. That is learnt from a refusal which another form got around, for as long as one sending lasts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from marketing_api.contact_lookup import Fetch, Found, Seen, Unread, look_up, read_contacts
+from marketing_api.errors import Refused
+from marketing_api.operations.contacts import SYNCCONTACT
+from marketing_api.records.contacts import STATUSES
+from marketing_api.write_result import parse_write_result, says_absent, unescaped
+from pipelines.options import Option
+from pipelines.write_back.account_state import Content, ListReader, Member, Present
+from pipelines.write_back.input import values
+from pipelines.write_back.input.columns import Spec
+from pipelines.write_back.input.rows import Cell, shown, text_of
+from pipelines.write_back.input.values import STATUS_WORDS, BadValue
+from pipelines.write_back.item import Effect, Item, Past, State
+from pipelines.write_back.kinds.kind import LIST, Compared, Kind, ListEffect, Params, ReadBack, Readings, RequestForms, Verifier
+from pipelines.write_back.planning import QUEUED, SENT_BEFORE, UNCHANGED, Planning, bound
+
+if TYPE_CHECKING:
+    from marketing_api.exchange import Response
+    from pipelines.write_back.outbox.entries import Entry
+
+#: Share of the requests that is read back of a `sample`.
+SAMPLE = 0.05
+#: Read back: the lists that a request named, and those of them that show what it said.
+LISTS = "lists"
+
+_ADDED_ELSEWHERE = "added to a list, though the address is unsubscribed or bounced on another one"
+_RESUBSCRIBED = "a contact that is unsubscribed or bounced is made active"
+_SENT_AS = {word: STATUS_WORDS[code] for code, word in STATUSES.items()}
+
+
+# ---- rows, read and checked
+
+
+class Row(NamedTuple):
+    """What a row wants. `values`: title of the column → text, of the cells that say something."""
+
+    number: int
+    email: str
+    key: str
+    lists: tuple[int, ...]
+    status: int | None
+    ip: str | None
+    values: dict[str, str]
+
+
+class _Input:
+    """Reads and checks rows, and sorts out those that say again or otherwise what an earlier one says."""
+
+    def __init__(self, planning: Planning) -> None:
+        self._lists = planning.known.lists
+        self._cells = planning.picked.cells
+        empty = "" if planning.options.clear_empty else None
+        self._columns = {title: _cell_texts(column, empty) for title, column in planning.picked.fields.items()}
+        self._bad_texts = _bad_texts(self._columns)
+        self._foreign: dict[int, list[str]] = {}
+        self._seen: dict[tuple[str, int], Row] = {}
+
+    def row(self, index: int, number: int) -> Row:
+        """BadValue when it cannot be sent, or says what an earlier one says."""
+        return self._checked(self._read(index, number))
+
+    def _read(self, index: int, number: int) -> Row:
+        email = values.address(self._cells["email"][index])
+        lists = self._lists.several(self._cells["list"][index])
+        status = self._cells["status"][index] if "status" in self._cells else None
+        ip = self._cells["ip_address"][index] if "ip_address" in self._cells else None
+        given = {title: text for title, column in self._columns.items() if (text := column[index]) is not None}
+        if index in self._bad_texts:
+            raise BadValue(self._bad_texts[index])
+        for list_id in lists:
+            for title in self._not_of(list_id):
+                if given.get(title):
+                    raise BadValue(f"list {shown(self._lists.names[list_id])} has no field {shown(title)}")
+        return Row(
+            number,
+            email,
+            email.lower(),
+            lists,
+            None if status is None else values.status(text_of(status) or ""),
+            None if ip is None else values.ip_address(text_of(ip) or ""),
+            given,
+        )
+
+    def _not_of(self, list_id: int) -> list[str]:
+        """Columns that are fields of other lists."""
+        if (foreign := self._foreign.get(list_id)) is None:
+            own = self._lists.columns_of(list_id, self._columns)
+            foreign = self._foreign[list_id] = [title for title in self._columns if title not in own]
+        return foreign
+
+    def _checked(self, row: Row) -> Row:
+        """The row without the lists for which an earlier row says the same; BadValue when nothing is left, or they disagree."""
+        earlier = {list_id: seen for list_id in row.lists if (seen := self._seen.setdefault((row.key, list_id), row)) is not row}
+        if not earlier:
+            return row
+        for list_id, seen in earlier.items():
+            if (seen.status, seen.ip, seen.values) != (row.status, row.ip, row.values):
+                self._forget(row)
+                name = shown(self._lists.names[list_id])
+                raise BadValue(f"row {seen.number} says something else about the same address and list {name}: keep one of them")
+        left = tuple(list_id for list_id in row.lists if list_id not in earlier)
+        if not left:
+            raise BadValue(f"it says the same as row {next(iter(earlier.values())).number}")
+        return row._replace(lists=left)
+
+    def _forget(self, row: Row) -> None:
+        """A bad row is no reason to reject another one."""
+        for list_id in row.lists:
+            if self._seen[row.key, list_id] is row:
+                del self._seen[row.key, list_id]
+
+
+def _cell_texts(column: list[Cell], empty: str | None) -> list[str | None]:
+    return [cell if type(cell) is str else empty if cell is None else text_of(cell) for cell in column]
+
+
+def _bad_texts(columns: Mapping[str, list[str | None]]) -> dict[int, str]:
+    """Place of a row → what is wrong with one of its texts. Columns are checked as a whole, since hardly any has such a text."""
+    found: dict[int, str] = {}
+    for title, column in columns.items():
+        if values.are_plain(column, values.MAX_FIELD):
+            continue
+        for index, text in enumerate(column):
+            try:
+                values.check_text(text or "", f"column {shown(title)}", values.MAX_FIELD)
+            except BadValue as problem:
+                found.setdefault(index, str(problem))
+    return found
+
+
+# ---- comparing them with how the contact stands
+
+
+class _Part(NamedTuple):
+    """What one list needs: the status to be sent, if any, fields by id, and what is to be remembered of it."""
+
+    list_id: int
+    status: int | None
+    fields: dict[str, str]
+    content: str
+    is_new: bool
+
+
+class _Comparison:
+    """Compares rows with what is known and was sent, and makes requests of what is left."""
+
+    def __init__(self, planning: Planning, rows: list[Row]) -> None:
+        draft, known, titles = planning.draft, planning.known, list(planning.picked.fields)
+        self._draft, self._known, self._options, self._rows = draft, known, planning.options, rows
+        self._members = known.by_address((row.key for row in rows), with_fields=bool(titles))
+        lists = {list_id for row in rows for list_id in row.lists}
+        self._field_ids = {list_id: known.lists.columns_of(list_id, titles) for list_id in lists}
+        shown_keys = known.shown_fields(lists) if titles else {}
+        self._readers = {list_id: ListReader(known.lists.fields.get(list_id, {}), shown_keys.get(list_id, set())) for list_id in lists}
+        self._is_compared = False  # whether a row is left since the warehouse shows the person so
+        self._past = planning.sent.last([f"{row.key}|{list_id}" for row in rows for list_id in row.lists])
+        self._removed = self._removals(planning)
+        for list_id in sorted(lists - known.as_of.keys()):
+            draft.warn(f"the contacts of list {shown(known.lists.names[list_id])} were never read: all its rows count as new")
+
+    def _removals(self, planning: Planning) -> dict[str, Past]:
+        """A contact that something took off a list is not there, whatever was read before."""
+        subjects = [
+            f"{member.contact_id}|{member.list_id}"
+            for row in self._rows
+            for member in self._members.get(row.key, ())
+            if member.list_id in row.lists
+        ]
+        subjects += self._past  # an address that was looked up then is remembered by itself
+        found: dict[str, Past] = {}
+        for pasts in planning.sent.removals(subjects):
+            for subject, past in pasts.items():
+                if subject not in found or past.item_id > found[subject].item_id:
+                    found[subject] = past
+        return found
+
+    def _removal(self, row: Row, list_id: int, members: list[Member]) -> Past | None:
+        """The last one, when all the contacts that were there were taken off since they were read."""
+        if not self._removed:
+            return None
+        names = [str(member.contact_id) for member in members] or [row.key]
+        pasts = [self._removed.get(f"{name}|{list_id}") for name in names]
+        as_of = self._known.as_of.get(list_id)
+        taken = [past for past in pasts if past is not None and past.is_in_force and past.is_newer(as_of)]
+        return max(taken, key=lambda past: past.item_id) if len(taken) == len(pasts) else None
+
+    def run(self) -> None:
+        for row in self._rows:
+            try:
+                self._plan_row(row)
+            except BadValue as problem:
+                self._draft.reject(row.number, str(problem))
+        if self._is_compared:
+            self._draft.warn(f"unchanged: as of {self._known.read_on()}, when the contacts were last read")
+
+    def _plan_row(self, row: Row) -> None:
+        members = self._members.get(row.key, [])
+        parts = [part for list_id in row.lists if (part := self._part(row, list_id, members)) is not None]
+        if not parts:
+            return
+        groups: dict[str, list[_Part]] = {}
+        for part in parts:
+            groups.setdefault(part.content, []).append(part)
+        items = [(self._item(row, group), any(part.is_new for part in group)) for group in groups.values()]
+        for item, is_new in items:
+            self._draft.send(item, is_new=is_new)
+
+    def _part(self, row: Row, list_id: int, members: list[Member]) -> _Part | None:
+        """None when there is nothing to do (the row is left) or the service refused it before (it is rejected)."""
+        there = [member for member in members if member.list_id == list_id]
+        past = self._past.get(f"{row.key}|{list_id}")
+        reader = self._readers[list_id]
+        as_of = self._known.as_of.get(list_id)
+        now = reader.present(there, past, as_of, self._removal(row, list_id, there))
+        ids = self._field_ids[list_id]
+        fields = {ids[title]: text for title, text in row.values.items() if title in ids}
+        differing = [field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)]
+        is_same = now.exists and not differing and row.status in (None, now.status)
+        if is_same and (now.is_queued or not self._options.send_all):
+            reason = QUEUED if now.is_queued else SENT_BEFORE if now.is_ours else UNCHANGED
+            self._is_compared |= reason == UNCHANGED
+            self._draft.leave(row.number, reason, row.email)
+            return None
+        status = values.ACTIVE if row.status is None and not now.exists else row.status
+        content = Content(status, fields, row.ip).text
+        if past is not None and past.is_refused and past.content == content and (not past.is_drifted or past.is_newer(as_of)):
+            self._draft.reject_as_before(row.number, past)
+            return None
+        self._show(row, list_id, now, differing, members)
+        return _Part(list_id, status, fields, content, not now.exists)
+
+    def _show(self, row: Row, list_id: int, now: Present, differing: list[str], members: list[Member]) -> None:
+        """The change for the sample, and what a person should know before sending it."""
+        if not now.exists:
+            if row.status in (None, values.ACTIVE) and any(member.status_code in (2, 3) for member in members):
+                self._draft.count(_ADDED_ELSEWHERE)
+            return
+        if row.status == values.ACTIVE and now.status in (2, 3):
+            self._draft.count(_RESUBSCRIBED)
+        if row.status not in (None, now.status):
+            old = None if now.status is None else STATUSES.get(now.status)
+            self._draft.change(row.number, row.email, "status", old, STATUSES[row.status or 0])
+        titles = {field_id: title for title, field_id in self._field_ids[list_id].items()}
+        for field_id in differing:
+            self._draft.change(row.number, row.email, titles[field_id], now.fields.get(field_id), row.values[titles[field_id]])
+
+    def _item(self, row: Row, group: list[_Part]) -> Item:
+        first = group[0]
+        params = bound(
+            SYNCCONTACT,
+            email=row.email,
+            listid=[part.list_id for part in group],
+            status=None if first.status is None else values.STATUS_WORDS[first.status],
+            ipaddress=row.ip,
+            fields=first.fields or None,
+        )
+        lists = [part.list_id for part in group]
+        return Item(
+            self._draft.kind,
+            (row.number,),
+            SYNCCONTACT,
+            params,
+            tuple(Effect(f"{row.key}|{part.list_id}", part.content) for part in group),
+            {**({} if first.status is None else {"status": STATUSES[first.status]}), "fields": first.fields, "lists": lists},
+            row.email,
+        )
+
+
+# ---- the requests that the service takes
+
+
+class Want(Enum):
+    """What a service may want of a contact sync beyond the specification. The pattern is how it says so."""
+
+    STATUS = re.compile(r"\bstatus\b", re.IGNORECASE)
+    ONE_LIST = re.compile(r"\blists?\b|\blist_?ids?\b", re.IGNORECASE)
+
+
+class SyncForms(RequestForms):
+    """Of one sending. Thread-safe: at worst several threads learn the same."""
+
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
+        self._learned: frozenset[Want] = frozenset()
+
+    def wants(self, entry: Entry) -> frozenset[Want]:
+        """As far as it is known. What was read back with a list missing goes list by list from then on."""
+        return self._learned | ({Want.ONE_LIST} if LISTS in (entry.drift or {}) else frozenset())
+
+    def learn(self, wants: frozenset[Want]) -> None:
+        """Requests in this form were taken, in others they were not."""
+        self._learned |= wants
+
+    def wanted_by(self, refusal: Refused, entry: Entry) -> frozenset[Want]:
+        return wanted_by(refusal, entry)
+
+    def of(self, entry: Entry, wants: frozenset[Want]) -> list[Params]:
+        """The requests, one after the other. Raises what asking raises, and Refused when the contact's status cannot be told."""
+        params = entry.params
+        if not wants:
+            return [params]
+        if Want.STATUS not in wants or "status" in params:
+            return [{**params, "listid": lists} for lists in (_lists_of(params) if Want.ONE_LIST in wants else [params["listid"]])]
+        by_status: dict[str, list[str]] = {}
+        for list_id in _lists_of(params):
+            by_status.setdefault(self._status(params["email"], int(list_id)), []).append(list_id)
+        return [
+            {**params, "listid": lists, "status": status}
+            for status, several in by_status.items()
+            for lists in (several if Want.ONE_LIST in wants else [",".join(several)])
+        ]
+
+    def _status(self, email: str, list_id: int) -> str:
+        """What the service says now: nobody is subscribed again by the way."""
+        found = [one for one in look_up(self._fetch, email, list_id) if one.list_id in (None, list_id)]
+        statuses = {_SENT_AS.get(str(one.status)) or str(one.status) for one in found}
+        if not found:
+            raise Refused(f"the service wants a status, and the contact is no longer on list {list_id}: say one in a column status")
+        if len(statuses) > 1 or not statuses <= set(_SENT_AS.values()):
+            raise Refused(f"the service wants a status, and tells no single one for list {list_id}: say one in a column status")
+        return statuses.pop()
+
+
+def wanted_by(refusal: Refused, entry: Entry) -> frozenset[Want]:
+    """What the refusal asks for in another form, by its words or the fields that it names.
+
+    That the contact does not exist is no response to a sync, which makes it: some services say so whatever they refuse (row 5).
+    """
+    params = entry.params
+    words = " ".join([str(refusal), *_words(refusal.detail.get("fields"))])
+    possible = {Want.STATUS: "status" not in params, Want.ONE_LIST: len(_lists_of(params)) > 1}
+    is_nonsense = says_absent(str(refusal))
+    return frozenset(want for want, is_possible in possible.items() if is_possible and (is_nonsense or want.value.search(words)))
+
+
+def _lists_of(params: Params) -> list[str]:
+    return params.get("listid", "").split(",")
+
+
+def _words(fields: Any) -> Iterator[str]:
+    if isinstance(fields, Mapping):
+        fields = [*fields, *fields.values()]
+    yield from map(str, fields if isinstance(fields, Iterable) and not isinstance(fields, str) else [fields])
+
+
+# ---- reading back
+
+
+def read_back(reading: ReadBack, entries: list[Entry], how: str) -> None:
+    """`all`, a `sample` (5 %, at least one of each form of request, and everything that was ever unknown; when one drifted, all of its
+    form) or `none` (but what is unknown still, or has drifted).
+    """
+    subjects = reading.outbox.subjects(entry.item_id for entry in entries)
+    current = reading.current([entry for entry in entries if entry.state is not State.VERIFIED], subjects, [CONTACTS])
+    left, forms, chosen = list(current), {entry.item_id: _form(entry) for entry in current}, sample(current, how)
+    while chosen:
+        reading.poll(chosen, lambda waiting: _see(reading, waiting, left))
+        drifting = {forms[item_id] for item_id in reading.drifted if item_id in forms}
+        chosen = [entry for entry in left if _form(entry) in drifting] if how == "sample" else []
+
+
+def _see(reading: ReadBack, entries: list[Entry], others: list[Entry]) -> Readings:
+    """`others` that are read by the way count, too, when they are as intended."""
+    wanted: defaultdict[int, set[str]] = defaultdict(set)
+    for entry in entries:
+        for list_id in entry.expected.get("lists", ()):
+            wanted[int(list_id)].add((entry.email or "").lower())
+    seen = read_contacts(reading.client, wanted)
+    chosen = {entry.item_id for entry in entries}
+    found: dict[int, Compared | Unread] = {entry.item_id: _compared(reading, entry, seen) for entry in entries}
+    for other in others:
+        if other.item_id not in chosen and isinstance(told := _compared(reading, other, seen), Compared) and told.is_as_intended:
+            found[other.item_id] = told
+    others[:] = [other for other in others if other.item_id not in found]
+    return found
+
+
+def _compared(reading: ReadBack, entry: Entry, seen: Seen) -> Compared | Unread:
+    parts: dict[int, Compared] = {}
+    for list_id in map(int, entry.expected["lists"]):
+        found = seen.of(list_id, entry.email or "")
+        if isinstance(found, Unread):
+            return found
+        parts[list_id] = compare(entry.expected, found, reading.labels.get(list_id, {}))
+    return merged(parts)
+
+
+def _form(entry: Entry) -> tuple[frozenset[str], bool]:
+    """Requests of one form are taken alike: which parameters they have, and whether they name several lists."""
+    return frozenset(name.partition("[")[0] for name in entry.params), "," in entry.params.get("listid", "")
+
+
+def sample(entries: list[Entry], how: str) -> list[Entry]:
+    """A function of the items, so that a push that is resumed reads the same ones; it has one of each form."""
+    surely = [entry for entry in entries if entry.state is State.UNKNOWN or entry.drift or (how != "none" and entry.attempts > 1)]
+    if how == "none":
+        return surely
+    there = {entry.item_id for entry in surely}
+    rest = sorted(
+        (entry for entry in entries if entry.item_id not in there), key=lambda entry: hashlib.blake2b(str(entry.item_id).encode()).digest()
+    )
+    if how == "all":
+        return surely + rest
+    firsts = {_form(entry): entry for entry in reversed(rest)}
+    return surely + list({entry.item_id: entry for entry in [*rest[: math.ceil(SAMPLE * len(rest))], *firsts.values()]}.values())
+
+
+def compare(expected: Mapping[str, Any], found: Sequence[Found], labels: Mapping[str, str]) -> Compared:
+    """One list's contacts with the address against `{"status", "fields"}`; `labels`: field id → label, of that list.
+
+    A sync changes every contact with the address in the list, so all of them must be as intended.
+    """
+    if not found:
+        return Compared({"contact": ("there", "not there")})
+    drift: dict[str, tuple[Any, Any]] = {}
+    hidden: set[str] = set()
+    for one in found:
+        _compare_status(expected.get("status"), one, drift, hidden)
+        _compare_fields(expected.get("fields") or {}, one, labels, drift, hidden)
+    return Compared(drift, frozenset(hidden))
+
+
+def merged(parts: Mapping[int, Compared]) -> Compared:
+    """Of several lists. A field that drifts in one of them drifts; where others are as intended, it is said which (`LISTS`)."""
+    drift: dict[str, tuple[Any, Any]] = {}
+    for part in parts.values():
+        drift |= part.drift
+    taken = [list_id for list_id, part in parts.items() if part.is_as_intended]
+    if drift and taken:
+        drift[LISTS] = (list(parts), taken)
+    return Compared(drift, frozenset(name for part in parts.values() for name in part.hidden))
+
+
+def _compare_status(wanted: Any, one: Found, drift: dict[str, tuple[Any, Any]], hidden: set[str]) -> None:
+    if wanted is None:
+        return
+    if one.status is None:
+        hidden.add("status")
+    elif one.status != wanted:
+        drift["status"] = (wanted, one.status)
+
+
+def _compare_fields(
+    wanted: Mapping[str, Any], one: Found, labels: Mapping[str, str], drift: dict[str, tuple[Any, Any]], hidden: set[str]
+) -> None:
+    """What is empty may be left out, but only where other fields of the list are shown."""
+    fields = one.fields_by_id({**dict.fromkeys(wanted, ""), **labels})
+    for name, value in wanted.items():
+        if not fields:
+            hidden.add(name)
+        elif _plain(fields.get(name)) != _plain(value):
+            drift[name] = (value, fields.get(name))
+
+
+def _plain(value: Any) -> str:
+    """As text, blanks and entities made alike; nothing and empty are the same."""
+    if value is None or value in ([], {}):
+        return ""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return " ".join(unescaped(str(value)).split())
+
+
+class Contacts(Kind):
+    """Effects: `address|list id`, with what the sync says. Expected: `{"status": word, "fields": {id: value}, "lists": [list id]}`."""
+
+    name = "contacts"
+    help = (
+        "add contacts to lists, or change their status and custom fields: columns email, list_id (or list), status, ip_address, and any"
+        " custom field by its label or id"
+    )
+    columns = Spec(
+        {"email": ("email",), "list": LIST, "status": ("status",), "ip_address": ("ip_address",)},
+        (("email",), ("list",)),
+        takes_fields=True,
+    )
+    options = (Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),)
+    list_effect = ListEffect.ADDS
+    samples_new = False
+
+    def verifier(self) -> Verifier:
+        return read_back
+
+    def plan(self, planning: Planning) -> None:
+        """Every row's lists that have something to change."""
+        if rows := list(planning.draft.read(_Input(planning).row)):
+            _Comparison(planning, rows).run()
+
+    def forms(self, fetch: Fetch) -> SyncForms:
+        return SyncForms(fetch)
+
+    def is_in_part(self, entry: Entry) -> bool:
+        return LISTS in (entry.drift or {})
+
+    def new_contact_id(self, response: Response) -> int | None:
+        return parse_write_result(response).new_id
+
+
+CONTACTS = Contacts()

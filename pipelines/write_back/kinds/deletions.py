@@ -1,0 +1,48 @@
+"""Deletions of contacts from lists. They cannot be undone: a person agrees to their number first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marketing_api.operations.contacts import DELETECONTACT
+from pipelines.options import Option
+from pipelines.settings import whole
+from pipelines.write_back.account_state import read_who
+from pipelines.write_back.input.columns import Spec
+from pipelines.write_back.kinds.kind import BY_WHO, LIST, WHO
+from pipelines.write_back.kinds.list_removal import ListRemoval, ListRow
+from pipelines.write_back.planning import Planning
+
+
+class Deletions(ListRemoval):
+    name = "deletions"
+    help = "delete contacts from lists: columns email or contact_id, list_id; asks for the number of requests"
+    columns = Spec({**WHO, "list": LIST}, (BY_WHO, ("list",)))
+    options = (
+        Option("yes", "do not ask for the number of rows", in_ui="`confirmed_rows`, since nobody can be asked"),
+        Option(
+            "confirmed_rows",
+            "how many rows you agree to delete: the number that the dry run shows",
+            holds=int,
+            read=whole,
+            default=0,
+            in_command="--yes, or the number typed when it is asked for",
+        ),
+    )
+    is_destructive = True
+    operation = DELETECONTACT
+    leaves = "listid"
+
+    def agreement(self, count: int) -> str:
+        return f"Deleting cannot be undone. Type {count} to delete the contacts of {count} rows: "
+
+    def read(self, planning: Planning, index: int, number: int) -> ListRow:
+        lists = planning.known.lists.several(planning.picked.cells["list"][index])
+        return ListRow(number, read_who(planning.picked.cells, index), lists, None)
+
+    def lists_of(self, source: int, target: int | None) -> Mapping[str, Any]:
+        return {self.leaves: source}
+
+
+DELETIONS = Deletions()

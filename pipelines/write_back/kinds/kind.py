@@ -1,0 +1,173 @@
+"""What every kind of push has to know: its columns and options, planning, order, request forms, look-up, read-back and wording.
+
+Belongs here: what there is to know, with what holds for most kinds. Not here: any single kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from marketing_api.contact_lookup import Fetch, Found, Unread
+from marketing_api.errors import Refused
+from pipelines.write_back.input.columns import Spec
+from pipelines.write_back.planning import Planning
+
+if TYPE_CHECKING:  # planning does without them, and starts sooner
+    from marketing_api.client import Client
+    from marketing_api.exchange import Response
+    from pipelines.options import Option
+    from pipelines.write_back.outbox.entries import Entry
+    from pipelines.write_back.outbox.outbox import Outbox
+    from pipelines.write_back.unknown_outcomes import Looked
+
+Params = Mapping[str, str]
+#: Field → what was intended, what is shown.
+Drift = Mapping[str, tuple[Any, Any]]
+
+#: Columns by which any kind may name a person, and one group of `Spec.needs`.
+WHO: Mapping[str, tuple[str, ...]] = {"email": ("email",), "contact_id": ("contact_id",)}
+BY_WHO = ("email", "contact_id")
+LIST = ("list_id", "list")
+
+
+class ListEffect(Enum):
+    """What a kind does to who is on a list. Its effects' subjects are `who|list id`."""
+
+    NONE = "none"
+    ADDS = "adds"
+    REMOVES = "removes"  # an effect's content is the list that they go to instead, empty when to none
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What was read back against what was intended. `hidden`: fields that the response does not show, so that nothing is known of them."""
+
+    drift: Drift = field(default_factory=dict, repr=False)
+    hidden: frozenset[str] = frozenset()
+
+    @property
+    def is_as_intended(self) -> bool:
+        return not self.drift
+
+
+#: Item → what was read back of it.
+Readings = Mapping[int, Compared | Unread]
+
+
+class ReadBack(Protocol):
+    """One reading back, as a kind takes part in it (`verification`)."""
+
+    outbox: Outbox
+    client: Client
+    labels: Mapping[int, Mapping[str, str]]  # list id → field id → label
+
+    @property
+    def drifted(self) -> Collection[int]:
+        """Items of which that is known by now."""
+
+    def poll(self, entries: list[Entry], see: Callable[[list[Entry]], Readings]) -> None:
+        """Look until all are as intended or the queue has had its time; what is not so by then has drifted."""
+
+    def current(self, entries: list[Entry], subjects: Mapping[int, Collection[str]], kinds: Collection[str]) -> list[Entry]:
+        """Without those of whose subjects a later item of these kinds has changed one since. `subjects`: by item."""
+
+    @property
+    def list_kinds(self) -> Collection[str]:
+        """The kinds that put contacts on lists or take them off."""
+
+
+#: Reads back entries, `how` as a push was ordered: `all`, a `sample` or `none`.
+Verifier = Callable[[ReadBack, "list[Entry]", str], None]
+
+
+class RequestForms:
+    """In which requests an entry is sent: as it was planned. Made once for each sending; thread-safe."""
+
+    def wants(self, entry: Entry) -> frozenset[Any]:
+        """What is known by now to be wanted of it beyond the plan."""
+        return frozenset()
+
+    def wanted_by(self, refusal: Refused, entry: Entry) -> frozenset[Any]:
+        """What the refusal asks for; nothing when it is final."""
+        return frozenset()
+
+    def learn(self, wants: frozenset[Any]) -> None:
+        """Requests in this form were taken, in others they were not."""
+
+    def of(self, entry: Entry, wants: frozenset[Any]) -> Sequence[Params]:
+        """The requests, one after the other. Raises what sending one raises."""
+        return [entry.params]
+
+
+class Kind(str):
+    """One kind of push: its name, as commands, files and tables have it, with everything that is known about it."""
+
+    name: ClassVar[str]
+    help: ClassVar[str]  # of the command: what it does, a colon, its columns
+    columns: ClassVar[Spec]
+    options: ClassVar[tuple[Option, ...]] = ()  # beside those that all kinds have
+
+    #: Sending it twice does what sending it once does. If not, a request whose outcome is unknown is looked for (`look`).
+    is_idempotent: ClassVar[bool] = True
+    #: Of one that is not: what is noted when it was found, and when the service shows nothing of that time.
+    found_message: ClassVar[str] = ""
+    hidden_message: ClassVar[str] = ""
+    #: Two items about one person may be under way at once.
+    is_order_free: ClassVar[bool] = False
+    list_effect: ClassVar[ListEffect] = ListEffect.NONE
+    #: A repeated request that finds nobody has been done by the one before it.
+    is_done_by_absence: ClassVar[bool] = False
+    #: A person has to agree to the number of rows; nothing that runs by itself sends it.
+    is_destructive: ClassVar[bool] = False
+    #: New rows are listed value by value in the plan's sample of changes.
+    samples_new: ClassVar[bool] = True
+
+    def __new__(cls) -> Kind:
+        return super().__new__(cls, cls.name)
+
+    def agreement(self, count: int) -> str:
+        """What a person is asked before something destructive is sent; the response is the count."""
+        raise NotImplementedError
+
+    def plan(self, planning: Planning) -> None:
+        """Give every row of the draft its fate. Raises InputError for columns that cannot be used."""
+        raise NotImplementedError
+
+    def verifier(self) -> Verifier | None:
+        """How it is read back; None where no operation shows it. Kinds that have the same one are read back together."""
+        return None
+
+    # ---- sending
+
+    def look_up_list(self, entry: Entry) -> int | None:
+        """The list in which the entry's address is looked up; None: anywhere."""
+        return None
+
+    def chosen(self, found: Sequence[Found]) -> tuple[int, ...]:
+        """The contacts that an item by address is for: one, an active one first, then the oldest (smallest id)."""
+        one = min(found, key=lambda one: (one.status != "active", one.contact_id), default=None)
+        return () if one is None else (one.contact_id,)
+
+    def forms(self, fetch: Fetch) -> RequestForms:
+        return RequestForms()
+
+    def new_contact_id(self, response: Response) -> int | None:
+        """The id of the contact that a request has made, where the service names it."""
+        return None
+
+    def is_in_part(self, entry: Entry) -> bool:
+        """Whether a part of it was read back as intended, so that it is sent once more, in another form."""
+        return False
+
+    def ambiguity(self, entry: Entry, contact_id: int | None) -> Hashable | None:
+        """Entries alike in this could not be told apart when both are looked for, and go one at a time. None: nothing is alike."""
+        return None
+
+    def look(
+        self, outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], *, settled_before: float
+    ) -> Looked:
+        """What became of these items, all about one contact. `settled_before`: what was done by then (unix seconds) shows."""
+        raise NotImplementedError

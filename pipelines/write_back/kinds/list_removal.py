@@ -1,0 +1,286 @@
+"""What takes contacts off a list: a move to another list, or a deletion. Only those who are on it, as far as is known.
+
+Belongs here: who is meant, whether it was done before, and reading it back by the listings of the lists that are touched, of which one page
+proves many. Not here: columns, requests and words of each (`moves`, `deletions`).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from marketing_api.contact_lookup import Found, read_list
+from marketing_api.operation import Operation
+from pipelines.write_back.account_state import Person, Whereabouts, Who
+from pipelines.write_back.input.rows import shown
+from pipelines.write_back.input.values import BadValue
+from pipelines.write_back.item import Effect, Item, Past, State
+from pipelines.write_back.kinds.kind import Compared, Kind, ListEffect, ReadBack, Verifier
+from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
+
+if TYPE_CHECKING:
+    from marketing_api.client import Client
+    from pipelines.write_back.outbox.entries import Entry
+
+ON_TARGET, OFF_LIST = "already on the list", "not on the list"
+
+
+class ListRow(NamedTuple):
+    """Take somebody off `sources`; to `target`, or away when it is None."""
+
+    number: int
+    who: Who
+    sources: tuple[int, ...]
+    target: int | None
+
+    @property
+    def content(self) -> str:
+        return "" if self.target is None else str(self.target)
+
+
+class _Fate(NamedTuple):
+    """What is to be done with one contact (None: one that has to be looked up): `idle` is why nothing is, `refused` what was tried
+    before; `is_absent`: it is neither there nor where it is to be.
+    """
+
+    contact_id: int | None
+    idle: str = ""
+    refused: Past | None = None
+    is_absent: bool = False
+
+    @property
+    def is_to_be_sent(self) -> bool:
+        return not self.idle and self.refused is None and not self.is_absent
+
+
+class _Removing:
+    """Plans all rows of an input."""
+
+    def __init__(self, kind: ListRemoval, planning: Planning, rows: list[ListRow]) -> None:
+        self._kind = kind
+        self._draft, self._known = planning.draft, planning.known
+        self._rows = list(resolve(planning, rows, must_exist=False))
+        self._past = planning.sent.last(subject for row, person in self._rows for subject in _subjects(row, person))
+        self._whereabouts = Whereabouts(planning.known, planning.sent, (person for _, person in self._rows))
+        self._seen: dict[str, ListRow] = {}
+
+    def run(self) -> None:
+        chained = self._chained()
+        for row, person in self._rows:
+            try:
+                if row.number in chained:
+                    raise BadValue(chained[row.number])
+                fates = {source: self._fates(row, person, source) for source in row.sources}
+                for source in self._not_given_before(row, person, fates):
+                    self._follow(row, person, source, fates[source])
+            except BadValue as problem:
+                self._draft.reject(row.number, str(problem))
+
+    def _chained(self) -> dict[int, str]:
+        """Rows that move somebody on from where another row moves them to: together they would never come to rest."""
+        to: dict[tuple[str, int], int] = {}
+        for row, person in self._rows:
+            if row.target is not None:
+                to.update({(name, row.target): row.number for name in _names(row, person)})
+        found: dict[int, str] = {}
+        for row, person in self._rows if to else ():
+            for name in _names(row, person):
+                if (other := to.get((name, row.sources[0]))) is not None:
+                    found.setdefault(
+                        row.number, f"row {other} moves the same contact to the list that this row takes it from: keep one of them"
+                    )
+                    found.setdefault(
+                        other, f"row {row.number} takes the same contact off the list that this row moves it to: keep one of them"
+                    )
+        return found
+
+    def _fates(self, row: ListRow, person: Person, source: int) -> list[_Fate]:
+        """Of each contact that may be meant; of an address, those are left out that never were on the list, unless all are."""
+        if row.who.contact_id is None and self._whereabouts.is_added_since(person, source):
+            return [_Fate(None)]
+        found = [self._fate(row, person, contact_id, source) for contact_id in person.contacts]
+        return [fate for fate in found if not fate.is_absent] or found
+
+    def _fate(self, row: ListRow, person: Person, contact_id: int | None, source: int) -> _Fate:
+        past = self._past.get(f"{contact_id or person.address}|{source}")
+        same = past if past is not None and past.content == row.content else None
+        refused = same if same is not None and same.is_refused else None
+        is_known = contact_id is not None and any(member.contact_id == contact_id for member in person.members)
+        lists = self._whereabouts.lists_of(person, contact_id) if contact_id is not None and is_known else set()
+        if source in lists:
+            is_read_since = refused is not None and refused.is_drifted and not refused.is_newer(self._known.as_of.get(source))
+            return _Fate(contact_id, refused=None if is_read_since else refused)
+        if same is not None and refused is None:
+            return _Fate(contact_id, QUEUED if same.is_open else SENT_BEFORE)
+        if not is_known:
+            return self._of_nobody_known(contact_id, same)
+        if row.target in lists:
+            return _Fate(contact_id, f"{ON_TARGET} as of {self._known.read_on(row.target)}")
+        return _Fate(contact_id, is_absent=True)
+
+    def _of_nobody_known(self, contact_id: int | None, refused: Past | None) -> _Fate:
+        """An address that the warehouse does not know is looked up; an id is nobody's when all contacts were read."""
+        if contact_id is not None and self._known.is_all_known:
+            raise BadValue(f"there is no contact {contact_id} (contacts were read on {self._known.read_on()})")
+        return _Fate(contact_id, refused=refused)
+
+    def _not_given_before(self, row: ListRow, person: Person, fates: Mapping[int, list[_Fate]]) -> list[int]:
+        """The lists for which no earlier row says the same. BadValue when none is left, or an earlier row says otherwise."""
+        left: list[int] = []
+        for source, many in fates.items():
+            names = [f"{fate.contact_id or person.address}|{source}" for fate in many]
+            first = next((self._seen[name] for name in names if name in self._seen), row)
+            if first.target != row.target:
+                raise BadValue(f"row {first.number} moves the same contact to another list: keep one of them")
+            if first is row:
+                left.append(source)
+                self._seen.update(dict.fromkeys(names, row))
+        if not left:
+            raise BadValue(f"it says the same as row {first.number}")
+        return left
+
+    def _follow(self, row: ListRow, person: Person, source: int, fates: list[_Fate]) -> None:
+        to_send = [fate for fate in fates if fate.is_to_be_sent]
+        for fate in to_send:
+            self._send(row, person, source, fate.contact_id)
+        if to_send:
+            return
+        first = fates[0]
+        if refused := next((fate.refused for fate in fates if fate.refused is not None), None):
+            self._draft.reject_as_before(row.number, refused)
+        elif not first.is_absent or row.target is None:
+            self._draft.leave(row.number, first.idle or f"{OFF_LIST} as of {self._known.read_on(source)}", person.email, first.contact_id)
+        else:
+            name = shown(self._known.lists.names[source])
+            raise BadValue(f"the contact is not on list {name} (its contacts were read on {self._known.read_on(source)})")
+
+    def _send(self, row: ListRow, person: Person, source: int, contact_id: int | None) -> None:
+        must_look_up, operation = contact_id is None, self._kind.operation
+        params = bound(operation, lacks_id=must_look_up, id=contact_id, **self._kind.lists_of(source, row.target))
+        effects = (Effect(f"{contact_id or person.address}|{source}", row.content),)
+        kind, rows = self._draft.kind, (row.number,)
+        self._draft.send(Item(kind, rows, operation, params, effects, {}, person.email, contact_id, must_look_up), is_new=False)
+        names = self._known.lists.names
+        self._draft.change(row.number, person.shown, "list", names[source], None if row.target is None else names[row.target])
+
+
+def _names(row: ListRow, person: Person) -> list[str]:
+    """Whom the row may be about: for an address all its contacts."""
+    return [str(contact_id) for contact_id in person.ids] + ([person.address or ""] if row.who.contact_id is None else [])
+
+
+def _subjects(row: ListRow, person: Person) -> Iterator[str]:
+    for contact_id in person.contacts:
+        yield from (f"{contact_id or person.address}|{source}" for source in row.sources)
+
+
+# ---- reading back
+
+#: Two lists of one page each, and a look whether there is another: next to nothing, however few are moved.
+_LEAST_REQUESTS = 4
+#: Of requests, for each entry of a `sample`.
+_SHARE = 0.05
+
+
+def read_back(reading: ReadBack, entries: list[Entry], how: str) -> None:
+    """Where the lists that are touched are short enough; not the contacts that a later item has taken off or put on one again."""
+    applied = [entry for entry in entries if entry.state is State.APPLIED]
+    names = {entry.item_id: [f"{who}|{each}" for who in _names_of(entry) for each in lists_of(entry)] for entry in applied}
+    left = reading.current(applied, names, reading.list_kinds)
+    if left and (how != "none" or any(entry.drift for entry in left)):
+        listings = _Listings(reading.client, left, 1.0 if how == "all" else _SHARE)
+        reading.poll(listings.provable, listings.see)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """Who is on a list."""
+
+    ids: frozenset[int]
+    emails: frozenset[str]
+
+    @staticmethod
+    def of(found: Iterable[Found]) -> _Shown:
+        people = list(found)
+        return _Shown(frozenset(one.contact_id for one in people), frozenset(one.email.lower() for one in people if one.email))
+
+
+class _Listings:
+    """Reads the lists at once, those that most entries touch first, for at most `share` requests an entry. `provable`: entries all of
+    whose lists were read.
+    """
+
+    def __init__(self, client: Client, entries: Collection[Entry], share: float) -> None:
+        self._client = client
+        left, fresh = max(_LEAST_REQUESTS, math.ceil(share * len(entries))), {}
+        for list_id, _ in Counter(list_id for entry in entries for list_id in lists_of(entry)).most_common():
+            found, requests = read_list(client, list_id, left) if left > 0 else (None, 0)
+            left -= requests
+            if found is not None:
+                fresh[list_id] = _Shown.of(found)
+        self.provable = [entry for entry in entries if fresh.keys() >= set(lists_of(entry))]
+        self._fresh: Mapping[int, _Shown] = fresh
+
+    def see(self, entries: Collection[Entry]) -> dict[int, Compared]:
+        """What the lists show of each; the first time as they were read to begin with. An entry is left out when a list cannot be read."""
+        shown, self._fresh = self._fresh or dict(self._read({each for entry in entries for each in lists_of(entry)})), {}
+        return {entry.item_id: _compared(entry, shown) for entry in entries if shown.keys() >= set(lists_of(entry))}
+
+    def _read(self, lists: Iterable[int]) -> Iterable[tuple[int, _Shown]]:
+        for list_id in lists:
+            found, _ = read_list(self._client, list_id, math.inf)
+            if found is not None:
+                yield list_id, _Shown.of(found)
+
+
+def lists_of(entry: Entry) -> tuple[int, ...]:
+    """The list that somebody is to leave; of a move, also the one to be on then."""
+    names = ("sourceid", "listid") if "sourceid" in entry.params else ("listid",)
+    return tuple(int(entry.params[name]) for name in names)
+
+
+def _compared(entry: Entry, shown: Mapping[int, _Shown]) -> Compared:
+    source, *targets = lists_of(entry)
+    if entry.contact_id in shown[source].ids:
+        return Compared({"source list": ("not on it", "on it")})
+    for target in targets:  # it may have another id there
+        if entry.contact_id not in shown[target].ids and (entry.email or "").lower() not in shown[target].emails:
+            return Compared({"target list": ("on it", "not on it")})
+    return Compared()
+
+
+def _names_of(entry: Entry) -> list[str]:
+    return [str(entry.contact_id), *([entry.email.lower()] if entry.email else [])]
+
+
+class ListRemoval(Kind):
+    """Effects: `contact id|list id`, with the list that they go to."""
+
+    list_effect = ListEffect.REMOVES
+    is_done_by_absence = True
+    #: The parameter that names the list that somebody leaves.
+    leaves: ClassVar[str]
+    operation: ClassVar[Operation]
+
+    @abstractmethod
+    def read(self, planning: Planning, index: int, number: int) -> ListRow:
+        """A row of the input. BadValue when it cannot be sent."""
+
+    @abstractmethod
+    def lists_of(self, source: int, target: int | None) -> Mapping[str, Any]:
+        """The parameters that name the lists."""
+
+    def verifier(self) -> Verifier:
+        return read_back
+
+    def plan(self, planning: Planning) -> None:
+        """Who is on the lists and, to be moved, not on the target yet."""
+        if rows := list(planning.draft.read(lambda index, number: self.read(planning, index, number))):
+            _Removing(self, planning, rows).run()
+
+    def look_up_list(self, entry: Entry) -> int | None:
+        return int(entry.params[self.leaves])

@@ -1,0 +1,192 @@
+"""A plan in the making: every row of the input is given exactly one fate, compared with what is known and with what was done before.
+
+Belongs here: what all kinds share. Not here: which fate a row deserves (`kinds`). Nothing is requested of the service.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from marketing_api.errors import InvalidCall
+from marketing_api.operation import Operation
+from pipelines.write_back.account_state import Known, People, Person, Who
+from pipelines.write_back.input.columns import Picked
+from pipelines.write_back.input.rows import Rows
+from pipelines.write_back.input.values import BadValue
+from pipelines.write_back.item import BadRow, Change, IdleRow, Item, Options, Past, Plan
+
+if TYPE_CHECKING:
+    from pipelines.write_back.kinds.kind import Kind
+
+__all__ = ["QUEUED", "SENT_BEFORE", "UNCHANGED", "Draft", "History", "Known", "Planning", "SentBefore", "bound", "resolve"]
+
+#: A sample that a person takes in at a glance.
+MAX_CHANGES, MAX_CHANGES_OF_COLUMN = 36, 6
+
+UNCHANGED, SENT_BEFORE, QUEUED = "unchanged", "sent before", "already queued"
+
+T = TypeVar("T")
+
+
+class History(Protocol):
+    """What was done before, as the outbox knows it."""
+
+    def last(self, account: str, kind: str, subjects: Iterable[str]) -> Mapping[str, Past]:
+        """The last thing done, or to be done, about each subject; what was cancelled does not count."""
+
+
+@dataclass(frozen=True)
+class SentBefore:
+    """What was done before for one account, as planning one kind looks at it. `adding`, `removing`: the kinds that do so to lists."""
+
+    account: str
+    kind: str
+    history: History
+    adding: Sequence[str]
+    removing: Sequence[str]
+
+    def last(self, subjects: Iterable[str]) -> Mapping[str, Past]:
+        """By this kind of push."""
+        return self.history.last(self.account, self.kind, list(dict.fromkeys(subjects)))
+
+    def additions(self, subjects: Collection[str]) -> list[Mapping[str, Past]]:
+        """What put contacts on lists, by kind. Subjects are `who|list id`."""
+        return [self.history.last(self.account, kind, subjects) for kind in self.adding]
+
+    def removals(self, subjects: Collection[str]) -> list[Mapping[str, Past]]:
+        """What took contacts off lists, by kind; its content is the list that they went to, if any."""
+        return [self.history.last(self.account, kind, subjects) for kind in self.removing]
+
+
+class Draft:
+    """Collects items and the fates of rows. A row that is both sent and rejected (in parts) counts as sent."""
+
+    def __init__(self, account: str, kind: Kind, rows: Rows) -> None:
+        self.account = account
+        self.kind = kind
+        self.rows = rows
+        self.items: list[Item] = []
+        self._bad: dict[int, BadRow] = {}
+        self._idle: dict[int, IdleRow] = {}
+        self._sent: dict[int, bool] = {}  # row → whether it is new
+        self._changes: list[Change] = []
+        self._of_column: Counter[str] = Counter()
+        self._warnings: list[str] = list(rows.warnings)
+        self._counted: Counter[str] = Counter()
+
+    def read(self, read_row: Callable[[int, int], T]) -> Iterator[T]:
+        """The rows by `read_row` (place, number); those that it raises BadValue for, or that could not be read at all, are rejected."""
+        for index, number in enumerate(self.rows.numbers):
+            if number in self.rows.faults:
+                self.reject(number, self.rows.faults[number])
+                continue
+            try:
+                row = read_row(index, number)
+            except BadValue as problem:
+                self.reject(number, str(problem))
+            else:
+                yield row
+
+    def reject(self, row: int, reason: str, *, by_service: bool = False) -> None:
+        self._bad.setdefault(row, BadRow(row, reason, by_service))
+
+    def reject_as_before(self, row: int, past: Past) -> None:
+        """The service rejected the same before, or took it and did otherwise."""
+        reason = f": {past.message}" if past.message else ""
+        what = "this was sent before, and read back otherwise" if past.is_drifted else f"the service refused this before{reason}"
+        self.reject(row, f"{what} (`marketing-sync push retry` sends it again)", by_service=True)
+
+    def leave(self, row: int, reason: str, email: str | None = None, contact_id: int | None = None) -> None:
+        """Nothing to do."""
+        self._idle.setdefault(row, IdleRow(row, reason, email, contact_id))
+
+    def send(self, item: Item, *, is_new: bool) -> None:
+        """One request; its rows are new or changed, new as soon as one of their items is."""
+        self.items.append(item)
+        for row in item.rows:
+            self._sent[row] = self._sent.get(row, False) or is_new
+
+    def change(self, row: int, what: str, column: str, old: str | None, new: str | None) -> None:
+        if len(self._changes) < MAX_CHANGES and self._of_column[column] < MAX_CHANGES_OF_COLUMN:
+            self._of_column[column] += 1
+            self._changes.append(Change(row, what, column, old, new))
+
+    def warn(self, text: str) -> None:
+        if text not in self._warnings:
+            self._warnings.append(text)
+
+    def count(self, text: str, number: int = 1) -> None:
+        """A warning that is given once, after the number of rows that it is about."""
+        self._counted[text] += number
+
+    def plan(self) -> Plan:
+        """Rows are in the order of the input. A row with parts that were sent is not idle; one without is rejected first."""
+        partly = sum(row in self._sent for row in self._bad)
+        if partly:
+            self.count("sent in part, since the service refused the rest before (`marketing-sync push retry` sends it again)", partly)
+        bad = {row: each for row, each in self._bad.items() if row not in self._sent}
+        idle = tuple(each for row, each in self._idle.items() if row not in self._sent and row not in bad)
+        counted = [f"{number:,} {'row' if number == 1 else 'rows'}: {text}" for text, number in self._counted.items()]
+        return Plan(
+            account=self.account,
+            kind=self.kind,
+            source=self.rows.source,
+            row_count=len(self.rows),
+            items=tuple(sorted(self.items, key=lambda item: item.rows)),
+            new_count=sum(self._sent.values()),
+            changed_count=sum(not is_new for is_new in self._sent.values()),
+            idle=idle,
+            bad=tuple(sorted(bad.values(), key=lambda each: each.row)),
+            changes=tuple(sorted(self._changes, key=lambda each: each.row)),
+            warnings=(*self._warnings, *counted),
+        )
+
+
+@dataclass(frozen=True)
+class Planning:
+    """What a kind plans with: the draft to fill, what is known, what was sent before, and the columns of the input."""
+
+    draft: Draft
+    known: Known
+    sent: SentBefore
+    options: Options
+    picked: Picked
+
+
+def bound(operation: Operation, *, lacks_id: bool = False, **values: Any) -> Mapping[str, str]:
+    """The wire parameters, without the id that is looked up when it is sent (`lacks_id`). BadValue when the operation's
+    declaration refuses them.
+    """
+    try:
+        params = operation.bind(**(values | {"id": 1} if lacks_id else values)).params
+    except InvalidCall as problem:
+        raise BadValue(f"the service would not take it: {problem.parameter or 'a value'} is not allowed") from None
+    return {name: value for name, value in params.items() if name != "id"} if lacks_id else params
+
+
+class _OfSomebody(Protocol):
+    @property
+    def number(self) -> int: ...
+    @property
+    def who(self) -> Who: ...
+
+
+R = TypeVar("R", bound=_OfSomebody)
+
+
+def resolve(
+    planning: Planning, rows: list[R], *, must_exist: bool = True, check: Callable[[Person], object] = lambda _: None
+) -> Iterator[tuple[R, Person]]:
+    """The rows with whom they are about; those are rejected that are about nobody, or whose person `check` raises BadValue for."""
+    people = People(planning.known, (row.who for row in rows))
+    for row in rows:
+        try:
+            person = people.person(row.who, must_exist=must_exist)
+            check(person)
+        except BadValue as problem:
+            planning.draft.reject(row.number, str(problem))
+        else:
+            yield row, person

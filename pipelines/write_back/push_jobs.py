@@ -1,0 +1,246 @@
+"""Pushes as Dagster runs them: one job per kind, of the steps plan → send → verify → report.
+
+Belongs here: steps, their config and what the UI shows of them, with addresses masked. Not here: the work (`push_service`), files that are
+dropped into the inbox (`inbox`).
+
+Between steps go numbers only: a push is in the outbox, so whatever step is run again goes on where it ended.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import dagster as dg
+
+from marketing_api.clock import utc_now
+from marketing_api.redaction import markdown_block, markdown_table, without_addresses
+from pipelines.failures import explain
+from pipelines.home import prepare_home
+from pipelines.options import check_confirmed, config_fields, push_options, values
+from pipelines.settings import Settings
+from pipelines.write_back.inbox import CONTENT_TAG, content_of
+from pipelines.write_back.item import State
+from pipelines.write_back.kinds import KINDS, Kind
+from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import Outbox, outbox_path
+from pipelines.write_back.push_report import masked, plan_lines, result_lines
+from pipelines.write_back.push_service import Planned, PushRun, Watch, conclude, enqueue, order_of, plan_push, rate_of
+from pipelines.write_back.result import Ran, Result
+from pipelines.write_back.sending import Progress
+
+_SHOWN = 50
+_LOG_EVERY_S = 10.0
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A push on its way from step to step."""
+
+    push_id: int
+    account: str
+    ran: Ran
+
+
+def push_jobs() -> list[dg.JobDefinition]:
+    """One per kind."""
+    return [_job(kind) for kind in KINDS.values()]
+
+
+def _job(kind: Kind) -> dg.JobDefinition:
+    plan = _plan_op(kind)
+    default = {option.name: option.unset for option in push_options(kind) if not option.in_ui}
+
+    @dg.job(
+        name=f"push_{kind}",
+        description=f"Rows of a file or query go back to the service as {kind}. A dry run unless `dry_run` is off and `confirm` typed.",
+        executor_def=dg.in_process_executor,
+        config={"ops": {plan.name: {"config": default}}},
+    )
+    def push() -> None:
+        _, begun = plan()
+        report_push(verify_push(send_push(begun)))
+
+    return push
+
+
+def _plan_op(kind: Kind) -> dg.OpDefinition:
+    @dg.op(
+        name=f"plan_{kind}",
+        description=f"Read the rows, check them, and find out which {kind} change. No request is sent.",
+        required_resource_keys={"settings"},
+        config_schema=config_fields(push_options(kind)),
+        out={"plan": dg.Out(dict), "push": dg.Out(Begun, is_required=False, description="Only when it is not a dry run.")},
+    )
+    def plan(context: dg.OpExecutionContext) -> Iterator[dg.Output[Any]]:
+        settings: Settings = context.resources.settings
+        with _explained():
+            chosen = values(push_options(kind), context.op_config)
+            if not chosen["dry_run"]:
+                check_confirmed(chosen)
+            prepare_home(settings.home)
+            planned = plan_push(settings, order_of(settings, kind, chosen))
+            order = planned.order
+            lines = plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit, is_discreet=True)
+            context.log.info("\n".join(lines))
+            _check(planned, chosen, lines)
+            _check_content(planned, context.run.tags.get(CONTENT_TAG))
+        yield dg.Output(counts_of(planned), "plan", metadata=plan_metadata(planned, lines))
+        if not chosen["dry_run"]:
+            with _explained():
+                push_id = enqueue(settings, planned, run=context.run_id)
+            ran = Ran(context.run_id, context.job_name, utc_now())
+            yield dg.Output(Begun(push_id, order.account, ran), "push", metadata={"push": push_id})
+        else:
+            context.log.info("nothing was sent: this is a dry run; to send it, set `dry_run: false` and `confirm: send`")
+
+    return plan
+
+
+def _check(planned: Planned, chosen: Mapping[str, Any], lines: list[str]) -> None:
+    if planned.is_refused:
+        raise dg.Failure(f"nothing was sent: {planned.refusal}", metadata=plan_metadata(planned, lines), allow_retries=False)
+    count = len({row for item in planned.plan.items for row in item.rows})
+    if planned.order.kind.is_destructive and not chosen["dry_run"] and count and chosen["confirmed_rows"] != count:
+        text = f"nothing was deleted: set `confirmed_rows` to {count}, the number of rows that would be deleted"
+        raise dg.Failure(text, metadata=counts_of(planned), allow_retries=False)
+
+
+def _check_content(planned: Planned, expected: str | None) -> None:
+    """Of a file that the inbox took up: what was read is what was whole then, and neither replaced nor half of something new."""
+    order = planned.order
+    if expected is not None and order.file is not None and content_of(order.account, order.kind, order.file) != expected:
+        raise dg.Failure("nothing was sent: the file changed after the inbox took it up; it is taken up anew", allow_retries=False)
+
+
+@dg.op(
+    required_resource_keys={"settings"},
+    description="Send what is open, this push's and earlier ones'. Resumes where it ended when run again.",
+)
+def send_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
+    with _explained(), _step(context, begun, PushRun.send_open) as (outbox, ran):
+        if ran.stopped:
+            result = conclude(context.resources.settings, outbox, begun.push_id, ran)
+            raise dg.Failure(headline(result), metadata=result_metadata(result, outbox), allow_retries=False)
+    return replace(begun, ran=ran)
+
+
+@dg.op(
+    required_resource_keys={"settings"},
+    description="Read back what was sent and not looked at yet, this push's and earlier ones', and note what is not as intended.",
+)
+def verify_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
+    with _explained(), _step(context, begun, PushRun.read_back) as (_, ran):
+        return replace(begun, ran=ran)
+
+
+@contextmanager
+def _step(context: dg.OpExecutionContext, begun: Begun, do: Callable[[PushRun], None]) -> Iterator[tuple[Outbox, Ran]]:
+    """One step of the push, and what the run has come to then."""
+    settings: Settings = context.resources.settings
+    ran = replace(begun.ran, run=context.run_id)
+    with Outbox(outbox_path(settings.home)) as outbox:
+        with PushRun(settings, outbox, begun.account, ran, LoggedWatch(context), begun.push_id) as run:
+            do(run)
+        context.add_output_metadata({"requests": run.spent.requests})
+        yield outbox, run.ran
+
+
+@dg.op(required_resource_keys={"settings"}, description="Write down what came of it; fails when a row is not as it was meant to be.")
+def report_push(context: dg.OpExecutionContext, begun: Begun) -> None:
+    settings: Settings = context.resources.settings
+    with _explained(), Outbox(outbox_path(settings.home)) as outbox:
+        result = conclude(settings, outbox, begun.push_id, replace(begun.ran, run=context.run_id))
+        metadata = result_metadata(result, outbox)
+    context.log.info("\n".join(map(without_addresses, result_lines(result))))
+    if result.shortfall:
+        raise dg.Failure(headline(result), metadata=metadata, allow_retries=False)
+    context.add_output_metadata(metadata)
+
+
+class LoggedWatch(Watch):
+    """Logs how far the sending is, every few seconds."""
+
+    def __init__(self, context: dg.OpExecutionContext) -> None:
+        super().__init__()
+        self._context = context
+        self._next = time.monotonic() + _LOG_EVERY_S
+
+    def sent(self, now: Progress) -> None:
+        super().sent(now)
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + _LOG_EVERY_S
+            self._context.log.info(f"{now.done:,} of {now.total:,} requests, {now.rejected:,} rejected, {now.unknown:,} unknown")
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Whatever goes wrong is one sentence in the UI, and nothing that would be better for being tried again at once."""
+    try:
+        yield
+    except (dg.Failure, dg.DagsterExecutionInterruptedError):
+        raise
+    except Exception as problem:
+        raise dg.Failure(without_addresses(explain(problem)[0]), allow_retries=False) from None
+
+
+# ---- what the UI shows
+
+
+def headline(result: Result) -> str:
+    """What failed, in one sentence with numbers; without addresses."""
+    parts = {
+        "rejected": result.rejected + result.earlier.get(State.REJECTED, 0),
+        "open": result.open,
+        "read back otherwise than sent": result.counts.drifted + result.drifted_earlier,
+    }
+    earlier, rows = result.earlier_shortfall, f"{result.push.row_count:,} rows"
+    own = f"{result.shortfall - earlier:,} of {rows}{f' and {earlier:,} requests of earlier pushes' if earlier else ''}"
+    said = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
+    stopped = f"; stopped: {without_addresses(result.stopped)}" if result.stopped else ""
+    return f"push {result.push.push_id}: {own} are not as they were meant to be ({said}){stopped}"
+
+
+def counts_of(planned: Planned) -> dict[str, Any]:
+    """Rows by fate, and requests."""
+    plan = planned.plan
+    return {
+        "rows": plan.row_count,
+        "new": plan.new_count,
+        "changed": plan.changed_count,
+        "nothing to send": len(plan.idle),
+        "invalid": sum(not bad.by_service for bad in plan.bad),
+        "refused before": sum(bad.by_service for bad in plan.bad),
+        "requests": plan.request_count,
+    }
+
+
+def plan_metadata(planned: Planned, lines: list[str]) -> dict[str, Any]:
+    """Counts, the plan in words, and the first rejected rows."""
+    bad = [(each.row, without_addresses(each.reason)) for each in planned.plan.bad[:_SHOWN]]
+    table = {"rejected rows": dg.MetadataValue.md(markdown_table(("row", "why"), bad))} if bad else {}
+    return counts_of(planned) | {"plan": dg.MetadataValue.md(markdown_block(lines))} | table
+
+
+def result_metadata(result: Result, outbox: Outbox) -> dict[str, Any]:
+    """Counts, and a table of what is left; of what was sent when nothing is."""
+    entries = outbox.items(result.push.push_id, [State.REJECTED, State.UNKNOWN, State.SENDING, State.PLANNED])
+    entries = entries or outbox.items(result.push.push_id, [State.VERIFIED, State.APPLIED])
+    metadata: dict[str, Any] = {
+        "push": result.push.push_id,
+        "requests": result.spent.requests if result.spent else 0,
+        **{f"rows {state}": count for state, count in sorted(result.counts.rows.items())},
+        "drifted": result.counts.drifted,
+        "result": dg.MetadataValue.md(markdown_table(("row", "who", "state", "message"), map(_result_row, entries[:_SHOWN]))),
+    }
+    if result.rejected_csv:
+        metadata["rejected rows"] = dg.MetadataValue.path(str(result.rejected_csv))
+    if result.writebacks_follow:
+        metadata["sync.writebacks follows later"] = result.writebacks_follow
+    return metadata
+
+
+def _result_row(entry: Entry) -> tuple[str, str, str, str]:
+    who = masked(entry.email) or (f"contact {entry.contact_id}" if entry.contact_id else "")
+    return ", ".join(map(str, entry.rows[:5])), who, entry.state.value, without_addresses(entry.message or "")

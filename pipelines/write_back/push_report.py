@@ -1,0 +1,218 @@
+"""Plans and results in words: the same lines on a terminal, in a log, in Dagster and beside a file of the inbox.
+
+Belongs here: wording only. Not here: `rejected.csv` (`rejected`), where lines go (`commands.push`, `jobs`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from marketing_api.redaction import plain
+from pipelines.write_back.item import Change, Earlier, Plan, State
+from pipelines.write_back.outbox.maintenance import Retried
+from pipelines.write_back.result import Refusal, Result, Waiting
+
+_SHOWN = 10  # changes, bad rows and the like; the rest is in rejected.csv
+_LONGEST = 60
+_NO_ROWS = "the input has no rows"
+
+
+def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: bool = False) -> list[str]:
+    """What a push would do, at `rate` requests a second. `is_discreet`: without addresses and values, for logs and Dagster."""
+    lines = [f"{_count(plan.row_count, 'row')} of {plan.source.name} → {plan.kind} of account {plan.account}", ""]
+    lines += _columns(_plan_counts(plan, reject_limit))
+    if plan.changes and not is_discreet:
+        lines += ["", f"changes{_sample(len(plan.changes), _changing(plan))}", *map(_change_line, plan.changes[:_SHOWN])]
+    ours = [Refusal((bad.row,), bad.reason, bad.by_service) for bad in plan.bad]
+    lines += _refusal_lines("not valid, not sent", [bad for bad in ours if not bad.by_service])
+    lines += _refusal_lines("refused before, or read back otherwise: not sent again", [bad for bad in ours if bad.by_service])
+    if plan.warnings:
+        lines += ["", "note", *(f"  {warning}" for warning in plan.warnings)]
+    if plan.earlier:
+        lines += ["", "still open from earlier pushes, and sent first", *map(_earlier_line, plan.earlier)]
+    return [*lines, "", _cost_line(plan, rate)]
+
+
+def _changing(plan: Plan) -> int:
+    """Rows that the sample of changes is taken from."""
+    return plan.changed_count + (plan.new_count if plan.kind.samples_new else 0)
+
+
+def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, str]]:
+    checked = sum(not bad.by_service for bad in plan.bad)
+    refused = len(plan.bad) - checked
+    yield "new", plan.new_count, ""
+    yield "changed", plan.changed_count, ""
+    for reason, count in sorted(Counter(idle.reason for idle in plan.idle).items(), key=lambda item: -item[1]):
+        yield reason, count, "nothing to send"
+    if not plan.idle:
+        yield "unchanged", 0, ""
+    yield (
+        "invalid",
+        checked,
+        f"{100 * plan.bad_share:.1f} % of the rows; more than {100 * reject_limit:g} % stop the push" if checked else "",
+    )
+    if refused:
+        yield "refused before", refused, "or read back otherwise; `marketing-sync push retry` tries them again"
+
+
+def _earlier_line(each: Earlier) -> str:
+    """What of it the input no longer says is what a person who edited a file wants to know."""
+    gone = f", {each.gone:,} of them not in this input" if each.gone else ""
+    cancel = f"`marketing-sync push cancel {each.push_id}` drops what is not sent"
+    return f"  {_count(each.open_count, 'request')} of push {each.push_id} ({each.kind} of {each.source}){gone}; {cancel}"
+
+
+def _cost_line(plan: Plan, rate: float) -> str:
+    requests, earlier = plan.request_count, plan.earlier_count
+    if not requests:
+        return f"nothing to send: {'0 requests' if plan.row_count else _NO_ROWS}"
+    ours = f" ({earlier:,} of them of earlier pushes)" if earlier else ""
+    return f"{_count(requests, 'request')}{ours}, {_duration(requests / rate)} at {rate:g} a second (reading back comes on top)"
+
+
+def result_lines(result: Result) -> list[str]:
+    """What became of a push, and what to do about what is left."""
+    push = result.push
+    lines = [f"push {push.push_id}: {_count(push.row_count, 'row')} of {push.source.name} → {push.kind} of account {push.account}", ""]
+    lines += _columns((_STATES[state], result.counts.rows.get(state, 0), "") for state in _STATES if result.counts.rows.get(state, 0))
+    earlier = ", ".join(f"{count:,} {state}" for state, count in sorted(result.earlier.items()) if count)
+    if earlier:
+        lines += ["", f"requests of earlier pushes: {earlier}"]
+    if result.drifted_earlier:
+        lines += ["", f"earlier pushes, read back only now, and not as sent: {_count(result.drifted_earlier, 'request')}"]
+    lines += _refusal_lines("not valid, not sent", [each for each in result.refusals if not each.by_service])
+    lines += _refusal_lines("refused by the service", [each for each in result.refusals if each.by_service])
+    lines += _refusal_lines("not done yet", result.waiting)
+    if result.drift:
+        lines += ["", "read back, and not as sent"]
+        lines += [f"  {name}: {_count(count, 'request')}" for name, count in result.drift.items()]
+    return [*lines, "", *_closing(result)]
+
+
+#: State of a row → how a person calls it.
+_STATES: Mapping[State, str] = {
+    State.VERIFIED: "sent, and read back as sent",
+    State.APPLIED: "sent",
+    State.SKIPPED: "nothing to do",
+    State.REJECTED: "rejected",
+    State.UNKNOWN: "unknown whether it took effect",
+    State.SENDING: "being sent",
+    State.PLANNED: "not sent yet",
+}
+
+
+def _closing(result: Result) -> Iterator[str]:
+    requests = f"; {_count(result.spent.requests, 'request')} sent" if result.spent else ""
+    if result.is_idle and not result.shortfall:
+        why = "everything is as it says, or was sent before" if result.push.row_count else _NO_ROWS
+        yield f"nothing to send: {why}{requests}"
+    elif result.shortfall:
+        yield f"{_count(result.shortfall, 'row')} not done{requests}"
+    else:
+        yield f"done{requests}"
+    if result.stopped:
+        yield f"stopped: {result.stopped}"
+    if result.open:
+        own = f" {result.push.push_id}" if not result.counts.is_over else ""
+        yield (
+            f"{_count(result.open, 'request')} still open: the same command again goes on where this one ended, and sends nothing twice;"
+            f" `marketing-sync push cancel{own}` drops what is not sent"
+        )
+    if result.counts.requests.get(State.UNKNOWN):
+        yield (
+            "`marketing-sync push retry` finds out what became of the unknown ones, and sends what waits for them; where it cannot be found"
+            f" out, look at the contact, then `marketing-sync push cancel {result.push.push_id} --unknown` lets go of them"
+        )
+    if result.drifted_earlier:
+        yield "`marketing-sync push retry` sends once more what an earlier push sent without effect"
+    if result.drift or result.counts.requests.get(State.REJECTED):
+        yield f"`marketing-sync push retry {result.push.push_id}` sends once more what the service refused or did otherwise"
+    elif any(each.by_service for each in result.refusals):
+        yield "`marketing-sync push retry` sends once more what the service refused before or did otherwise"
+    if result.rejected_csv:
+        yield f"rejected rows: {result.rejected_csv}"
+    if result.writebacks_follow:
+        yield f"sync.writebacks follows with the next push or sync: {result.writebacks_follow}"
+
+
+def open_lines(open_count: int) -> list[str]:
+    """What is said when a person stops a push."""
+    if not open_count:
+        return ["stopped; nothing is left open"]
+    return [
+        f"stopped; {_count(open_count, 'request')} still open. The same command again goes on from there and sends nothing twice;",
+        "`marketing-sync push status` shows them, `marketing-sync push cancel` drops what is not sent",
+    ]
+
+
+def say(lines: Iterable[str], stream: object = None) -> None:
+    """Print lines; one that is wider than the terminal is not cut."""
+    for line in lines:
+        print(plain(line), file=stream or sys.stdout, flush=True)  # type: ignore[arg-type]
+
+
+def masked(address: str | None) -> str:
+    """An address as it may be seen by people who look after runs: `a•••@example.com`."""
+    name, at, domain = (address or "").partition("@")
+    return f"{name[:1]}•••@{domain}" if at else ""
+
+
+def _refusal_lines(title: str, refusals: Sequence[Refusal | Waiting]) -> list[str]:
+    """Equal reasons together, the most frequent first."""
+    if not refusals:
+        return []
+    rows: dict[str, list[int]] = {}
+    for each in refusals:
+        rows.setdefault(each.reason, []).extend(each.rows)
+    lines = [f"  {_rows(numbers)}: {reason}" for reason, numbers in sorted(rows.items(), key=lambda item: -len(item[1]))]
+    more = [f"  and {len(lines) - _SHOWN} other reasons"] if len(lines) > _SHOWN else []
+    return ["", title, *lines[:_SHOWN], *more]
+
+
+def _rows(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:5]))
+    return f"row {shown}" if len(numbers) == 1 else f"rows {shown}{f' and {len(numbers) - 5:,} more' if len(numbers) > 5 else ''}"
+
+
+def _change_line(change: Change) -> str:
+    old = "(empty)" if change.old in (None, "") else _short(change.old or "")
+    new = "(empty)" if change.new in (None, "") else _short(change.new or "")
+    return f"  row {change.row}  {change.what}  {change.column}: {old} → {new}"
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _LONGEST else flat[: _LONGEST - 1] + "…"
+
+
+def _sample(shown: int, whole: int) -> str:
+    return f" (a sample of {whole:,} rows)" if min(shown, _SHOWN) < whole else ""
+
+
+def _columns(counts: Iterable[tuple[str, int, str]]) -> list[str]:
+    listed = list(counts)
+    width = max((len(name) for name, _, _ in listed), default=0)
+    return [f"  {name:<{width}}  {count:>9,}{f'   {note}' if note else ''}" for name, count, note in listed]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1.5:
+        return "about a second"
+    if seconds < 120:
+        return f"about {seconds:.0f} seconds"
+    return f"about {seconds / 60:.0f} minutes" if seconds < 7200 else f"about {seconds / 3600:.1f} hours"
+
+
+def retry_lines(retried: Retried) -> list[str]:
+    """What `push retry` puts back."""
+    lines = [f"{_count(retried.planned, 'request')} to be tried again"]
+    if retried.superseded:
+        lines.append(f"{_count(retried.superseded, 'request')} left as they are: a later push changed the same thing")
+    return lines

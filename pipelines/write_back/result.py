@@ -1,0 +1,147 @@
+"""What a push came to, as a value: what is displayed on the terminal, in Dagster and beside a file of the inbox.
+
+Not here: its wording (`push_report`), how it came about (`push_service`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from marketing_api.clock import utc_now
+from pipelines.write_back.item import OPEN, State
+from pipelines.write_back.outbox.entries import Counts, Entry, Push
+from pipelines.write_back.outbox.outbox import Outbox
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A row that was not taken: by whom, and why."""
+
+    rows: tuple[int, ...]
+    reason: str
+    by_service: bool
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What talking to the service cost, in requests and in seconds that they waited for the limit."""
+
+    requests: int = 0
+    waited_s: float = 0.0
+
+    def plus(self, other: Spent) -> Spent:
+        return Spent(self.requests + other.requests, self.waited_s + other.waited_s)
+
+
+NOTHING = Spent()
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run did for a push: what it cost, what it went on with, and why it ended early."""
+
+    run: str
+    job: str
+    began_at: dt.datetime
+    spent: Spent | None = NOTHING  # None: another result of the run has it
+    earlier: Mapping[int, int] = field(default_factory=dict)  # item → push
+    read_late: frozenset[int] = frozenset()  # earlier pushes that ended before they were read back
+    stopped: str | None = None
+
+
+def new_run(job: str) -> Ran:
+    """A run of this moment, of a program that is not Dagster."""
+    return Ran(uuid.uuid4().hex, job, utc_now())
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Rows of a request that is open, and why it stays so."""
+
+    rows: tuple[int, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """One push as the outbox has it now, and what this run did beside it.
+
+    `earlier`: requests of earlier pushes that this run went on with, by state. `stopped`: why sending ended before everything was
+    sent. `writebacks_follow`: sync.writebacks could not be brought up to date yet, and why.
+    """
+
+    push: Push
+    counts: Counts
+    refusals: tuple[Refusal, ...] = field(default=(), repr=False)  # a sample
+    drift: Mapping[str, int] = field(default_factory=dict)  # field → requests
+    waiting: tuple[Waiting, ...] = field(default=(), repr=False)  # a sample
+    earlier: Mapping[State, int] = field(default_factory=dict)
+    drifted_earlier: int = 0  # requests of pushes that ended before they were read back, which this run has done
+    spent: Spent | None = NOTHING  # None: it stands in another result of the same run
+    stopped: str | None = None
+    rejected_csv: Path | None = None
+    writebacks_follow: str | None = None
+
+    @property
+    def rejected(self) -> int:
+        """Rows: by our checks, or by the service, now or before."""
+        return self.counts.rows.get(State.REJECTED, 0)
+
+    @property
+    def open(self) -> int:
+        """Requests, of earlier pushes, too."""
+        return sum(self.counts.requests.get(state, 0) + self.earlier.get(state, 0) for state in OPEN)
+
+    @property
+    def shortfall(self) -> int:
+        """Rows of this push, and requests of earlier ones, that are not as they were meant to be; 0: everything is done."""
+        rows = self.rejected + sum(self.counts.rows.get(state, 0) for state in OPEN)
+        return rows + self.counts.drifted + self.earlier_shortfall
+
+    @property
+    def earlier_shortfall(self) -> int:
+        """Of earlier pushes alone, in requests."""
+        return self.drifted_earlier + sum(self.earlier.get(state, 0) for state in (State.REJECTED, *OPEN))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there was nothing to send at all."""
+        return not self.push.item_count and not any(self.earlier.values())
+
+
+def result_of(outbox: Outbox, push_id: int, **more: object) -> Result:
+    """The push as it is now. LookupError when there is none of that number."""
+    if (push := outbox.push(push_id)) is None:
+        raise LookupError(push_id)
+    rejected = outbox.items(push_id, [State.REJECTED])
+    done = outbox.items(push_id, [State.APPLIED, State.VERIFIED])
+    waiting = waiting_of(outbox.items(push_id, [State.PLANNED, State.UNKNOWN]))[:_SHOWN]
+    return Result(push, outbox.counts(push_id), refusals_of(rejected)[:_SHOWN], drift_of(done), waiting, **more)  # type: ignore[arg-type]
+
+
+def refusals_of(entries: Iterable[Entry]) -> tuple[Refusal, ...]:
+    """Rejected entries in the order of their rows."""
+    ordered = sorted(entries, key=lambda entry: entry.rows)
+    return tuple(Refusal(entry.rows, entry.message or "no reason given", entry.rejected_by == "service") for entry in ordered)
+
+
+def waiting_of(entries: Iterable[Entry]) -> tuple[Waiting, ...]:
+    """Open entries of which something is known to stand in the way."""
+    return tuple(Waiting(entry.rows, entry.message) for entry in entries if entry.message)
+
+
+def drift_of(entries: Iterable[Entry]) -> Mapping[str, int]:
+    """How many requests were read back otherwise than intended, by field."""
+    return Counter(name for entry in entries for name in entry.drift or {})
+
+
+def reasons_by_row(entries: Iterable[Entry]) -> dict[int, str]:
+    """Row number → why it was rejected, for `rejected.csv`."""
+    return {row: entry.message or "no reason given" for entry in entries if entry.state is State.REJECTED for row in entry.rows}

@@ -1,0 +1,131 @@
+"""Which entry may be sent next: in order of push and row, and never two at once that touch the same thing. Pure bookkeeping.
+
+Two entries collide when they touch the same subject, or the same person, unless the order of both says nothing
+(`Kind.is_order_free`).
+An entry holds its place until it is over (`finish`): one whose outcome is unknown keeps later ones about the same thing waiting.
+Not here: sending (`send`), when an unknown one is looked for.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+
+from pipelines.write_back.outbox.entries import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Something that an entry touches, `shared` when others that share it may go at the same time."""
+
+    name: str
+    is_shared: bool = False
+
+
+def keys_of(entry: Entry, subjects: Iterable[str]) -> tuple[Key, ...]:
+    """Subjects are of the entry's kind; people are the same for all kinds, by address and by contact id."""
+    is_shared = entry.kind.is_order_free
+    people = [f"email {entry.email.lower()}"] if entry.email else []
+    people += [f"contact {entry.contact_id}"] if entry.contact_id is not None else []
+    return tuple([Key(f"{entry.kind} {subject}") for subject in subjects] + [Key(name, is_shared) for name in people])
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Entries that may hold a key together."""
+
+    is_shared: bool
+    ids: set[int] = field(default_factory=set)
+
+
+class Schedule:
+    """Entries in order of their numbers (`Entry.item_id`). Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._queues: dict[str, deque[_Batch]] = {}
+        self._keys: dict[int, tuple[Key, ...]] = {}
+        self._blocked: dict[int, int] = {}  # entry → keys that others hold before it
+        self._ready: list[int] = []
+
+    def __len__(self) -> int:
+        """Entries that are not over."""
+        return len(self._keys)
+
+    def add(self, item_id: int, keys: Iterable[Key], *, is_ready: bool = True) -> None:
+        """`is_ready` False: it holds its place and is not handed out (its outcome is unknown)."""
+        merged = tuple({key.name: key for key in sorted(keys, key=lambda key: not key.is_shared)}.values())  # exclusive wins
+        self._keys[item_id] = merged
+        self._blocked[item_id] = sum(not self._join(item_id, key) for key in merged)
+        if not self._blocked[item_id] and is_ready:
+            heapq.heappush(self._ready, item_id)
+
+    def _join(self, item_id: int, key: Key) -> bool:
+        """Whether it stands in front already."""
+        queue = self._queues.setdefault(key.name, deque())
+        if not queue or not (key.is_shared and queue[-1].is_shared):
+            queue.append(_Batch(key.is_shared))
+        queue[-1].ids.add(item_id)
+        return len(queue) == 1
+
+    def waits_for(self, item_id: int) -> set[int]:
+        """Those that stand before it; none for what may go, is over, or came later than all this."""
+        fronts = [self._queues[key.name][0].ids for key in self._keys.get(item_id, ())]
+        return {other for front in fronts if item_id not in front for other in front}
+
+    def next(self) -> int | None:
+        """The first that may go now; it is handed out once, until `again`."""
+        return heapq.heappop(self._ready) if self._ready else None
+
+    def again(self, item_id: int) -> None:
+        """It was handed out, and is to be handed out once more."""
+        heapq.heappush(self._ready, item_id)
+
+    def finish(self, item_id: int) -> None:
+        """It is over: whoever waited for it may go."""
+        for key in self._keys.pop(item_id):
+            queue = self._queues[key.name]
+            batch = next(each for each in queue if item_id in each.ids)  # the first, since it was handed out
+            batch.ids.discard(item_id)
+            while queue and not queue[0].ids:
+                queue.popleft()
+                if queue:
+                    self._unblock(queue[0].ids)
+            if not queue:
+                del self._queues[key.name]
+        self._blocked.pop(item_id)
+
+    def _unblock(self, ids: Iterable[int]) -> None:
+        for item_id in ids:
+            self._blocked[item_id] -= 1
+            if not self._blocked[item_id]:
+                heapq.heappush(self._ready, item_id)
+
+
+class AmbiguousActivities:
+    """Entries that nobody could tell apart when they are looked for (`Kind.ambiguity`) go one at a time: with two of them unknown at
+    once, an activity in a timeline would not tell whose it is, nor whether the other one is still on its way.
+    """
+
+    def __init__(self) -> None:
+        self._holders: dict[Hashable, int] = {}
+        self._keys: dict[int, Hashable] = {}
+        self._waiting: defaultdict[int, list[int]] = defaultdict(list)
+
+    def hold(self, entry: Entry, contact_id: int | None) -> bool:
+        """Whether it may go; if not, it is returned by `release` of the one before it."""
+        if (key := entry.kind.ambiguity(entry, contact_id)) is None:
+            return True
+        holder = self._holders.setdefault(key, entry.item_id)
+        if holder != entry.item_id:
+            self._waiting[holder].append(entry.item_id)
+            return False
+        self._keys[entry.item_id] = key
+        return True
+
+    def release(self, item_id: int) -> list[int]:
+        """It is over: who may try now."""
+        if (key := self._keys.pop(item_id, None)) is not None:
+            del self._holders[key]
+        return self._waiting.pop(item_id, [])

@@ -1,0 +1,378 @@
+"""Sending what an outbox holds for one account, until nothing is open: in order, as fast as the limit allows, each effect once.
+
+    with outbox.sending("main"):
+        sent = send(outbox, client, "main", stop=stop, on_progress=show)
+
+One thread decides (the caller's), workers send and look. Belongs here: what is sent, looked for and sent again, and when to stop.
+Not here: one request (`delivery`), the order (`schedule`), when an unknown outcome is looked into (`unknown_outcomes`), figures
+(`retry_policy`), reading back (`verification`).
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from marketing_api.clock import SteadyClock
+from marketing_api.contact_lookup import Found
+from marketing_api.errors import MarketingApiError, Refused, Stopped
+from pipelines.write_back.delivery import Addressing, Delivered, Delivery, End, is_early
+from pipelines.write_back.item import State
+from pipelines.write_back.kinds import Kind
+from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
+from pipelines.write_back.schedule import AmbiguousActivities, Schedule, keys_of
+from pipelines.write_back.unknown_outcomes import Looked, Next, Presence, UnknownOutcomes
+
+if TYPE_CHECKING:
+    from marketing_api.client import Client
+
+_LOOK_S = 0.2  # how soon a stop is seen
+_OVER = {End.APPLIED: State.APPLIED, End.REJECTED: State.REJECTED, End.GONE: State.SKIPPED}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the sending is, in requests of the outbox (look-ups and looks aside)."""
+
+    total: int
+    applied: int
+    rejected: int
+    unknown: int  # right now
+
+    @property
+    def done(self) -> int:
+        return self.applied + self.rejected
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What became of what was open. `stopped` says why not everything was sent, in words for people; None: it was."""
+
+    applied: int
+    rejected: int
+    unknown: int  # stayed so: looked for or repeated as often as makes sense
+    planned: int  # not sent
+    looked_up: int  # addresses
+    requests: int  # everything that was sent, repeats and looks included
+    seconds: float
+    stopped: str | None = None
+
+
+def send(
+    outbox: Outbox,
+    client: Client,
+    account: str,
+    *,
+    stop: threading.Event | None = None,
+    on_progress: Callable[[Progress], object] = lambda _: None,
+    policy: RetryPolicy = RETRY_POLICY,
+) -> Sent:
+    """Send what is open. Only for who holds `outbox.sending(account)`.
+
+    Once `stop` is set, or the client stopped, nothing more is sent, and requests under way are waited for. Raises OutboxError when
+    an outcome could not be kept: that item counts as unknown from then on.
+    """
+    return _Sending(outbox, client, account, stop or threading.Event(), on_progress, policy).run()
+
+
+class _Sending:
+    """All methods run in the caller's thread."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        client: Client,
+        account: str,
+        stop: threading.Event,
+        on_progress: Callable[[Progress], object],
+        policy: RetryPolicy,
+    ) -> None:
+        self._outbox, self._client, self._account, self._policy = outbox, client, account, policy
+        self._stop, self._on_progress = stop, on_progress
+        self._delivery = Delivery(outbox, client, policy=policy, is_halted=lambda: self._stopped is not None)
+        self._addressing = Addressing(outbox, client, account)
+        self._workers = Workers(policy.workers)
+        self._entries: dict[int, Entry] = {}
+        self._schedule, self._ambiguous, self._unknown = Schedule(), AmbiguousActivities(), UnknownOutcomes(policy)
+        self._early: dict[int, float] = {}  # about people who were synced just now and do not show yet: when to try again
+        self._attempts: Counter[int] = Counter()
+        self._unavailable: Counter[int] = Counter()
+        self._in_row: Counter[End] = Counter()
+        self._tally: Counter[State] = Counter()
+        self._stopped: str | None = None
+        self._now = SteadyClock().seconds
+
+    def run(self) -> Sent:
+        began, before = time.monotonic(), self._client.statistics.requests
+        self._outbox.recover(self._account)
+        self._take_in(self._outbox.open(self._account))
+        try:
+            while self._step():
+                pass
+        except BaseException:
+            self._halt("an error")
+            raise
+        finally:
+            self._workers.close()
+        still_open = self._outbox.open(self._account)
+        note_waiting(self._outbox, self._schedule, still_open)
+        left = Counter(entry.state for entry in still_open)
+        return Sent(
+            self._tally[State.APPLIED],
+            self._tally[State.REJECTED],
+            left[State.UNKNOWN] + left[State.SENDING],
+            left[State.PLANNED],
+            self._addressing.requested,
+            self._client.statistics.requests - before,
+            time.monotonic() - began,
+            self._stopped,
+        )
+
+    def _take_in(self, entries: list[Entry]) -> None:
+        subjects = self._outbox.subjects(entry.item_id for entry in entries)
+        for entry in entries:
+            self._entries[entry.item_id] = entry
+            self._attempts[entry.item_id] = entry.attempts
+            is_unknown = entry.state is State.UNKNOWN
+            self._schedule.add(entry.item_id, keys_of(entry, subjects.get(entry.item_id, ())), is_ready=not is_unknown)
+            if is_unknown:
+                self._ambiguous.hold(entry, entry.contact_id)
+                self._lose(entry, self._now())  # how long ago an earlier process lost it, no clock tells for certain
+
+    # ---- giving out
+
+    def _step(self) -> bool:
+        """Give out work and take in one result; False when there is nothing more to be done."""
+        if self._stop.is_set() or self._client.is_stopped:
+            self._halt("stopped")
+        if self._stopped is None:
+            self._give_out()
+        if self._workers.are_idle and (self._stopped is not None or not (self._unknown.is_waiting or self._early)):
+            return False
+        due = min(self._unknown.next_due, *self._early.values(), math.inf)
+        if self._workers.take_in(min(_LOOK_S, due - self._now())):
+            now = Progress(len(self._entries), self._tally[State.APPLIED], self._tally[State.REJECTED], len(self._unknown))
+            self._on_progress(now)
+        return True
+
+    def _give_out(self) -> None:
+        for item_id in self._unknown.due(self._now()):
+            self._take_up(self._entries[item_id])
+        for item_id in [item_id for item_id, due in self._early.items() if due <= self._now()]:
+            del self._early[item_id]
+            self._schedule.again(item_id)
+        while not self._workers.are_busy and (ready := self._schedule.next()) is not None:
+            self._begin(self._entries[ready])
+
+    def _begin(self, entry: Entry) -> None:
+        if self._addressing.is_open(entry):
+            self._workers.do(lambda: self._addressing.find(entry), lambda found: self._on_found(entry, found))
+            return
+        if self._ambiguous.hold(entry, self._addressing.contact_of(entry)):
+            contact_ids = self._addressing.looked_up(entry)
+            self._workers.do(
+                lambda: self._delivery.deliver(entry, contact_ids), lambda delivered: self._on_delivered(entry.item_id, delivered)
+            )
+
+    def _halt(self, reason: str) -> None:
+        self._stopped = self._stopped or reason
+
+    def _over(self, item_id: int, state: State) -> None:
+        self._tally[state] += 1
+        self._unknown.remove(item_id)
+        self._schedule.finish(item_id)
+        for other in self._ambiguous.release(item_id):
+            self._schedule.again(other)
+
+    def _reject(self, item_id: int, reason: str) -> None:
+        self._outbox.settle(item_id, State.REJECTED, message=reason)
+        self._over(item_id, State.REJECTED)
+
+    # ---- what was delivered
+
+    def _on_delivered(self, item_id: int, delivered: Delivered) -> None:
+        end = delivered.end
+        self._in_row = Counter({end: self._in_row[end] + 1})
+        if end in _OVER:
+            self._over(item_id, _OVER[end])
+        elif end is End.UNKNOWN:
+            self._attempts[item_id] += 1
+            self._lose(self._entries[item_id], self._now())
+            if self._in_row[end] >= self._policy.unknown_in_row:
+                self._halt(f"{self._in_row[end]} requests in a row had no whole answer; the last: {delivered.reason}")
+        elif end is End.UNAVAILABLE:
+            self._on_unavailable(item_id, delivered.reason)
+        elif end is End.EARLY:
+            self._try_later(item_id)
+        else:
+            self._halt(delivered.reason)
+
+    def _on_unavailable(self, item_id: int, reason: str) -> None:
+        self._unavailable[item_id] += 1
+        if self._in_row[End.UNAVAILABLE] >= self._policy.unavailable_in_row:
+            self._halt(f"{reason}, {self._in_row[End.UNAVAILABLE]} times in a row")
+        elif self._unavailable[item_id] >= self._policy.attempts:
+            self._reject(item_id, reason)
+        else:
+            self._schedule.again(item_id)
+
+    # ---- who it is for
+
+    def _on_found(self, entry: Entry, found: tuple[Found, ...] | MarketingApiError) -> None:
+        if isinstance(found, Refused):
+            self._reject(entry.item_id, f"its address was not looked up: {found}")
+        elif isinstance(found, MarketingApiError):
+            self._halt("stopped" if isinstance(found, Stopped) else str(found))
+        elif not (contact_ids := entry.kind.chosen(found)) and is_early(self._outbox, entry, self._policy):
+            self._addressing.forget(entry)
+            self._try_later(entry.item_id)
+        elif not contact_ids:
+            self._reject(entry.item_id, "no contact has this address")
+        elif self._addressing.was_sent_before(entry, contact_ids[0]):
+            self._outbox.settle(entry.item_id, State.SKIPPED, message="sent before")
+            self._over(entry.item_id, State.SKIPPED)
+        else:
+            self._addressing.keep(entry, contact_ids)
+            self._begin(entry)
+
+    def _try_later(self, item_id: int) -> None:
+        for other in self._ambiguous.release(item_id):
+            self._schedule.again(other)
+        self._early[item_id] = self._now() + self._policy.verify_every_s
+
+    # ---- unknown outcomes
+
+    def _lose(self, entry: Entry, since: float) -> None:
+        tries = max(self._attempts[entry.item_id], 1)
+        wait_s = self._policy.repeat_s * 3 ** (tries - 1) if entry.kind.is_idempotent else self._policy.first_look_s
+        self._unknown.add(entry.item_id, since, wait_s)
+
+    def _take_up(self, entry: Entry) -> None:
+        """Its time has come: what is idempotent is simply sent again; else it is looked for, with all of its kind about the contact."""
+        if entry.kind.is_idempotent:
+            if self._unknown.take(entry.item_id):
+                self._send_again(entry.item_id)
+            return
+        contact_id, began = self._addressing.contact_of(entry) or 0, self._now()
+        together = self._unknown.take(entry.item_id, lambda other: self._is_about(self._entries[other], entry.kind, contact_id))
+        if together:
+            settled = began - self._policy.last_look_s
+            self._workers.do(
+                lambda: entry.kind.look(self._outbox, self._client, self._account, contact_id, together, settled_before=settled),
+                lambda looked: self._on_looked(together, looked, began),
+            )
+
+    def _is_about(self, entry: Entry, kind: Kind, contact_id: int) -> bool:
+        return entry.kind is kind and self._addressing.contact_of(entry) == contact_id
+
+    def _on_looked(self, together: list[int], looked: Looked, began: float) -> None:
+        if looked.is_stop:
+            self._halt("stopped")
+            return
+        for item_id in together:
+            if looked.is_nobody:
+                self._reject(item_id, f"the contact is not there any more: {looked.problem}")
+            elif looked.problem:
+                self._give_up(item_id, f"it could not be looked for: {looked.problem}")
+            else:
+                self._on_presence(item_id, self._unknown.after(item_id, looked.found.get(item_id, Presence.ABSENT), began))
+
+    def _on_presence(self, item_id: int, following: Next) -> None:
+        if following is Next.DONE:
+            self._outbox.settle(item_id, State.APPLIED, message=self._entries[item_id].kind.found_message)
+            self._over(item_id, State.APPLIED)
+        elif following is Next.SEND:
+            self._send_again(item_id)
+        elif following is Next.GIVE_UP:
+            self._give_up(item_id, self._entries[item_id].kind.hidden_message)
+
+    def _send_again(self, item_id: int) -> None:
+        if self._attempts[item_id] >= self._policy.attempts:
+            self._give_up(item_id, f"sent {self._attempts[item_id]} times, and never was there a whole answer")
+            return
+        self._unknown.remove(item_id)
+        self._outbox.settle(item_id, State.PLANNED)
+        self._schedule.again(item_id)
+
+    def _give_up(self, item_id: int, why: str) -> None:
+        """It stays unknown, and keeps what touches the same thing waiting, until somebody wants it retried."""
+        self._outbox.settle(item_id, State.UNKNOWN, message=why)
+
+
+def note_waiting(outbox: Outbox, schedule: Schedule, left: Iterable[Entry]) -> None:
+    """Tell of everything that is left planned what it waits for, and of nothing else. `left`: in order of their numbers."""
+    unknown: dict[int, Entry] = {}  # item → the unknown one that it is, or that it waits for
+    messages: dict[int, str | None] = {}
+    for entry in left:
+        if entry.state is State.UNKNOWN:
+            unknown[entry.item_id] = entry
+            continue
+        cause = next((unknown[other] for other in sorted(schedule.waits_for(entry.item_id)) if other in unknown), None)
+        if cause is not None:
+            unknown[entry.item_id] = cause
+        if (message := _message(entry, cause)) != entry.message:
+            messages[entry.item_id] = message
+    outbox.note(messages)
+
+
+def _message(entry: Entry, cause: Entry | None) -> str | None:
+    if cause is None:
+        return None
+    rows = f"row{'s' if len(cause.rows) > 1 else ''} {', '.join(map(str, cause.rows[:5]))}{'…' if len(cause.rows) > 5 else ''}"
+    where = "" if cause.push_id == entry.push_id else f" of push {cause.push_id}"
+    return f"waits for {rows}{where}, about the same person, of which is unknown whether it took effect"
+
+
+class Workers:
+    """Everything but the work itself runs in the thread that owns this."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._pool = ThreadPoolExecutor(size, thread_name_prefix="sending")
+        self._results: queue.SimpleQueue[tuple[Callable[[Any], None], object]] = queue.SimpleQueue()
+        self._under_way = 0
+
+    @property
+    def are_idle(self) -> bool:
+        return not self._under_way
+
+    @property
+    def are_busy(self) -> bool:
+        return self._under_way >= self._size
+
+    def do(self, work: Callable[[], object], then: Callable[[Any], None]) -> None:
+        """`then` is called with the result by `take_in`, in the owner's thread."""
+
+        def run() -> None:
+            try:
+                self._results.put((then, work()))
+            except BaseException as problem:
+                self._results.put((then, problem))
+
+        self._under_way += 1
+        self._pool.submit(run)
+
+    def take_in(self, timeout_s: float) -> bool:
+        """Wait for one result and deal with it; False when none came in time. Raises what the work raised."""
+        try:
+            then, result = self._results.get(timeout=max(0.001, timeout_s))
+        except queue.Empty:
+            return False
+        self._under_way -= 1
+        if isinstance(result, BaseException):
+            raise result
+        then(result)
+        return True
+
+    def close(self) -> None:
+        """Wait for what is under way."""
+        self._pool.shutdown(wait=True)

@@ -1,0 +1,289 @@
+"""Requests without a whole answer: when each is looked for or sent again, and which of them a timeline shows. Pure.
+
+How an activity shows in a timeline is not specified: its text may stand in the snippet or in a detail, with entities, other blanks or an
+ending cut off, its time as a timestamp or as a local text of whole minutes. Every entry counts for one item only, so that two equal
+activities need two entries. Not here: fetching timelines (`kinds.activities`), sending again (`sending`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from marketing_api.contact_lookup import Shown, Timeline
+from marketing_api.write_result import unescaped
+from pipelines.write_back.input.values import MAX_DESCRIPTION
+from pipelines.write_back.retry_policy import RetryPolicy
+
+if TYPE_CHECKING:
+    from pipelines.write_back.outbox.entries import Entry
+
+
+class Presence(Enum):
+    """What a timeline tells about an activity."""
+
+    THERE = "there"
+    ABSENT = "absent"
+    HIDDEN = "hidden"  # the service cut the timeline before that moment
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look has shown of each item; `problem` when there was nothing to be seen."""
+
+    found: Mapping[int, Presence]
+    is_nobody: bool = False  # the contact is not there any more, and neither is its timeline
+    problem: str = ""
+    is_stop: bool = False
+
+
+# ---- when something is to be done
+
+
+class Next(Enum):
+    """What is to be done after a look."""
+
+    DONE = "it arrived"
+    SEND = "it never arrived: send it again"
+    WAIT = "it may still come"
+    GIVE_UP = "it cannot be told"
+
+
+class UnknownOutcomes:
+    """When something is to be done about each item whose outcome is unknown, and what. Times are unix seconds.
+
+    An item is due until it is taken.
+    """
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._policy = policy
+        self._since: dict[int, float] = {}
+        self._due: dict[int, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._since)
+
+    def add(self, item_id: int, since: float, wait_s: float) -> None:
+        self._since[item_id] = since
+        self._due[item_id] = since + wait_s
+
+    def remove(self, item_id: int) -> None:
+        self._since.pop(item_id, None)
+        self._due.pop(item_id, None)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something will become due."""
+        return bool(self._due)
+
+    @property
+    def next_due(self) -> float:
+        return min(self._due.values(), default=math.inf)
+
+    def due(self, now: float) -> list[int]:
+        return [item_id for item_id, at in self._due.items() if at <= now]
+
+    def take(self, item_id: int, is_alike: Callable[[int], bool] | None = None) -> list[int]:
+        """It, if it is still due, and those that wait and are alike, due or not: one look serves them all."""
+        if item_id not in self._due:
+            return []
+        taken = [item_id, *(other for other in self._due if other != item_id and is_alike is not None and is_alike(other))]
+        for each in taken:
+            del self._due[each]
+        return taken
+
+    def after(self, item_id: int, presence: Presence, looked_at: float) -> Next:
+        """What a look at that moment means; `WAIT` makes it due once more."""
+        if presence is Presence.THERE:
+            return Next.DONE
+        if presence is Presence.HIDDEN:
+            return Next.GIVE_UP
+        since = self._since[item_id]
+        if looked_at >= since + self._policy.last_look_s:
+            return Next.SEND
+        is_early = looked_at < since + self._policy.first_look_s  # it was looked for beside another one
+        self._due[item_id] = since + (self._policy.first_look_s if is_early else self._policy.last_look_s)
+        return Next.WAIT
+
+
+# ---- which entry of a timeline is whose
+
+#: A text that is the beginning of a description stands for it from so many characters on.
+_CLIPPED_FROM = 20
+#: Zones differ by whole quarters of an hour: a timestamp so far off, with the right local text, was reckoned in another zone.
+_QUARTER_S = 900
+_SPARE_S = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An activity of ours. `is_done`: the service said ok to it, so that one entry is its own, whoever else may look alike;
+    `is_settled`: and so long ago that it shows.
+    """
+
+    item_id: int
+    description: str = field(repr=False)
+    local: dt.datetime  # as sent, in the account's time zone
+    at: int | None  # the same, unix seconds
+    is_done: bool = False
+    is_settled: bool = True
+
+
+def wanted(entry: Entry, settled_before: float = math.inf) -> Wanted:
+    """`settled_before`: what was done by then (unix seconds) shows."""
+    at = entry.expected.get("at")
+    return Wanted(
+        entry.item_id,
+        entry.params["description"],
+        dt.datetime.fromisoformat(entry.params["datetime"]),
+        None if at is None else int(at),
+        entry.is_done,
+        (entry.done_at or 0.0) <= settled_before,
+    )
+
+
+def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]:
+    """What becomes of each item (by its number); those that are done come first in taking entries."""
+    ordered = sorted(items, key=lambda item: (not item.is_done, item.item_id))
+    taken = _assigned(ordered, timeline.entries)
+    oldest = min((shown.at for shown in timeline.entries if shown.at is not None), default=None)
+    oldest_local = min((shown.local for shown in timeline.entries if shown.local is not None), default=None)
+
+    def presence(item: Wanted) -> Presence:
+        if item.item_id in taken:
+            return Presence.THERE
+        if timeline.is_cut and _is_before(item, oldest, oldest_local):
+            return Presence.HIDDEN
+        return Presence.ABSENT
+
+    return {item.item_id: presence(item) for item in ordered}
+
+
+def _is_before(item: Wanted, oldest: int | None, oldest_local: dt.datetime | None) -> bool:
+    """Whether it may stand before the oldest that was served; of an empty timeline that was cut, everything may.
+
+    With an hour to spare: the service may have read an ambiguous local time in the other way, and may not show seconds.
+    """
+    if oldest is not None and item.at is not None:
+        return item.at - _SPARE_S <= oldest
+    return oldest_local is None or item.local - dt.timedelta(seconds=_SPARE_S) <= oldest_local
+
+
+def _assigned(items: Sequence[Wanted], shown: Sequence[Shown]) -> dict[int, int]:
+    """Item → entry: as many as fit, and among those the surest likenesses in sum.
+
+    What is done comes first, since it has its entry. What was done just now may not show yet: it takes part like those that are
+    unknown, and goes first only where its likeness is as sure.
+    """
+    assignment = Assignment({item.item_id: _costs(item, shown) for item in items})
+    for item in items:
+        if item.is_done and item.is_settled:
+            assignment.place([item.item_id])
+    others = {item.item_id for item in items if not (item.is_done and item.is_settled)}
+    while others and (placed := assignment.place(sorted(others))) is not None:
+        others.discard(placed)
+    return assignment.found
+
+
+def _costs(item: Wanted, shown: Sequence[Shown]) -> dict[int, int]:
+    """Entry → how unlike it is, for those that may be the item's: the text first, then the time, then who may wait."""
+    found = {}
+    for place, entry in enumerate(shown):
+        time = _likeness_of_time(item, entry)
+        if time is None:
+            continue
+        texts = [unlike for text in entry.texts if (unlike := _likeness_of_text(item.description, text)) is not None]
+        if texts:  # of two that were sent within one minute, the time does not tell whose is not there
+            found[place] = 6 * min(texts) + (0 if item.is_done else 2 * time + 1)
+    return found
+
+
+def _likeness_of_time(item: Wanted, shown: Shown) -> int | None:
+    """0 the same second, 1 without its seconds, 2 the same local time although the timestamp is of another zone or hour."""
+    if shown.at is not None and item.at is not None:
+        if shown.at == item.at:
+            return 0
+        if shown.at == item.at - item.at % 60:
+            return 1
+    if shown.local is None or shown.local not in (item.local, item.local.replace(second=0)):
+        return None
+    if shown.at is None or item.at is None:
+        return 0 if shown.local == item.local else 1
+    return 2 if (shown.at - item.at) % _QUARTER_S in (0, _QUARTER_S - item.at % 60) else None
+
+
+#: Letters of an entry that are compared: twice what a description may have.
+_LONGEST = 2 * MAX_DESCRIPTION
+
+
+def _likeness_of_text(description: str, text: str) -> int | None:
+    """0 the same, 1 the same letters, from 2 on contained (the more, the more there is beside it), from 200 on its beginning."""
+    ours, theirs = _plain(description), _plain(text[:_LONGEST])
+    if ours == theirs:
+        return 0
+    letters = _letters(ours)
+    if letters and letters == _letters(theirs):
+        return 1
+    if ours and re.search(rf"(?<!\w){re.escape(ours)}(?!\w)", theirs):
+        return 2 + round(100 * (1 - len(ours) / len(theirs)))
+    beginning = theirs.rstrip("…. ")
+    if len(beginning) >= _CLIPPED_FROM and ours.startswith(beginning):
+        return 200 + round(100 * (1 - len(beginning) / len(ours)))
+    return None
+
+
+def _plain(text: str) -> str:
+    """Entities resolved (twice, for what was escaped once more), one blank for many."""
+    return " ".join(unicodedata.normalize("NFC", unescaped(unescaped(text))).split())
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", re.sub(r"<[^<>]*>", "", text)).casefold()
+
+
+class Assignment:
+    """`costs`: item → entry → cost. An item that was placed stays placed, though its entry may change (augmenting paths)."""
+
+    def __init__(self, costs: Mapping[int, Mapping[int, int]]) -> None:
+        self._costs = costs
+        self._holders: dict[int, int] = {}  # entry → item
+
+    @property
+    def found(self) -> dict[int, int]:
+        """Item → entry."""
+        return {item: entry for entry, item in self._holders.items()}
+
+    def place(self, items: Sequence[int]) -> int | None:
+        """Place the one of `items` that raises the sum of costs least, and return it; None when there is room for none."""
+        costs: dict[int, float] = dict.fromkeys(items, 0.0)  # of reaching an item that needs an entry
+        reached: dict[int, tuple[float, int]] = {}  # entry → cost of reaching it, and from which item
+        waiting = list(items)
+        while waiting:  # Bellman and Ford: the cost of taking an entry from its holder may be negative
+            item = waiting.pop(0)
+            for entry, cost in self._costs[item].items():
+                if self._holders.get(entry) == item:
+                    continue
+                total = costs[item] + cost
+                if total < reached.get(entry, (math.inf, 0))[0]:
+                    reached[entry] = (total, item)
+                    if (holder := self._holders.get(entry)) is not None:
+                        costs[holder] = total - self._costs[holder][entry]
+                        waiting.append(holder)
+        free = [(cost, entry) for entry, (cost, _) in reached.items() if entry not in self._holders]
+        return self._shift(min(free)[1], set(items), reached) if free else None
+
+    def _shift(self, entry: int, items: set[int], reached: Mapping[int, tuple[float, int]]) -> int:
+        """Let everybody along the path move on to the entry that it reached; who began it."""
+        held = self.found
+        while True:
+            item = reached[entry][1]
+            self._holders[entry] = item
+            if item in items:
+                return item
+            entry = held[item]

@@ -1,0 +1,143 @@
+"""Reading back what was sent, until it is as intended or time is up: the proof that the service's `ok` was true.
+
+Belongs here: how long the queue may lag, and what is kept of a reading. Not here: which entries are read, in which way it costs least, and
+what is alike (`kinds`).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from marketing_api.clock import SteadyClock
+from marketing_api.errors import AuthenticationFailed, BudgetSpent, Stopped
+from pipelines.write_back.item import DONE, State
+from pipelines.write_back.kinds import ADDING, KINDS, REMOVING
+from pipelines.write_back.kinds.kind import Compared, Readings, Verifier
+from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
+
+if TYPE_CHECKING:
+    from marketing_api.client import Client
+
+Labels = Mapping[int, Mapping[str, str]]  # list id → field id → label
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What came of reading back, in requests of the outbox: `unread` could not be had, `hidden` have fields that are not shown."""
+
+    checked: int = 0
+    verified: int = 0
+    drifted: int = 0
+    hidden: int = 0
+    unread: int = 0
+    requests: int = 0
+    stopped: str | None = None
+
+
+def verify(
+    outbox: Outbox,
+    client: Client,
+    push_ids: Collection[int],
+    how: str = "sample",
+    *,
+    labels: Labels | None = None,
+    stop: threading.Event | None = None,
+    policy: RetryPolicy = RETRY_POLICY,
+) -> Verified:
+    """Read back `all`, a `sample` or `none`, as each kind understands it; what is unknown still, or has drifted, in any case.
+
+    Outcomes are kept in the outbox: verified, or the drift per field. Reads again while something is not as intended and may still
+    be queued. Raises OutboxError.
+    """
+    return _Verifying(outbox, client, labels or {}, stop or threading.Event(), policy).run(push_ids, how)
+
+
+class _Verifying:
+    """A `ReadBack`, as the kinds take part in it."""
+
+    list_kinds = (*ADDING, *REMOVING)
+
+    def __init__(self, outbox: Outbox, client: Client, labels: Labels, stop: threading.Event, policy: RetryPolicy) -> None:
+        self.outbox, self.client, self.labels, self._stop, self._policy = outbox, client, labels, stop, policy
+        self.drifted: set[int] = set()
+        self._verified = self._hidden = self._unread = 0
+
+    def run(self, push_ids: Collection[int], how: str) -> Verified:
+        before, stopped = self.client.statistics.requests, None
+        sent = [entry for push_id in sorted(push_ids) for entry in self.outbox.items(push_id, [*DONE, State.UNKNOWN])]
+        try:
+            for verifier, entries in _by_verifier(sent).items():
+                verifier(self, entries, how)
+        except (Stopped, BudgetSpent, AuthenticationFailed) as problem:
+            stopped = "stopped" if isinstance(problem, Stopped) else str(problem)
+        requests, drifted = self.client.statistics.requests - before, len(self.drifted)
+        checked = self._verified + drifted + self._unread
+        return Verified(checked, self._verified, drifted, self._hidden, self._unread, requests, stopped)
+
+    def current(self, entries: list[Entry], subjects: Mapping[int, Collection[str]], kinds: Collection[str]) -> list[Entry]:
+        everything = {subject for entry in entries for subject in subjects.get(entry.item_id, ())}
+        left = entries
+        for kind in kinds:
+            last = self.outbox.last(left[0].account, kind, everything) if left else {}
+            left = [
+                entry
+                for entry in left
+                if all((past := last.get(each)) is None or past.item_id <= entry.item_id for each in subjects.get(entry.item_id, ()))
+            ]
+        return left
+
+    def poll(self, entries: list[Entry], see: Callable[[list[Entry]], Readings]) -> None:
+        """Look until all are as intended or the queue has had its time; what is not so by then has drifted."""
+        left = {entry.item_id: entry for entry in entries}
+        now = SteadyClock().seconds
+        changed = {entry.item_id: min(entry.changed_at, now()) for entry in entries}  # by a clock that may have been set back since
+        pause = self._policy.verify_every_s
+        while left:
+            looked_at = now()
+            for item_id, found in see(list(left.values())).items():
+                entry = left.pop(item_id, None)
+                late = looked_at >= changed.get(item_id, 0.0) + self._policy.verify_wait_s
+                if isinstance(found, Compared) and (found.is_as_intended or late):
+                    self._keep(item_id, found, entry)
+                elif late:
+                    self._unread += entry is not None
+                elif entry is not None:
+                    left[item_id] = entry
+            if left:
+                wait_until = max(map(changed.__getitem__, left)) + self._policy.verify_wait_s
+                self._rest(min(pause, max(0.01, wait_until - now())))
+                pause *= 2
+
+    def _rest(self, seconds: float) -> None:
+        """Raises Stopped."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if self._stop.wait(min(left, 0.2)) or self.client.is_stopped:
+                raise Stopped("stopped while waiting for the service's queue")
+
+    def _keep(self, item_id: int, found: Compared, entry: Entry | None) -> None:
+        """Of what was read beside those that were chosen, only good news is kept: it may still be queued."""
+        if found.is_as_intended:
+            message = f"not shown: {', '.join(sorted(found.hidden))}" if found.hidden else None
+            self.outbox.settle(item_id, State.VERIFIED, message=message, drift={})
+            self._verified += 1
+            self._hidden += bool(found.hidden)
+        elif entry is not None:
+            drift = {name: list(pair) for name, pair in found.drift.items()}
+            self.outbox.settle(item_id, entry.state, message="read back otherwise than intended", drift=drift)
+            self.drifted.add(item_id)
+
+
+def _by_verifier(entries: Collection[Entry]) -> dict[Verifier, list[Entry]]:
+    """Kinds that are read back alike are read back together."""
+    found: dict[Verifier, list[Entry]] = {}
+    for kind in KINDS.values():
+        if (verifier := kind.verifier()) is not None and (several := [entry for entry in entries if entry.kind is kind]):
+            found.setdefault(verifier, []).extend(several)
+    return found

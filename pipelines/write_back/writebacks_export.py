@@ -1,0 +1,109 @@
+"""Exports the outbox to `sync.writebacks`, and a push's run to `sync.runs`. Not here: the tables (`warehouse`)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from marketing_api.clock import utc_now
+from marketing_api.redaction import without_addresses
+from pipelines.progress import report_waiting
+from pipelines.settings import Settings
+from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import KEEP_SKIPPED_DAYS, Outbox, outbox_path
+from pipelines.write_back.outbox.store import OutboxError
+from pipelines.write_back.result import Ran, Result, Spent
+from warehouse.archive import Archive
+from warehouse.bookkeeping import Run, load_requests, shown_revision, write_changes, write_run
+from warehouse.errors import WarehouseError
+from warehouse.warehouse import Warehouse
+
+log = logging.getLogger(__name__)
+
+
+def export_writebacks(warehouse: Warehouse, home: Path) -> int:
+    """What the outbox gained; how many rows that are. Nothing is created where nothing was ever pushed.
+
+    Raises WarehouseLocked when the warehouse is in use too long, OutboxError.
+    """
+    if not outbox_path(home).exists():
+        return 0
+    with Outbox(outbox_path(home)) as outbox, warehouse.writing() as connection:
+        return copy_changes(connection, outbox)
+
+
+def try_to_export(warehouse: Warehouse, home: Path) -> None:
+    """The same at the end of a sync, which an outbox that cannot be read must not fail."""
+    try:
+        export_writebacks(warehouse, home)
+    except OutboxError as problem:
+        log.warning("sync.writebacks is not up to date: %s", problem)
+
+
+def refill(settings: Settings) -> None:
+    """After a rebuild: a warehouse file that was lost has none of it."""
+    with Archive(settings.home / "archive") as archive:
+        try_to_export(Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting), settings.home)
+
+
+def export_run(settings: Settings, result: Result, ran: Ran) -> str | None:
+    """What a push's run cost and came to, its requests, and what became of its rows; the reason when that has to wait."""
+    try:
+        with Archive(settings.home / "archive") as archive:
+            warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
+            with warehouse.writing() as connection:
+                if ran.spent is not None:
+                    write_run(connection, _run(result, ran, ran.spent))
+                load_requests(connection, archive)
+            export_writebacks(warehouse, settings.home)
+    except WarehouseError as problem:
+        return str(problem)
+    return None
+
+
+def _run(result: Result, ran: Ran, spent: Spent) -> Run:
+    """The row of sync.runs."""
+    outcome = "failed" if ran.stopped and not spent.requests else "partial" if result.shortfall else "done"
+    message = "\n".join(filter(None, (ran.stopped, f"{result.shortfall:,} rows not done" if result.shortfall else "")))
+    return Run(ran.run, ran.job, ran.began_at, utc_now(), outcome, spent.requests, spent.waited_s, message)
+
+
+def copy_changes(connection: duckdb.DuckDBPyConnection, outbox: Outbox) -> int:
+    """The same, into a warehouse that is open for writing."""
+    if (begun_at := outbox.begun_at) is None:
+        return 0
+    since = dt.datetime.fromtimestamp(begun_at, dt.UTC)
+    changed = outbox.changed_since(shown_revision(connection, since))
+    forget_before = utc_now() - dt.timedelta(days=KEEP_SKIPPED_DAYS)
+    return write_changes(connection, since, _rows(changed), forget_before=forget_before)
+
+
+def _rows(entries: Iterable[Entry]) -> Iterator[Mapping[str, Any]]:
+    for entry in entries:
+        has_request = entry.operation is not None
+        yield {
+            **{name: getattr(entry, name) for name in _SAME},
+            **{name: _moment(getattr(entry, name)) for name in ("planned_at", "sent_at", "done_at", "verified_at")},
+            "kind": str(entry.kind),
+            "state": entry.state.value,
+            "row_numbers": list(entry.rows),
+            "message": without_addresses(entry.message) if entry.message else None,
+            "params": json.dumps(dict(entry.params), ensure_ascii=False) if has_request else None,
+            "drift": json.dumps(dict(entry.drift), ensure_ascii=False) if entry.drift is not None else None,
+        }
+
+
+_SAME = (
+    *("account", "push_id", "item_id", "source", "email", "contact_id", "operation", "rejected_by", "attempts"),
+    *("request_id", "run", "revision"),
+)
+
+
+def _moment(seconds: float | None) -> dt.datetime | None:
+    return None if seconds is None else dt.datetime.fromtimestamp(seconds, dt.UTC)

@@ -1,0 +1,103 @@
+"""The plan of a night for timelines and coupons together."""
+
+from __future__ import annotations
+
+import datetime as dt
+from functools import partial
+
+import pyarrow as pa
+
+from assets.planning.crawl_plan import COUPONS, TIMELINES, ContactPlan, Inputs, Rules, allowance, next_moment, plan_contacts
+from assets.planning.order import Reason
+from tests.assets.planning.people import NOW, REACH, WAVES, YIELDS, rows
+
+
+def coupon_rows(asked_days_ago: list[float | None]) -> pa.Table:
+    table = rows(asked_days_ago)
+    emails = pa.array([f"p{number}@x.com" for number in range(len(asked_days_ago))])
+    return table.append_column("email", emails).rename_columns({"contact_id": "number"})
+
+
+def plan(timelines: list[float | None], coupons: list[float | None], rules: Rules | None = None) -> ContactPlan:
+    inputs = Inputs({TIMELINES: partial(rows, timelines), COUPONS: partial(coupon_rows, coupons)}, WAVES, REACH, YIELDS)
+    return plan_contacts(inputs, rules or Rules(), NOW)
+
+
+def test_both_questions_share_a_budget_and_timelines_promise_more() -> None:
+    found = plan([None] * 6, [None] * 6, Rules(limit=8))
+    assert found.entries[TIMELINES].keys.to_pylist() == [1, 2, 3, 4, 5, 6]
+    assert found.entries[COUPONS].keys.to_pylist() == ["p0@x.com", "p1@x.com"]
+    assert found.requests == 8
+
+
+def test_what_a_budget_leaves_out_is_told_by_question() -> None:
+    found = plan([None] * 6 + [8.0] * 4, [1.0] * 5, Rules(limit=5))
+    timelines, coupons = found.entries[TIMELINES], found.entries[COUPONS]
+    assert not timelines.is_whole
+    assert timelines.waiting + timelines.late + len(timelines.keys) == 10
+    assert coupons.is_whole
+    assert found.needed >= 10
+
+
+def test_what_is_not_due_is_not_missing() -> None:
+    found = plan([1.0] * 14, [1.0] * 14)
+    line = found.entries[TIMELINES]
+    assert line.is_whole
+    assert len(line.keys) + len(found.entries[COUPONS].keys) == 4, "a seventh of both"
+    assert line.due_at == NOW + dt.timedelta(days=6)
+    assert set(line.counts) == {Reason.TURN}
+
+
+def test_a_person_may_ask_for_everybody() -> None:
+    found = plan([1.0] * 3, [None], Rules(asks_everybody=True))
+    assert found.entries[TIMELINES].counts == {Reason.ALL: 3}
+    assert found.entries[COUPONS].counts == {Reason.NEW: 1}
+
+
+def test_an_account_without_contacts_has_an_empty_plan() -> None:
+    assert plan([], []).requests == 0
+
+
+def test_a_shorter_guarantee_asks_more() -> None:
+    week, three = (plan([1.0] * 42, [], Rules(dt.timedelta(days=days))).requests for days in (7, 3))
+    assert (week, three) == (6, 14)
+
+
+def test_a_click_is_a_reason() -> None:
+    table = rows([2.0] * 3, clicked_at=[NOW, None, None])
+    found = plan_contacts(Inputs({TIMELINES: lambda: table}, WAVES, REACH, YIELDS), Rules(), NOW)
+    assert found.entries[TIMELINES].counts[Reason.CLICKED] == 1
+
+
+def test_the_time_that_is_left_limits_the_requests() -> None:
+    at_six = NOW + dt.timedelta(hours=4)
+    assert allowance(None, None, NOW, 15.0).requests is None
+    assert allowance(None, at_six, NOW, 15.0).requests == int(4 * 3600 * 15 * 0.97)
+    assert allowance(1000, at_six, NOW, 15.0).requests == 980
+    assert allowance(1000, None, NOW, 15.0, accounts=4).requests == 245
+    assert allowance(0, None, NOW, 15.0).requests == 0
+    assert allowance(1000, None, NOW, 15.0).after(300).requests == 680
+    assert allowance(100, None, NOW, 15.0).after(300).requests == 0
+    assert allowance(None, None, NOW, 15.0).after(300).requests is None
+    assert allowance(None, NOW - dt.timedelta(hours=1), NOW, 15.0).requests == 0
+
+
+def test_until_is_the_next_time_that_the_clock_of_the_zone_shows_it() -> None:
+    assert next_moment(dt.time(6), "UTC", NOW) == NOW.replace(hour=6)
+    assert next_moment(dt.time(1), "UTC", NOW) == NOW.replace(hour=1) + dt.timedelta(days=1)
+    assert next_moment(dt.time(6), "America/New_York", NOW) == NOW.replace(hour=11)
+
+
+def test_what_is_dated_in_the_future_is_due_now_and_not_when_that_day_has_come() -> None:
+    """A clock was ahead when it was asked; when it was, nobody knows."""
+    found = plan([-10.0, -0.01, 1.0], [])
+    line = found.entries[TIMELINES]
+    assert line.keys.to_pylist() == [1]
+    assert line.counts == {Reason.DUE: 1}
+    assert line.is_whole
+
+
+def test_what_was_noticed_by_a_clock_that_was_ahead_is_no_news_every_night() -> None:
+    later = [NOW + dt.timedelta(days=9), NOW - dt.timedelta(hours=1)]
+    inputs = Inputs({TIMELINES: partial(rows, [1.0, 1.0], row_at=later)}, WAVES, REACH, YIELDS)
+    assert plan_contacts(inputs, Rules(), NOW).entries[TIMELINES].keys.to_pylist() == [2]

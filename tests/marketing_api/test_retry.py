@@ -1,0 +1,68 @@
+"""A service that is down for a while is waited for; a question that fails by itself is not; nor is a service that never was there."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from marketing_api import retry
+from marketing_api.errors import BrokenResponse, Transient
+from marketing_api.operations import account, lists
+from tests.marketing_api.conftest import MakeBench
+from tests.marketing_api.scripted_server import Asked, Reply, ok
+
+DOWN = Reply(503, b"<html>back soon</html>")
+LIST = lists.GETLIST.bind(id=1)
+
+
+def test_a_service_that_is_down_is_waited_for(bench: MakeBench) -> None:
+    until = time.monotonic() + 1.0
+    at = bench(ok(), lambda asked: DOWN if time.monotonic() < until else ok({"list": {"id": "1"}}), first_pause=0.002)
+    at.client.fetch(account.ME.bind())
+    assert at.client.fetch(LIST)
+    assert len(at.asked) > 7  # more than the tries of a question
+
+
+def test_an_operation_that_is_broken_for_itself_is_not_waited_for(bench: MakeBench) -> None:
+    at = bench(lambda asked: ok() if asked.operation == "app/me" else DOWN, first_pause=0.002)
+    at.client.fetch(account.ME.bind())
+    with pytest.raises(BrokenResponse):
+        at.client.fetch(LIST)
+    assert [asked.operation for asked in at.asked].count("app/me") == 2
+    assert len(at.asked) == 8
+
+
+def test_a_service_that_never_answered_is_not_waited_for(bench: MakeBench) -> None:
+    at = bench(DOWN)
+    with pytest.raises(Transient):
+        at.client.fetch(account.ME.bind())
+    assert len(at.asked) == 6
+
+
+def test_nobody_waits_for_ever(bench: MakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "LONGEST_OUTAGE", 0.5)
+    began = time.monotonic()
+    at = bench(ok(), DOWN, first_pause=0.002)
+    at.client.fetch(account.ME.bind())
+    with pytest.raises(BrokenResponse):
+        at.client.fetch(LIST)
+    assert time.monotonic() - began < 3
+    before = len(at.asked)
+    with pytest.raises(BrokenResponse):
+        at.client.fetch(LIST)
+    assert len(at.asked) == before + 1  # it has been waited for enough
+
+
+def test_stopping_ends_the_waiting(bench: MakeBench) -> None:
+    def response(asked: Asked) -> Reply:
+        if len(at.asked) == 10:
+            at.client.stop()
+        return DOWN
+
+    at = bench(ok(), response, first_pause=0.002)
+    at.client.fetch(account.ME.bind())
+    began = time.monotonic()
+    with pytest.raises(Exception, match="stopped"):
+        at.client.fetch(LIST)
+    assert time.monotonic() - began < 3

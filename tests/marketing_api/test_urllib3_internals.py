@@ -1,0 +1,36 @@
+"""What `urllib3_internals` reaches into is as it was when that was written; the client's tests show that it works."""
+
+from __future__ import annotations
+
+import inspect
+
+import requests
+import urllib3
+import urllib3.connection
+import urllib3.response
+from requests.adapters import HTTPAdapter
+
+#: Look at `marketing_api/urllib3_internals.py` before raising these.
+URLLIB3, REQUESTS = "2.8.", "2.34."
+
+
+def test_the_versions_are_those_that_the_internals_were_written_for() -> None:
+    assert urllib3.__version__.startswith(URLLIB3), f"urllib3 {urllib3.__version__}: check marketing_api/urllib3_internals.py"
+    assert requests.__version__.startswith(REQUESTS), f"requests {requests.__version__}: check marketing_api/urllib3_internals.py"
+
+
+def test_a_connection_has_the_steps_that_are_overridden() -> None:
+    assert list(inspect.signature(urllib3.connection.HTTPConnection.putrequest).parameters)[:3] == ["self", "method", "url"]
+    for kind in (urllib3.connection.HTTPConnection, urllib3.connection.HTTPSConnection):
+        assert callable(kind._new_conn)
+        assert callable(kind.getresponse)
+        assert kind.debuglevel == 0
+
+
+def test_the_adapter_looks_its_pool_up_in_one_place() -> None:
+    assert "get_connection_with_tls_context" in inspect.getsource(HTTPAdapter.send)
+
+
+def test_a_body_can_be_unpacked_piece_by_piece() -> None:
+    assert "max_length" in inspect.signature(urllib3.response.MultiDecoder.decompress).parameters
+    assert isinstance(urllib3.response.MultiDecoder.has_unconsumed_tail, property)

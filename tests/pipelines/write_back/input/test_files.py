@@ -1,0 +1,351 @@
+"""Files of every usual kind become the same rows, numbered as a spreadsheet numbers them; what cannot be read is said, never guessed."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+import re
+import zipfile
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.write_back.input.files import read_file, read_query
+from pipelines.write_back.input.rows import FORMULA_SIGNS, InputError, Rows, cell_of, number_text, text_of
+from warehouse.connection import connect
+from warehouse.errors import NoWarehouse
+from warehouse.schema import stamp_version
+
+
+def reading(content: bytes | str) -> Rows:
+    """The rows of what comes on standard input."""
+    return read_file(Path("-"), stdin=io.BytesIO(content.encode() if isinstance(content, str) else content))
+
+
+def records(rows: Rows) -> list[dict[str, Any]]:
+    return [dict(zip(rows.columns, values, strict=True)) for values in zip(*rows.cells.values(), strict=True)]
+
+
+WANTED = [{"email": "ann@example.com", "city": "Köln"}, {"email": "bo@example.com", "city": "a,b;c\td"}]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_csv_is_read_whatever_its_delimiter_encoding_and_line_ends(delimiter: str, encoding: str, line_end: str) -> None:
+    text = line_end.join([delimiter.join(("email", " city ")), delimiter.join(("ann@example.com ", "Köln"))])
+    text += line_end + delimiter.join(("bo@example.com", '"a,b;c\td"'))
+    rows = reading(text.encode(encoding))
+    assert records(rows) == WANTED
+    assert rows.numbers == [2, 3]
+    assert [("Windows-1252" in warning) for warning in rows.warnings] == [True] * (encoding == "cp1252")
+
+
+def test_the_same_cells_have_the_same_hash_however_they_are_written() -> None:
+    hashes = {
+        reading(text).source.content_hash for text in ("email,city\na@b.co,x", "email;city\r\na@b.co ;x", "\ufeffemail\tcity\na@b.co\tx")
+    }
+    assert len(hashes) == 1
+    assert reading("email,city\na@b.co,y").source.content_hash not in hashes
+
+
+def test_a_quoted_line_break_stays_in_its_row_and_blank_rows_count_but_are_left_out() -> None:
+    rows = reading('email,note\n"a@b.co","one\ntwo"\n\n , \nc@d.co,three\n\n')
+    assert records(rows) == [{"email": "a@b.co", "note": "one\ntwo"}, {"email": "c@d.co", "note": "three"}]
+    assert rows.numbers == [2, 5]
+
+
+@pytest.mark.parametrize("sign", FORMULA_SIGNS)
+def test_a_formula_is_data_and_the_mark_that_keeps_it_from_running_is_taken_off(sign: str) -> None:
+    rows = reading(f"a,b,c\n{sign}1+1,'{sign}1+1,'quoted'\n")
+    assert records(rows) == [{"a": f"{sign}1+1", "b": f"{sign}1+1", "c": "'quoted'"}]
+
+
+def test_a_short_row_is_filled_up_and_a_long_one_is_a_fault_of_its_own() -> None:
+    rows = reading("a,b\n1\n1,2,3\n1,2,,\n")
+    assert records(rows)[0] == {"a": "1", "b": None}
+    assert rows.faults == {3: "it has 3 cells, but the header names 2 columns"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "standard input is empty"),
+        ("\n , \n", "standard input is empty"),
+        ('email,note\na@b.co,"open\nb@c.co,x\n', "row 2 cannot be read: a quotation mark"),
+        ("a,b\n1,2\n3," + "x" * 131_073, "row 3 has a cell of more than 131,072 characters"),
+        ("email,Email,email\n1,2,3", "two columns are called “email”"),
+        ("email,,city\n1,2,3", "column 2 has values but no name"),
+        (b"\x00\x01\x02", "is no text"),
+        (b"\xd0\xcf\x11\xe0 old", "save it as .xlsx"),
+        (b"PAR1 cut", "not a whole Parquet file"),
+        (b"PK\x03\x04 cut", "cannot be read as an Excel workbook"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_one_sentence(text: str | bytes, said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)) as refusal:
+        reading(text)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_hint_about_the_delimiter_is_no_row() -> None:
+    for line_end in ("\n", "\r\n", "\r"):
+        assert records(reading(line_end.join(["sep=;", "email;city", "a@b.co;x,y"]))) == [{"email": "a@b.co", "city": "x,y"}]
+    rows = reading("sep=;\nemail;city\na@b.co;x,y")
+    assert (records(rows), rows.numbers) == ([{"email": "a@b.co", "city": "x,y"}], [2])
+
+
+def test_a_missing_file_and_a_folder_are_said(tmp_path: Path) -> None:
+    for path, said in ((tmp_path / "no.csv", "there is no file"), (tmp_path, "is a folder")):
+        with pytest.raises(InputError, match=said):
+            read_file(path)
+    (tmp_path / "no.xlsx").write_text("email\na@b.co")
+    with pytest.raises(InputError, match=r"not a whole \.xlsx file"):
+        read_file(tmp_path / "no.xlsx")
+
+
+_CELLS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8) | st.sampled_from(['"', "a\nb", ",", "'=1", "=1", ";", "\t"])
+
+
+@given(st.lists(st.tuples(_CELLS, _CELLS), max_size=5), st.sampled_from(",;\t"))
+def test_every_cell_of_a_csv_comes_back(table: list[tuple[str, str]], delimiter: str) -> None:
+    stream = io.StringIO(newline="")
+    csv.writer(stream, delimiter=delimiter).writerows([("one", "two"), *table])
+    full = [(number, pair) for number, pair in enumerate(table, 2) if any(cell_of(cell) for cell in pair)]
+    rows = reading(stream.getvalue())
+    assert rows.numbers == [number for number, _ in full]
+    assert [tuple(row.values()) for row in records(rows)] == [(cell_of(a), cell_of(b)) for _, (a, b) in full]
+
+
+# -- typed values
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (12.0, "12"),
+        (0.1 + 0.2, "0.3"),
+        (1e21, "1000000000000000000000"),
+        (1e-7, "0.0000001"),
+        (float("nan"), None),
+        (12, "12"),
+        (True, "true"),
+        (Decimal("12.50"), "12.50"),
+        (dt.date(2026, 1, 31), "2026-01-31"),
+        (dt.datetime(2026, 1, 31, 14, 5), "2026-01-31 14:05:00"),
+        (dt.datetime(2026, 1, 31, tzinfo=dt.UTC), "2026-01-31 00:00:00+00:00"),
+        (dt.time(14, 5), "14:05:00"),
+        ([" vip", None, "new"], "vip,new"),
+        ("  ", None),
+        ("'", "'"),
+    ],
+)
+def test_typed_values_become_text_as_a_spreadsheet_shows_them(value: Any, text: str | None) -> None:
+    assert text_of(cell_of(value)) == text
+
+
+@given(st.integers(-(10**14), 10**14))
+def test_whole_numbers_lose_nothing_as_floats(number: int) -> None:
+    assert number_text(float(number)) == str(number)
+
+
+def test_parquet_keeps_moments_and_numbers(tmp_path: Path) -> None:
+    moment = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
+    table = pa.table(
+        {
+            "contact_id": pa.array([12.0, None, 14.0]),
+            "datetime": pa.array([moment, None, moment], pa.timestamp("ns", "Europe/Berlin")),
+            "tag": pa.array([["a", "b"], None, []]),
+        }
+    )
+    pq.write_table(table, tmp_path / "x.data")
+    rows = read_file(tmp_path / "x.data")
+    assert records(rows) == [
+        {"contact_id": "12", "datetime": moment, "tag": "a,b"},
+        {"contact_id": "14", "datetime": moment, "tag": None},
+    ]
+    assert rows.numbers == [2, 4]
+
+
+def test_columns_that_cannot_be_sent_are_said(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"email": [b"x"]}), tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="“email” holds values that cannot be sent"):
+        read_file(tmp_path / "x.parquet")
+
+
+# -- Excel
+
+
+def workbook(*records: tuple[Any, ...], sheets: int = 1) -> bytes:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for record in records:
+        sheet.append(record)
+    for _ in range(sheets - 1):
+        book.create_sheet()
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def test_excel_gives_numbers_dates_and_rows_as_it_shows_them() -> None:
+    moment = dt.datetime(2026, 1, 31, 14, 5, 7)
+    content = workbook(("email", "id", "when", None), ("a@b.co", 12.0, moment), (), ("c@d.co", 0.5, dt.date(2026, 2, 1)), sheets=2)
+    rows = reading(content)
+    assert records(rows) == [
+        {"email": "a@b.co", "id": "12", "when": moment},
+        {"email": "c@d.co", "id": "0.5", "when": dt.datetime(2026, 2, 1)},
+    ]
+    assert rows.numbers == [2, 4]
+    assert [("2 sheets" in warning) for warning in rows.warnings] == [True]
+
+
+def with_values(content: bytes, replaced: bytes, by: bytes) -> bytes:
+    """The workbook as a program that calculates would have stored it."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(stream, "w") as new:
+        for entry in old.namelist():
+            text = old.read(entry)
+            new.writestr(entry, re.sub(replaced, by, text) if entry.endswith("sheet1.xml") else text)
+    return stream.getvalue()
+
+
+def test_a_formula_gives_its_stored_value_and_without_one_its_row_is_bad_never_empty() -> None:
+    content = workbook(("email", "city"), ("a@b.co", '="Kö"&"ln"'), ("c@d.co", "Rom"), ("e@f.co", "=NA()"))
+    rows = reading(content)
+    assert {number: reason[:53] for number, reason in rows.faults.items()} == {
+        2: "the formula in cell B2 has no stored value: open the ",
+        4: "the formula in cell B4 has no stored value: open the ",
+    }
+    stored = with_values(
+        content, rb'<c r="B2"[^>]*>(<f>[^<]*</f>)<v ?/>|<c r="B2"[^>]*>(<f>[^<]*</f>)<v></v>', rb'<c r="B2" t="str">\1\2<v>K</v>'
+    )
+    stored = with_values(
+        stored, rb'<c r="B4"[^>]*>(<f>[^<]*</f>)<v ?/>|<c r="B4"[^>]*>(<f>[^<]*</f>)<v></v>', rb'<c r="B4" t="e">\1\2<v>#N/A</v>'
+    )
+    rows = reading(stored)
+    assert [row["city"] for row in records(rows)] == ["K", "Rom", "#N/A"]
+    assert rows.faults == {4: "a formula in it failed: a cell shows an error like #N/A"}
+    empty = with_values(stored, rb"<v>K</v>", b"<v></v>")
+    assert [row["city"] for row in records(reading(empty))] == [None, "Rom", "#N/A"]
+    assert set(reading(empty).faults) == {4}
+
+
+# -- sizes
+
+
+def test_a_file_is_refused_when_it_is_larger_than_its_limit_or_has_more_cells(tmp_path: Path) -> None:
+    table = pa.table({"email": ["a@example.com"] * 1_000})
+    pq.write_table(table, tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text("email\n" + "a@example.com\n" * 1_000)
+    (tmp_path / "b.csv").write_text("email\n" + "," * 5_000)
+    for name, limit, said in [("a.parquet", 10_000, "10,000 bytes"), ("a.csv", 10_000, "10,000 bytes"), ("b.csv", 20_000, "800 cells")]:
+        with pytest.raises(InputError, match=said):
+            read_file(tmp_path / name, limit=limit)
+    assert len(read_file(tmp_path / "a.csv", limit=30_000)) == 1_000
+
+
+@pytest.mark.parametrize("is_lying", [False, True])
+def test_a_workbook_counts_as_it_is_unpacked_whatever_its_directory_says(tmp_path: Path, is_lying: bool) -> None:
+    path = tmp_path / "book.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+        book.writestr("xl/workbook.xml", b" " * 2_000_000)
+        book.infolist()[0].file_size = 10 if is_lying else 2_000_000
+    assert path.stat().st_size < 10_000
+    with pytest.raises(InputError, match="more than 1,000,000 bytes"):
+        read_file(path, limit=1_000_000)
+
+
+def test_one_long_line_is_a_sentence_about_it() -> None:
+    with pytest.raises(InputError, match="more than 131,072 characters"):
+        reading("a" * 1_000_000)
+    with pytest.raises(InputError, match="more than 131,072 characters"):
+        reading("email,tag\n" + "a" * 1_000_000)
+
+
+# -- queries
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("query") / "warehouse.duckdb"
+    with connect(path) as connection:
+        stamp_version(connection)
+        connection.execute("create schema source; create table source.people as select 'ann@example.com' as email, 12::double as id")
+    return path
+
+
+def test_a_query_gives_rows(path: Path) -> None:
+    rows = read_query(path, "with p as (from source.people) select email, id, timestamptz '2026-01-01 00:00:00+01' as at from p;")
+    assert records(rows) == [{"email": "ann@example.com", "id": "12", "at": dt.datetime(2025, 12, 31, 23, tzinfo=dt.UTC)}]
+    assert (rows.numbers, rows.source.name) == ([2], "query")
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("select * from read_csv('/etc/hostname')", "no files, extensions or settings"),
+        ("from '/etc/hosts.csv'", "no files, extensions or settings"),
+        ("from glob('/etc/*')", "no files, extensions or settings"),
+        ("from read_text('/etc/hostname')", "no files, extensions or settings"),
+        ("copy source.people to '/tmp/people.csv'", "this is COPY"),
+        ("attach '/tmp/other.duckdb'", "this is ATTACH"),
+        ("install httpfs", "this is LOAD"),
+        ("load httpfs", "this is LOAD"),
+        ("pragma database_list", "this is PRAGMA"),
+        ("set enable_external_access = true", "this is SET"),
+        ("insert into source.people values ('x', 1)", "this is INSERT"),
+        ("with gone as (delete from source.people returning *) from gone", "Invalid Input Error"),
+        ("select getenv('HOME')", "getenv does not exist"),
+        ("from sql", "sql does not exist"),
+        ("select 1; select 2", "2 statements"),
+        ("-- nothing", "no statements"),
+        ("select ?", "has parameters"),
+        ("selec 1", "syntax error"),
+        ("from source.peopel", "Did you mean"),
+        ("select id as email, id as email from source.people", "two columns are called"),
+    ],
+)
+def test_a_query_that_is_not_one_select_on_the_warehouse_is_refused(path: Path, sql: str, said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)) as refusal:
+        read_query(path, sql)
+    assert "\n" not in str(refusal.value)
+
+
+def test_an_error_of_a_query_shows_no_values_of_the_tables(path: Path) -> None:
+    with pytest.raises(InputError) as refusal:
+        read_query(path, "select email::int as id from source.people")
+    assert "ann@" not in str(refusal.value)
+    assert "Conversion Error" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "limits", "said"),
+    [
+        (
+            "select count(*) as n from range(1000000) a, range(1000000) b where a.range * b.range < -1",
+            {"seconds": 1},
+            "longer than 1 s",
+        ),
+        ("select range as n from range(100000)", {"limit": 100_000}, "bytes; give it in parts"),
+        ("select true as n from range(100000)", {"limit": 1_000_000}, "more than 40,000 cells"),
+    ],
+)
+def test_a_query_ends_at_its_limits(path: Path, sql: str, limits: dict[str, int], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read_query(path, sql, **limits)
+    assert len(read_query(path, "select 1 as n")) == 1
+
+
+def test_without_a_warehouse_there_is_nothing_to_query(tmp_path: Path) -> None:
+    with pytest.raises(NoWarehouse, match="nothing has been synced"):
+        read_query(tmp_path / "warehouse.duckdb", "select 1")

@@ -1,0 +1,169 @@
+"""A small warehouse to plan against, a history that remembers what was planned, and rows from a few words."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.write_back.account_state import Known, load_known
+from pipelines.write_back.input.rows import Rows, rows_of_columns
+from pipelines.write_back.item import Options, Past, Plan, State
+from pipelines.write_back.kinds import Kind, make_plan
+from warehouse.connection import connect
+from warehouse.schema import ensure_schema
+from warehouse.tables import TABLES
+
+#: When everything was read, and a while later.
+READ_AT = dt.datetime(2026, 3, 2, 8, 0, tzinfo=dt.UTC)
+LATER = READ_AT.timestamp() + 3600
+
+LISTS = {1: "News", 2: "Friends, Family", 3: "Shop"}
+FIELDS = {1: {"11": "City", "12": "Home Phone"}, 2: {"21": "city", "22": "VIP since"}, 3: {}}
+#: (contact, list, address, status code, custom fields as shown)
+CONTACTS: list[tuple[int, int, str, int, dict[str, Any] | None]] = [
+    (101, 1, "ann@example.com", 1, {"11": "London", "12": ""}),
+    (102, 1, "Bo@Example.com", 2, {"11": "Köln ", "12": "0221"}),
+    (103, 1, "cy@example.com", 3, {"11": "", "12": 30}),
+    (104, 1, "di@example.com", 0, {"11": "Rome", "12": ""}),
+    (201, 2, "ann@example.com", 2, {"City": "Paris"}),
+    (202, 2, "ed@example.com", 1, {"City": "Oslo"}),
+    (301, 3, "ann@example.com", 1, None),
+    (302, 3, "fay@example.com", 1, None),
+    (303, 3, "fay@example.com", 2, None),
+]
+#: (contact, when, snippet, details)
+EVENTS = [
+    (101, dt.datetime(2026, 2, 1, 9, 30, tzinfo=dt.UTC), "Called about the offer", []),
+    (102, dt.datetime(2026, 2, 1, 9, 30, tzinfo=dt.UTC), "Activity", [{"key": "message", "value": "Met &amp; talked"}]),
+]
+
+
+def make_warehouse(path: Path, contacts: Iterable[tuple[int, int, str, int, dict[str, Any] | None]] = CONTACTS) -> Path:
+    """The account `main` as above, in Berlin's time."""
+    words = {0: "unconfirmed", 1: "active", 2: "unsubscribed", 3: "bounced"}
+    people = [
+        {
+            "account": "main",
+            "contact_id": contact_id,
+            "list_id": list_id,
+            "email": email,
+            "status_code": code,
+            "status": words[code],
+            "custom_fields": None if fields is None else json.dumps(fields),
+        }
+        for contact_id, list_id, email, code, fields in contacts
+    ]
+    gone = {**people[0], "contact_id": 999, "email": "gone@example.com", "_deleted_at": READ_AT}
+    tables: dict[str, list[dict[str, Any]]] = {
+        "source.business": [{"account": "main", "timezone": "Europe/Berlin"}],
+        "source.lists": [{"account": "main", "list_id": list_id, "name": name} for list_id, name in LISTS.items()],
+        "source.list_fields": [
+            {"account": "main", "list_id": list_id, "field_id": field_id, "label": label}
+            for list_id, labels in FIELDS.items()
+            for field_id, label in labels.items()
+        ],
+        "source.contacts": [{**row, "_deleted_at": None} for row in people]
+        + [gone, {**people[0], "account": "other", "contact_id": 77, "_deleted_at": None}],
+        "source.timeline_events": [
+            {"account": "main", "contact_id": one, "event_key": str(at), "snippet": text, "occurred_at": at, "details": json.dumps(details)}
+            for one, at, text, details in EVENTS
+        ],
+        "sync.coverage": [
+            {"account": "main", "table_name": "contacts", "scope": f"list_id={list_id}", "as_of": READ_AT, "is_complete": True}
+            for list_id in LISTS
+        ],
+    }
+    with connect(path) as connection:
+        ensure_schema(connection, TABLES.values())
+        for name, rows in tables.items():
+            connection.register("arrow_rows", pa.Table.from_pylist(rows))
+            connection.execute(f"insert into {name} by name from arrow_rows")
+            connection.unregister("arrow_rows")
+    return path
+
+
+def rows_of(*records: Mapping[str, Any], name: str = "rows.csv") -> Rows:
+    """An input with the columns of the first record; `{}` is a blank row."""
+    titles = list(dict.fromkeys(title for record in records for title in record))
+    columns = [[record.get(title) for record in records] for title in titles]
+    return rows_of_columns(name, titles, columns, list(range(2, 2 + len(records))))
+
+
+DRIFTED = "read back otherwise than intended"
+
+
+class Memory:
+    """A history: what plans that were sent did, as the outbox would remember it."""
+
+    def __init__(self) -> None:
+        self._past: dict[tuple[str, Kind, str], Past] = {}
+        self._ids = itertools.count(1)
+
+    def last(self, account: str, kind: Kind, subjects: Iterable[str]) -> dict[str, Past]:
+        return {subject: past for subject in subjects if (past := self._past.get((account, kind, subject))) is not None}
+
+    def note(self, plan: Plan, state: State = State.APPLIED, at: float = LATER, message: str | None = None) -> Plan:
+        """As if every item of the plan had come to this state."""
+        for item in plan.items:
+            number = next(self._ids)
+            is_drifted, done_at = message == DRIFTED, at if state in (State.APPLIED, State.VERIFIED, State.REJECTED) else None
+            for effect in item.effects:
+                self._past[plan.account, plan.kind, effect.subject] = Past(
+                    number, effect.content, state, message, done_at, at if state is State.VERIFIED else None, is_drifted
+                )
+        return plan
+
+
+class Planner:
+    """Plans one kind of push after another for the same account, and may remember them."""
+
+    def __init__(self, known: Known, kind: Kind, memory: Memory | None = None) -> None:
+        self.known = known
+        self.kind = kind
+        self.memory = memory or Memory()
+
+    def __call__(self, *records: Mapping[str, Any], **options: Any) -> Plan:
+        return make_plan(self.kind, rows_of(*records), self.known, self.memory, Options(**options))
+
+    def sent(self, *records: Mapping[str, Any], state: State = State.APPLIED, at: float = LATER, **options: Any) -> Plan:
+        """Plan it, and remember it as sent."""
+        return self.memory.note(self(*records, **options), state, at, "Not allowed" if state is State.REJECTED else None)
+
+    def drifted(self, *records: Mapping[str, Any], at: float = LATER) -> Plan:
+        """Plan it, and remember that it was read back otherwise."""
+        return self.memory.note(self(*records), State.APPLIED, at, DRIFTED)
+
+    def read_again(self, at: float = LATER + 3600) -> None:
+        """As if a sync had read all contacts since."""
+        self.known = replace(self.known, as_of=dict.fromkeys(self.known.as_of, at))
+
+
+def fates(plan: Plan) -> dict[int, str]:
+    """Row → what becomes of it: `sent`, `idle: …` or `bad: …`."""
+    found = {row: "sent" for item in plan.items for row in item.rows}
+    found |= {each.row: f"idle: {each.reason}" for each in plan.idle}
+    return found | {each.row: f"bad: {each.reason}" for each in plan.bad}
+
+
+def check_every_row_has_one_fate(plan: Plan) -> None:
+    sent = {row for item in plan.items for row in item.rows}
+    idle, bad = [each.row for each in plan.idle], [each.row for each in plan.bad]
+    assert len(sent) == plan.new_count + plan.changed_count
+    assert len(sent) + len(idle) + len(bad) == plan.row_count == len(sent | set(idle) | set(bad))
+
+
+def requests(plan: Plan) -> Iterator[dict[str, str]]:
+    """The wire parameters, in order."""
+    for item in plan.items:
+        yield dict(item.params)
+
+
+def open_known(path: Path) -> Known:
+    return load_known(path, "main", deadline_s=5)

@@ -1,0 +1,53 @@
+"""What a push came to, in figures and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pipelines.write_back.item import Change, Plan, Source, State
+from pipelines.write_back.kinds import TAGS
+from pipelines.write_back.outbox.entries import Counts, Push
+from pipelines.write_back.push_report import plan_lines, result_lines
+from pipelines.write_back.result import Result, Waiting
+
+
+def result(rows: Mapping[State, int], requests: Mapping[State, int], earlier: Mapping[State, int] | None = None) -> Result:
+    push = Push(2, "main", TAGS, Source("vip.csv", "hash"), sum(rows.values()), sum(requests.values()), 0, 0, 0, 0, 0.0, None)
+    return Result(push, Counts(rows, requests, 0, 0), earlier=earlier or {})
+
+
+def test_what_is_not_done_is_counted_in_rows_however_few_requests_they_make() -> None:
+    halfway = result({State.APPLIED: 15, State.PLANNED: 87}, {State.APPLIED: 10, State.PLANNED: 64})
+    assert "87 rows not done" in "\n".join(result_lines(halfway))
+    assert "64 requests still open" in "\n".join(result_lines(halfway))
+
+
+def test_what_stands_in_the_way_of_open_requests_is_said_and_what_can_be_done_about_it() -> None:
+    stuck = result({State.UNKNOWN: 1, State.PLANNED: 2}, {State.UNKNOWN: 1, State.PLANNED: 2})
+    waiting = (Waiting((2,), "it cannot be told"), Waiting((3,), "waits for row 2"), Waiting((4,), "waits for row 2"))
+    text = "\n".join(result_lines(replace(stuck, waiting=waiting)))
+    assert "not done yet\n  rows 3, 4: waits for row 2\n  row 2: it cannot be told" in text
+    assert "`marketing-sync push retry` finds out" in text
+    assert "`marketing-sync push cancel 2 --unknown`" in text
+
+
+def test_the_push_to_cancel_is_named_only_where_it_holds_what_is_open() -> None:
+    own = result({State.PLANNED: 1}, {State.PLANNED: 1})
+    others = result({State.SKIPPED: 1}, {}, {State.PLANNED: 5})
+    assert "`marketing-sync push cancel 2` drops" in "\n".join(result_lines(own))
+    assert "`marketing-sync push cancel` drops" in "\n".join(result_lines(others))
+    assert "5 rows not done" in "\n".join(result_lines(others))
+
+
+def test_an_input_without_rows_is_not_told_as_sent_before() -> None:
+    assert result_lines(result({}, {}))[-1] == "nothing to send: the input has no rows; 0 requests sent"
+    assert (
+        result_lines(result({State.SKIPPED: 1}, {}))[-1] == "nothing to send: everything is as it says, or was sent before; 0 requests sent"
+    )
+
+
+def test_a_sample_of_changes_says_so_when_all_rows_are_new() -> None:
+    changes = tuple(Change(row, "a@example.com", "tag", None, "vip") for row in range(2, 8))
+    plan = Plan("main", TAGS, Source("vip.csv", "hash"), 60, (), new_count=60, changes=changes)
+    assert "changes (a sample of 60 rows)" in plan_lines(plan, rate=15.0, reject_limit=0.05)

@@ -1,0 +1,65 @@
+"""Entries go in order, and never two at once that touch the same thing."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.write_back.schedule import Key, Schedule
+
+KEYS = st.lists(st.builds(Key, st.sampled_from("abcde"), st.booleans()), max_size=3)
+
+
+def collide(one: list[Key], other: list[Key]) -> bool:
+    """Exclusive wins where an entry names a key twice."""
+    mine = {key.name: key.is_shared for key in sorted(one, key=lambda key: not key.is_shared)}
+    theirs = {key.name: key.is_shared for key in sorted(other, key=lambda key: not key.is_shared)}
+    return any(name in theirs and not (shared and theirs[name]) for name, shared in mine.items())
+
+
+@given(st.lists(KEYS, max_size=12), st.randoms(use_true_random=False), st.data())
+def test_whatever_ends_first_entries_that_collide_go_one_after_the_other(
+    entries: list[list[Key]], rng: random.Random, data: st.DataObject
+) -> None:
+    schedule = Schedule()
+    for number, keys in enumerate(entries):
+        schedule.add(number, keys)
+    under_way: list[int] = []
+    over: list[int] = []
+    while len(over) < len(entries):
+        while (item := schedule.next()) is not None:
+            assert not any(collide(entries[item], entries[other]) for other in under_way)
+            assert all(other in over for other in range(item) if collide(entries[item], entries[other]))
+            under_way.append(item)
+        assert under_way, "everybody waits for somebody"
+        if rng.random() < 0.2:
+            schedule.again(under_way.pop(rng.randrange(len(under_way))))
+            continue
+        done = under_way.pop(rng.randrange(len(under_way)))
+        schedule.finish(done)
+        over.append(done)
+    assert len(schedule) == 0
+
+
+@given(st.lists(KEYS, max_size=12))
+def test_what_does_not_collide_with_anything_before_goes_at_once(entries: list[list[Key]]) -> None:
+    schedule = Schedule()
+    for number, keys in enumerate(entries):
+        schedule.add(number, keys)
+    ready = []
+    while (item := schedule.next()) is not None:
+        ready.append(item)
+    free = [one for one in range(len(entries)) if not any(collide(entries[one], entries[before]) for before in range(one))]
+    assert ready == free
+
+
+def test_what_is_unknown_holds_its_place_and_is_not_handed_out() -> None:
+    schedule = Schedule()
+    schedule.add(1, [Key("a")], is_ready=False)
+    schedule.add(2, [Key("a")])
+    schedule.add(3, [Key("b")])
+    assert [schedule.next(), schedule.next()] == [3, None]
+    schedule.finish(1)
+    assert schedule.next() == 2

@@ -18,7 +18,7 @@ _WORDS = ("Unconfirmed", "Active", "Unsubscribed", "Bounced")
 
 
 def shown(world: World, call: CheckedCall, contact: Contact, names: dict[str, str], *, is_listed: bool = False) -> dict[str, Any]:
-    """A contact as the service shows it: the named fields, and its values in the form the switch asks for (api-observed row 19)."""
+    """A contact as the service shows it: the named fields, and its values in the form of the switch (api-observed row 19)."""
     form = call.switches["contact-fields"]
     status = _WORDS[contact.status] if call.switches["contact-status"] == "word" else str(contact.status)
     base: dict[str, Any] = {
@@ -42,7 +42,7 @@ def shown(world: World, call: CheckedCall, contact: Contact, names: dict[str, st
 
 @rule("emailmarketing/getcontacts")
 def getcontacts(world: World, call: CheckedCall) -> Payload:
-    """One answer however many there are, unless paging is switched on (api-observed row 14)."""
+    """One response however many there are, unless paging is switched on (api-observed row 14)."""
     list_id = call.id("listid")
     if world.lists.get(list_id, call.now) is None:
         raise missing("The list")
@@ -185,7 +185,7 @@ def _in_list(world: World, call: CheckedCall, email: str, where: int) -> list[Co
 
 @rule("emailmarketing/addcontact")
 def addcontact(world: World, call: CheckedCall) -> Payload:
-    """One contact per list; the answer names the first."""
+    """One contact per list; the response names the first."""
     lists = _lists(world, call)
     email, values = _address(call, lists), _values(world, call, lists)
     there = {where: _in_list(world, call, email, where) for where in lists} if email else {}

@@ -15,27 +15,27 @@ import msgspec
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.listing import Listing
 from marketing_api.sandbox.moments import Moments
-from marketing_api.sandbox.replies import Reply, Request
+from marketing_api.sandbox.responses import Request, Response
 from marketing_api.sandbox.tenant import Tenant
 from marketing_api.sandbox.world import World
 
 Params = dict[str, str]
 
 
-def answer_control(app: App, request: Request, real: float) -> Reply:
+def respond_to_control(app: App, request: Request, real: float) -> Response:
     """400 with `error` when the request makes no sense, 404 for an unknown path."""
     params = dict(urllib.parse.parse_qsl(request.query + ("&" + request.body.decode() if request.body else "")))
     handle = PATHS.get(request.path.removeprefix("/sandbox").strip("/"))
     if handle is None:
-        return Reply(404, msgspec.json.encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in PATHS]}))
+        return Response(404, msgspec.json.encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in PATHS]}))
     try:
         name = params.pop("account", "")
         tenants = [tenant for tenant in app.tenants.values() if name in ("", tenant.name)]
         if not tenants:
             raise ValueError(f"there is no account {name}")
-        return Reply(200, msgspec.json.encode(handle(app, tenants, params, real)))
+        return Response(200, msgspec.json.encode(handle(app, tenants, params, real)))
     except (ValueError, KeyError) as problem:
-        return Reply(400, msgspec.json.encode({"error": str(problem)}))
+        return Response(400, msgspec.json.encode({"error": str(problem)}))
 
 
 def _advance(app: App, tenants: list[Tenant], params: Params, real: float) -> Any:

@@ -18,7 +18,7 @@ from marketing_api.sandbox.words import CITIES, FIRST_NAMES, LAST_NAMES
 if TYPE_CHECKING:
     from marketing_api.sandbox.world import Account
 
-#: A contact's JSON text in the answer's style, for the few that are not written from formulas.
+#: A contact's JSON text in the style of the response, for the few that are not written from formulas.
 Dump = Callable[[Contact], str]
 _BLOCKS_PER_BATCH = 12
 

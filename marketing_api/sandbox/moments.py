@@ -1,4 +1,4 @@
-"""How the service writes dates and times: local to the account, in whichever form a switch asks for (api-observed row 21)."""
+"""How the service writes dates and times: local to the account, in the form of a switch (api-observed row 21)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Moments:
         return _MIXED[moment % len(_MIXED)] if self.form == "mixed" else FORMS[self.form]
 
     def text(self, moment: int, specified: str = "24h") -> str:
-        """The moment in the form that the place has by the specification, or the one that the switch asks for."""
+        """The moment in the form that the place has by the specification, or that of the switch."""
         form = self.shape(specified, moment)
         day, minute = self.local(moment)
         return f"{day_text(day, form.day)} {form.minutes[minute]}"

@@ -42,13 +42,13 @@ class OnlineReview(NamedTuple):
 
 
 class Reviews:
-    """Everything said about one business. Ranges are [first, end) in unix seconds."""
+    """All reviews and mentions of one business. Ranges are [first, end) in unix seconds."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
         self.deleted: set[int] = set()
         seed = account.origin.seed
-        self._direct, self._online, self._said, self._counted = (salt(seed, name) for name in ("direct", "online", "said", "counted"))
+        self._direct, self._online, self._mentioned, self._counted = (salt(seed, name) for name in ("direct", "online", "said", "counted"))
         self._rate = min(6.0, 0.25 + account.origin.contacts / 3000)
 
     def _days(self, first: int, end: int, now: int) -> range:
@@ -104,9 +104,9 @@ class Reviews:
         return OnlineReview(at, channel, username, texts[(draw >> 13) % len(texts)], stars, url)
 
     def mentions(self, first: int, end: int, now: int) -> Iterator[tuple[OnlineReview, str]]:
-        """What was said elsewhere, with its polarity (positive, negative or neutral)."""
-        for said in self._written(0.3, self._said, 0x99, first, end, now):
-            yield said, "positive" if said.stars > 3 else "neutral" if said.stars == 3 else "negative"
+        """Mentions elsewhere, with their polarity (positive, negative or neutral)."""
+        for one in self._written(0.3, self._mentioned, 0x99, first, end, now):
+            yield one, "positive" if one.stars > 3 else "neutral" if one.stars == 3 else "negative"
 
     def counters(self, day: int) -> tuple[dict[str, int], int]:
         """(mentions by network, views of the feedback page) of the `day`-th day of the account."""
@@ -116,7 +116,7 @@ class Reviews:
     def days(self, first: int, end: int, now: int) -> Iterator[tuple[int, int]]:
         """(number, unix second of its noon) of every day of the account whose noon lies in the range, up to a day after now.
 
-        The noon tells the local date: local days that are 23 or 25 hours long move midnight, but never past it.
+        The noon shows the local date: local days that are 23 or 25 hours long move midnight, but never past it.
         """
         for day in self._days(first, end, now + DAY):
             if first <= (noon := self._account.start + day * DAY + DAY // 2) < end:
@@ -223,11 +223,11 @@ def sentiment(world: World, call: CheckedCall) -> Payload:
     wanted = call.words("filter") or ["all"]
     channels = call.words("channels") or ["all"]
     groups: dict[str, list[dict[str, Any]]] = {"positive": [], "negative": []}
-    for said, polarity in world.reviews.mentions(*call.between(), call.now):
+    for one, polarity in world.reviews.mentions(*call.between(), call.now):
         if (polarity not in wanted and "all" not in wanted) or polarity not in groups:
             continue
-        if "all" in channels or REVIEW_CHANNELS[said.channel] in channels:
-            groups[polarity].append({"inquiry": said.text, "social": said.channel, "reviewdate": call.moments.day(said.at)})
+        if "all" in channels or REVIEW_CHANNELS[one.channel] in channels:
+            groups[polarity].append({"inquiry": one.text, "social": one.channel, "reviewdate": call.moments.day(one.at)})
     totals = {"positives": len(groups["positive"]), "negatives": len(groups["negative"])}
     return {"sentiment": {"overall": {"stats": totals}, "items": {"Positives": groups["positive"], "Negatives": groups["negative"]}}}
 

@@ -23,7 +23,7 @@ WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID, FAILED = 1000, 1002, 1003, 1004, 1
 
 
 class Refusal(Exception):
-    """The service says no: an envelope with header `error`."""
+    """An error of the service: an envelope with header `error`."""
 
     def __init__(self, code: int, message: str, fields: tuple[str, ...] = ()) -> None:
         super().__init__(message)

@@ -124,7 +124,7 @@ def _profile(call: CheckedCall, known: int, screen_name: str, name: str) -> dict
 
 @rule("socialmedia/calendar")
 def calendar(world: World, call: CheckedCall) -> Payload:
-    """One entry per post and network; a post that is out shows only when asked for."""
+    """One entry per post and network; a post that is out shows only with `includeposted`."""
     wanted = call.words("channels") or ["all"]
     first, end = call.between()
     found = [

@@ -92,7 +92,7 @@ class Window:
         self._requests = 0
 
     def count(self, at: float, after: int = 0) -> RateReport:
-        """Count a request that arrived `at` (unix seconds); a refusal says to wait `after` seconds, 0: until the reset."""
+        """Count a request that arrived `at` (unix seconds); an error says to wait `after` seconds, 0: until the reset."""
         second = int(at)
         if second != self._second:
             self._second, self._requests = second, 0

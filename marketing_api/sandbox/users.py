@@ -48,7 +48,7 @@ def seeded_managers(account: Account, _: int) -> Iterator[tuple[int, Thing]]:
 
 @rule("user/lists")
 def lists(world: World, call: CheckedCall) -> Payload:
-    """Users by business: one's own and the sub-accounts', or those of the business that is asked for."""
+    """Users by business: one's own and the sub-accounts', or those of the business that is given."""
     own = world.account.business.business_id
     known = [own, *world.businesses.all(call.now)]
     if call.has("businessid"):

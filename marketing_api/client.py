@@ -30,7 +30,7 @@ from marketing_api.errors import (
     Stopped,
     Unreachable,
 )
-from marketing_api.exchange import Exchange, Outcome, Response, new_request_id, prepare
+from marketing_api.exchange import Connection, Exchange, Outcome, Response, new_request_id, prepare
 from marketing_api.operation import Call
 from marketing_api.rate_limit import RateLimiter, RateReport, RequestBudget, rate_report
 from marketing_api.rate_limit.windows import Slot
@@ -45,20 +45,6 @@ __all__ = ["Client", "Connection", "Failure", "RequestBudget", "Secret", "Statis
 log = logging.getLogger(__name__)
 
 SPARE_CONNECTIONS = 32  # for callers of `fetch` beside the workers
-#: Bytes of one answer, unpacked: a listing of a million contacts has some hundred million.
-BODY_LIMIT = 2_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """One account and how to reach it. `url` up to and including `/1`; `max_rate` in requests per second; `body_limit` in bytes."""
-
-    account: str
-    url: str
-    key: Secret
-    max_rate: float | None = None
-    timezone: str | None = None
-    body_limit: int = BODY_LIMIT
 
 
 class Client:

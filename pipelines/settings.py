@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from dotenv.parser import parse_stream
 
-from marketing_api.client import BODY_LIMIT, Connection
+from marketing_api.exchange import BODY_LIMIT, Connection
 from marketing_api.redaction import Secret
 from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
 

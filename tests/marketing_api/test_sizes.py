@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from marketing_api.client import BODY_LIMIT
 from marketing_api.errors import BrokenResponse
-from marketing_api.exchange import prepare
+from marketing_api.exchange import BODY_LIMIT, prepare
 from marketing_api.operations.account import ME
 from marketing_api.redaction import Secret
 from marketing_api.transport import MOST_RATIO, SMALL_BYTES, SPOOL_BYTES, Received, Transport

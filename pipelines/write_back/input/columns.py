@@ -52,21 +52,21 @@ def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ())
     found: dict[str, str] = {}
     own: dict[str, str] = {}
     unknown: list[str] = []
-    said: list[str] = []
+    warnings: list[str] = []
     for title in sorted((each for each in rows.columns if each not in ignored), key=lambda each: each not in mapped):
         name = fold(mapped.get(title, title))
         place, key = (found, ours[name]) if name in ours else (own, name) if name in field_names else (None, "")
         if place is None:
             unknown.append(title)
         elif key in place and place[key] in mapped and title not in mapped:
-            said.append(f"column {shown(title)} is left out, since --map takes {shown(place[key])} in its place")
+            warnings.append(f"column {shown(title)} is left out, since --map takes {shown(place[key])} in its place")
         elif key in place:
             raise InputError(f"the columns {shown(place[key])} and {shown(title)} mean the same: remove one, or leave it out with --ignore")
         else:
             place[key] = title
     _check(spec, found, unknown, fields)
     titled = {mapped.get(title, title): rows.cells[title] for title in own.values()}
-    return Picked({column: rows.cells[title] for column, title in found.items()}, titled, tuple(said))
+    return Picked({column: rows.cells[title] for column, title in found.items()}, titled, tuple(warnings))
 
 
 def _mapped(titles: Mapping[str, str], mapping: Mapping[str, str], spec: Spec, fields: Collection[str]) -> dict[str, str]:

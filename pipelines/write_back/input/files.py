@@ -118,14 +118,14 @@ def _refuse_endless(path: Path) -> None:
 
 
 def _read_csv(name: str, content: bytes, budget: InputBudget, delimiters: str) -> Rows:
-    encoding, said = _encoding(name, content)
+    encoding, notes = _encoding(name, content)
     lines = _lines(content, encoding)
     hint = lines.readline(_LONGEST_HEADER).strip()
     if hint.lower().startswith("sep=") and len(hint) == 5:  # a spreadsheet's own hint, which it does not show as a row
         delimiter = hint[4]
     else:
         lines, delimiter = _lines(content, encoding), _delimiter(_lines(content, encoding), delimiters)
-    return rows_of_records(name, _records(name, lines, delimiter, budget), warnings=said)
+    return rows_of_records(name, _records(name, lines, delimiter, budget), warnings=notes)
 
 
 def _lines(content: bytes, encoding: str) -> io.TextIOWrapper:
@@ -203,8 +203,8 @@ def _read_sheet(name: str, content: bytes, archive: zipfile.ZipFile, budget: Inp
     for number, record in enumerate(records, 1):
         if any(type(value) is str and value in _FAILED for value in record):
             faults.setdefault(number, "a formula in it failed: a cell shows an error like #N/A")
-    said = [f"{name} has {len(sheets)} sheets; only the first, {sheet.title}, is read"] if len(sheets) > 1 else []
-    return rows_of_records(name, records, faults=faults, warnings=said)
+    notes = [f"{name} has {len(sheets)} sheets; only the first, {sheet.title}, is read"] if len(sheets) > 1 else []
+    return rows_of_records(name, records, faults=faults, warnings=notes)
 
 
 def _rounded(value: Any) -> Any:
@@ -231,8 +231,8 @@ def _not_calculated(archive: zipfile.ZipFile, path: str) -> Iterator[tuple[int, 
             if element.tag.endswith("}c"):
                 has_formula, place = element.find("{*}f") is not None, element.get("r", "")
                 if has_formula and not element.findtext("{*}v") and element.get("t") != "str":
-                    said = f"the formula in cell {place} has no stored value: open the file in Excel, save it, and try again"
-                    yield int(re.sub(r"\D", "", place)), said
+                    reason = f"the formula in cell {place} has no stored value: open the file in Excel, save it, and try again"
+                    yield int(re.sub(r"\D", "", place)), reason
             elif element.tag.endswith("}row"):
                 element.clear()
 
@@ -271,12 +271,12 @@ def read_query(
             with connection.sql(sql).to_arrow_reader(_BATCH) as batches:
                 return _rows("query", batches.schema, batches, InputBudget("the query's result", limit))
         except (duckdb.Error, pa.ArrowException, OSError) as problem:
-            said = _explained(problem)
+            reason = _explained(problem)
             if time.monotonic() >= ends:
-                said = f"it takes longer than {seconds:g} s: let it do less, or allow more with MARKETING_QUERY_SECONDS"
+                reason = f"it takes longer than {seconds:g} s: let it do less, or allow more with MARKETING_QUERY_SECONDS"
             elif "Out of Memory" in str(problem) or "max_temp_directory_size" in str(problem):
-                said = f"it takes more than {memory} of memory: let it do less, or allow more with MARKETING_INPUT_LIMIT"
-            raise InputError(f"the query cannot be run: {said}") from None
+                reason = f"it takes more than {memory} of memory: let it do less, or allow more with MARKETING_INPUT_LIMIT"
+            raise InputError(f"the query cannot be run: {reason}") from None
         finally:
             timer.cancel()
             timer.join()

@@ -108,15 +108,15 @@ def check_text(text: str, what: str, limit: int) -> str:
 
 def are_plain(texts: Iterable[str | None], limit: int) -> bool:
     """Whether `check_text` would take them all."""
-    said = [text for text in texts if text]
-    return max(map(len, said), default=0) <= limit and not _CONTROL.search("\n".join(said))
+    filled = [text for text in texts if text]
+    return max(map(len, filled), default=0) <= limit and not _CONTROL.search("\n".join(filled))
 
 
 _ACTIONS = {"add": "add", "remove": "remove"}
 
 
 def action(cell: Cell) -> str:
-    """`add` when nothing is said."""
+    """`add` when the cell is empty."""
     text = text_of(cell)
     if text is None:
         return "add"

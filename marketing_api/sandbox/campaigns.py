@@ -77,9 +77,9 @@ def stats(world: World, call: CheckedCall) -> Payload:
 
 
 def _counts(call: CheckedCall, totals: Totals) -> dict[str, str]:
-    sent, opened, bounced = totals["sent"], totals["opened"], totals["bounced"]
+    sent, bounced, opened, unsubscribed = totals
     whole = max(1, sent // 10) if call.switches.is_on("over-100-percent") else sent
-    values = {"open": opened, "unopened": sent - bounced - opened, "bounced": bounced, "unsubscribed": totals["unsubscribed"]}
+    values = {"open": opened, "unopened": sent - bounced - opened, "bounced": bounced, "unsubscribed": unsubscribed}
     return {name: f"{value} ({round(100 * value / whole, 2) if whole else 0:g}%)" for name, value in values.items()}
 
 

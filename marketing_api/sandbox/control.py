@@ -137,7 +137,7 @@ def _mails(world: World, now: int) -> dict[str, int]:
     """Over all campaigns and automations that can be seen."""
     found = Counter(dict.fromkeys(("sent", "bounced", "opened", "unsubscribed", "clickers", "clicks"), 0))
     for campaign in world.campaigns(now):
-        found.update(world.activity.totals(campaign, now))
+        found.update(world.activity.totals(campaign, now)._asdict())
         for _, clicked in world.activity.clickers(campaign, now):
             found.update(clickers=1, clicks=sum(times for _, times in clicked))
     return found

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import bisect
 import functools
-from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -26,8 +25,6 @@ _BOUNCES_AFTER = 45  # seconds
 _LEAVES_WITHIN = 120  # seconds from opening to the click on "unsubscribe"
 
 
-#: Of one campaign by some moment: sent, bounced, opened, unsubscribed.
-Totals = Counter[str]
 #: (link position, times) of one contact.
 Clicks = tuple[tuple[int, int], ...]
 
@@ -41,6 +38,15 @@ class Outcome(NamedTuple):
     clicks: Clicks = ()
     left_at: int = 0
     bounced_at: int = 0
+
+
+class Totals(NamedTuple):
+    """Of one campaign by some moment."""
+
+    sent: int = 0
+    bounced: int = 0
+    opened: int = 0
+    unsubscribed: int = 0
 
 
 class Reach(NamedTuple):
@@ -151,7 +157,7 @@ class Mailings:
         """The campaign's totals on this list by `moment`."""
         place = self._place.get(campaign_id)
         if place is None or self.times[place] > moment:
-            return Counter()
+            return Totals()
         passed = moment - self.times[place]
         sent = bounced = opened = unsubscribed = 0
         for slot, character in enumerate(CHARACTERS):
@@ -164,7 +170,7 @@ class Mailings:
                 unsubscribed += _by(passed - _LEAVES_WITHIN, leaving, reach.draw)
             opened += _by(passed, reach.openers, reach.draw)
             sent += reach.end - reach.first
-        return Counter(sent=sent, bounced=bounced, opened=opened, unsubscribed=unsubscribed)
+        return Totals(sent, bounced, opened, unsubscribed)
 
     def clickers(self, campaign_id: int, moment: int) -> Iterator[tuple[int, Clicks]]:
         """(index, clicks) of every contact that clicked by `moment`."""
@@ -243,7 +249,7 @@ class Automation:
             sent += len(blocks)
             if blocks and self.trigger.kind != "sms":
                 opened += self._opened(slot, blocks, moment)
-        return Counter(sent=sent, opened=opened)
+        return Totals(sent=sent, opened=opened)
 
     def _opened(self, slot: int, blocks: range, moment: int) -> int:
         """The old ones by formula, those within the longest delay one by one."""

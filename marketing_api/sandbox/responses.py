@@ -147,13 +147,13 @@ def _stream(head: str, data: Streamed, tail: str) -> Iterator[bytes]:
 def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[str, str]:
     """What stands before and after the payload."""
     switches = tenant.switches
-    member, place = rate.members(as_text=switches["rate-limit-values"] == "text"), switches["rate-limit-place"]
-    header, data, response, top = (f',"rate-limit":{member}' if place == one else "" for one in ("header", "data", "response", "top"))
+    member = f',"rate-limit":{rate.members(as_text=switches["rate-limit-values"] == "text")}'
+    at = {switches["rate-limit-place"]: member}.get
     limit = f',"limit":{rate.limit}' if status == "ok" else ""
     if switches.is_on("header-extras"):
         limit = (limit.replace(":", ':"') + '"' if limit else "") + ',"cached":false'
-    head = f'{{"response":{{"header":{{"status":"{status}","dataType":"array"{limit}{header}}},"data":'
-    return (f"{head}{{{data[1:]}," if data else head), f"{response}}}{top}}}"
+    head = f'{{"response":{{"header":{{"status":"{status}","dataType":"array"{limit}{at("header", "")}}},"data":'
+    return (f"{head}{{{member[1:]}," if at("data") else head), f"{at('response', '')}}}{at('top', '')}}}"
 
 
 def broken(tenant: Tenant, fault: Fault, response: Response) -> Response:
@@ -168,9 +168,8 @@ def broken(tenant: Tenant, fault: Fault, response: Response) -> Response:
         case "stall":
             response.wait = tenant.faults.stall_seconds
         case "cut-json":
-            response.body = (
-                response.body[: len(response.body) * 3 // 5] if isinstance(response.body, bytes) else _ending_early(response.body)
-            )
+            body = response.body
+            response.body = body[: len(body) * 3 // 5] if isinstance(body, bytes) else _ending_early(body)
         case "cut-body":
             response.mishap = "cut"
     return response

@@ -183,8 +183,8 @@ class Shelf:
 
     def all(self, now: int) -> dict[int, Thing]:
         """Every thing that stands, by id; added ones last."""
-        there = [*self._seeded(now), *self._added.items()]
-        return {wanted: {**thing, **self._changes.get(wanted, {})} for wanted, thing in there if wanted not in self._deleted}
+        there = {wanted: thing for wanted, thing in (*self._seeded(now), *self._added.items()) if wanted not in self._deleted}
+        return there | {wanted: there[wanted] | changes for wanted, changes in self._changes.items() if wanted in there}
 
     def get(self, wanted: int, now: int) -> Thing | None:
         return self.all(now).get(wanted)

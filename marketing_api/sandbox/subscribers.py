@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -294,16 +293,13 @@ class Activity:
 
     def totals(self, campaign: Campaign, now: int) -> Totals:
         """The campaign's totals by `now`, over all its lists."""
-        total: Totals = Counter()
+        found = []
         for mailings, automations in self._by_list(campaign):
-            total.update(mailings.totals(campaign.campaign_id, now))
-            for automation in automations:
-                total.update(automation.totals(now))
-        for _, outcome in self._suppressed(campaign, now):
-            total.subtract(_counted(outcome, now))
-        for _, outcome in self._guests(campaign, now):
-            total.update(_counted(outcome, now))
-        return total
+            found.append(mailings.totals(campaign.campaign_id, now))
+            found += [automation.totals(now) for automation in automations]
+        found += [_counted(outcome, now, -1) for _, outcome in self._suppressed(campaign, now)]
+        found += [_counted(outcome, now, 1) for _, outcome in self._guests(campaign, now)]
+        return Totals(*map(sum, zip(*found, strict=True)))
 
     def _by_list(self, campaign: Campaign) -> Iterator[tuple[Mailings, list[Automation]]]:
         for mailings, automations in zip(self._account.mailings, self._account.automations, strict=True):
@@ -346,6 +342,6 @@ class Activity:
                     yield card.contact_id, self._guest(card.contact_id, campaign)
 
 
-def _counted(outcome: Outcome, now: int) -> Totals:
-    times = {"bounced": outcome.bounced_at, "opened": outcome.opened_at, "unsubscribed": outcome.left_at}
-    return Counter(sent=1, **{name: int(0 < at <= now) for name, at in times.items()})
+def _counted(outcome: Outcome, now: int, sign: int) -> Totals:
+    bounced, opened, left = (sign * (0 < at <= now) for at in (outcome.bounced_at, outcome.opened_at, outcome.left_at))
+    return Totals(sign, bounced, opened, left)

@@ -76,11 +76,15 @@ class RateReport(NamedTuple):
 
     def members(self, *, as_text: bool) -> str:
         """The `rate-limit` object as JSON text (api-observed row 27: its values are text)."""
-        quote = '"' if as_text else ""
-        return "{" + ",".join([f'"{name}":{quote}{value}{quote}' for name, value in zip(self._fields, self, strict=True)]) + "}"
+        return (_AS_TEXT if as_text else _AS_NUMBERS) % self
 
     def headers(self) -> list[tuple[str, str]]:
-        return [(f"x-rate-limit-{name}", str(value)) for name, value in zip(self._fields, self, strict=True)]
+        return list(zip(_HEADERS, map(str, self), strict=True))
+
+
+_HEADERS = [f"x-rate-limit-{name}" for name in RateReport._fields]
+_AS_NUMBERS = "{" + ",".join(f'"{name}":%s' for name in RateReport._fields) + "}"
+_AS_TEXT = _AS_NUMBERS.replace("%s", '"%s"')
 
 
 class Window:

@@ -1,17 +1,26 @@
-"""The published file as a Dagster asset, behind the models. Not here: writing it (`warehouse.publish`), settings (`pipelines`)."""
+"""What Dagster shows beside the source tables and models: the published file, the report, and the `sync` tables that models read.
+
+Not here: writing them (`warehouse.publish`, `pipelines.report`), settings (`pipelines`).
+"""
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import dagster as dg
 
 from warehouse.errors import WarehouseError
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.publish import Published
+from warehouse.sync_tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECORDS, SyncTable
 
 #: Publishes the home. Raises WarehouseError when it cannot.
 Publish = Callable[[], Published]
 
-PUBLISHED = dg.AssetKey("published")
+#: Makes the report: where it stands, and a preview in Markdown without personal data. Raises WarehouseError when it cannot.
+WriteReport = Callable[[], tuple[Path, str]]
+
+PUBLISHED, REPORT = dg.AssetKey("published"), dg.AssetKey("report")
+_READ_BY_MODELS = (COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS)
 
 
 def published_asset(publish: Publish, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
@@ -46,3 +55,49 @@ def _metadata(published: Published) -> dict[str, dg.MetadataValue | str | int]:
         "published at": dg.MetadataValue.timestamp(published.published_at),
         **({"data as of": dg.MetadataValue.timestamp(published.data_as_of)} if published.data_as_of else {}),
     }
+
+
+def report_asset(write: WriteReport) -> dg.AssetsDefinition:
+    """The step that makes the report of the published file."""
+
+    @dg.asset(
+        key=REPORT,
+        deps=[PUBLISHED],
+        group_name="published",
+        kinds={"html"},
+        description="One page for the business owner: what changed, campaigns, lists, reviews, social media, coupons, completeness.",
+    )
+    def report() -> dg.MaterializeResult[None]:
+        try:
+            path, preview = write()
+        except WarehouseError as problem:
+            raise dg.Failure(str(problem), allow_retries=False) from None
+        return dg.MaterializeResult(
+            metadata={
+                "preview": dg.MetadataValue.md(preview),
+                "file": dg.MetadataValue.text(f"{path.parent.name}/{path.name} of the home"),  # the home may be moved
+                "kB": round(path.stat().st_size / 1000),
+            }
+        )
+
+    return report
+
+
+def sync_tables() -> list[dg.AssetSpec]:
+    """One per table, under the key that dbt's manifest gives it."""
+    return [_spec(table) for table in _READ_BY_MODELS]
+
+
+def _spec(table: SyncTable) -> dg.AssetSpec:
+    return dg.AssetSpec(
+        ["sync", table.name],
+        description=f"{table.doc} Filled by every step that reads from the service.",
+        group_name="sync",
+        kinds={"duckdb"},
+        metadata={
+            "dagster/table_name": table.qualified,
+            "dagster/column_schema": dg.TableSchema(
+                [dg.TableColumn(column.name, column.sql_type, description=column.comment) for column in table.columns]
+            ),
+        },
+    )

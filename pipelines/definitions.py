@@ -18,9 +18,7 @@ from assets import SOURCE_ASSETS
 from assets.extract import SourceAsset
 from assets.materialize import asset_key, dagster_asset, daily_partitions
 from assets.prefetch import Prefetcher
-from assets.published import published_asset
-from assets.report import report_asset
-from assets.sync_tables import sync_tables
+from assets.published import published_asset, report_asset, sync_tables
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.interrupts import Stop

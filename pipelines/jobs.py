@@ -9,8 +9,7 @@ from assets.contacts import contacts, coupons, timelines
 from assets.extract import SourceAsset
 from assets.lists import lists
 from assets.materialize import asset_key
-from assets.published import PUBLISHED
-from assets.report import REPORT
+from assets.published import PUBLISHED, REPORT
 from pipelines.dagster_internals import AssetJob
 from pipelines.progress import stage
 from pipelines.settings import Settings

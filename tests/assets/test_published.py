@@ -7,8 +7,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from assets.published import PUBLISHED, Publish, published_asset
-from assets.report import REPORT, report_asset
+from assets.published import PUBLISHED, REPORT, Publish, published_asset, report_asset
 from warehouse.errors import NotPublished
 from warehouse.personal_data import PersonalData
 from warehouse.publish import Published

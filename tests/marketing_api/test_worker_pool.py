@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import signal
@@ -18,6 +19,7 @@ from marketing_api.errors import AuthenticationFailed, BrokenResponse, BudgetSpe
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import account, contacts, lists
+from marketing_api.worker_pool import Lane, WorkerPool
 from tests.marketing_api.conftest import MakeBench
 from tests.marketing_api.scripted_server import Asked, Reply, ScriptedServer, ok, refusal
 
@@ -41,7 +43,7 @@ def test_every_question_gets_its_answer(bench: MakeBench) -> None:
     assert len(at.asked) == len(at.recorded) == 100
 
 
-def test_no_more_than_the_crew_asks_at_once(bench: MakeBench) -> None:
+def test_no_more_than_the_pool_asks_at_once(bench: MakeBench) -> None:
     now, most = [0], [0]
     lock = threading.Lock()
 
@@ -180,7 +182,7 @@ def test_a_budget_is_shared(bench: MakeBench) -> None:
     assert len(other.asked) == 4
 
 
-def test_several_callers_share_the_crew(bench: MakeBench) -> None:
+def test_several_callers_share_the_pool(bench: MakeBench) -> None:
     def response(asked: Asked) -> Reply:
         time.sleep(0.02)
         return ok(CONTACT)
@@ -275,3 +277,64 @@ def test_many_of_no_questions_is_nothing(bench: MakeBench) -> None:
 def test_account_questions_may_be_mixed_in(bench: MakeBench) -> None:
     at = bench()
     assert len(list(at.client.fetch_many([account.ME.bind()]))) == 1
+
+
+def test_there_are_no_more_threads_than_requests_under_way_and_one_that_waits() -> None:
+    pool, done = WorkerPool(32), threading.Semaphore(0)
+
+    def job(leave: Callable[[], None]) -> None:
+        time.sleep(0.02)  # for its turn
+        leave()
+        done.release()  # the response came at once
+
+    lane, before = Lane(), set(threading.enumerate())
+    for _ in range(50):
+        pool.put(lane, job)
+    for _ in range(50):
+        assert done.acquire(timeout=5)
+    started = set(threading.enumerate()) - before
+    pool.close(1)
+    assert 1 <= len(started) <= 20, "of 32; a busy machine has more under way"
+
+
+def served(pool: WorkerPool, lanes: dict[str, Lane], count: int, *, seconds: float = 0.0) -> list[str]:
+    """The names of the lanes in the order in which their jobs were begun, all having been put before the first of them was."""
+    begun, is_blocked, may_begin, done = [], threading.Event(), threading.Event(), threading.Semaphore(0)
+
+    def block(leave: Callable[[], None]) -> None:
+        is_blocked.set()
+        may_begin.wait()
+
+    def job(name: str, leave: Callable[[], None]) -> None:
+        begun.append(name)
+        leave()
+        time.sleep(seconds)
+        done.release()
+
+    pool.put(Lane(9), block)
+    assert is_blocked.wait(5)
+    for _ in range(count):
+        for name, lane in lanes.items():
+            pool.put(lane, functools.partial(job, name))
+    may_begin.set()
+    for _ in range(count * len(lanes)):
+        assert done.acquire(timeout=5)
+    pool.close(1)
+    return begun
+
+
+def test_the_most_urgent_lane_goes_first_and_equal_ones_in_turn() -> None:
+    lanes = {"low": Lane(), "high": Lane(2), "other": Lane(2)}
+    assert served(WorkerPool(1), lanes, 3) == ["high", "other"] * 3 + ["low"] * 3
+
+
+def test_no_more_jobs_of_a_lane_are_done_at_once_than_it_is_wide() -> None:
+    lanes = {"narrow": Lane(1, width=1), "wide": Lane()}
+    order = served(WorkerPool(4), lanes, 3, seconds=0.2)
+    assert order[:4] == ["narrow", "wide", "wide", "wide"]
+
+
+def test_jobs_wait_until_their_lane_is_served() -> None:
+    began = time.monotonic()
+    pool = WorkerPool(2, is_served=lambda lane: bool(lane.urgency) or time.monotonic() > began + 0.5)
+    assert served(pool, {"held": Lane(), "urgent": Lane(1)}, 2) == ["urgent", "urgent", "held", "held"]

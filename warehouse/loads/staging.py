@@ -196,7 +196,7 @@ class _TableStage:
 
     def add(self, head: ResponseHead, rows: Rows) -> None:
         head.entries[self.table.name] += len(rows.records) + len(rows.rejected)
-        self._staged.untold += [(self.table.name, head.index)] * len(rows.untold)
+        self._staged.untold += [(self.table.name, head.index)] * len(rows.missing)
         self._staged.rejects += [Reject(self.table.name, head.index, entry.reason, _kept(entry.raw)) for entry in rows.rejected]
         self._waiting += [(record, head.index) for record in rows.records]
         if len(self._waiting) >= BATCH:

@@ -25,8 +25,8 @@ ui: .venv/installed ## the Dagster UI on 127.0.0.1:3000
 notebook: .venv/installed ## the analysts' notebooks in the browser
 	@$(BIN)/marimo edit --host 127.0.0.1 notebooks
 
-test: .venv/installed ## the tests, two files at a time: half of them wait for servers and clocks
-	$(BIN)/pytest -n 2 --dist loadfile
+test: .venv/installed ## the tests, two files at a time
+	$(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 lint: .venv/installed
 	$(BIN)/ruff check .

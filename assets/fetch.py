@@ -149,7 +149,7 @@ class Fetcher:
         columns = {table.record: table.load.column for table in self._tables if isinstance(table.load, Window)}
         for response in batch.responses or self.known.responses(batch.request_ids):
             for rows in parse_rows(response, self._session.zone, self.today):
-                if rows.rejected or rows.untold:
+                if rows.rejected or rows.missing:
                     return None
                 listed[rows.record] |= {day for record in rows.records if (day := getattr(record, columns[rows.record])) in requested}
         return list(listed.values())

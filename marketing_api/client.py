@@ -48,7 +48,7 @@ SPARE_CONNECTIONS = 32  # for callers of `fetch` beside the workers
 
 
 class Client:
-    """Thread-safe. Every request becomes an Exchange, given to `record` before anything is made of its answer.
+    """Thread-safe. Every request becomes an Exchange, given to `record` before anything is made of its response.
 
     `spool`: folder for bodies over 4 MiB, which then are files that belong to whoever keeps the exchange. `budget`: shared
     with other clients of the run. Use as a context manager, or call `close`.
@@ -81,17 +81,17 @@ class Client:
         self._retry = Retry(self._sender.send, self._stop, first_pause=first_pause)
 
     def fetch(self, call: Call) -> Response:
-        """The answer to a read, after as many tries as it takes; while the whole service is down, for two minutes more.
+        """The response to a read, after as many tries as it takes; while the whole service is down, for two minutes more.
 
-        Raises what the last try raised: Refused, NotAvailable, AuthenticationFailed (from then on for every question),
+        Raises what the last try raised: Refused, NotAvailable, AuthenticationFailed (from then on for every call),
         Transient (GivenUp from then on), BudgetSpent; or Stopped.
         """
         return self._retry.read(call, self._stop, lambda: False)
 
     def fetch_xml(self, call: Call) -> Received:
-        """The answer to a read as XML, as it came; one try. Its meaning is not read: everything else here works with JSON."""
+        """The response to a read as XML, as it came; one try. Its meaning is not read: everything else here works with JSON."""
         if not call.operation.is_read:
-            raise InvalidCall(f"{call.operation.name} changes the account: its answer is read as JSON")
+            raise InvalidCall(f"{call.operation.name} changes the account: its response is read as JSON")
         return self._sender.fetch_xml(call)
 
     def fetch_many(
@@ -163,7 +163,7 @@ class _Sending:
 
 
 class Sender:
-    """Sends for one account. Thread-safe. `record` has every exchange before anything is made of its answer."""
+    """Sends for one account. Thread-safe. `record` has every exchange before anything is made of its response."""
 
     def __init__(
         self,
@@ -225,7 +225,7 @@ class Sender:
         return Response(sending.request_id, self._account, call, sending.sent_at + self.clock.skew, received.body)
 
     def fetch_xml(self, call: Call) -> Received:
-        """One request for the answer as XML, which nobody here reads: as it came, for a person to look at."""
+        """One request for the response as XML, which nobody here reads: as it came, for a person to look at."""
         slot, _ = self._wait(False, self._is_closed)
         prepared = prepare(call, self._url)
         prepared = replace(prepared, url=prepared.url.removesuffix(".json") + ".xml")
@@ -289,9 +289,9 @@ class Sender:
             return problem
         except (OSError, MemoryError):
             raise
-        except Exception as problem:  # whatever a stranger's answer makes of a parser
-            log.exception("an answer of %s cannot be judged", call.operation.name)
-            said = f"HTTP {received.status} with something that cannot be read ({type(problem).__name__}) instead of an answer"
+        except Exception as problem:  # whatever a stranger's response makes of a parser
+            log.exception("a response of %s cannot be judged", call.operation.name)
+            said = f"HTTP {received.status} with something that cannot be read ({type(problem).__name__}) instead of a response"
             return BrokenResponse(f"{call.operation.name}: {said}", status=received.status)
         return None
 

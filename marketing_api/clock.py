@@ -55,9 +55,9 @@ class SteadyClock:
 
 
 class ServiceClock:
-    """What one service calls now: a steady clock, put right by the `Date` of its first answer when the two differ.
+    """What one service calls now: a steady clock, put right by the `Date` of its first response when the two differ.
 
-    The dates in its answers are by its clock, and so are the days that it is asked for. Thread-safe.
+    The dates in its responses are by its clock, and so are the days that are requested. Thread-safe.
     """
 
     def __init__(self, now: Clock = utc_now) -> None:
@@ -66,9 +66,9 @@ class ServiceClock:
         self._is_known = False
 
     def learn(self, headers: Mapping[str, str], sent_at: dt.datetime) -> None:
-        """Take in an answer that came just now to a request of that moment on the steady clock: its date is of some time between.
+        """Take in a response that came just now to a request of that moment on the steady clock: its date is of some time between.
 
-        A cache that answers in the service's place says how old the answer is.
+        A cache that responds in the service's place says how old the response is.
         """
         if self._is_known or (date := _date_of(headers)) is None:
             return
@@ -79,7 +79,7 @@ class ServiceClock:
 
 
 def _date_of(headers: Mapping[str, str]) -> dt.datetime | None:
-    """When the answer was made, by who made it; None when that is not said, or in no earnest."""
+    """When the response was made, by who made it; None when that is not said, or in no earnest."""
     said = {name.lower(): value for name, value in headers.items() if len(name) in (3, 4)}
     try:
         date = parsedate_to_datetime(said["date"]) + dt.timedelta(seconds=int(said.get("age", 0)))

@@ -1,7 +1,7 @@
-"""Opening an answer's body as far as needed: envelope, header, payload, each still undecoded until somebody wants it.
+"""Opening a response's body as far as needed: envelope, header, payload, each still undecoded until somebody wants it.
 
-Belongs here: where things stand in a body, and decoding JSON. Not here: what an error means (`verdict`), what rows a payload
-holds (`reading`). A body in a file is mapped, not read: a listing of a million contacts never is in memory as a whole.
+Belongs here: where things stand in a body, and decoding JSON. Not here: what an error means (`validation`), what rows a payload
+holds (`parsing`). A body in a file is mapped, not read: a listing of a million contacts never is in memory as a whole.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ class Envelope:
         if not operation.at:
             return {name: decode(raw) for name, raw in (self.members or {}).items()}
         if (raw := self.payload(operation)) is None:
-            raise ValueError(f"no {operation.at} in the answer")
+            raise ValueError(f"no {operation.at} in the response")
         return decode(raw)
 
 

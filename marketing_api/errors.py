@@ -8,12 +8,12 @@ MarketingApiError
 ├── Transient              retry (writes only where it certainly took no effect)
 │   ├── RateLimited        wait for the window to reset, then retry
 │   ├── Unreachable        no connection, a reset, a time-out
-│   │   └── GivenUp        ask nothing more in this run: no whole answer came for ten minutes; this was not sent
-│   └── BrokenResponse     5xx, HTML, cut JSON: an answer came, but not a whole one
-│       └── OtherSubject   a whole answer that names another contact than was asked for
+│   │   └── GivenUp        send nothing more in this run: no whole response came for ten minutes; this was not sent
+│   └── BrokenResponse     5xx, HTML, cut JSON: a response came, but not a whole one
+│       └── OtherSubject   a whole response that names another contact than was requested
 ├── Stopped                nothing: the client was told to stop, and this was not sent
-├── BudgetSpent            stop asking: the run's `max_requests` are used up
-└── OutcomeUnknown         a write was sent and no answer came: reconcile, never resend blindly
+├── BudgetSpent            send nothing more: the run's `max_requests` are used up
+└── OutcomeUnknown         a write was sent and no response came: reconcile, never resend blindly
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class NotAvailable(ServiceError):
 
 
 class Refused(ServiceError):
-    """The service refused the call for a reason of its own. Repeating it gives the same answer."""
+    """The service refused the call for a reason of its own. Repeating it gives the same response."""
 
 
 class Transient(MarketingApiError):
@@ -89,14 +89,14 @@ class Unreachable(Transient):
 
 
 class GivenUp(Unreachable):
-    """The account had no whole answer for so long that nothing more is sent to it."""
+    """The account had no whole response for so long that nothing more is sent to it."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, was_sent=False)
 
 
 class BrokenResponse(Transient):
-    """An answer that is not whole: 5xx, HTML, cut JSON, no envelope."""
+    """A response that is not whole: 5xx, HTML, cut JSON, no envelope."""
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message)
@@ -104,11 +104,11 @@ class BrokenResponse(Transient):
 
 
 class TooLarge(BrokenResponse):
-    """An answer over the limit of its size. Another try would cost as much and end in the same way."""
+    """A response over the limit of its size. Another try would cost as much and end in the same way."""
 
 
 class OtherSubject(BrokenResponse):
-    """A whole answer that names another id than the question: `named`."""
+    """A whole response that names another id than was requested: `named`."""
 
     def __init__(self, message: str, *, named: int, status: int | None = None) -> None:
         super().__init__(message, status=status)
@@ -116,7 +116,7 @@ class OtherSubject(BrokenResponse):
 
 
 class Stopped(MarketingApiError):
-    """Somebody stopped the client while the question waited; it was not sent."""
+    """Somebody stopped the client while the call waited; it was not sent."""
 
 
 class BudgetSpent(MarketingApiError):
@@ -124,4 +124,4 @@ class BudgetSpent(MarketingApiError):
 
 
 class OutcomeUnknown(MarketingApiError):
-    """A write was sent and no whole answer came: it may or may not have taken effect."""
+    """A write was sent and no whole response came: it may or may not have taken effect."""

@@ -17,7 +17,7 @@ from marketing_api.clock import elapsed, wall
 from marketing_api.operation import Call
 from marketing_api.redaction import Secret
 
-#: Bytes of one answer, unpacked: a listing of a million contacts has some hundred million.
+#: Bytes of one response, unpacked: a listing of a million contacts has some hundred million.
 BODY_LIMIT = 2_000_000_000
 
 
@@ -65,7 +65,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole answer to a question, fresh from the service or from the archive."""
+    """A whole response to a call, fresh from the service or from the archive."""
 
     request_id: int
     account: str

@@ -188,7 +188,7 @@ _ENCODERS: dict[Kind, Callable[[Any], str]] = {
 if TYPE_CHECKING:
     from marketing_api.records.fields import Record, Rows
 
-    #: Turns an operation's payload into (record type, raw entry) pairs; the second argument is what was asked.
+    #: Turns an operation's payload into (record type, raw entry) pairs; the second argument is what was requested.
     ReadRows = Callable[[Any, Mapping[str, str]], Rows]
 
 
@@ -231,13 +231,13 @@ class Operation:
     members: tuple[str, ...] = ()
     echo: str = ""  # the required parameter that `data` repeats, where it does
     is_listing: bool = False  # the payload is a wrapper `{count, items}`
-    is_streamed: bool = False  # its entries stand alone, so that a huge answer may be read in batches
+    is_streamed: bool = False  # its entries stand alone, so that a huge response may be read in batches
     records: tuple[type[Record], ...] = ()
     rows: ReadRows | None = None
     paging: Paging | None = None
-    is_secret: bool = False  # the answer holds a secret: never archived, never shown in logs
-    timeout: float = 30.0  # seconds without a byte before the answer counts as lost
-    result: tuple[str, ...] = ()  # members of a write's answer (api-observed row 7)
+    is_secret: bool = False  # the response holds a secret: never archived, never shown in logs
+    timeout: float = 30.0  # seconds without a byte before the response counts as lost
+    result: tuple[str, ...] = ()  # members of a write's response (api-observed row 7)
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -260,7 +260,7 @@ class Operation:
         return self.effect is Effect.READ
 
     def bind(self, **values: Any) -> Call:
-        """Check `values` against the declaration and return the question to ask.
+        """Check `values` against the declaration and return the call.
 
         Python's reserved words take a trailing underscore (`from_`). None means "not given". Raises InvalidCall, naming
         the parameter and what is allowed, before a request is spent.
@@ -306,7 +306,7 @@ class Call:
 
     @cached_property
     def key(self) -> str:
-        """Equal questions have equal keys, whatever the order of their parameters (32 hex digits)."""
+        """Equal calls have equal keys, whatever the order of their parameters (32 hex digits)."""
         parts = [self.operation.name, *(part for pair in sorted(self.params.items()) for part in pair)]
         return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 

@@ -1,6 +1,6 @@
 """Reading a listing to its end, when neither `count` nor the size of a page can be trusted (api-observed rows 14 and 15).
 
-Belongs here: which page to ask next, and when that was all. Not here: asking (passed in), what the entries mean.
+Belongs here: which page to request next, and when that was all. Not here: the requests (passed in), what the entries mean.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class End(StrEnum):
     EMPTY = "an empty page"
     REPEATED = "a page with nothing new"
     SHORTER = "a page shorter than the one before"
-    UNPAGED = "more entries than were asked for"
+    UNPAGED = "more entries than were requested"
     SINGLE = "a listing that is not paged"
 
 
@@ -30,7 +30,7 @@ class Listing:
     """One reading of a listing.
 
         listing = Listing(contacts.GETCONTACTS, {"id": 12})
-        for answer in listing.pages(client.ask): ...
+        for response in listing.pages(client.fetch): ...
 
     Its figures are those of the pages read so far; `end` is None until it is over.
     """

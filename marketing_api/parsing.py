@@ -1,4 +1,4 @@
-"""From a whole answer to typed records, in batches. Not here: whether the answer is whole (`verdict`), how its entries are
+"""From a whole response to typed records, in batches. Not here: whether the response is whole (`validation`), how its entries are
 found (`records/AREA.py`), where the records land (`warehouse`).
 """
 
@@ -38,27 +38,27 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A batch of records of one type, the entries that could not become one, and collections of them that were not told."""
+    """A batch of records of one type, the entries that could not become one, and collections of them that were missing."""
 
     record: type[Record]
     records: list[Record] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
-    untold: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
 
 
 def parse_rows(response: Response, zone: dt.tzinfo | None, observed_on: dt.date, *, batch: int = BATCH) -> Iterator[Rows]:
-    """The records of an answer that `check` accepted, at most `batch` at a time; none for operations that fill no table.
+    """The records of a response that `check` accepted, at most `batch` at a time; none for operations that fill no table.
 
-    `zone` is that of the account's local date-times; `observed_on` the account's local date of asking, for daily tables. Of an
-    answer that no reader can make anything of, each type has one rejected entry, which protects what hangs on it.
+    `zone` is that of the account's local date-times; `observed_on` the account's local date of the request, for daily tables. Of an
+    response that no reader can make anything of, each type has one rejected entry, which protects what hangs on it.
     """
     try:
         yield from _batches(response, zone, observed_on, batch)
     except (OSError, MemoryError):
         raise
-    except Exception as problem:  # whatever a stranger's answer makes of a parser, it costs this answer and nothing beside it
-        log.exception("an answer of %s (request %d) cannot be read", response.call.operation.name, response.request_id)
-        reason = f"the rest of the answer cannot be read ({type(problem).__name__})"
+    except Exception as problem:  # whatever a stranger's response makes of a parser, it costs this response and nothing beside it
+        log.exception("a response of %s (request %d) cannot be read", response.call.operation.name, response.request_id)
+        reason = f"the rest of the response cannot be read ({type(problem).__name__})"
         for record in response.call.operation.records:
             yield Rows(record, rejected=[Rejected(None, reason)])
 
@@ -130,7 +130,7 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
             if raw.is_entry:
                 rows.rejected.append(Rejected(raw.raw, raw.reason))
             else:
-                rows.untold.append(raw.reason)
+                rows.missing.append(raw.reason)
             continue
         try:
             rows.records.append(record.model_validate(raw, context=context))
@@ -212,7 +212,7 @@ def _item_key(raw: Any, seen: Counter[str]) -> str:
 
 
 def timeline_extent(response: Response) -> tuple[int, int]:
-    """(served, total) events of a timeline's answer: served < total means that the service cut it. Without `total` both are equal."""
+    """(served, total) events of a timeline's response: served < total means that the service cut it. Without `total` both are equal."""
     timeline = part(read_envelope(response.body).members, "timeline")
     wrapper = parts_or_none(timeline)
     data = timeline if wrapper is None else part(wrapper, "data")

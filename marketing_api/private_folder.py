@@ -1,6 +1,6 @@
 """A folder of the temp directory that only its owner can open: what processes of one user share on one machine.
 
-Not here: what is kept there (`pace`, `warehouse.dbt_internals`). Whatever it is can be made again.
+Not here: what is kept there (`rate_limit`, `warehouse.dbt_internals`). Whatever it is can be made again.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Retry:
         self._stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 (jitter, not secrecy)
 
 
-#: Seconds without any whole answer for which a run waits: a restart or a deployment, no more.
+#: Seconds without any whole response for which a run waits: a restart or a deployment, no more.
 LONGEST_OUTAGE = 120.0
 _LOOK_AGAIN_S = 10.0
 
@@ -133,12 +133,12 @@ class Outage:
         self._lock = threading.Lock()
 
     def answered(self) -> None:
-        """A whole answer or an honest refusal came."""
+        """A whole response or an honest refusal came."""
         self._answered_at = time.monotonic()
 
     @property
     def is_given_up(self) -> bool:
-        """It was waited for and did not end: until something is answered again, one try of a question is enough."""
+        """It was waited for and did not end: until something is answered again, one try of a call is enough."""
         return self._is_down and time.monotonic() - self._answered_at > LONGEST_OUTAGE
 
     def lasts(self, since: float) -> bool:
@@ -165,15 +165,15 @@ class Outage:
         return False
 
 
-#: Seconds without any whole answer after which an account is asked nothing more, whatever its service asks to wait for.
+#: Seconds without any whole response after which an account is asked nothing more, whatever its service asks to wait for.
 SILENCE = 600.0
 #: When such a time is first said, and how often from then on.
 FIRST_SAID_S, SAID_AGAIN_S = 15.0, 30.0
-_IDLE_S = 120.0  # without a request, after which a time without answers begins anew
+_IDLE_S = 120.0  # without a request, after which a time without responses begins anew
 
 
 class Silence:
-    """How long an account that is asked has given no whole answer. Thread-safe."""
+    """How long an account that is asked has given no whole response. Thread-safe."""
 
     def __init__(self, account: str) -> None:
         self._account = account
@@ -211,7 +211,7 @@ class Silence:
     def check(self) -> None:
         """Raises GivenUp when `is_over`."""
         if self.is_over:
-            raise GivenUp(f"no whole answer for {_minutes(SILENCE)} ({self._why}); the account is asked nothing more in this run")
+            raise GivenUp(f"no whole response for {_minutes(SILENCE)} ({self._why}); the account is asked nothing more in this run")
 
     def say(self) -> None:
         """Log it when that is due. Called often."""
@@ -220,7 +220,7 @@ class Silence:
             return
         self._said_at = now
         why = self._why or f"{self._under_way} under way"
-        log.warning("account %s: no answer for %.0f s (%s); it is given up after %s", self._account, now - since, why, _minutes(SILENCE))
+        log.warning("account %s: no response for %.0f s (%s); it is given up after %s", self._account, now - since, why, _minutes(SILENCE))
 
 
 def _minutes(seconds: float) -> str:

@@ -32,7 +32,7 @@ from marketing_api.urllib3_internals import Decoder, KeyedAdapter, environment_s
 CONNECT_SECONDS = 10.0
 SPOOL_BYTES = 4 * 1024 * 1024  # larger bodies go to a file while they arrive
 _CHUNK = 256 * 1024
-#: Answers pack to a twentieth, those full of zeros to a hundredth; what unpacks to more than this many times its size, and is not
+#: Responses pack to a twentieth, those full of zeros to a hundredth; what unpacks to more than this many times its size, and is not
 #: small, was made to fill a disk. (Deflate's most is a thousand.)
 MOST_RATIO, SMALL_BYTES = 200, 16 * 1024 * 1024
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate", "User-Agent": "marketing-sync"}
@@ -41,7 +41,7 @@ _FORM = {**_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What came back, the key replaced. With a `problem` it is not a whole HTTP answer (`body`: what had come until then)."""
+    """What came back, the key replaced. With a `problem` it is not a whole HTTP response (`body`: what had come until then)."""
 
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Received:
 class Transport:
     """Connections to one service with one key, kept open between requests. Thread-safe.
 
-    `spool` is the folder for bodies over `SPOOL_BYTES`; its files belong to whoever is given the `Received`. An answer of more than
+    `spool` is the folder for bodies over `SPOOL_BYTES`; its files belong to whoever is given the `Received`. A response of more than
     `most_bytes`, unpacked, is read no further: of its body the beginning is kept. `on_look`: see `Watch`.
     """
 
@@ -69,7 +69,7 @@ class Transport:
         self._kept = KeyedAdapter(key, self._watch, pool_connections=1, pool_maxsize=connections)
 
     def send(self, prepared: Prepared, *, what: str, spool_name: str, timeout: float) -> Received:
-        """Send once and read all of the answer.
+        """Send once and read all of the response.
 
         `what`: how messages call the request; `spool_name`: the file for a large body; `timeout`: seconds without a byte; twice
         as many until what has come must be more than a trickle, ten times as many until all of it must have come.
@@ -117,18 +117,18 @@ class Transport:
                 under_way.received += len(chunk)
                 body.write(chunk)
         if response.status_code < 200:
-            response.raw.close()  # an announcement: the real answer must not be taken for that to the next question
-            raise urllib3.exceptions.ProtocolError("an announcement instead of an answer")
+            response.raw.close()  # an announcement: the real response must not be taken for that to the next call
+            raise urllib3.exceptions.ProtocolError("an announcement instead of a response")
 
 
 class _TooLarge(Exception):
-    """An answer is larger than any should be; its text says how large."""
+    """A response is larger than any should be; its text says how large."""
 
 
 def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Iterator[bytes]:
     """The chunks unpacked, a limited piece at a time, however much one byte stands for. Raises _TooLarge and DecodeError."""
     names = [name for each in encodings.lower().split(",") if (name := each.strip()) not in ("", "identity")]
-    is_known = names and set(names) <= {"gzip", "x-gzip", "deflate"}  # nothing else was asked for: it is taken as it came
+    is_known = names and set(names) <= {"gzip", "x-gzip", "deflate"}  # nothing else was requested: it is taken as it came
     decoder = Decoder(",".join(names), _CHUNK) if is_known else None
     came = size = 0
     for chunk in chunks:
@@ -136,9 +136,9 @@ def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Itera
         for piece in decoder.pieces(chunk) if decoder else (chunk,):
             size += len(piece)
             if size > most_bytes:
-                raise _TooLarge(f"an answer of more than {most_bytes:,} bytes (MARKETING_BODY_LIMIT allows more)")
+                raise _TooLarge(f"a response of more than {most_bytes:,} bytes (MARKETING_BODY_LIMIT allows more)")
             if size > max(SMALL_BYTES, came * MOST_RATIO):
-                raise _TooLarge(f"an answer that unpacks to more than {MOST_RATIO} times its size")
+                raise _TooLarge(f"a response that unpacks to more than {MOST_RATIO} times its size")
             yield piece
 
 
@@ -208,7 +208,7 @@ _NOT_CONNECTED: tuple[tuple[type[Exception], str], ...] = (
 def _too_slow(under_way: UnderWay, timeout: float) -> str:
     if not under_way.is_sent:
         return f"the connection was not agreed on within {BEGUN * timeout:g} s"
-    return "the answer came too slowly" if time.monotonic() < under_way.end else f"the answer was not whole after {WHOLE * timeout:g} s"
+    return "the response came too slowly" if time.monotonic() < under_way.end else f"the response was not whole after {WHOLE * timeout:g} s"
 
 
 def _problem(error: Exception, what: str, status: int | None, timeout: float) -> Transient:
@@ -221,11 +221,11 @@ def _problem(error: Exception, what: str, status: int | None, timeout: float) ->
     if is_a(requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError):
         return Unreachable(f"{what}: no byte came for {timeout:g} s", was_sent=True)
     if status is not None:
-        return BrokenResponse(f"{what}: HTTP {status}, the answer broke off", status=status)
+        return BrokenResponse(f"{what}: HTTP {status}, the response broke off", status=status)
     for kind, words in _NOT_CONNECTED:
         if is_a(kind):
             return Unreachable(f"{what}: {words}", was_sent=False)
-    return Unreachable(f"{what}: the connection broke before an answer came", was_sent=True)
+    return Unreachable(f"{what}: the connection broke before a response came", was_sent=True)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -236,7 +236,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             yield from _chain(inner)
 
 
-#: Bytes per second that an answer must come with on average, once it has begun.
+#: Bytes per second that a response must come with on average, once it has begun.
 SLOWEST = 10_000
 #: Of an operation's time-out: until the first bytes of the body must have come, and until all of it must have.
 BEGUN, WHOLE = 2, 10
@@ -245,7 +245,7 @@ _LOOK_S = 0.25
 
 @dataclass(slots=True, eq=False)
 class UnderWay:
-    """A request and how far its answer is. `is_ended`: it was too slow; `is_sent`: it may have had an effect."""
+    """A request and how far its response is. `is_ended`: it was too slow; `is_sent`: it may have had an effect."""
 
     due: float  # on the steady clock, without a byte
     end: float  # however much has come
@@ -287,7 +287,7 @@ class Watch:
         with self._lock:
             self._under_way.add(request)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._look, name="slow-answers", daemon=True)
+                self._thread = threading.Thread(target=self._look, name="slow-responses", daemon=True)
                 self._thread.start()
         try:
             yield request

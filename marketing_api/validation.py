@@ -1,6 +1,6 @@
-"""Whether an answer is whole and successful, and the right error when it is not: envelope first, HTTP status second.
+"""Whether a response is whole and successful, and the right error when it is not: envelope first, HTTP status second.
 
-Not here: what rows it holds (`reading`), whether to try again (`client`).
+Not here: what rows it holds (`parsing`), whether to try again (`client`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _TRANSIENT_STATUS = (408, 425)
 
 
 def check(call: Call, status: int, headers: Mapping[str, str], body: Body | memoryview | None) -> None:
-    """Return when the answer is whole: an `ok` envelope (or a bare payload) with the declared payload in its place.
+    """Return when the response is whole: an `ok` envelope (or a bare payload) with the declared payload in its place.
 
     Raises RateLimited, AuthenticationFailed, NotAvailable, Refused, BrokenResponse or OtherSubject. No message holds a value that was sent.
     """
@@ -66,7 +66,7 @@ def check(call: Call, status: int, headers: Mapping[str, str], body: Body | memo
 
 
 def flaw(response: Response) -> str:
-    """Why an archived answer is not whole by what is known now; "" when it is."""
+    """Why an archived response is not whole by what is known now; "" when it is."""
     try:
         check(response.call, 200, {}, response.body)
     except MarketingApiError as problem:
@@ -86,7 +86,7 @@ def _no_envelope(operation: Operation, status: int, what: str, report: RateRepor
         raise AuthenticationFailed(f"{operation.name}: HTTP 401, the key was not accepted", status=status)
     if 300 <= status < 400:
         what = "a redirect (never followed, the key would go with it; is the address of the service right?)"
-    raise BrokenResponse(f"{operation.name}: HTTP {status} with {what} instead of an answer", status=status)
+    raise BrokenResponse(f"{operation.name}: HTTP {status} with {what} instead of a response", status=status)
 
 
 def _described(body: bytes | memoryview) -> str:
@@ -108,7 +108,7 @@ def _no_verdict(operation: Operation, status: int, report: RateReport | None) ->
 
 
 def _error(envelope: Envelope, operation: Operation) -> dict[str, Any] | None:
-    """The error that an answer holds: in an `error` envelope, in `data` in spite of an `ok` header, or without an envelope."""
+    """The error that a response holds: in an `error` envelope, in `data` in spite of an `ok` header, or without an envelope."""
     members = envelope.members
     if envelope.status == "error" or part(members, "errorCode") is not None:
         return {name: decode(raw) for name, raw in (members or {}).items() if not operation.at or name.lower() != operation.at.lower()}
@@ -171,28 +171,28 @@ def _check_words(call: Call, status: int, envelope: Envelope) -> None:
 
 
 def _check_payload(operation: Operation, status: int, envelope: Envelope) -> None:
-    """What is missing is never taken for empty: `[]` and {} in the payload's place are an empty answer, no place is none.
+    """What is missing is never taken for empty: `[]` and {} in the payload's place are an empty response, no place is none.
 
-    Of what fills tables, neither are null, an empty text or a number. Two members of one name are two answers, of which one is not ours.
+    Of what fills tables, neither are null, an empty text or a number. Two members of one name are two responses, of which one is not ours.
     """
     is_suspect = bool(operation.records) and (operation.is_streamed or not holds_all(envelope.text))
     if is_suspect and (twice := envelope.repeated or ("" if operation.at else _repeated_beside(envelope.members))):
         raise BrokenResponse(f"{operation.name}: the response has `{twice}` more than once", status=status)
     for name in (operation.at,) if operation.at else operation.members:
         if (raw := part(envelope.members, name)) is None:
-            raise BrokenResponse(f"{operation.name}: the answer lacks `{name}`", status=status)
+            raise BrokenResponse(f"{operation.name}: the response lacks `{name}`", status=status)
         _check_member(operation, status, name, raw, is_suspect=is_suspect)
 
 
 def _check_echo(call: Call, status: int, envelope: Envelope) -> None:
-    """An answer that names another id than it was asked for may put one person's story under another's name."""
+    """A response that names another id than was requested may put one person's story under another's name."""
     name = call.operation.echo
     try:
         named = read_int(decode(raw)) if name and (raw := part(envelope.members, name)) is not None else None
     except ValueError:
         return  # it does not say which it is
     if named is not None and named != read_int(call.params[name]):
-        text = f"the answer is to another question (its `{name}` is not the one asked for)"
+        text = f"the response is to another call (its `{name}` is not the one requested)"
         raise OtherSubject(f"{call.operation.name}: {text}", named=named, status=status)
 
 
@@ -219,7 +219,7 @@ def _repeated_entry(raw: msgspec.Raw, inner: Parts) -> str:
 
 
 def _repeated_beside(members: Parts | None) -> str:
-    """The same of an answer whose members are collections side by side, also those that it need not have."""
+    """The same of a response whose members are collections side by side, also those that it need not have."""
     return next((twice for raw in (members or {}).values() if (twice := repeated_within(raw))), "")
 
 
@@ -249,7 +249,7 @@ def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:
 
 
 def _check_scalar(operation: Operation, status: int, name: str, value: Any) -> None:
-    """Words in the payload's place are a refusal (api-observed row 5); anything else there is no answer."""
+    """Words in the payload's place are a refusal (api-observed row 5); anything else there is no response."""
     if isinstance(value, str) and value.strip():
         raise Refused(f"{operation.name}: the service answered in words ({_public(value)})", status=status, detail={name: value})
     if not operation.records and (value is None or value == ""):
@@ -274,7 +274,7 @@ class Aliases:
         self._mixed_up = 0
 
     def confirm(self, call: Call, named: int) -> bool:
-        """Whether the answer may be believed: the one before to the same question named this id, too."""
+        """Whether the response may be believed: the one before to the same call named this id, too."""
         with self._lock:
             before = self._named.pop(call.key, None)
             if before == named:

@@ -1,8 +1,8 @@
-"""What the answer to a write says: which id it made, and whether its words mean that nothing happened.
+"""What the response to a write says: which id it made, and whether its words mean that nothing happened.
 
-The service answers `ok` to writes without effect and says so in a sentence of free text (api-observed rows 5 and 7), or with an
-error inside the payload (row 3). Belongs here: telling such an answer from a good one. Not here: envelopes and error codes
-(`verdict`), whether to send again (`client`).
+The service responds `ok` to writes without effect and says so in a sentence of free text (api-observed rows 5 and 7), or with an
+error inside the payload (row 3). Belongs here: telling such a response from a good one. Not here: envelopes and error codes
+(`validation`), whether to send again (`client`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def parse_write_result(response: Response) -> WriteResult:
 
 
 def objection(operation: Operation, sent: Mapping[str, str], told: Mapping[str, Any]) -> str | None:
-    """The words in which an `ok` answer (`told`: the members of `data`) says that the write did not happen, or None.
+    """The words in which an `ok` response (`told`: the members of `data`) says that the write did not happen, or None.
 
     What was `sent` is taken out of the sentence first: a tag named "not found" is no refusal.
     """

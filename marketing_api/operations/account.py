@@ -1,4 +1,4 @@
-"""What may be asked about the business account itself, and an agency's operations on its sub-accounts."""
+"""What can be requested about the business account itself, and an agency's operations on its sub-accounts."""
 
 from __future__ import annotations
 

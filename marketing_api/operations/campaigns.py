@@ -1,4 +1,4 @@
-"""What may be asked about e-mail campaigns and their statistics, and how campaigns are written."""
+"""What can be requested about e-mail campaigns and their statistics, and how campaigns are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be asked about contacts, their timelines and coupons, and how contacts, tags and activities are written."""
+"""What can be requested about contacts, their timelines and coupons, and how contacts, tags and activities are written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GETCONTACTS = read(
     *paging(is_specified=False),
     at="contacts",
     paging=PAGED,
-    # One answer may hold a million contacts.
+    # One response may hold a million contacts.
     timeout=300.0,
     records=(contacts.Contact,),
     rows=contacts.contacts,

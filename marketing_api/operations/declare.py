@@ -9,7 +9,7 @@ from typing import Any
 
 from marketing_api.operation import Effect, Kind, Operation, Paging, Parameter
 
-#: Members of a write's answer (api-observed row 7).
+#: Members of a write's response (api-observed row 7).
 ITEM = ("item",)
 ID_ITEM = ("id", "item")
 

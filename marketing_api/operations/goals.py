@@ -1,4 +1,4 @@
-"""What may be asked about conversion goals, and how they are written."""
+"""What can be requested about conversion goals, and how they are written."""
 
 from __future__ import annotations
 

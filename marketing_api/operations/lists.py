@@ -1,4 +1,4 @@
-"""What may be asked about contact lists and audiences, and how lists are written."""
+"""What can be requested about contact lists and audiences, and how lists are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be asked about reviews, feedback, sentiment and their statistics."""
+"""What can be requested about reviews, feedback, sentiment and their statistics."""
 
 from __future__ import annotations
 

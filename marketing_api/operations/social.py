@@ -1,4 +1,4 @@
-"""What may be asked about social channels, posts and links, and how posts are written."""
+"""What can be requested about social channels, posts and links, and how posts are written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHANNELS = read(
 
 CALENDAR = read(
     "socialmedia/calendar",
-    "Posts by date: scheduled ones, and posted ones when asked for.",
+    "Posts by date: scheduled ones, and posted ones when requested.",
     choice("channels", *CALENDAR_CHANNELS, many=True, default="all"),
     date("from", "Optional in a variant.", required=True),
     date("to", "Optional in a variant.", required=True),

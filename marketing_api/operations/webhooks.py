@@ -1,4 +1,4 @@
-"""What may be asked about behavioural webhooks (shown to visitors of a site), and how they are written."""
+"""What can be requested about behavioural webhooks (shown to visitors of a site), and how they are written."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The client-side rate limiter: the requests of an account, over all threads and processes of a machine, under its limit.
 
-The service counts requests in windows of one second and answers 429 to what goes over. `RateLimiter.wait` gives each request its
+The service counts requests in windows of one second and responds with 429 to what goes over. `RateLimiter.wait` gives each request its
 slot and `learn` takes in what the service reports (`RateReport`): the limit is learnt from the responses, starting at 10 a second;
 a cap may set it lower. After a 429 everybody waits for the window to reset, and the refused request goes first.
 

@@ -27,7 +27,7 @@ from marketing_api.redaction import Secret
 
 _BLOCK_S = 0.01  # seconds whose slots are taken together
 _BLOCK_SLOTS = 64
-_LEARN_S = 0.02  # seconds between answers that are learnt from, where slots are taken together
+_LEARN_S = 0.02  # seconds between responses that are learnt from, where slots are taken together
 
 Seconds = Callable[[], float]
 
@@ -100,7 +100,7 @@ class RateLimiter:
             waiter.woken.wait(left)
 
     def learn(self, slot: Slot, report: RateReport | None, *, refused: bool) -> None:
-        """Take in what the answer to the request of `slot` said about the limit. After a refusal everybody waits."""
+        """Take in what the response to the request of `slot` said about the limit. After a refusal everybody waits."""
         now = self._clock()
         limit = report.limit if report else None
         if self._is_quick and not refused and limit == self._limit_learnt and now - self._learnt_at < _LEARN_S:

@@ -52,7 +52,7 @@ def rate_report(body: Body | memoryview | None, headers: Mapping[str, str]) -> R
 
 
 def _seconds_until(moment: str, headers: Mapping[str, str]) -> Any:
-    """`Retry-After` may be a date: the seconds from the answer's own, whose clock it is. Anything else as it came."""
+    """`Retry-After` may be a date: the seconds from the response's own, whose clock it is. Anything else as it came."""
     now = next((value for name, value in headers.items() if name.lower() == "date"), "")
     try:
         return (parsedate_to_datetime(moment) - parsedate_to_datetime(now)).total_seconds()

@@ -56,7 +56,7 @@ class Edges:
         """An edge at about `edge`, while slots were (1 + margin) / limit apart."""
         step = edge - self.last
         if step <= 0:
-            return  # answers overtake each other
+            return  # responses overtake each other
         windows = round(step)
         if not 1 <= windows <= MISSED or abs(step - windows) > TOLERANCE * windows:
             self._restart(edge)
@@ -123,7 +123,7 @@ class Slot:
 
 @dataclass(slots=True)
 class FixedWindows:
-    """The window that is being filled, the one before (whose answers still come), and what other clients use of them."""
+    """The window that is being filled, the one before (whose responses still come), and what other clients use of them."""
 
     number: float = -1.0  # -1: none yet
     used: float = 0.0  # slots given
@@ -185,7 +185,7 @@ class FixedWindows:
         return full and self.others < 1 and slot.index < limit / 3 and count - slot.index > limit / 2
 
     def _is_crowded(self, number: float, limit: float) -> bool:
-        """Whether edges matter: with less than half of a window asked for, a request that slips over one does no harm."""
+        """Whether edges matter: with less than half of a window requested, a request that slips over one does no harm."""
         if number == self.number:
             busiest = max(self.used, self.used_before if self.number_before == number - 1 else 0.0)
         else:

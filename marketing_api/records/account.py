@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marketing_api.records.fields import MaybeInt, MaybeText, Record, Rows, field, untold
+from marketing_api.records.fields import MaybeInt, MaybeText, Record, Rows, field, missing
 from marketing_api.records.shapes import each, objects
 
 
 class Business(Record):
     """The business that the key belongs to; one row per account."""
 
-    business_id: MaybeInt = field("The service's id of the business; not every answer has it.", "id")
+    business_id: MaybeInt = field("The service's id of the business; not every response has it.", "id")
     business_name: MaybeText = field("Name of the business.", "businessName")
     contact_name: MaybeText = field("Name of the person to contact.", "contactName", personal=True)
     phone_number: MaybeText = field("Phone number of the business.", "phoneNumber", personal=True)
@@ -21,6 +21,6 @@ class Business(Record):
     timezone: MaybeText = field("Time zone of the account, a tz database name; local date-times of the service are in it.")
 
 
-def business(payload: Any, asked: Mapping[str, str]) -> Rows:
+def business(payload: Any, params: Mapping[str, str]) -> Rows:
     """`business`: one object. No account is without its business: an empty one tells nothing."""
-    yield from each(Business, objects(payload)) if objects(payload) else [untold(Business, "business")]
+    yield from each(Business, objects(payload)) if objects(payload) else [missing(Business, "business")]

@@ -22,7 +22,7 @@ from marketing_api.records.fields import (
     Unread,
     field,
     key,
-    untold,
+    missing,
 )
 from marketing_api.records.shapes import (
     each,
@@ -31,7 +31,7 @@ from marketing_api.records.shapes import (
     is_full,
     is_numbered,
     is_scalar,
-    is_told,
+    is_whole,
     items_of,
     mapping,
     member,
@@ -48,7 +48,7 @@ class Campaign(Record):
     type: MaybeText = field("automated for the automation group, else standard.")
     subject: MaybeText = field("Subject line.")
     message: MaybeText = field("Body.")
-    reply_to: MaybeText = field("Address that answers go to.", "replyto", personal=True)
+    reply_to: MaybeText = field("Address that replies go to.", "replyto", personal=True)
     from_email: MaybeText = field("Address of the sender.", "fromemail", personal=True)
     from_name: MaybeText = field("Name of the sender.", personal=True)
     created_at: AccountTime = field("When it was created, UTC.", "creation_date")
@@ -58,7 +58,7 @@ class CampaignStats(Record):
     """What became of one campaign's messages, as of one day."""
 
     campaign_id: ApiInt = key("The service's id of the campaign.")
-    observed_on: KeyDate = key("The account's local date of asking.")
+    observed_on: KeyDate = key("The account's local date of the request.")
     opened_count: MaybeInt = field("Messages opened.")
     unopened_count: MaybeInt = field("Messages not opened.")
     bounced_count: MaybeInt = field("Messages bounced.")
@@ -82,7 +82,7 @@ class CampaignLink(Record):
 
     campaign_id: ApiInt = key("The service's id of the campaign.")
     url: ApiText = key("Where the link leads.")
-    observed_on: KeyDate = key("The account's local date of asking.")
+    observed_on: KeyDate = key("The account's local date of the request.")
     message: MaybeText = field("Text of the link.")
     clicker_count: MaybeInt = field("Addresses that clicked it; NULL when one that is listed could not be read.")
     click_count: MaybeInt = field("Clicks of all addresses; NULL when one that is listed could not be read.")
@@ -101,12 +101,12 @@ class CampaignClicker(Record):
 _AUTOMATION = frozenset({"automation", "automations", "automated"})
 
 
-def campaigns(payload: Any, asked: Mapping[str, str]) -> Rows:
+def campaigns(payload: Any, params: Mapping[str, str]) -> Rows:
     """`campaigns`: {count, items: {group: {data: […]}}}; also groups that are lists, and campaigns without groups (row 16)."""
-    filtered, items = asked.get("filter", "all").lower(), items_of(payload)
+    filtered, items = params.get("filter", "all").lower(), items_of(payload)
     for name, group in items.items() if isinstance(items, dict) else ():
-        if (data := _data(group)) in (None, "") and not is_told(group, data):
-            yield untold(Campaign, name)
+        if (data := _data(group)) in (None, "") and not is_whole(group, data):
+            yield missing(Campaign, name)
     for group, entry in _grouped(items):
         yield Campaign, _campaign(entry, group or ("" if filtered == "all" else filtered)) if isinstance(entry, dict) else entry
 
@@ -141,26 +141,26 @@ def _campaign(entry: dict[str, Any], group: str) -> dict[str, Any]:
     return raw if is_nothing(status) else {**raw, "status": status}
 
 
-def campaign(payload: Any, asked: Mapping[str, str]) -> Rows:
-    """`item`: one campaign; its group is not told, its type is the one asked for."""
-    told = {"type": asked["type"]} if "type" in asked else {}
+def campaign(payload: Any, params: Mapping[str, str]) -> Rows:
+    """`item`: one campaign; its group is not told, its type is the one requested."""
+    told = {"type": params["type"]} if "type" in params else {}
     yield from each(Campaign, objects(payload), lambda entry: {**entry, **told})
 
 
-def statistics(payload: Any, asked: Mapping[str, str]) -> Rows:
+def statistics(payload: Any, params: Mapping[str, str]) -> Rows:
     """`campaign`: {stats: {open, unopened, bounced, unsubscribed}, clicks: [{url, message, clickers?}]}."""
     if not objects(payload):
-        yield untold(CampaignClicker, "campaign")
+        yield missing(CampaignClicker, "campaign")
     for entry in objects(payload):
         if not isinstance(entry, dict):
             yield CampaignStats, entry
             continue
-        campaign_id = asked.get("id", entry.get("id"))
+        campaign_id = params.get("id", entry.get("id"))
         stats = member(entry, "stats")
         known = {name for name in entry if name.lower() in ("stats", "clicks") or (name.lower() == "id" and is_scalar(entry[name]))}
         beside = {name: value for name, value in entry.items() if name not in known}
         if stats in (None, ""):
-            yield (CampaignStats, Unread(entry, "stats: not told")) if beside else untold(CampaignStats, "stats")
+            yield (CampaignStats, Unread(entry, "stats: missing from the response")) if beside else missing(CampaignStats, "stats")
         elif is_collection(stats):
             raw, unread = _stats(stats, campaign_id)
             yield CampaignStats, {**beside, **raw}
@@ -168,8 +168,8 @@ def statistics(payload: Any, asked: Mapping[str, str]) -> Rows:
         else:
             yield CampaignStats, stats
         clicks = member(entry, "clicks")
-        if not is_told(None, clicks):
-            yield untold(CampaignClicker, "clicks")
+        if not is_whole(None, clicks):
+            yield missing(CampaignClicker, "clicks")
         yield from _clicks(clicks, campaign_id)
 
 
@@ -216,7 +216,7 @@ def _clicks(clicks: Any, campaign_id: Any) -> Rows:
         served = [value for name, value in entry.items() if name.lower() == "clickers"]  # absent when there are none (row 25)
         if not all(isinstance(value, (list, dict)) for value in served):
             link.is_whole = False
-            yield untold(CampaignClicker, "clickers")
+            yield missing(CampaignClicker, "clickers")
         for clicker in chain.from_iterable(map(_clickers, served)):
             try:
                 email, count = read_clicker(clicker)

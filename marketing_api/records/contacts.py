@@ -51,27 +51,27 @@ _STATUS = {known: (word, code) for code, word in STATUSES.items() for known in (
 _NAMED = frozenset({"id", "email", "status", "registration_date", "fields", "listid", "list_id", "list_name"})
 
 
-def contacts(payload: Any, asked: Mapping[str, str]) -> Rows:
-    """`contacts`: {count, items}; the list is the one asked for."""
-    yield from _contacts(items_of(payload), asked)
+def contacts(payload: Any, params: Mapping[str, str]) -> Rows:
+    """`contacts`: {count, items}; the list is the one requested."""
+    yield from _contacts(items_of(payload), params)
 
 
-def found(payload: Any, asked: Mapping[str, str]) -> Rows:
+def found(payload: Any, params: Mapping[str, str]) -> Rows:
     """`contact`: an object by id, an array with one entry per list by e-mail (api-observed row 4).
 
-    Look-ups fill no table; an object looked up by id does not tell its list and so is set aside unless `asked` has a `listid`.
+    Look-ups fill no table; an object looked up by id does not tell its list and so is set aside unless `params` has a `listid`.
     """
-    yield from _contacts(objects(payload), asked)
+    yield from _contacts(objects(payload), params)
 
 
-def _contacts(items: Any, asked: Mapping[str, str]) -> Rows:
-    told = {"list_id": asked["listid"]} if "listid" in asked else {}
+def _contacts(items: Any, params: Mapping[str, str]) -> Rows:
+    told = {"list_id": params["listid"]} if "listid" in params else {}
     for entry in entries(items):
         yield Contact, _contact(entry, told) if isinstance(entry, dict) else entry
 
 
 def _contact(entry: dict[str, Any], told: dict[str, str]) -> dict[str, Any]:
-    """A million of these are read from one answer, so the usual entry takes no loop of its own."""
+    """A million of these are read from one response, so the usual entry takes no loop of its own."""
     raw = {**entry, **told}
     if "status" in raw:
         raw["status"], raw["status_code"] = _status(raw["status"])
@@ -99,9 +99,9 @@ def _status(value: Any) -> tuple[Any, Any]:
     return STATUSES.get(code), code
 
 
-def coupons(payload: Any, asked: Mapping[str, str]) -> Rows:
+def coupons(payload: Any, params: Mapping[str, str]) -> Rows:
     """`coupons`: […]."""
     for record, raw in each(Coupon, items_of(payload) if isinstance(payload, dict) and "items" in payload else payload):
-        if isinstance(raw, dict) and "email" in asked:
-            raw.setdefault("email", asked["email"])
+        if isinstance(raw, dict) and "email" in params:
+            raw.setdefault("email", params["email"])
         yield record, raw

@@ -47,7 +47,7 @@ class Record(BaseModel):
 class Unread:
     """An entry, or a part of one, that a `rows` function could not read: set aside as it came, with the reason (never the value).
 
-    `is_entry`: False for a whole collection that was not told. There is nothing to set aside; it only proves no row to be gone.
+    `is_entry`: False for a whole collection that was missing. There is nothing to set aside; it only proves no row to be gone.
     """
 
     raw: Any
@@ -55,12 +55,12 @@ class Unread:
     is_entry: bool = True
 
 
-def untold(record: type[Record], name: str) -> tuple[type[Record], Unread]:
-    """Says that an answer leaves open which entries of `record` there are: their collection is null, missing or contradicts its count."""
-    return record, Unread(None, f"{name}: not told", is_entry=False)
+def missing(record: type[Record], name: str) -> tuple[type[Record], Unread]:
+    """Says that a response leaves open which entries of `record` there are: their collection is null, missing or contradicts its count."""
+    return record, Unread(None, f"{name}: missing from the response", is_entry=False)
 
 
-#: What a `rows` function yields: each entry of an answer with the record it should become. An entry holds only what the answer
+#: What a `rows` function yields: each entry of a response with the record it should become. An entry holds only what the response
 #: really had, under the service's names or the fields'; what is no object, and `Unread`, are passed on, to be set aside.
 Rows = Iterator[tuple[type[Record], Any]]
 
@@ -75,7 +75,7 @@ def key(doc: str, *wire: str, personal: bool = False) -> Any:
 
 
 def field(doc: str, *wire: str, personal: bool = False) -> Any:
-    """A field that an answer may lack; `model_fields_set` tells whether it did."""
+    """A field that a response may lack; `model_fields_set` tells whether it did."""
     return Field(default=None, description=doc, validation_alias=_names(wire), json_schema_extra=_PERSONAL if personal else None)
 
 

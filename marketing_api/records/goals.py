@@ -26,20 +26,20 @@ class Goal(Record):
     action_name: MaybeText = field("Name of the action, or a remark in its place.")
 
 
-def goals(payload: Any, asked: Mapping[str, str]) -> Rows:
+def goals(payload: Any, params: Mapping[str, str]) -> Rows:
     """`goals`: {count, items}."""
-    yield from _goals(items_of(payload), asked)
+    yield from _goals(items_of(payload), params)
 
 
-def goal(payload: Any, asked: Mapping[str, str]) -> Rows:
+def goal(payload: Any, params: Mapping[str, str]) -> Rows:
     """`goal`: one object."""
-    yield from _goals(objects(payload), asked)
+    yield from _goals(objects(payload), params)
 
 
-def _goals(items: Any, asked: Mapping[str, str]) -> Rows:
+def _goals(items: Any, params: Mapping[str, str]) -> Rows:
     for record, raw in each(Goal, items, _goal):
-        if isinstance(raw, dict) and "domainid" in asked:
-            raw["domain_id"] = asked["domainid"]
+        if isinstance(raw, dict) and "domainid" in params:
+            raw["domain_id"] = params["domainid"]
             raw.pop("domainid", None)
         yield record, raw
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marketing_api.records.fields import AccountTime, ApiInt, ApiText, MaybeBool, MaybeText, Record, Rows, Unread, field, key, untold
+from marketing_api.records.fields import AccountTime, ApiInt, ApiText, MaybeBool, MaybeText, Record, Rows, Unread, field, key, missing
 from marketing_api.records.shapes import each, is_collection, is_full, is_scalar, items_of, mapping, member, objects
 from marketing_api.records.values import is_nothing
 
@@ -17,7 +17,7 @@ class ContactList(Record):
     name: MaybeText = field("Name of the list.")
     form_title: MaybeText = field("Title of the subscription form.")
     email_subject: MaybeText = field("Subject of the confirmation message.")
-    reply_to: MaybeText = field("Address that answers go to.", personal=True)
+    reply_to: MaybeText = field("Address that replies go to.", personal=True)
     from_email: MaybeText = field("Address of the sender.", "fromemail", personal=True)
     from_name: MaybeText = field("Name of the sender.", personal=True)
     confirmation_email: MaybeText = field("Message that asks for confirmation; may hold HTML and placeholders.", "confimation_email")
@@ -45,22 +45,22 @@ class Audience(Record):
     name: MaybeText = field("Name of the audience.")
 
 
-def lists(payload: Any, asked: Mapping[str, str]) -> Rows:
+def lists(payload: Any, params: Mapping[str, str]) -> Rows:
     """`lists`: {count, items}; the items may carry `fields` (api-observed row 17)."""
-    yield from _lists(items_of(payload), asked)
+    yield from _lists(items_of(payload), params)
 
 
-def contact_list(payload: Any, asked: Mapping[str, str]) -> Rows:
+def contact_list(payload: Any, params: Mapping[str, str]) -> Rows:
     """`list`: one object with `fields`; an empty one tells nothing of them."""
-    yield from _lists(objects(payload), asked) if objects(payload) else [untold(ListField, "list")]
+    yield from _lists(objects(payload), params) if objects(payload) else [missing(ListField, "list")]
 
 
-def _lists(items: Any, asked: Mapping[str, str]) -> Rows:
+def _lists(items: Any, params: Mapping[str, str]) -> Rows:
     for record, raw in each(ContactList, items, _spelled):
         fields = raw.pop("fields", None) if isinstance(raw, dict) else None
         yield record, raw
-        if not _are_told(fields) and ("id" in asked or is_full(fields)):  # a listing need not have them
-            yield untold(ListField, "fields")
+        if not _are_told(fields) and ("id" in params or is_full(fields)):  # a listing need not have them
+            yield missing(ListField, "fields")
         if fields is not None:
             yield from _fields(fields, raw.get("id"))
 
@@ -107,6 +107,6 @@ def _fields(fields: Any, list_id: Any) -> Rows:
             yield ListField, {"list_id": list_id, "field_id": name, "label": label}
 
 
-def audiences(payload: Any, asked: Mapping[str, str]) -> Rows:
+def audiences(payload: Any, params: Mapping[str, str]) -> Rows:
     """`audiences`: {count, items}."""
     yield from each(Audience, items_of(payload))

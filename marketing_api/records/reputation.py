@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+import phpserialize
 
 from marketing_api.records.fields import (
     AccountDate,
@@ -22,10 +26,9 @@ from marketing_api.records.fields import (
     Rows,
     field,
     key,
-    untold,
+    missing,
 )
-from marketing_api.records.ratings import read_rating
-from marketing_api.records.shapes import each, entries, is_collection, is_full, is_numbered, is_told, items_of, keyed, mapping, member
+from marketing_api.records.shapes import each, entries, is_collection, is_full, is_numbered, is_whole, items_of, keyed, mapping, member
 from marketing_api.records.values import as_text, is_no_moment, is_nothing, singular
 
 
@@ -58,9 +61,9 @@ class OnlineReviewChannel(Record):
     """The average rating of one channel, as of one day."""
 
     channel: ApiText = key("Display name of the channel, e.g. Yelp.")
-    observed_on: KeyDate = key("The account's local date of asking.")
+    observed_on: KeyDate = key("The account's local date of the request.")
     average_rating: MaybeFloat = field("Average rating as the service states it.", "AvgRating")
-    review_count: MaybeInt = field("Number of reviews of the channel that the answer gave.")
+    review_count: MaybeInt = field("Number of reviews of the channel that the response gave.")
 
 
 class SentimentMention(Record):
@@ -76,8 +79,8 @@ class SentimentMention(Record):
 class SentimentTotals(Record):
     """How many mentions there were in one range of dates, as the service counts them."""
 
-    from_on: KeyDate = key("First day of the range that was asked for.", "from")
-    to_on: KeyDate = key("Last day of the range that was asked for.", "to")
+    from_on: KeyDate = key("First day of the range that was requested.", "from")
+    to_on: KeyDate = key("Last day of the range that was requested.", "to")
     positive_count: MaybeInt = field("Positive mentions.", "positives", "positive")
     negative_count: MaybeInt = field("Negative mentions.", "negatives", "negative")
 
@@ -105,7 +108,7 @@ class FeedbackViews(Record):
     view_count: MaybeInt = field("Views.", "views")
 
 
-def direct_reviews(payload: Any, asked: Mapping[str, str]) -> Rows:
+def direct_reviews(payload: Any, params: Mapping[str, str]) -> Rows:
     """`reviews`: {count, items}."""
     yield from each(DirectReview, items_of(payload), _direct_review)
 
@@ -124,7 +127,7 @@ def _joined(date: Any, time: Any) -> Any:
     return f"{date} {time}" if isinstance(time, str) else [date, time]  # to be set aside
 
 
-def online_reviews(payload: Any, asked: Mapping[str, str]) -> Rows:
+def online_reviews(payload: Any, params: Mapping[str, str]) -> Rows:
     """`reviews`: {count, items: {channel: {AvgRating, data?: […]}}}."""
     items = items_of(payload)
     if not is_collection(items):
@@ -167,14 +170,14 @@ def _review_identity(raw: dict[str, Any]) -> Iterable[Any]:
     return (raw.get(name) for name in ("channel", "username", "date", "inquiry", "rating_raw", "sourceUrl"))
 
 
-def sentiment(payload: Any, asked: Mapping[str, str]) -> Rows:
+def sentiment(payload: Any, params: Mapping[str, str]) -> Rows:
     """`sentiment`: {overall: {stats: {positives, negatives}}, items: {Positives: […], Negatives: […]}}."""
     if not isinstance(payload, dict):
         yield from each(SentimentMention, payload)
         return
     stats = member(member(payload, "overall"), "stats") or member(payload, "overall.stats") or member(payload, "overall")
-    if isinstance(stats, dict) and stats and "from" in asked and "to" in asked:
-        yield SentimentTotals, {**stats, "from": asked["from"], "to": asked["to"]}
+    if isinstance(stats, dict) and stats and "from" in params and "to" in params:
+        yield SentimentTotals, {**stats, "from": params["from"], "to": params["to"]}
     items = items_of(payload)
     yield from _untold_mentions(stats, items)
     if isinstance(items, dict):
@@ -188,8 +191,8 @@ def _untold_mentions(stats: Any, items: Any) -> Rows:
     """Polarities of which fewer mentions are listed than the totals say, or none at all."""
     totals, groups = ({singular(name): value for name, value in each.items()} if isinstance(each, dict) else {} for each in (stats, items))
     for polarity in groups.keys() | totals.keys() & {"positive", "negative"}:
-        if not is_told({"count": totals.get(polarity)}, groups.get(polarity)):
-            yield untold(SentimentMention, polarity)
+        if not is_whole({"count": totals.get(polarity)}, groups.get(polarity)):
+            yield missing(SentimentMention, polarity)
 
 
 def _mentions(group: Any, polarity: str) -> Rows:
@@ -201,18 +204,18 @@ def _mention_identity(raw: dict[str, Any]) -> Iterable[Any]:
     return (raw.get(name) for name in ("polarity", "social", "reviewdate", "inquiry"))
 
 
-def stats(payload: Any, asked: Mapping[str, str]) -> Rows:
+def stats(payload: Any, params: Mapping[str, str]) -> Rows:
     """`stats`: {Reviews: […], SocialMedia: […], FeedbackHub: […]}; samples differ in the case of the names."""
     names: dict[type[Record], str] = {ReviewStats: "Reviews", SocialMediaStats: "SocialMedia", FeedbackViews: "FeedbackHub"}
     if not isinstance(payload, dict):
         if payload:  # entries without the name of their series: nobody knows which one
             yield ReviewStats, payload
-            yield from (untold(record, name) for record, name in names.items())
+            yield from (missing(record, name) for record, name in names.items())
         return
     reviews, social, views = (member(payload, name) for name in names.values())
     if reviews is social is views is None and any(map(is_full, payload.values())):
         yield ReviewStats, payload  # under names that nobody knows: set aside
-    yield from (untold(record, name) for record, name in names.items() if payload and not is_told(None, member(payload, name)))
+    yield from (missing(record, name) for record, name in names.items() if payload and not is_whole(None, member(payload, name)))
     yield from each(ReviewStats, reviews)
     for entry in entries(social):
         yield from _network_stats(entry)
@@ -228,3 +231,55 @@ def _network_stats(entry: Any) -> Rows:
     for name, value in entry.items():
         if name not in period:
             yield SocialMediaStats, {**period, "network": name, "mention_count": value}
+
+
+# --- the number inside an online review's rating, "a serialized structure" of which no sample exists (api-observed row 32) ---
+# The back end is PHP, so a plain number, PHP-serialized text and JSON are tried.
+
+_NUMBER = re.compile(r"\s*-?\d{1,15}(\.\d{1,15})?\s*", re.ASCII)
+#: PHP's serialized forms: `i:5;` `d:4.5;` `s:1:"5";` `a:1:{…}` `O:8:"stdClass":1:{…}` `b:1;` `N;`.
+_PHP = re.compile(r"\s*([idbsaO]:|N;)", re.ASCII)
+#: A number that PHP does not write so, but its reader here takes: `i:1_000;`.
+_NO_PHP = re.compile(r"(?:^|[;{])\s*(?:i:(?!-?\d{1,19};)|d:(?!-?\d{1,20}(?:\.\d{1,25})?(?:E[+-]?\d{1,3})?;))", re.ASCII)
+#: Longer text is no rating; it is kept raw and not looked into.
+_LONGEST = 10_000
+
+
+def read_rating(value: Any) -> float | None:
+    """The number in `value` when there is exactly one, wherever it stands in the structure; else None. Never raises."""
+    try:
+        numbers = list(_numbers(_structure(value)))
+    except RecursionError:
+        return None
+    return numbers[0] if len(numbers) == 1 else None
+
+
+def _structure(value: Any) -> Any:
+    if not isinstance(value, str) or len(value) > _LONGEST:
+        return None if isinstance(value, str) else value
+    if _NUMBER.fullmatch(value):
+        return value
+    try:
+        if _PHP.match(value):
+            if _NO_PHP.search(value):
+                return None
+            return phpserialize.loads(value.strip().encode(), object_hook=phpserialize.phpobject, decode_strings=True)
+        return json.loads(value)
+    except Exception:  # whatever a stranger's text makes of a parser, it is no rating
+        return None
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    """Every number among the values (not the names) of a structure; texts count when they are nothing but a number."""
+    if isinstance(value, phpserialize.phpobject):
+        value = value.__php_vars__
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _numbers(item)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        if abs(value) < 1e15:
+            yield float(value)
+    elif isinstance(value, str) and _NUMBER.fullmatch(value):
+        yield float(value)

@@ -1,4 +1,4 @@
-"""Finding the entries of an answer in the shapes that collections come in (api-observed row 16).
+"""Finding the entries of a response in the shapes that collections come in (api-observed row 16).
 
 Belongs here: lists that may be objects, objects that may be lists, nested members that become columns, keys for entries
 without an id. Not here: what an area's entries are (`records/AREA.py`), single values (`values`).
@@ -41,7 +41,7 @@ def is_collection(value: Any) -> bool:
     return value is None or value == "" or isinstance(value, (dict, list))
 
 
-def is_told(wrapper: Any, collection: Any) -> bool:
+def is_whole(wrapper: Any, collection: Any) -> bool:
     """Whether a nested collection is one, and holds no less than the count beside it in `wrapper`. Missing, null and "" tell
     nothing, nor does one whose count is a collection itself, nor an object that stands for no list: it may be anything.
     """
@@ -139,8 +139,8 @@ def lift(raw: dict[str, Any], name: str, columns: Mapping[str, str]) -> dict[str
 def keyed(raws: Iterable[Raw], name: str, identity: Callable[[dict[str, Any]], Iterable[Any]]) -> Iterator[Raw]:
     """Give entries without an id a stable key: hash of what identifies them plus an occurrence number.
 
-    True duplicates get occurrence 0, 1, … in answer order and so survive; reading the same answer again gives the same keys.
-    Numbers count as the text that other answers send for them.
+    True duplicates get occurrence 0, 1, … in response order and so survive; reading the same response again gives the same keys.
+    Numbers count as the text that other responses send for them.
     """
     seen: Counter[str] = Counter()
     for raw in raws:

@@ -19,9 +19,9 @@ from marketing_api.records.fields import (
     Rows,
     field,
     key,
-    untold,
+    missing,
 )
-from marketing_api.records.shapes import each, entries, is_told, items_of, lift, objects
+from marketing_api.records.shapes import each, entries, is_whole, items_of, lift, objects
 from marketing_api.records.values import is_no_moment, singular
 
 
@@ -71,7 +71,7 @@ class SocialLink(Record):
     real_url: MaybeText = field("Where it leads.", "realurl")
     message: MaybeText = field("Text of the post that it stands in.")
     created_at: AccountTime = field("When it was made, UTC.", "date")
-    track_count: MaybeInt = field("Tracked visits, as of the last answer.", "tracks")
+    track_count: MaybeInt = field("Tracked visits, as of the last response.", "tracks")
 
 
 class SocialLinkClicks(Record):
@@ -79,11 +79,11 @@ class SocialLinkClicks(Record):
 
     link_id: ApiInt = key("The service's id of the link.", "id")
     network: Network = key("Network in lower case, e.g. facebook.")
-    observed_on: KeyDate = key("The account's local date of asking.")
+    observed_on: KeyDate = key("The account's local date of the request.")
     click_count: MaybeInt = field("Clicks up to then.")
 
 
-def profiles(payload: Any, asked: Mapping[str, str]) -> Rows:
+def profiles(payload: Any, params: Mapping[str, str]) -> Rows:
     """`channels`: {network: {count, pages: […] | profiles: […] | any other sub-list}} (api-observed row 23)."""
     if not isinstance(payload, dict):
         yield from each(SocialProfile, payload)
@@ -91,8 +91,8 @@ def profiles(payload: Any, asked: Mapping[str, str]) -> Rows:
     for network, value in payload.items():
         lists = {name: items for name, items in value.items() if name.lower() != "count"} if isinstance(value, dict) else {"": value}
         served = [entry for items in lists.values() for entry in entries(items)]
-        if not is_told(value, served) or not all(is_told(None, items) for items in lists.values()):
-            yield untold(SocialProfile, network)
+        if not is_whole(value, served) or not all(is_whole(None, items) for items in lists.values()):
+            yield missing(SocialProfile, network)
         if not isinstance(value, dict):
             yield from each(SocialProfile, value)
             continue
@@ -106,10 +106,10 @@ def _beside(belongs: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
     return {**entry, **belongs}
 
 
-def posts(payload: Any, asked: Mapping[str, str]) -> Rows:
+def posts(payload: Any, params: Mapping[str, str]) -> Rows:
     """`calendar`: {count, items: {date: {number: post}}}."""
     items = items_of(payload)
-    yield from (untold(SocialPost, date) for date, value in (items.items() if isinstance(items, dict) else ()) if value in (None, ""))
+    yield from (missing(SocialPost, date) for date, value in (items.items() if isinstance(items, dict) else ()) if value in (None, ""))
     for date, entry in _dated(items):
         if not isinstance(entry, dict):
             yield SocialPost, entry
@@ -146,17 +146,17 @@ def _post(raw: dict[str, Any], date: str | None) -> dict[str, Any]:
     return raw
 
 
-def post_details(payload: Any, asked: Mapping[str, str]) -> Rows:
-    """`item`: {id, title, datetime, item: {uid}, type, image, profile}; the network is the one asked for."""
+def post_details(payload: Any, params: Mapping[str, str]) -> Rows:
+    """`item`: {id, title, datetime, item: {uid}, type, image, profile}; the network is the one requested."""
 
     def shape(entry: dict[str, Any]) -> dict[str, Any]:
         raw = lift(dict(entry), "item", {"uid": "uid"})
-        return {**raw, "network": asked.get("channel") or raw.get("type")}
+        return {**raw, "network": params.get("channel") or raw.get("type")}
 
     yield from each(SocialPostDetail, objects(payload), shape)
 
 
-def links(payload: Any, asked: Mapping[str, str]) -> Rows:
+def links(payload: Any, params: Mapping[str, str]) -> Rows:
     """`stats`: {items: [{id, …, clicks: {network: count}}]}."""
     for record, raw in each(SocialLink, items_of(payload)):
         clicks = raw.pop("clicks", None) if isinstance(raw, dict) else None

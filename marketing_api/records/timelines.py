@@ -1,4 +1,4 @@
-"""What comes back about what happened to a contact: events, visits and automations, all in one answer."""
+"""What comes back about what happened to a contact: events, visits and automations, all in one response."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class TimelineAutomation(Record):
     details: Json = field("Details as the service lists them: key, value.", personal=True)
 
 
-def timeline(payload: Any, asked: Mapping[str, str]) -> Rows:
+def timeline(payload: Any, params: Mapping[str, str]) -> Rows:
     """`data` itself: {id, email, timeline: {data, count, total}, utm?: {data, count}, automated?: {data, count}}."""
-    contact = asked.get("id", payload.get("id"))
+    contact = params.get("id", payload.get("id"))
     for record, raws in (
         (TimelineEvent, _keyed(payload, "timeline", "event_key", _event, _event_identity)),
         (TimelineVisit, _keyed(payload, "utm", "visit_key", _visit, _visit_identity)),

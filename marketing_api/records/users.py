@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marketing_api.records.fields import ApiInt, MaybeText, Record, Rows, field, key, untold
-from marketing_api.records.shapes import each, is_collection, is_told, items_of, mapping
+from marketing_api.records.fields import ApiInt, MaybeText, Record, Rows, field, key, missing
+from marketing_api.records.shapes import each, is_collection, is_whole, items_of, mapping
 
 
 class User(Record):
@@ -37,20 +37,20 @@ class UserGroup(Record):
     status: MaybeText = field("Status as the service words it, e.g. Active.")
 
 
-def users(payload: Any, asked: Mapping[str, str]) -> Rows:
+def users(payload: Any, params: Mapping[str, str]) -> Rows:
     """`users`: {count, items: {business id: {users: {user id: user}}}}."""
     items = items_of(payload)
     if not is_collection(items):
         yield User, items
         return
     for name, value in mapping(items).items():
-        business = name if isinstance(items, dict) else asked.get("businessid")
+        business = name if isinstance(items, dict) else params.get("businessid")
         people = next((part for key, part in value.items() if key.lower() == "users"), value) if isinstance(value, dict) else value
         if not is_collection(people):
             yield User, people
             continue
-        if not is_told(value, people):
-            yield untold(User, "users")
+        if not is_whole(value, people):
+            yield missing(User, "users")
         for number, person in mapping(people).items():
             yield User, _user(person, business, number if isinstance(people, dict) else None) if isinstance(person, dict) else person
 
@@ -65,11 +65,11 @@ def _user(entry: dict[str, Any], business: str | None, number: str | None) -> di
     return raw
 
 
-def managers(payload: Any, asked: Mapping[str, str]) -> Rows:
+def managers(payload: Any, params: Mapping[str, str]) -> Rows:
     """`users`: {count, items}."""
     yield from each(Manager, items_of(payload))
 
 
-def groups(payload: Any, asked: Mapping[str, str]) -> Rows:
+def groups(payload: Any, params: Mapping[str, str]) -> Rows:
     """`groups`: {count, items}."""
     yield from each(UserGroup, items_of(payload))

@@ -99,7 +99,7 @@ def read_word(value: Any) -> str:
     return word
 
 
-#: What answers say beside networks.
+#: What stands beside networks in responses.
 _NO_NETWORKS = frozenset({"id", "count", "total", "totals", "all", "items"})
 
 
@@ -187,7 +187,7 @@ def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
     raise ValueError("not a date or time")
 
 
-#: `11/04/2014 16:33`, as in listings: a million of these come in one answer, so an hour's place in UTC is worked out once.
+#: `11/04/2014 16:33`, as in listings: a million of these come in one response, so an hour's place in UTC is worked out once.
 _HOUR_FORM = re.compile(r"(\d\d/\d\d/\d{4} \d\d):([0-5]\d)", re.ASCII)
 _MINUTES = [dt.timedelta(minutes=minute) for minute in range(60)]
 

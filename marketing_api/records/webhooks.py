@@ -27,12 +27,12 @@ class Webhook(Record):
     action_style: MaybeText = field("How it is shown, e.g. Popup.", "action_stype")
 
 
-def webhooks(payload: Any, asked: Mapping[str, str]) -> Rows:
+def webhooks(payload: Any, params: Mapping[str, str]) -> Rows:
     """`webhooks`: {count, items}."""
     yield from _webhooks(items_of(payload))
 
 
-def webhook(payload: Any, asked: Mapping[str, str]) -> Rows:
+def webhook(payload: Any, params: Mapping[str, str]) -> Rows:
     """`webhook`: one object."""
     yield from _webhooks(objects(payload))
 

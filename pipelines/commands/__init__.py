@@ -22,6 +22,13 @@ Arguments = SimpleNamespace
 Work = Callable[[Arguments, Settings], int]
 
 
+class Group(click.Group):
+    """Lists its commands in the order in which they were added."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
 class Command(click.Command):
     """An option of several values takes them all at once, too: `--only lists users` is `--only lists --only users`."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from pipelines.commands import Arguments, command_of
+from pipelines.commands import Arguments, Group, command_of
 from pipelines.options import ACTIVATIONS, AFTERWARDS, UNKNOWN, Option, parameters, push_options
 from pipelines.settings import Settings
 from pipelines.write_back.kinds import KINDS
@@ -33,7 +33,7 @@ send it. A push is idempotent: what was sent is never sent twice; after a kill,
 a lost line or a full disk the same command again resumes. More in
 docs/sending-back.md."""
 
-push = click.Group("push", epilog=_EXAMPLES, no_args_is_help=False, subcommand_metavar="WHAT [ARGS]...")
+push = Group("push", epilog=_EXAMPLES, no_args_is_help=False, subcommand_metavar="WHAT [ARGS]...")
 
 
 def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:

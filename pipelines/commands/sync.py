@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
+from difflib import get_close_matches
 
 from assets import SOURCE_ASSETS
 from assets.days import FIRST_ZONE, ChosenDays, today_in
@@ -70,7 +71,9 @@ def _chosen(names: list[str]) -> list[SourceAsset]:
     by_name = {table.name: asset for asset in SOURCE_ASSETS.values() for table in asset.tables} | SOURCE_ASSETS
     unknown = [name for name in names if name.removeprefix("source.") not in by_name]
     if unknown:
-        raise SettingsError(f"no asset or table is named {', '.join(unknown)}; there are {', '.join(sorted(by_name))}")
+        near = [name for each in unknown for name in get_close_matches(each.removeprefix("source."), by_name, 1)]
+        meant = f"did you mean {', '.join(near)}? " if near else ""
+        raise SettingsError(f"no asset or table is named {', '.join(unknown)}; {meant}there are {', '.join(sorted(by_name))}")
     picked = {by_name[name.removeprefix("source.")].name for name in names}
     return [asset for asset in SOURCE_ASSETS.values() if asset.name in picked]
 

@@ -46,7 +46,7 @@ def parse_rows(answer: Response, zone: dt.tzinfo | None, observed_on: dt.date) -
     """The program's rows; RuntimeError where a parser failed and only its last net caught it."""
     for rows in parsing.parse_rows(answer, zone, observed_on):
         for rejected in rows.rejected:
-            if rejected.reason.startswith("the rest of the answer cannot be read"):
+            if rejected.reason.startswith("the rest of the response cannot be read"):
                 raise RuntimeError(rejected.reason)
         yield rows
 

@@ -78,6 +78,7 @@ def test_a_row_too_few_and_one_too_many_are_found() -> None:
     assert (verdict.lost, verdict.duplicated, verdict.is_clean) == (1, 1, False)
 
 
+@pytest.mark.attack
 @pytest.mark.timeout(600)
 def test_a_push_stands_a_sample_of_faults() -> None:
     """At least three cases, as many as 25 seconds allow."""

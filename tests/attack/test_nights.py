@@ -11,6 +11,7 @@ from tests.attack.nights import NIGHTS, attack, plans
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
+@pytest.mark.attack
 def test_two_nights_under_faults_and_wrong_clocks_end_with_the_truth() -> None:
     said = attack(5, seed=53, nights=2, contacts=10)  # a clock ten days ahead, killed and left
     assert "2 nights" in said

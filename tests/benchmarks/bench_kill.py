@@ -17,7 +17,8 @@ import time
 from pathlib import Path
 
 from marketing_api.sandbox.cli import spawn
-from tests.pipelines.running import finish, start
+from tests.pipelines.running import finish
+from tests.pipelines.running import start_cold as start
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import differing, rows, source
 

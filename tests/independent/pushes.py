@@ -7,12 +7,13 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests import warm
 
 from .account import Account
 from .runs import environment, leaks
@@ -32,19 +33,11 @@ class Pushed:
         return f"exit code {self.code} after {self.seconds:.1f} s and {self.requests} requests\n{self.out[-3000:]}\n{self.err[-2500:]}"
 
 
-def begin(service: Service, home: Path, *arguments: str, level: str = "INFO") -> subprocess.Popen[str]:
+def begin(service: Service, home: Path, *arguments: str, level: str = "INFO") -> warm.Command:
     """Any command, not waited for, from an empty folder, logging at the level that must not show a person."""
     elsewhere = home.parent / "elsewhere"
     elsewhere.mkdir(exist_ok=True)
-    return subprocess.Popen(
-        [sys.executable, "-m", "pipelines.cli", *arguments],
-        cwd=elsewhere,
-        env=environment(service, home) | {"MARKETING_LOG": level},
-        text=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    return warm.Command("pipelines.cli", arguments, elsewhere, environment(service, home) | {"MARKETING_LOG": level})
 
 
 def push(service: Service, home: Path, *arguments: str, typed: str = "", patience: float = 200) -> Pushed:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+
+from tests import warm
 
 from .compare import compare
 from .limits import Asked
@@ -34,24 +35,21 @@ def environment(service: Service, home: Path) -> dict[str, str]:
     return kept | {"MARKETING_API_URL": service.url, "MARKETING_API_KEY": service.account.key, "MARKETING_HOME": str(home)}
 
 
-def start(service: Service, home: Path, *arguments: str) -> subprocess.Popen[str]:
+def start(service: Service, home: Path, *arguments: str) -> warm.Command:
     """`sync --reads-only`, not waited for; from an empty folder, so that nobody's `.env` is read."""
     elsewhere = home.parent / "elsewhere"
     elsewhere.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "pipelines.cli", "sync", "--reads-only", *arguments]
-    return subprocess.Popen(
-        command, cwd=elsewhere, env=environment(service, home), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    return warm.Command("pipelines.cli", ["sync", "--reads-only", *arguments], elsewhere, environment(service, home))
 
 
 def sync(service: Service, home: Path, *arguments: str, patience: float = 150) -> Run:
     began = time.monotonic()
     process = start(service, home, *arguments)
     try:
-        output, _ = process.communicate(timeout=patience)
+        output = "".join(process.communicate(timeout=patience))
     except subprocess.TimeoutExpired:
         process.kill()
-        output, _ = process.communicate()
+        output = "".join(process.communicate())
         return Run(None, output, time.monotonic() - began)
     return Run(process.returncode, output, time.monotonic() - began)
 

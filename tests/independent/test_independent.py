@@ -101,6 +101,7 @@ def test_account_with_nothing_in_it_is_no_error(tmp_path: Path) -> None:
         agree(discrepancies(service, tmp_path / "home", run))
 
 
+@pytest.mark.attack
 def test_faults_cost_retries_and_outages_cost_their_own_tables_only(tmp_path: Path) -> None:
     variants = Variants(
         faults=FAULTS,

@@ -62,12 +62,12 @@ def holding(case: Case, tables: dict[str, list[Row]]) -> Any:
     return connection
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def case() -> Case:
     return Case(generate.account(11, generate.Sizes(contacts=16, campaigns=6, posts=8), wild=True, strange=True), live_like())
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def tables(case: Case) -> dict[str, list[Row]]:
     """Right rows for every table, totals for one range that covers everything."""
     found = {name: table.rows for name, table in expected(case).items()}

@@ -70,7 +70,14 @@ DRAWS: dict[str, Callable[[Account, random.Random, int], File]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "kill_after"), [("activities", 60), ("tags", 20), ("contacts", 20)])
+@pytest.mark.parametrize(
+    ("kind", "kill_after"),
+    [
+        ("activities", 60),
+        pytest.param("tags", 20, marks=pytest.mark.attack),
+        pytest.param("contacts", 20, marks=pytest.mark.attack),
+    ],
+)
 def test_faults_and_a_kill_double_nothing_and_lose_nothing(
     synced: tuple[Account, Path], tmp_path: Path, kind: str, kill_after: int
 ) -> None:

@@ -190,4 +190,4 @@ def test_an_answer_that_nobody_can_read_to_its_end_is_a_rejected_entry_of_each_t
     monkeypatch.setattr(parsing, "_pairs", broken)
     rows = read(campaigns.STATS, samples.CAMPAIGN_STATS, id=41, type="standard")
     rejected = [(each.record, entry.reason) for each in rows for entry in each.rejected]
-    assert rejected == [(record, "the rest of the answer cannot be read (RecursionError)") for record in campaigns.STATS.records]
+    assert rejected == [(record, "the rest of the response cannot be read (RecursionError)") for record in campaigns.STATS.records]

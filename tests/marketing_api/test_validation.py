@@ -199,7 +199,7 @@ def test_timeline_needs_its_timeline(data: Any) -> None:
 def test_timeline_of_somebody_else_is_broken(told: Any) -> None:
     problem = verdict(contacts.TIMELINE, enveloped(samples.TIMELINE | {"id": told}), id=1001)
     assert isinstance(problem, BrokenResponse)
-    assert "another question" in str(problem)
+    assert "another call" in str(problem)
 
 
 @pytest.mark.parametrize("told", [1001, "1001", 1001.0, " 1001", None, "", "c1001", []])

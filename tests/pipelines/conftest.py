@@ -15,7 +15,6 @@ import pytest
 
 from assets import SOURCE_ASSETS
 from marketing_api.client import Connection, Secret
-from marketing_api.sandbox.cli import spawn
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines import cli
@@ -23,7 +22,7 @@ from pipelines.home import prepare_home
 from pipelines.reading import open_reader
 from pipelines.settings import Settings
 from tests.pipelines.running import Ran, finish, start
-from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.sandboxes import KEY, Sandbox, spawned
 
 #: The clock of sandboxes stands still, so that two of them with the same seed are the same account all the time.
 NOW = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M")
@@ -51,7 +50,7 @@ def start_sandbox() -> Iterator[StartSandbox]:
     with ExitStack() as stack:
 
         def start_one(*options: str) -> Sandbox:
-            return Sandbox(stack.enter_context(spawn("--rate-limit", "0", "--contacts", "100", "--now", NOW, *options)))
+            return Sandbox(stack.enter_context(spawned("--rate-limit", "0", "--contacts", "100", "--now", NOW, *options)))
 
         yield start_one
 
@@ -69,7 +68,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Night, Ni
     every log line. Nobody writes to their homes afterwards."""
     account = ("--rate-limit", "0", "--contacts", "100", "--now", NOW)
     faults = [word for name, chance in FAULTS.items() for word in (f"--fault-{name}", str(chance))]
-    with spawn(*account) as calm_url, spawn(*account, *faults, "--stall-seconds", "0.7", "--key", UNMISTAKABLE) as rough_url:
+    with spawned(*account) as calm_url, spawned(*account, *faults, "--stall-seconds", "0.7", "--key", UNMISTAKABLE) as rough_url:
         calm, rough = Sandbox(calm_url), Sandbox(rough_url)
         homes = [tmp_path_factory.mktemp(name) / "home" for name in ("calm", "rough")]
         processes = [

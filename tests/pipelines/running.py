@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from pipelines import cli
+from tests import warm
 from tests.pipelines.sandboxes import KEY, Sandbox
 
 
@@ -47,15 +48,18 @@ def environment(home: Path, sandbox: Sandbox | None = None, **settings: str) -> 
     return kept | {"MARKETING_HOME": str(home)} | live | settings
 
 
-def start(
+def start(home: Path, sandbox: Sandbox | None, *words: str, **settings: str) -> warm.Command:
+    """The command, not waited for; from an empty folder, so that nobody's `.env` is read."""
+    return warm.Command("pipelines.cli", words, _elsewhere(home), environment(home, sandbox, **settings))
+
+
+def start_cold(
     home: Path, sandbox: Sandbox | None, *words: str, before: Callable[[], None] | None = None, **settings: str
 ) -> subprocess.Popen[str]:
-    """The command, not waited for; from an empty folder, so that nobody's `.env` is read. `before` runs in the child."""
-    elsewhere = home.parent / "elsewhere"
-    elsewhere.mkdir(exist_ok=True)
+    """The same from the very start, with its imports; `before` runs in the child."""
     return subprocess.Popen(
         [sys.executable, "-m", "pipelines.cli", *words],
-        cwd=elsewhere,
+        cwd=_elsewhere(home),
         env=environment(home, sandbox, **settings),
         text=True,
         stdin=subprocess.DEVNULL,
@@ -65,7 +69,13 @@ def start(
     )
 
 
-def finish(process: subprocess.Popen[str], patience: float = 120) -> Ran:
+def _elsewhere(home: Path) -> Path:
+    elsewhere = home.parent / "elsewhere"
+    elsewhere.mkdir(exist_ok=True)
+    return elsewhere
+
+
+def finish(process: warm.Command | subprocess.Popen[str], patience: float = 120) -> Ran:
     """Wait for it; a process that does not end is killed and fails the test."""
     try:
         out, err = process.communicate(timeout=patience)
@@ -76,8 +86,8 @@ def finish(process: subprocess.Popen[str], patience: float = 120) -> Ran:
     return Ran(process.returncode, out, err)
 
 
-def run(home: Path, sandbox: Sandbox | None, *words: str, before: Callable[[], None] | None = None, **settings: str) -> Ran:
-    return finish(start(home, sandbox, *words, before=before, **settings))
+def run(home: Path, sandbox: Sandbox | None, *words: str, **settings: str) -> Ran:
+    return finish(start(home, sandbox, *words, **settings))
 
 
 def files(home: Path) -> Iterator[Path]:

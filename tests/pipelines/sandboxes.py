@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import requests
+
+from tests import warm
 
 KEY = "sandbox-key"
 
@@ -29,3 +33,16 @@ class Sandbox:
     def asked(self, since: int = 0) -> list[dict[str, Any]]:
         """The requests received after number `since`, oldest first: operation, params, status, outcome."""
         return list(self.control("log", since=since, limit=100_000)["items"])
+
+
+@contextmanager
+def spawned(*arguments: str) -> Iterator[str]:
+    """A sandbox in a process of its own; yields its base address."""
+    child = warm.sandbox(*arguments)
+    try:
+        line = child.stdout.readline()
+        assert line, f"the sandbox did not start: {child.communicate()[1]}"
+        yield line.split()[-1]
+    finally:
+        child.terminate()
+        child.communicate()

@@ -20,7 +20,7 @@ import pytest
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from tests.pipelines.conftest import Command, StartSandbox
-from tests.pipelines.running import Ran, finish, run, start
+from tests.pipelines.running import Ran, finish, start, start_cold
 from tests.pipelines.sandboxes import Sandbox
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
@@ -281,7 +281,7 @@ def test_a_full_disk_is_said_and_the_next_run_goes_on(start_sandbox: StartSandbo
     """The largest file may have so many bytes: which of the archive, the warehouse and Dagster's history is hit first differs."""
     service = start_sandbox()
     words = ("sync", "--only", "lists", "contacts", "timelines")
-    ran = run(home, service, *words, before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    ran = finish(start_cold(home, service, *words, before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))))
     assert ran.code == 1, ran.text
     assert "Traceback" not in ran.text
     assert "the disk is full" in ran.text or "make room and run again" in ran.text
@@ -329,7 +329,7 @@ def test_a_service_manager_ends_the_sync_as_ctrl_c_does(start_sandbox: StartSand
 
 @pytest.mark.parametrize("seconds", [0.7, 1.5])
 def test_an_interrupt_at_the_start_ends_it_at_once(home: Path, start_sandbox: StartSandbox, seconds: float) -> None:
-    process = start(home, start_sandbox(), "sync", "--only", "lists")
+    process = start_cold(home, start_sandbox(), "sync", "--only", "lists")
     time.sleep(seconds)
     process.send_signal(signal.SIGINT)
     ran = finish(process, 12)

@@ -37,3 +37,10 @@ def test_every_command_of_the_readme_parses(command: str) -> None:
 def test_links_lead_to_files(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/glossary.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_files_that_a_page_names_exist(page: str) -> None:
+    """Paths in backticks, from one of the packages on; `AREA`, `NAME` and `…` stand for names."""
+    named = re.findall(r"`((?:marketing_api|warehouse|assets|pipelines|docs|tests)/[\w./]+)`", (ROOT / page).read_text(encoding="utf-8"))
+    assert [path for path in named if not re.search("AREA|NAME", path) and not (ROOT / path).exists()] == []

@@ -10,15 +10,16 @@ from itertools import takewhile
 
 import pytest
 
-from marketing_api.sandbox.cli import spawn
 from pipelines import exits
+from tests.depth import DEEP
 from tests.pipelines.conftest import NOW, Night
 from tests.pipelines.running import Ran, finish, start
-from tests.pipelines.sandboxes import Sandbox
+from tests.pipelines.sandboxes import Sandbox, spawned
 from tests.pipelines.tables import differing, rows, source
 from warehouse.publish import published_path
 
-KILLS = 6
+pytestmark = pytest.mark.deep
+KILLS = 6 if DEEP else 3
 IN_FLIGHT = 32  # the client's workers
 RATE = 100  # so that a run takes long enough to be killed in the middle
 
@@ -28,7 +29,7 @@ def killed_night(tmp_path_factory: pytest.TempPathFactory, nights: tuple[Night, 
     """A night of the same account as the calm one, killed again and again, a few dozen requests after it went on."""
     home = tmp_path_factory.mktemp("kill") / "home"
     moments = random.Random(20261121)
-    with spawn("--contacts", "100", "--now", NOW, "--rate-limit", str(RATE)) as url:
+    with spawned("--contacts", "100", "--now", NOW, "--rate-limit", str(RATE)) as url:
         service = Sandbox(url)
         for _ in range(KILLS):
             process = start(home, service, "sync", "--reads-only")

@@ -17,7 +17,7 @@ import requests
 from pipelines.home import prepare_home
 from tests.pipelines.conftest import UNMISTAKABLE, Night, StartSandbox
 from tests.pipelines.leftovers import contents
-from tests.pipelines.running import finish, run, start
+from tests.pipelines.running import finish, run, start_cold
 
 #: What the overview page asks for, and only shows when a run has a `repositoryOrigin` of a loaded code location (Dagster 1.13).
 TIMELINE = """{
@@ -68,7 +68,7 @@ def test_the_ui_of_a_copied_home_has_the_commands_runs_in_its_timeline(copied: P
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = start(copied, None, "ui", "--port", str(port))
+    process = start_cold(copied, None, "ui", "--port", str(port))
     try:
         answer = _timeline(port, process)
     finally:

@@ -87,7 +87,7 @@ def test_a_call_shows_neither_key_nor_password(start_sandbox: StartSandbox, home
     words = ("call", "register/createaccount", *(f"{name}={value}" for name, value in given.items()), "--yes")
     ran = finish(start(home, service, *words, MARKETING_API_KEY=UNMISTAKABLE, MARKETING_LOG="DEBUG"))
     assert ran.code == (0 if fault == "none" else 1), ran.text
-    assert ("Look whether it took effect" in ran.err) == (fault != "none")
+    assert ("Check whether it took effect" in ran.err) == (fault != "none")
     assert PASSWORD not in ran.text
     assert UNMISTAKABLE not in ran.text
     assert [entry["operation"] for entry in service.asked()] == ["register/createaccount"], "a write is never sent again"

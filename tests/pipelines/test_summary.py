@@ -19,12 +19,12 @@ def test_an_account_that_cannot_be_reached_is_told_once() -> None:
     problems = {
         ("lists", "north"): ["the connection was refused"],
         ("users", "north"): ["the connection was refused"],
-        ("users", "south"): ["the connection was refused", "the answer lacks `users`"],
+        ("users", "south"): ["the connection was refused", "the response lacks `users`"],
     }
     assert list(problem_lines(problems)) == [
         "lists, users, account north: the connection was refused",
         "users, account south: the connection was refused",
-        "users, account south: the answer lacks `users`",
+        "users, account south: the response lacks `users`",
     ]
 
 

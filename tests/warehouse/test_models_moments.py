@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from jinja2 import Environment
 
 from marketing_api.records.values import read_moment
+from tests.depth import examples
 from tests.marketing_api.records.spellings import READERS
 from warehouse.dbt_internals import PROJECT
 
@@ -56,7 +57,7 @@ def in_python(text: str, zone: str) -> dt.datetime | None:
         return None
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.datetimes(dt.datetime(2001, 9, 10), dt.datetime(2037, 1, 1)), st.sampled_from(FORMS), st.sampled_from(ZONES))
 def test_every_form_is_read_as_the_loading_reads_it(local: dt.datetime, form: str, zone: str) -> None:
     text = local.strftime(form)

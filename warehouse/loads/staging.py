@@ -39,8 +39,8 @@ BATCH = 500
 IN_MEMORY, ROW_GROUP = 60_000, 20_000
 
 
-#: (response, zone of the account, its local date of the request) → rows; `marketing_api.parsing.read_rows`.
-ReadRows = Callable[[Response, ZoneInfo, dt.date], Iterable[Rows]]
+#: (response, zone of the account, its local date of the request) → rows; `marketing_api.parsing.parse_rows`.
+ParseRows = Callable[[Response, ZoneInfo, dt.date], Iterable[Rows]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def stage(
     responses: Iterable[Response],
     tables: Sequence[Table],
     zone: ZoneInfo,
-    parse_rows: ReadRows,
+    parse_rows: ParseRows,
     file: Callable[[str], Path],
     last: Mapping[int, LastLoaded] = MappingProxyType({}),
 ) -> Staged:
@@ -196,7 +196,7 @@ class _TableStage:
 
     def add(self, head: ResponseHead, rows: Rows) -> None:
         head.entries[self.table.name] += len(rows.records) + len(rows.rejected)
-        self._staged.untold += [(self.table.name, head.index)] * len(rows.untold)
+        self._staged.untold += [(self.table.name, head.index)] * len(rows.missing)
         self._staged.rejects += [Reject(self.table.name, head.index, entry.reason, _kept(entry.raw)) for entry in rows.rejected]
         self._waiting += [(record, head.index) for record in rows.records]
         if len(self._waiting) >= BATCH:

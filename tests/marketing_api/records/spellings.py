@@ -26,7 +26,7 @@ from pydantic import ValidationError
 
 from marketing_api.records import values
 from marketing_api.records.contacts import Contact, contacts
-from marketing_api.records.ratings import read_rating
+from marketing_api.records.reputation import read_rating
 
 ZONE = ZoneInfo("America/New_York")
 Rng = random.Random

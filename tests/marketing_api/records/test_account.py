@@ -30,4 +30,4 @@ def test_fields_nobody_announced_are_kept() -> None:
 
 @pytest.mark.parametrize("payload", [{}, []], ids=str)
 def test_an_empty_business_tells_nothing(payload: Any) -> None:
-    assert [rows.untold for rows in read(account.ME, {"business": payload})] == [["business: not told"]]
+    assert [rows.missing for rows in read(account.ME, {"business": payload})] == [["business: missing from the response"]]

@@ -135,7 +135,7 @@ def test_clickers_in_any_shape_are_addresses_that_join(clickers: Any) -> None:
 def test_what_is_no_list_of_clickers_does_not_tell_all_of_them(clickers: Any) -> None:
     campaign = {"stats": {}, "clicks": [{"url": "u", "clickers": clickers}]}
     found = read(campaigns.STATS, {"campaign": campaign}, id=41, type="standard")
-    assert [rows.untold for rows in found if rows.untold] == [["clickers: not told"]]
+    assert [rows.missing for rows in found if rows.missing] == [["clickers: missing from the response"]]
     assert statistics(campaign)[CampaignLink][0].clicker_count is None
 
 

@@ -69,12 +69,12 @@ def test_listing_may_carry_custom_fields_in_any_shape(fields: Any, expected: lis
 def test_what_may_be_no_fields_proves_no_field_to_be_gone(fields: Any, is_listed: bool) -> None:
     entry = {"id": 5, "fields": fields}
     found = read(lists.GETLISTS, {"lists": {"items": [entry]}}) if is_listed else read(lists.GETLIST, {"list": entry}, id=5)
-    assert any(rows.untold or rows.rejected for rows in found if rows.record is ListField)
+    assert any(rows.missing or rows.rejected for rows in found if rows.record is ListField)
 
 
 @pytest.mark.parametrize("fields", [{"12": "City"}, {}, []], ids=str)
 def test_labels_by_id_are_all_fields_of_a_list(fields: Any) -> None:
-    assert not any(rows.untold or rows.rejected for rows in read(lists.GETLIST, {"list": {"id": 5, "fields": fields}}, id=5))
+    assert not any(rows.missing or rows.rejected for rows in read(lists.GETLIST, {"list": {"id": 5, "fields": fields}}, id=5))
 
 
 @pytest.mark.parametrize(

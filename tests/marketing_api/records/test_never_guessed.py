@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from marketing_api.operations import ALL
 from marketing_api.operations import contacts as contact_operations
 from marketing_api.records.contacts import Contact
+from tests.depth import examples
 from tests.marketing_api.records.spellings import READERS, check, verdict
 from tests.marketing_api.responses import records, rejected
 
@@ -23,7 +24,7 @@ def test_generated_texts_mean_what_they_are_read_as_or_are_refused(name: str) ->
     assert list(check(READERS[name], count=2_000, seed=10)) == []
 
 
-@settings(derandomize=True, max_examples=1_000)
+@settings(derandomize=True, max_examples=examples(1_000))
 @given(st.sampled_from(list(READERS)), st.text(max_size=40))
 def test_any_text_means_what_it_is_read_as_or_is_refused(name: str, text: str) -> None:
     assert verdict(READERS[name], text) is None

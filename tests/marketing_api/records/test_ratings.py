@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketing_api.records.ratings import read_rating
+from marketing_api.records.reputation import read_rating
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_mentions_carry_their_polarity_in_the_singular() -> None:
 )
 def test_mentions_in_what_stands_for_no_list_prove_none_gone(group: Any) -> None:
     found = read(reputation.SENTIMENT, {"sentiment": {"items": {"Positives": group, "Negatives": []}}}, **AUGUST)
-    assert [rows.untold for rows in found if rows.untold] == [["positive: not told"]]
+    assert [rows.missing for rows in found if rows.missing] == [["positive: missing from the response"]]
 
 
 def test_sentiment_totals_are_of_the_range_that_was_asked() -> None:
@@ -142,7 +142,7 @@ def test_a_series_without_its_name_proves_nothing_of_any() -> None:
     payload = {"stats": [{"periode": "2013-08-15", "views": "12"}]}
     found = read(reputation.STATS, payload, **AUGUST)
     assert not any(rows.records for rows in found)
-    assert {rows.record for rows in found if rows.untold or rows.rejected} == {ReviewStats, SocialMediaStats, FeedbackViews}
+    assert {rows.record for rows in found if rows.missing or rows.rejected} == {ReviewStats, SocialMediaStats, FeedbackViews}
 
 
 def test_section_names_are_compared_ignoring_case() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketing_api.records.shapes import entries, is_told, items_of, keyed, lift, mapping, member, objects
+from marketing_api.records.shapes import entries, is_whole, items_of, keyed, lift, mapping, member, objects
 
 RAWS = st.lists(st.fixed_dictionaries({"a": st.integers(0, 2), "b": st.sampled_from(["x", "y"])}), max_size=12)
 
@@ -104,4 +104,4 @@ def test_lift_turns_named_members_into_columns_and_keeps_the_rest(raw: dict[str,
     ids=str,
 )
 def test_only_a_list_in_one_of_its_shapes_is_told(collection: Any, expected: bool) -> None:
-    assert is_told(None, collection) is expected
+    assert is_whole(None, collection) is expected

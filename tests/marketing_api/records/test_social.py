@@ -35,7 +35,7 @@ def test_unknown_networks_and_sub_lists_are_read_by_the_same_rule() -> None:
 def test_a_count_that_is_a_collection_is_no_profile_and_proves_nothing(count: Any) -> None:
     channels = {"channels": {"Facebook": {"count": count, "pages": [{"id": "1"}]}}}
     assert [found.profile_id for found in records(SocialProfile, social.CHANNELS, channels)] == ["1"]
-    assert [rows.untold for rows in read(social.CHANNELS, channels)] == [["Facebook: not told"]]
+    assert [rows.missing for rows in read(social.CHANNELS, channels)] == [["Facebook: missing from the response"]]
 
 
 def test_a_null_among_posts_is_set_aside() -> None:

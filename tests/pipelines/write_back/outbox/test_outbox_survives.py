@@ -26,6 +26,7 @@ from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.outbox.restore import restore
 from pipelines.write_back.outbox.store import Change, OutboxBusy, OutboxDamaged, OutboxError, OutboxFull, copy_of
+from tests.depth import examples
 from tests.pipelines.write_back.plans import a_plan, activity, tag
 
 
@@ -66,7 +67,7 @@ def shown(entries: list[Entry]) -> list[tuple[int, State, int]]:
     return [(entry.item_id, entry.state, entry.attempts) for entry in entries]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, crash_at=st.integers(0, 12))
 def test_a_crash_at_any_statement_leaves_the_state_before_or_after_the_change(
     tmp_path_factory: Any, steps: list[tuple[str, int]], crash_at: int

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from marketing_api.exchange import Response
 from marketing_api.operations import contacts
 from marketing_api.parsing import Rows, parse_rows
+from tests.depth import examples
 from tests.warehouse.answering import START, Home
 from tests.warehouse.in_memory import Tables, answer
-from tests.warehouse.test_accumulate import opened
-from tests.warehouse.test_contact_coverage import coverage, timeline_state
+from tests.warehouse.loads.test_accumulate import opened
+from tests.warehouse.loads.test_contact_coverage import coverage, timeline_state
 from tests.warehouse.timelines import TABLES, event, timeline
 from warehouse import tables
 from warehouse.loads import staging
@@ -154,7 +155,7 @@ nights = st.lists(
 )
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(payloads=payloads, nights=nights)
 def test_passing_over_what_was_said_before_changes_nothing_but_the_work(
     memory: Tables, payloads: list[tuple[list[Any], bool]], nights: list[tuple[list[tuple[int, int, int]], str, int]]

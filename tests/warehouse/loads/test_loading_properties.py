@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from marketing_api.exchange import Response
 from marketing_api.operations import contacts, goals, reputation
+from tests.depth import examples
 from tests.warehouse.answering import START
 from tests.warehouse.in_memory import Tables, answer
 from tests.warehouse.timelines import TABLES as TIMELINES
@@ -18,8 +19,8 @@ from tests.warehouse.timelines import event
 from warehouse import tables
 from warehouse.tables import Table
 
-EXAMPLES = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-FEW = settings(EXAMPLES, max_examples=8)
+EXAMPLES = settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(EXAMPLES, max_examples=examples(8))
 
 
 def page(entries: dict[int, int] | list[tuple[int, int]], minutes: float) -> Response:

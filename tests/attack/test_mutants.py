@@ -13,10 +13,12 @@ from tests.attack.loading import SHRINK_LIMIT, Ground, loadable
 from tests.attack.mutants import load_mutants, read_mutants
 from tests.attack.oracle import Reading, judge
 from tests.attack.proof import look
+from tests.depth import DEEP
 from tests.marketing_api.responses import enveloped
 from tests.marketing_api.samples import SAMPLES
 
 SEED = 7
+MUTANTS = 3_000 if DEEP else 500
 
 
 def test_true_answers_pass() -> None:
@@ -24,8 +26,9 @@ def test_true_answers_pass() -> None:
         assert judge(sample.call, sample.body, Reading(sample.call, sample.body)) is None
 
 
+@pytest.mark.deep
 def test_reading_a_mutated_answer_drops_and_invents_nothing() -> None:
-    tally = read_mutants(SEED, range(3_000), time.monotonic() + 8, corpus())
+    tally = read_mutants(SEED, range(MUTANTS), time.monotonic() + 8, corpus())
     assert tally.done > 200
     assert not tally.sizes, tally.failures
 
@@ -35,9 +38,10 @@ def test_a_true_answer_again_changes_nothing() -> None:
     assert Ground(sample).try_out(sample.body) == ("loaded", None)
 
 
+@pytest.mark.deep
 def test_loading_a_mutated_answer_deletes_nothing_unproven() -> None:
     samples = tuple(each for each in corpus() if each.operation in ("emailmarketing/getcontacts", "reputation/direct", "reputation/stats"))
-    tally = load_mutants(SEED, 60, time.monotonic() + 8, samples, each=1)
+    tally = load_mutants(SEED, MUTANTS // 50, time.monotonic() + 8, samples, each=1)
     assert not tally.sizes, tally.failures
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
-from tests import quicker
 from tests.depth import examples
 
-quicker.install()
 settings.register_profile("here", max_examples=examples(100))
 settings.load_profile("here")
 

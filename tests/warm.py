@@ -29,8 +29,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests import quicker
-
 ROOT = str(Path(__file__).parent.parent)
 _OURS = ("marketing_api", "warehouse", "assets", "pipelines")
 #: What is imported late, by us or by others.
@@ -104,6 +102,22 @@ class Command:
     def _read(self, name: str) -> None:
         with getattr(self, name) as stream:
             self._output[name] = stream.read()
+
+
+def remember_migrations() -> None:
+    """Dagster's storage has Alembic import its hundred migrations nine times for each new home, a third of a small sync: once is enough."""
+    from alembic.script import ScriptDirectory
+
+    read = ScriptDirectory.from_config
+    known: dict[str | None, ScriptDirectory] = {}
+
+    def from_config(config: Any) -> ScriptDirectory:
+        location = config.get_main_option("script_location")
+        if location not in known:
+            known[location] = read(config)
+        return known[location]
+
+    ScriptDirectory.from_config = from_config  # type: ignore[method-assign, assignment]
 
 
 def sandbox(*arguments: str) -> Command:
@@ -180,7 +194,6 @@ def _reap() -> None:
 
 
 def _import_everything() -> None:
-    quicker.install()
     for package in _OURS:
         for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             if not found.name.endswith("__main__"):
@@ -188,6 +201,7 @@ def _import_everything() -> None:
     for name in _LATE:
         with suppress(ModuleNotFoundError):
             importlib.import_module(name)
+    remember_migrations()
     logging.getLogger().handlers.clear()  # which one of these adds
     assert threading.active_count() == 1, "threads do not survive a fork"
     gc.collect()

@@ -23,7 +23,9 @@ from pipelines.reading import open_reader
 from pipelines.settings import Settings
 from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import KEY, Sandbox, spawned
+from tests.warm import remember_migrations
 
+remember_migrations()
 #: The clock of sandboxes stands still, so that two of them with the same seed are the same account all the time.
 NOW = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M")
 #: An account whose clock stands still, so that every sandbox of it begins the same.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 #: Error codes besides 1000 and 1002 are assumed: the specification shows none.
-WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID, FAILED = 1000, 1002, 1003, 1004, 1005
+WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID = 1000, 1002, 1003, 1004
 
 
 class Refusal(Exception):

@@ -130,7 +130,7 @@ def web_server(workspace: Path, refresh_ms: int) -> Iterator[ASGIApp]:
 class KeptOpenEventLog(SqliteEventLogStorage):
     """Dagster's event log with the files of the last runs kept open; `dagster.yaml` of the home names this class.
 
-    As it comes, Dagster opens, commits and closes a SQLite file for each event: 22 to 43 % more processor time of a night
+    As it comes, Dagster opens, commits and closes a SQLite file for each event: 22 to 45 % more processor time of a night
     (600 contacts: 28.7 and 31.1 s against 35.0 and 40.7 s for the first night, 21.4 and 26.1 s against 31.0 and 37.3 s for the second).
     In WAL mode `synchronous = normal` cannot corrupt a file; after a power loss the last events may be missing. What must not be
     lost is in the archive, not here. A connection per file, used by one thread at a time (the base class's lock).

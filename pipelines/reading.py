@@ -1,4 +1,4 @@
-"""Puts a reader together: clients, archive and warehouse of the home, opened for one run and closed after it."""
+"""Opens the reader of a run: sessions of all accounts, archive and warehouse of the home; closed after it. Not here: which accounts."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from marketing_api.client import Connection, RequestBudget
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError
 from marketing_api.rate_limit import RateLimiter
+from pipelines.accounts import connections, explained
 from pipelines.progress import report_waiting
-from pipelines.service import connections, explained
 from pipelines.settings import Settings
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
@@ -96,7 +96,7 @@ def limits_of(settings: Settings, chosen: Mapping[str, Any]) -> dict[str, Any]:
 def budget_of(
     settings: Settings, max_requests: int | None = None, until: dt.time | None = None, now: Clock = utc_now
 ) -> RequestBudget | None:
-    """What the person says, else the settings; None when neither limits a run."""
+    """As chosen for this run, else the settings; None when neither limits it."""
     most, end = max_requests or settings.max_requests, until or settings.until
     if most is None and end is None:
         return None
@@ -151,7 +151,7 @@ def _session(
 
 
 def _open_all(sessions: list[AccountSession]) -> None:
-    """Ask every account who it is, all at once. Those that take long, or do not answer, hold up nobody: they fail by themselves.
+    """Request of every account who it is, all at once. Those that take long, or do not respond, hold up no other: they fail by themselves.
 
     Raises AuthenticationFailed or another MarketingApiError when none answers, and what is wrong with the home when that is the reason.
     """

@@ -243,9 +243,7 @@ WRITEBACKS = SyncTable(
         _at("sent_at", "When it was last sent."),
         _at("done_at", "When the service took or rejected it."),
         _at("verified_at", "When it was read back and was as intended."),
-        Column(
-            "drift", "JSON", "What was read back otherwise, `{field: [intended, found]}`; {} when all was as intended.", is_personal=True
-        ),
+        Column("drift", "JSON", "Mismatches on read-back, `{field: [intended, found]}`; {} when all was as intended.", is_personal=True),
         _count("request_id", "The request with the last answer (sync.requests)."),
         _text("run", "The run that took it into the outbox (sync.runs)."),
         Column("revision", "BIGINT", "Number of the last change that this row shows.", is_internal=True),

@@ -28,7 +28,7 @@ from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchi
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.load import APPLIED, Load, LoadReport, done_ids, is_log_whole, logged_last, outcome_of, repair_log, write_load
 from warehouse.loads.queue import LoadQueue
-from warehouse.loads.staging import LastLoaded, ReadRows, Staged, are_current, contact_of, last_loaded, stage
+from warehouse.loads.staging import LastLoaded, ParseRows, Staged, are_current, contact_of, last_loaded, stage
 from warehouse.lookups import Lookups
 from warehouse.schema import ensure_schema
 from warehouse.sql import Params, rows, transaction
@@ -74,7 +74,7 @@ class Warehouse(Lookups, Candidates):
         on_wait: OnWait | None = None,
         file_name: str = "warehouse.duckdb",
         tables: Mapping[str, Table] = TABLES,
-        parse_rows: ReadRows = parsing.parse_rows,
+        parse_rows: ParseRows = parsing.parse_rows,
     ) -> None:
         self.path = home / file_name
         self.archive = archive

@@ -11,8 +11,9 @@ import datetime as dt
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -315,6 +316,8 @@ def _yields(rows: pa.Table) -> Yields:
 #: Days of campaigns that are looked back at: with nothing fetched for longer the age alone is reason enough.
 _EXPOSURE_DAYS = 60
 CAMPAIGN_STATS = "campaign_stats"
+#: Contacts from which on accounts are planned one after the other, for the memory it takes; smaller ones wait for the file together.
+_LARGE, _ONE_LARGE = 50_000, threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -341,15 +344,22 @@ class Planner:
     now: Callable[[], dt.datetime]
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _made_at: dt.datetime | None = None
+    _contacts: ContactPlan | None = None  # a cached_property would have the accounts wait for each other (Python 3.11)
+    _campaigns: CampaignPlan | None = None
 
     def contacts(self) -> ContactPlan:
         """Timelines and coupons under what is left of the budget."""
         with self._lock:
+            if self._contacts is None:
+                self._contacts = self._plan_contacts()
             return self._contacts
 
     def campaigns(self) -> CampaignPlan:
         """Campaign statistics."""
         with self._lock:
+            if self._campaigns is None:
+                rows = self.warehouse.campaign_candidates(self.account)
+                self._campaigns = plan_campaigns(rows, self.now(), seed=self.settings.seed, asks_everybody=self.settings.asks_everybody)
             return self._campaigns
 
     def entry(self, asset: str) -> PlanEntry:
@@ -366,8 +376,7 @@ class Planner:
         """The errorCodes of earlier runs by which the service says that an address has no coupons (`assets.result`)."""
         return self.warehouse.refused_as_nothing(self.account, GETCOUPON.name, FEWEST, CONTRADICTING)
 
-    @cached_property
-    def _contacts(self) -> ContactPlan:
+    def _plan_contacts(self) -> ContactPlan:
         rules = Rules(self.settings.max_age, self.allowance().requests, self.settings.asks_everybody, self.settings.seed)
         with self.warehouse.reading():
             tables = (
@@ -375,20 +384,17 @@ class Planner:
                 self.warehouse.campaign_reach(self.account),
                 self.warehouse.plan_yields(self.account),
             )
+            size = self.warehouse.read("select count(*) from source.contacts where account = ?", [self.account]).column(0)[0].as_py()
         self._made_at = self.now()
         # Each closes the file again: what DuckDB needed for a million rows is free before planning needs as much.
         candidates = {name: partial(self.candidates, name) for name in (TIMELINES, COUPONS) if name in self.assets}
-        return plan_contacts(Inputs(candidates, *tables), rules, self._made_at)
-
-    @cached_property
-    def _campaigns(self) -> CampaignPlan:
-        rows = self.warehouse.campaign_candidates(self.account)
-        return plan_campaigns(rows, self.now(), seed=self.settings.seed, asks_everybody=self.settings.asks_everybody)
+        with _ONE_LARGE if size > _LARGE else nullcontext():
+            return plan_contacts(Inputs(candidates, *tables), rules, self._made_at)
 
     def planned(self) -> Planned | None:
         """What was planned for contacts, for `sync.plans`; None when nothing was."""
         with self._lock:
-            if self._made_at is None:
+            if self._made_at is None or self._contacts is None:
                 return None
             names = pa.array([str(reason) for reason in REASONS])
             tables = {

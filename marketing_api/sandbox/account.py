@@ -19,10 +19,8 @@ def seeded(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
         opened = account.start + (60 + place * 200) * DAY
         if opened <= now:
             email = f"{contact.split()[0].lower()}@example.net"
-            yield (
-                account.business.business_id + 501 + place,
-                {"name": f"{account.business.name} – {name}", "contact": contact, "email": email},
-            )
+            thing = {"name": f"{account.business.name} – {name}", "contact": contact, "email": email}
+            yield account.business.business_id + 501 + place, thing
 
 
 @rule("app/me")

@@ -1,8 +1,6 @@
-"""From a request to its reply, without sockets: key, rate limit, faults, dispatch; and building the accounts.
+"""From a request to its response, without sockets: key, rate limit, faults, dispatch; and building the accounts.
 
-The arrival time is passed in, so that the same request at the same time gets the same reply. Not here: how the reply looks
-(`replies`) and travels (`server`), what an operation means (`AREA.py`), the control paths (`control`).
-"""
+The arrival time is passed in, so that the same request at the same time gets the same response."""
 
 from __future__ import annotations
 
@@ -17,7 +15,18 @@ from marketing_api.sandbox import account, campaigns, contacts, goals, lists, re
 from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.intake import Params, check, merge
 from marketing_api.sandbox.options import AccountOptions, Options
-from marketing_api.sandbox.replies import Reply, Request, answered, as_xml, failed, limited, refused, spoilt, unavailable, unknown_key
+from marketing_api.sandbox.responses import (
+    Request,
+    Response,
+    as_xml,
+    broken,
+    error,
+    failure,
+    rate_limited,
+    success,
+    unavailable,
+    unknown_key,
+)
 from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, Refusal
 from marketing_api.sandbox.switches import Switches
 from marketing_api.sandbox.tenant import Journal, Logged, RateReport, Tenant, Window
@@ -53,14 +62,14 @@ class App:
         self.requests = 0
         self._strangers = Window(tenants[0].window.limit)
 
-    def answer(self, request: Request, arrived: float) -> Reply:
-        """The reply to a request below `/1/` that was counted at `arrived` (real unix seconds)."""
+    def respond(self, request: Request, arrived: float) -> Response:
+        """The response to a request below `/1/` that was counted at `arrived` (real unix seconds)."""
         path = request.path[3:].lower().rstrip("/") if request.path.startswith("/1/") else request.path
         name = path.removesuffix(".json").removesuffix(".xml")
         try:
             query, body = merge(request.query, request.content_type, request.body)
         except Refusal as refusal:
-            return refused(self.first, refusal, self._strangers.count(arrived))
+            return error(self.first, refusal, self._strangers.count(arrived))
         given = {**body, **query}
         tenant = self.tenants.get(self._key(query, body))
         for secret in ("key", "api_key"):
@@ -69,13 +78,13 @@ class App:
         rate = (tenant.window if tenant else self._strangers).count(arrived, known.switches.number("rate-limit-after"))
         incoming = _Incoming(ALL.get(name), name, request.verb, given, arrived, rate, path.endswith(".xml"))
         if rate.reached:
-            reply, outcome = limited(known, rate), "429"
+            response, outcome = rate_limited(known, rate), "429"
         elif tenant is None:
-            reply, outcome = unknown_key(known, rate), "key"
+            response, outcome = unknown_key(known, rate), "key"
         else:
-            reply, outcome = self._with_faults(tenant, incoming)
-        self._note(known, incoming, reply.status, outcome)
-        return as_xml(reply) if incoming.is_xml else reply
+            response, outcome = self._with_faults(tenant, incoming)
+        self._note(known, incoming, response.status, outcome)
+        return as_xml(response) if incoming.is_xml else response
 
     def _key(self, query: Params, body: Params) -> str:
         places = (query,) if self.first.switches["key-place"] == "query" else (query, body)
@@ -87,7 +96,7 @@ class App:
         tenant.outcomes[incoming.name][outcome] += 1
         self.log.append(Logged(self.requests, tenant.name, incoming.name, incoming.verb, shown, incoming.arrived, status, outcome))
 
-    def _with_faults(self, tenant: Tenant, incoming: _Incoming) -> tuple[Reply, str]:
+    def _with_faults(self, tenant: Tenant, incoming: _Incoming) -> tuple[Response, str]:
         operation, rate = incoming.operation, incoming.rate
         tenant.requests += 1
         tenant.settle(incoming.arrived)
@@ -99,22 +108,22 @@ class App:
         if tenant.faults.chances:
             fault = tenant.faults.draw(operation.name, repr(sorted(incoming.given.items())), is_write=not operation.is_read)
         if fault is not None and not fault.has_effect:
-            return failed(tenant, fault, rate), fault.name
+            return failure(tenant, fault, rate), fault.name
         try:
-            reply, outcome = self._answered(tenant, operation, incoming), "ok"
+            response, outcome = self._apply(tenant, operation, incoming), "ok"
         except Refusal as refusal:
-            reply, outcome = refused(tenant, refusal, rate), str(refusal.code)
+            response, outcome = error(tenant, refusal, rate), str(refusal.code)
         if fault is None:
-            return reply, outcome
-        return spoilt(tenant, fault, as_xml(reply) if incoming.is_xml else reply), fault.name
+            return response, outcome
+        return broken(tenant, fault, as_xml(response) if incoming.is_xml else response), fault.name
 
-    def _answered(self, tenant: Tenant, operation: Operation, incoming: _Incoming) -> Reply:
+    def _apply(self, tenant: Tenant, operation: Operation, incoming: _Incoming) -> Response:
         verb, switches = incoming.verb, tenant.switches
         if operation.effect is Effect.DELETE and switches["deletions"] == "declared" and verb not in (operation.method, "HEAD"):
             raise Refusal(405, f"Method {verb} is not allowed")
         params, fields = check(operation, incoming.given, switches)
         data = self.carry_out(tenant, operation, params, fields, tenant.world.now(), incoming.arrived)
-        return answered(tenant, data, incoming.rate, is_bare=operation.is_read and switches["envelope"] == "writes")
+        return success(tenant, data, incoming.rate, is_bare=operation.is_read and switches["envelope"] == "writes")
 
     def carry_out(self, tenant: Tenant, operation: Operation, params: Params, fields: Params, now: int, arrived: float) -> Payload:
         """Apply an operation's rule; a write that took place is journalled."""

@@ -1,8 +1,6 @@
 """The seeded campaigns: what is mailed to which lists, when each was written, scheduled and sent.
 
-Campaigns are values; the calendar of seeded ones goes on for ever, so that advancing the clock keeps producing sends.
-Not here: who opened what (`mailing`, `automations`), how campaigns are shown (`campaigns`).
-"""
+Their calendar goes on for ever, so that advancing the clock keeps producing sends."""
 
 from __future__ import annotations
 
@@ -23,6 +21,10 @@ _MONTHS = ["January", "February", "March", "April", "May", "June", "July", "Augu
 _TARGETS = ((0, 1, 2, 3, 4), (0, 1, 2), (0, 1, 3), (0, 1, 2, 3), (0, 1, 2), (0, 1, 3, 4))
 
 
+#: (address, text) each.
+Links = tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Trigger:
     """An automation's rule: what it sends, to whom, how long after registration."""
@@ -33,6 +35,17 @@ class Trigger:
     characters: tuple[str, ...]
     steps: int
     actions: str
+
+
+_STAYING = ("regular", "reader", "casual", "dormant", "filtered")
+_WELCOMED = (*_STAYING, "leaver", "bouncer")
+_AUTOMATIONS = (
+    ("Welcome", "A warm welcome from us", Trigger("email", 360, (0, 1, 2, 3), _WELCOMED, 2, "Send email, add tag")),
+    ("Table reminder", "We look forward to seeing you", Trigger("sms", 3 * DAY, (1, 2), _STAYING, 1, "Send SMS")),
+    ("First month", "How do you like it so far?", Trigger("email", 30 * DAY, (0, 3), _STAYING, 3, "Wait 30 days, send email")),
+    ("We miss you", "It has been a while", Trigger("email", 180 * DAY, (0, 1), ("casual", "dormant"), 3, "Wait 180 days, send email")),
+    ("One year with us", "A little thank-you for a year", Trigger("email", 365 * DAY, (0, 1, 2), _STAYING, 4, "Wait a year, send email")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +60,7 @@ class Campaign:
     created_at: int
     scheduled_at: int = 0
     sent_at: int = 0
-    links: tuple[tuple[str, str], ...] = ()
+    links: Links = ()
     appeal: int = 1024  # of 1024: how much better or worse than usual it is opened
     has_coupon: bool = False
     trigger: Trigger | None = None
@@ -119,42 +132,18 @@ class CampaignBook:
             return int(HISTORY_DAYS * (1 - (1 - (ordinal + 0.5) / SENT_IN_HISTORY) ** 1.25))
         return HISTORY_DAYS + 6 + 8 * (ordinal - SENT_IN_HISTORY)
 
-    def _body(self, opening: str, links: tuple[tuple[str, str], ...]) -> str:
+    def _body(self, opening: str, links: Links) -> str:
         anchors = "".join(f'<p><a href="{url}">{text}</a></p>' for url, text in links)
         return f"<html><body><h1>{self._business}</h1><p>Hello [first_name],</p><p>{opening}</p>{anchors}<p>[unsubscribe]</p></body></html>"
 
     def _drafts(self) -> list[Campaign]:
+        first, body = self._start + 90 * DAY + 40_000, self._body("", ())
         return [
-            Campaign(
-                campaign_id=FIRST_DRAFT_ID + place * 3,
-                name=subject,
-                subject=subject,
-                body=self._body("", ()),
-                lists=(),
-                created_at=self._start + (90 + place * 170) * DAY + 40_000,
-                from_name=self._business,
-            )
+            Campaign(FIRST_DRAFT_ID + place * 3, subject, subject, body, (), first + place * 170 * DAY, from_name=self._business)
             for place, subject in enumerate(DRAFTS)
         ]
 
     def _automations(self) -> list[Campaign]:
-        staying = ("regular", "reader", "casual", "dormant", "filtered")
-        texts = {
-            "Welcome": (
-                "A warm welcome from us",
-                Trigger("email", 360, (0, 1, 2, 3), (*staying, "leaver", "bouncer"), 2, "Send email, add tag"),
-            ),
-            "Table reminder": ("We look forward to seeing you", Trigger("sms", 3 * DAY, (1, 2), staying, 1, "Send SMS")),
-            "First month": ("How do you like it so far?", Trigger("email", 30 * DAY, (0, 3), staying, 3, "Wait 30 days, send email")),
-            "We miss you": (
-                "It has been a while",
-                Trigger("email", 180 * DAY, (0, 1), ("casual", "dormant"), 3, "Wait 180 days, send email"),
-            ),
-            "One year with us": (
-                "A little thank-you for a year",
-                Trigger("email", 365 * DAY, (0, 1, 2), staying, 4, "Wait a year, send email"),
-            ),
-        }
         return [
             Campaign(
                 campaign_id=FIRST_AUTOMATION_ID + place * 11,
@@ -168,5 +157,5 @@ class CampaignBook:
                 is_automated=True,
                 from_name=self._business,
             )
-            for place, (name, (subject, trigger)) in enumerate(texts.items())
+            for place, (name, subject, trigger) in enumerate(_AUTOMATIONS)
         ]

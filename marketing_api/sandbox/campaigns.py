@@ -77,9 +77,9 @@ def stats(world: World, call: CheckedCall) -> Payload:
 
 
 def _counts(call: CheckedCall, totals: Totals) -> dict[str, str]:
-    unopened = totals.sent - totals.bounced - totals.opened
-    whole = max(1, totals.sent // 10) if call.switches.is_on("over-100-percent") else totals.sent
-    values = {"open": totals.opened, "unopened": unopened, "bounced": totals.bounced, "unsubscribed": totals.unsubscribed}
+    sent, bounced, opened, unsubscribed = totals
+    whole = max(1, sent // 10) if call.switches.is_on("over-100-percent") else sent
+    values = {"open": opened, "unopened": sent - bounced - opened, "bounced": bounced, "unsubscribed": unsubscribed}
     return {name: f"{value} ({round(100 * value / whole, 2) if whole else 0:g}%)" for name, value in values.items()}
 
 
@@ -117,15 +117,8 @@ def _flags(call: CheckedCall) -> tuple[int, int]:
 
 
 def _texts(call: CheckedCall) -> dict[str, Any]:
-    names = {
-        "name": "name",
-        "subject": "subject",
-        "body": "body",
-        "fromemail": "from_email",
-        "from_name": "from_name",
-        "reply_to": "reply_to",
-    }
-    return {member: call.get(name) for name, member in names.items() if call.has(name)}
+    members = {"fromemail": "from_email", **{name: name for name in ("name", "subject", "body", "from_name", "reply_to")}}
+    return {member: call.get(name) for name, member in members.items() if call.has(name)}
 
 
 def _links(body: str) -> tuple[tuple[str, str], ...]:

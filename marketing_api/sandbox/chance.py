@@ -1,8 +1,4 @@
-"""Chance without state: every draw is a pure function of the seed and of what is drawn.
-
-Belongs here: mixing numbers, and picking a share of a sequence so that picks can be counted and enumerated in closed form.
-Not here: what the draws mean.
-"""
+"""Chance without state: every draw is a pure function of the seed and of what is drawn; picks can be counted in closed form."""
 
 from __future__ import annotations
 
@@ -25,11 +21,6 @@ def spread(salt: int, index: int) -> int:
     mixed = (mixed ^ mixed >> 15) * 0x85EBCA77 & 0xFFFFFFFF
     mixed = (mixed ^ mixed >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
     return mixed ^ mixed >> 16
-
-
-def unit(salt: int, index: int) -> float:
-    """The draw as a number from 0 up to, not including, 1."""
-    return spread(salt, index) / 0x100000000
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ _WORDS = ("Unconfirmed", "Active", "Unsubscribed", "Bounced")
 
 
 def shown(world: World, call: CheckedCall, contact: Contact, names: dict[str, str], *, is_listed: bool = False) -> dict[str, Any]:
-    """A contact as the service shows it: the named fields, and its values in the form the switch asks for (api-observed row 19)."""
+    """A contact as the service shows it: the named fields, and its values in the form of the switch (api-observed row 19)."""
     form = call.switches["contact-fields"]
     status = _WORDS[contact.status] if call.switches["contact-status"] == "word" else str(contact.status)
     base: dict[str, Any] = {
@@ -42,7 +42,7 @@ def shown(world: World, call: CheckedCall, contact: Contact, names: dict[str, st
 
 @rule("emailmarketing/getcontacts")
 def getcontacts(world: World, call: CheckedCall) -> Payload:
-    """One answer however many there are, unless paging is switched on (api-observed row 14)."""
+    """One response however many there are, unless paging is switched on (api-observed row 14)."""
     list_id = call.id("listid")
     if world.lists.get(list_id, call.now) is None:
         raise missing("The list")
@@ -185,8 +185,8 @@ def _in_list(world: World, call: CheckedCall, email: str, where: int) -> list[Co
 
 @rule("emailmarketing/addcontact")
 def addcontact(world: World, call: CheckedCall) -> Payload:
-    """One contact per list; the answer names the first."""
-    status, lists = _status(call), _lists(world, call)
+    """One contact per list; the response names the first."""
+    lists = _lists(world, call)
     email, values = _address(call, lists), _values(world, call, lists)
     there = {where: _in_list(world, call, email, where) for where in lists} if email else {}
     mode = call.switches["add-existing"]
@@ -195,15 +195,19 @@ def addcontact(world: World, call: CheckedCall) -> Payload:
     ids = []
     for where in lists:
         if mode == "update" and there.get(where):
-            ids += [_update(world, call, contact, status, values) for contact in there[where]]
+            ids += [_update(world, call, contact, values) for contact in there[where]]
         else:
-            known = ACTIVE if status is None else status
-            ids.append(world.subscribers.add(where, email, known, call.now, values, call.get("ipaddress")))
+            ids.append(_add(world, call, where, email, values))
     return {"id": call.an_id(ids[0]), "item": "The contact was added successfully"}
 
 
-def _update(world: World, call: CheckedCall, contact: Contact, status: int | None, values: dict[str, str]) -> int:
-    world.subscribers.edit(contact, call.now, status=status, values=values)
+def _add(world: World, call: CheckedCall, where: int, email: str, values: dict[str, str], reserved: int = 0) -> int:
+    status = _status(call)
+    return world.subscribers.add(where, email, ACTIVE if status is None else status, call.now, values, reserved)
+
+
+def _update(world: World, call: CheckedCall, contact: Contact, values: dict[str, str]) -> int:
+    world.subscribers.edit(contact, call.now, status=_status(call), values=values)
     return contact.contact_id
 
 
@@ -218,8 +222,7 @@ def _synced_lists(world: World, call: CheckedCall) -> list[int]:
 @rule("emailmarketing/synccontact")
 def synccontact(world: World, call: CheckedCall) -> Payload:
     """Queued: the effect shows `sync-delay` seconds later (api-observed row 6)."""
-    email, status = call.get("email"), _status(call)
-    lists = _synced_lists(world, call)
+    email, lists = call.get("email"), _synced_lists(world, call)
     values = _values(world, call, lists)
     there = {where: _in_list(world, call, email, where) for where in lists}
     new = {where: world.subscribers.reserve() for where in lists if not there[where]}
@@ -228,11 +231,9 @@ def synccontact(world: World, call: CheckedCall) -> Payload:
         for where in lists:
             found = _in_list(world, call, email, where)  # as it is by then: a write before this one may have added the contact
             for contact in found:
-                _update(world, call, contact, status, values)
+                _update(world, call, contact, values)
             if not found:
-                known = ACTIVE if status is None else status
-                reserved = new.get(where) or world.subscribers.reserve()
-                world.subscribers.add(where, email, known, call.now, values, call.get("ipaddress"), reserved)
+                _add(world, call, where, email, values, new.get(where, 0))
 
     call.later(call.switches.number("sync-delay"), apply)
     first = there[lists[0]]
@@ -276,7 +277,7 @@ def deletecontact(world: World, call: CheckedCall) -> Payload:
 def addactivity(world: World, call: CheckedCall) -> Payload:
     """The entry shows `activity-delay` seconds later."""
     contact, at = existing(world, call), call.moment("datetime")
-    call.later(call.switches.number("activity-delay"), lambda: world.subscribers.note(contact, at, call.get("description"), call.now))
+    call.later(call.switches.number("activity-delay"), lambda: world.subscribers.note(contact, at, call.get("description")))
     return {"item": "The activity was added successfully"}
 
 

@@ -1,13 +1,12 @@
 """The control paths under `/sandbox`: the clock, switches, faults, the truth for tests, and what was received.
 
-They lie outside `/1`, need no key and count towards no limit. `?account=NAME` picks one account where there are several.
-Answers are plain JSON without an envelope. Not here: anything that the service itself offers.
-"""
+They lie outside `/1`, need no key and count towards no limit. Responses are plain JSON without an envelope."""
 
 from __future__ import annotations
 
 import datetime as dt
 import urllib.parse
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,37 +15,32 @@ import msgspec
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.listing import Listing
 from marketing_api.sandbox.moments import Moments
-from marketing_api.sandbox.replies import Reply, Request
+from marketing_api.sandbox.responses import Request, Response
 from marketing_api.sandbox.tenant import Tenant
 from marketing_api.sandbox.world import World
 
-Asked = dict[str, str]
+Params = dict[str, str]
 
 
-def answer_control(app: App, request: Request, real: float) -> Reply:
+def respond_to_control(app: App, request: Request, real: float) -> Response:
     """400 with `error` when the request makes no sense, 404 for an unknown path."""
-    asked = dict(urllib.parse.parse_qsl(request.query + ("&" + request.body.decode() if request.body else "")))
+    params = dict(urllib.parse.parse_qsl(request.query + ("&" + request.body.decode() if request.body else "")))
     handle = PATHS.get(request.path.removeprefix("/sandbox").strip("/"))
     if handle is None:
-        return Reply(404, msgspec.json.encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in PATHS]}))
+        return Response(404, msgspec.json.encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in PATHS]}))
     try:
-        return Reply(200, msgspec.json.encode(handle(app, asked, real)))
+        name = params.pop("account", "")
+        tenants = [tenant for tenant in app.tenants.values() if name in ("", tenant.name)]
+        if not tenants:
+            raise ValueError(f"there is no account {name}")
+        return Response(200, msgspec.json.encode(handle(app, tenants, params, real)))
     except (ValueError, KeyError) as problem:
-        return Reply(400, msgspec.json.encode({"error": str(problem)}))
+        return Response(400, msgspec.json.encode({"error": str(problem)}))
 
 
-def _tenants(app: App, asked: Asked) -> list[Tenant]:
-    name = asked.pop("account", "")
-    found = [tenant for tenant in app.tenants.values() if name in ("", tenant.name)]
-    if not found:
-        raise ValueError(f"there is no account {name}")
-    return found
-
-
-def _advance(app: App, asked: Asked, real: float) -> Any:
+def _advance(app: App, tenants: list[Tenant], params: Params, real: float) -> Any:
     """`days=1` (may be a fraction): let time pass; queued writes take effect."""
-    tenants = _tenants(app, asked)
-    days = float(asked.get("days", "1"))
+    days = float(params.get("days", "1"))
     if days < 0:
         raise ValueError("time does not run backwards")
     for tenant in tenants:
@@ -57,20 +51,18 @@ def _advance(app: App, asked: Asked, real: float) -> Any:
     return {tenant.name: {"now": tenant.world.now()} for tenant in tenants}
 
 
-def _switches(app: App, asked: Asked, _: float) -> Any:
+def _switches(_: App, tenants: list[Tenant], params: Params, __: float) -> Any:
     """`name=value…`: set switches; shows all of them."""
-    tenants = _tenants(app, asked)
     for tenant in tenants:
-        for name, value in asked.items():
+        for name, value in params.items():
             tenant.switches.set(name, value)
     return {tenant.name: dict(tenant.switches.items()) for tenant in tenants}
 
 
-def _faults(app: App, asked: Asked, _: float) -> Any:
+def _faults(_: App, tenants: list[Tenant], params: Params, __: float) -> Any:
     """`name=probability[@operations]…`, `stall-seconds=5`, `revoke-after=10`, `rate-limit=10`, `off=1` for none; shows all that are on."""
-    tenants = _tenants(app, asked)
     for tenant in tenants:
-        for name, value in asked.items():
+        for name, value in params.items():
             match name:
                 case "off":
                     tenant.faults.chances.clear()
@@ -86,41 +78,11 @@ def _faults(app: App, asked: Asked, _: float) -> Any:
     return {tenant.name: {name: str(chance) for name, chance in tenant.faults.chances.items()} for tenant in tenants}
 
 
-def _state(app: App, asked: Asked, real: float) -> Any:
+def _state(_: App, tenants: list[Tenant], params: Params, real: float) -> Any:
     """The truth of one account: counters, what happened on each of the last `days=7` days, requests by operation and outcome."""
-    tenant = _tenants(app, asked)[0]
+    tenant, days = tenants[0], int(params.get("days", "7"))
     tenant.settle(real)
-    told = truth(tenant.world, tenant.moments, int(asked.get("days", "7")))
-    return told | {"account": tenant.name, "requests": sum(one.total() for one in tenant.outcomes.values()), "outcomes": tenant.outcomes}
-
-
-def _written(app: App, asked: Asked, real: float) -> Any:
-    """What writes have made of contacts, by contact id: the truth, whatever the switches show; and how many writes are still queued."""
-    tenant = _tenants(app, asked)[0]
-    tenant.settle(real)
-    return {"account": tenant.name, "queued": len(tenant.pending), "contacts": written(tenant.world)}
-
-
-def _log(app: App, asked: Asked, _: float) -> Any:
-    """Requests received (the last 50,000), oldest first: those after number `since=0`, at most `limit=1000`."""
-    since, limit = int(asked.get("since", "0")), int(asked.get("limit", "1000"))
-    found = [one._asdict() for one in app.log if one.number > since]
-    return {"requests": app.requests, "items": found[:limit]}
-
-
-PATHS: dict[str, Callable[[App, Asked, float], Any]] = {
-    "advance": _advance,
-    "switches": _switches,
-    "faults": _faults,
-    "state": _state,
-    "written": _written,
-    "log": _log,
-}
-
-
-def truth(world: World, moments: Moments, days: int) -> dict[str, Any]:
-    """Counters as of now, and for each of the last `days` local days what happened on it (today until now)."""
-    now = world.now()
+    world, now = tenant.world, tenant.world.now()
     counted = {wanted: Listing(world.account, world.subscribers, wanted, now).count for wanted in world.lists.all(now)}
     return {
         "now": now,
@@ -130,16 +92,34 @@ def truth(world: World, moments: Moments, days: int) -> dict[str, Any]:
         "contacts": sum(counted.values()),
         "contacts_by_list": counted,
         "mails": _mails(world, now),
-        "days": list(_days(world, moments, days, now)) if days else [],
+        "days": list(_days(world, tenant.moments, days, now)),
+        "account": tenant.name,
+        "requests": sum(one.total() for one in tenant.outcomes.values()),
+        "outcomes": tenant.outcomes,
     }
 
 
-def written(world: World) -> dict[int, dict[str, Any] | None]:
-    """Every contact that was ever written to, as it stands; None in place of one that was deleted."""
-    return {one: _as_it_stands(world, one) for one in sorted(world.subscribers.cards)}
+def _written(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
+    """What writes have made of contacts, by contact id: the truth, whatever the switches show; and how many writes are still queued."""
+    tenant = tenants[0]
+    tenant.settle(real)
+    contacts = {one: _as_it_stands(tenant.world, one) for one in sorted(tenant.world.subscribers.cards)}
+    return {"account": tenant.name, "queued": len(tenant.pending), "contacts": contacts}
+
+
+def _log(app: App, _: list[Tenant], params: Params, __: float) -> Any:
+    """Requests received (the last 50,000), oldest first: those after number `since=0`, at most `limit=1000`."""
+    since, limit = int(params.get("since", "0")), int(params.get("limit", "1000"))
+    return {"requests": app.requests, "items": [one._asdict() for one in app.log if one.number > since][:limit]}
+
+
+PATHS: dict[str, Callable[[App, list[Tenant], Params, float], Any]] = {
+    "advance": _advance, "switches": _switches, "faults": _faults, "state": _state, "written": _written, "log": _log,
+}  # fmt: skip
 
 
 def _as_it_stands(world: World, contact_id: int) -> dict[str, Any] | None:
+    """None in place of a contact that was deleted."""
     contact, card = world.subscribers.get(contact_id, world.now()), world.subscribers.cards[contact_id]
     if contact is None:
         return None
@@ -155,16 +135,11 @@ def _as_it_stands(world: World, contact_id: int) -> dict[str, Any] | None:
 
 def _mails(world: World, now: int) -> dict[str, int]:
     """Over all campaigns and automations that can be seen."""
-    found = {"sent": 0, "bounced": 0, "opened": 0, "unsubscribed": 0, "clickers": 0, "clicks": 0}
+    found = Counter(dict.fromkeys(("sent", "bounced", "opened", "unsubscribed", "clickers", "clicks"), 0))
     for campaign in world.campaigns(now):
-        totals = world.activity.totals(campaign, now)
-        found["sent"] += totals.sent
-        found["bounced"] += totals.bounced
-        found["opened"] += totals.opened
-        found["unsubscribed"] += totals.unsubscribed
+        found.update(world.activity.totals(campaign, now)._asdict())
         for _, clicked in world.activity.clickers(campaign, now):
-            found["clickers"] += 1
-            found["clicks"] += sum(times for _, times in clicked)
+            found.update(clickers=1, clicks=sum(times for _, times in clicked))
     return found
 
 

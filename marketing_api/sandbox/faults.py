@@ -14,7 +14,7 @@ from marketing_api.sandbox.chance import salt
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`has_effect`: a write is carried out although its answer is lost or says otherwise."""
+    """`has_effect`: a write is carried out although its response is lost or an error."""
 
     name: str
     has_effect: bool
@@ -27,13 +27,13 @@ FAULTS: tuple[Fault, ...] = (
     Fault("500-after", True, "HTTP 500 although the effect took place"),
     Fault("502-html", False, "HTTP 502 with an HTML page and no effect"),
     Fault("html-200", True, "HTTP 200 with an HTML page"),
-    Fault("reset", False, "the connection is reset before an answer; no effect"),
+    Fault("reset", False, "the connection is reset before a response; no effect"),
     Fault("cut-json", True, "HTTP 200 with JSON that ends early, though the length is right"),
-    Fault("cut-body", True, "the connection closes in the middle of the answer"),
-    Fault("stall", True, "the answer comes only after `stall-seconds`"),
+    Fault("cut-body", True, "the connection closes in the middle of the response"),
+    Fault("stall", True, "the response comes only after `stall-seconds`"),
     Fault("429", False, "a refusal although the limit is not reached"),
-    Fault("lost-answer", True, "a write takes effect and the connection closes without an answer", writes_only=True),
-    Fault("1002", False, "the operation is said to be unavailable"),
+    Fault("lost-answer", True, "a write takes effect and the connection closes without a response", writes_only=True),
+    Fault("1002", False, "the error of an unavailable operation"),
 )
 BY_NAME = {fault.name: fault for fault in FAULTS}
 

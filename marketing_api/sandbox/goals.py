@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.rules import CheckedCall, Payload, Thing, rule
+from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, Thing, rule
 from marketing_api.sandbox.words import SITE
 
 if TYPE_CHECKING:
@@ -26,34 +26,20 @@ def seeded(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
         ("Video watched", "event", "videos", "any", (f"{SITE}/videos/dumplings",), "1"),
         ("Catering request", "event", "form", "", (), "250"),
     )
-    for place, (name, kind, event, links_rule, links, value) in enumerate(texts):
-        if account.start + place * 60 * DAY > now:
-            continue
-        has_action = place in (0, 5)
-        yield (
-            301 + place * 2,
-            {
-                "domainid": DOMAINS[place // 4],
-                "name": name,
-                "type": kind,
-                "value_type": "variable" if value == "0" else "fixed",
-                "value": value,
-                "event_type": event,
-                "goal_event_filter": links_rule,
-                "event_links": list(links),
-                "action": {"id": 31 + place, "name": "Add tag: guest" if place else "Send to list: Loyalty club"} if has_action else None,
-            },
-        )
+    names = ("name", "type", "event_type", "goal_event_filter", "event_links", "value")
+    for place, text in enumerate(texts):
+        thing: Thing = dict(zip(names, text, strict=True))
+        thing |= {"domainid": DOMAINS[place // 4], "value_type": "variable" if thing["value"] == "0" else "fixed"}
+        if place in (0, 5):
+            thing["action"] = {"id": 31 + place, "name": "Add tag: guest" if place else "Send to list: Loyalty club"}
+        if account.start + place * 60 * DAY <= now:
+            yield 301 + place * 2, thing
 
 
 _TYPES = {
-    "url": "Destination URL",
-    "duration": "Visit Duration",
-    "pages": "Pages per Visit",
-    "ppc": "Pay per Click",
-    "event": "Event Triggered",
-    "funnel": "Funnel",
-}
+    "url": "Destination URL", "duration": "Visit Duration", "pages": "Pages per Visit", "ppc": "Pay per Click",
+    "event": "Event Triggered", "funnel": "Funnel",
+}  # fmt: skip
 _EVENTS = {"links": "Link(s) Clicked", "videos": "Video(s) Watched", "form": "Form Submitted"}
 _RULES = {"all": "All of the links are clicked", "any": "Any of the links is clicked"}
 
@@ -87,14 +73,8 @@ def _listed(world: World, call: CheckedCall, domain: int | None = None) -> Paylo
     return call.listing("goals", found)
 
 
-@rule("goal/lists")
-def lists(world: World, call: CheckedCall) -> Payload:
-    return _listed(world, call)
-
-
-@rule("goal/listbydomain")
-def listbydomain(world: World, call: CheckedCall) -> Payload:
-    return _listed(world, call, call.id("domainid"))
+RULES["goal/lists"] = lambda world, call: _listed(world, call)
+RULES["goal/listbydomain"] = lambda world, call: _listed(world, call, call.id("domainid"))
 
 
 @rule("goal/show")
@@ -104,9 +84,8 @@ def show(world: World, call: CheckedCall) -> Payload:
 
 
 def _given(call: CheckedCall) -> Thing:
-    given: Thing = {
-        name: call.params[name] for name in ("name", "type", "value_type", "value", "event_type", "goal_event_filter") if call.has(name)
-    }
+    names = ("name", "type", "value_type", "value", "event_type", "goal_event_filter")
+    given: Thing = {name: call.params[name] for name in names if call.has(name)}
     links = call.words("event_links") or call.words("event_videos") or call.words("destination_url")
     if links:
         given["event_links"] = links
@@ -119,11 +98,5 @@ def add(world: World, call: CheckedCall) -> Payload:
     return world.goals.added({"domainid": call.id("domainid"), **_given(call)})
 
 
-@rule("goal/edit")
-def edit(world: World, call: CheckedCall) -> Payload:
-    return world.goals.edited(call, _given(call))
-
-
-@rule("goal/delete")
-def delete(world: World, call: CheckedCall) -> Payload:
-    return world.goals.deleted(call)
+RULES["goal/edit"] = lambda world, call: world.goals.edited(call, _given(call))
+RULES["goal/delete"] = lambda world, call: world.goals.deleted(call)

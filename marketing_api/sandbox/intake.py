@@ -1,7 +1,4 @@
-"""From a request's raw parts to checked parameters: merging query, form and JSON, folding names, checking against declarations.
-
-api-observed rows 9 to 13. Not here: what an operation does with its parameters.
-"""
+"""From a request's raw parts to checked parameters: merging query, form and JSON, folding names (api-observed rows 9 to 13)."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import email.parser
 import email.policy
 import re
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -25,20 +22,13 @@ OPTIONAL: Mapping[str, frozenset[str]] = {
     "emailmarketing/campaigns": frozenset({"filter"}),
     "emailmarketing/getcontactsbyphonenumber": frozenset({"phone"}),
     "emailmarketing/addcontact": frozenset({"email"}),
-    "emailmarketing/addtag": frozenset({"email", "id"}),
-    "emailmarketing/removetag": frozenset({"email", "id"}),
-    **{
-        f"emailmarketing/{name}": frozenset(
-            {
-                "email_subject", "reply_to", "fromemail", "from_name", "doubleOptin", "notify", "notify_email", "success_email",
-                "success_message", "error_message",
-            }
-        )
-        for name in ("addlist", "editlist")
-    },
+    **dict.fromkeys(("emailmarketing/addtag", "emailmarketing/removetag"), frozenset({"email", "id"})),
+    **dict.fromkeys(("emailmarketing/addlist", "emailmarketing/editlist"), frozenset({
+        "email_subject", "reply_to", "fromemail", "from_name", "doubleOptin", "notify", "notify_email", "success_email",
+        "success_message", "error_message",
+    })),
     "user/edit": frozenset({"password"}),
-    "webhook/add": frozenset({"action_type", "domainid"}),
-    "webhook/edit": frozenset({"action_type", "domainid"}),
+    **dict.fromkeys(("webhook/add", "webhook/edit"), frozenset({"action_type", "domainid"})),
     "register/createaccount": frozenset({"business_service_name"}),
 }  # fmt: skip
 
@@ -50,33 +40,25 @@ Params = dict[str, str]
 
 def merge(query: str, content_type: str, body: bytes) -> tuple[Params, Params]:
     """(parameters of the query, parameters of the body), names trimmed and folded; a Refusal when the body cannot be read."""
-    asked: Params = {}
-    for name, value in urllib.parse.parse_qsl(query, keep_blank_values=True) if query else ():
-        _put(asked, name, value)
-    return asked, _body(content_type, body) if body else {}
+    return _merged(urllib.parse.parse_qsl(query, keep_blank_values=True)) if query else {}, _body(content_type, body) if body else {}
 
 
 def _body(content_type: str, body: bytes) -> Params:
-    found: Params = {}
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        _read_multipart(found, content_type, body)
-    elif kind == "application/json" or body.lstrip()[:1] == b"{":
-        _read_json(found, body)
-    else:
-        for name, value in urllib.parse.parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True):
-            _put(found, name, value)
-    return found
+        return _merged(_multipart(content_type, body))
+    if kind == "application/json" or body.lstrip()[:1] == b"{":
+        return _merged(_json(body))
+    return _merged(urllib.parse.parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
 
 
-def _read_json(found: Params, body: bytes) -> None:
+def _json(body: bytes) -> Iterator[tuple[str, str]]:
     try:
         content = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise Refusal(NOT_VALID, "The request body is not valid JSON") from None
     for name, value in content.items() if isinstance(content, dict) else ():
-        for place, word in _flat(name, value):
-            _put(found, place, word)
+        yield from _flat(name, value)
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -91,7 +73,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
         yield name, ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
-def _read_multipart(found: Params, content_type: str, body: bytes) -> None:
+def _multipart(content_type: str, body: bytes) -> Iterator[tuple[str, str]]:
     head = f"content-type: {content_type}\r\n\r\n".encode()
     message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(head + body)
     for part in message.iter_parts():
@@ -99,16 +81,19 @@ def _read_multipart(found: Params, content_type: str, body: bytes) -> None:
         content = part.get_payload(decode=True)
         if isinstance(name, str) and isinstance(content, bytes):
             is_file = part.get_filename() is not None
-            _put(found, name, f"https://images.example.com/{len(content)}.jpg" if is_file else content.decode("utf-8", "replace"))
+            yield name, f"https://images.example.com/{len(content)}.jpg" if is_file else content.decode("utf-8", "replace")
 
 
-def _put(found: Params, name: str, value: str) -> None:
+def _merged(pairs: Iterable[tuple[str, str]]) -> Params:
     """`tagname[]` repeats, as does `fields[12][]`; `fields[12]` keeps its key; everything else is folded (api-observed row 10)."""
-    head, *keys = name.strip().replace("]", "").split("[")
-    folded = head.strip().lower()
-    place = f"{folded}[{keys[0]}]" if keys and keys[0] else folded
-    repeats = len(keys) > 1 or (bool(keys) and not keys[0])
-    found[place] = f"{found[place]},{value}" if repeats and place in found else value
+    found: Params = {}
+    for name, value in pairs:
+        head, *keys = name.strip().replace("]", "").split("[")
+        folded = head.strip().lower()
+        place = f"{folded}[{keys[0]}]" if keys and keys[0] else folded
+        repeats = len(keys) > 1 or (bool(keys) and not keys[0])
+        found[place] = f"{found[place]},{value}" if repeats and place in found else value
+    return found
 
 
 def _word(given: Params, name: str) -> str:
@@ -145,9 +130,9 @@ def _required(operation: Operation, switches: Switches) -> set[str]:
     names = {parameter.name for parameter in operation.parameters if parameter.required}
     if operation.name == "emailmarketing/deletecontact" and switches.is_on("delete-everywhere"):
         names.discard("listid")  # api-observed row 35
-    return (
-        names | REQUIRED.get(operation.name, set()) if switches["required"] == "variants" else names - OPTIONAL.get(operation.name, set())
-    )
+    if switches["required"] == "variants":
+        return names | REQUIRED.get(operation.name, set())
+    return names - OPTIONAL.get(operation.name, set())
 
 
 def check(operation: Operation, given: Params, switches: Switches) -> tuple[Params, dict[str, str]]:

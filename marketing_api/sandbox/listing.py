@@ -1,8 +1,6 @@
 """The contacts of one list as JSON text, fast enough for a million: untouched seeded contacts are written straight from formulas.
 
-The formulas are those of `roll`, `people` and `subscribers`, unrolled; a test compares every item with the slow way.
-Not here: what wraps the items.
-"""
+The formulas are those of `seeded_contacts` and `subscribers`, unrolled; a test compares every item with the slow way."""
 
 from __future__ import annotations
 
@@ -20,9 +18,8 @@ from marketing_api.sandbox.words import CITIES, FIRST_NAMES, LAST_NAMES
 if TYPE_CHECKING:
     from marketing_api.sandbox.world import Account
 
-#: A contact's JSON text in the answer's style, for the few that are not written from formulas.
+#: A contact's JSON text in the style of the response, for the few that are not written from formulas.
 Dump = Callable[[Contact], str]
-#: (the same as a %-template over id, address parts, status, day, time, and field values) or None when the style has no such form.
 _BLOCKS_PER_BATCH = 12
 
 
@@ -111,8 +108,9 @@ class _Fast:
         self._minutes = [f" {text}" for text in self._form.minutes]
         self._first = [plain for _, plain in FIRST_NAMES]
         self._last = [plain for _, plain in LAST_NAMES]
-        self._texts = [json.dumps(name, ensure_ascii=False)[1:-1] for name, _ in FIRST_NAMES]
-        self._last_texts = [json.dumps(name, ensure_ascii=False)[1:-1] for name, _ in LAST_NAMES]
+        self._first_texts, self._last_texts = (
+            [json.dumps(name, ensure_ascii=False)[1:-1] for name, _ in names] for names in (FIRST_NAMES, LAST_NAMES)
+        )
 
     def _status(self, index: int, slot: int, block: int) -> int:
         character = CHARACTERS[slot]
@@ -124,11 +122,8 @@ class _Fast:
 
     def lines(self, first: int, stop: int, template: str) -> list[str]:
         found: list[str] = []
-        while first < stop:
-            block = first // SLOTS
-            end = min(stop, (block + 1) * SLOTS)
-            self._block(block, first, end, template, found)
-            first = end
+        for block in range(first // SLOTS, (stop - 1) // SLOTS + 1):
+            self._block(block, max(first, block * SLOTS), min(stop, (block + 1) * SLOTS), template, found)
         return found
 
     def _block(self, block: int, start: int, end: int, template: str, found: list[str]) -> None:
@@ -137,7 +132,7 @@ class _Fast:
         day_form, now, local = self._form.day, self._now, self._moments.local
         offset = self._moments.offset(times[0] // 3600)
         is_steady = offset == self._moments.offset(times[-1] // 3600) and times[-1] - times[0] < 30 * DAY  # no clock change in between
-        firsts, lasts, first_texts, last_texts = self._first, self._last, self._texts, self._last_texts
+        firsts, lasts, first_texts, last_texts = self._first, self._last, self._first_texts, self._last_texts
         first_count, last_count, city_count = len(firsts), len(lasts), len(CITIES)
         salt, more_salt = self._account.people.salt, self._account.people.salt ^ 0x5BD1E995
         deal = DEALS[spread(roll.salt, block) % len(DEALS)]

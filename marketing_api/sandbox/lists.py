@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from marketing_api.sandbox.rules import CheckedCall, Payload, Thing, rule
+from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, Thing, rule
 from marketing_api.sandbox.seeded_contacts import field_id, list_id
 from marketing_api.sandbox.words import AUDIENCES, FIELDS, LISTS
 
@@ -16,31 +16,19 @@ if TYPE_CHECKING:
 def seeded(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
     """The contact lists."""
     for number, (name, _, title) in enumerate(LISTS):
-        created = account.start + 8 * 3600 + number * 300
-        if created > now:
+        if (created := account.start + 8 * 3600 + number * 300) > now:
             continue
-        yield (
-            list_id(number),
-            {
-                "name": name,
-                "form_title": title,
-                "email_subject": f"Please confirm: {name}",
-                "reply_to": "hello@example.com",
-                "from_email": "news@example.com",
-                "from_name": account.business.name,
-                "confirmation_email": "<p>Please confirm: [confirmation_url]</p>",
-                "success_email": f"<p>Welcome to {name}!</p><p>[business_name], [business_address]</p>",
-                "confirmation_message": "Almost there: look into your inbox.",
-                "success_message": "Thank you & welcome!",
-                "error_message": "That did not work, please try again.",
-                "double_opt_in": number in (0, 2),
-                "notify_email": "office@example.com" if number == 4 else "",
-                "notify": "",
-                "communications": "0",
-                "created_at": created,
-                "fields": {field_id(number, position): label for position, label in enumerate(FIELDS)},
-            },
-        )
+        thing: Thing = {
+            "name": name, "form_title": title, "email_subject": f"Please confirm: {name}", "reply_to": "hello@example.com",
+            "from_email": "news@example.com", "from_name": account.business.name,
+            "confirmation_email": "<p>Please confirm: [confirmation_url]</p>",
+            "success_email": f"<p>Welcome to {name}!</p><p>[business_name], [business_address]</p>",
+            "confirmation_message": "Almost there: look into your inbox.", "success_message": "Thank you & welcome!",
+            "error_message": "That did not work, please try again.", "double_opt_in": number in (0, 2),
+            "notify_email": "office@example.com" if number == 4 else "", "created_at": created,
+            "fields": {field_id(number, position): label for position, label in enumerate(FIELDS)},
+        }  # fmt: skip
+        yield list_id(number), thing
 
 
 #: Every audience by id.
@@ -118,9 +106,7 @@ def addlist(world: World, call: CheckedCall) -> Payload:
     return {"id": call.an_id(new), **world.lists.done("added")}
 
 
-@rule("emailmarketing/editlist")
-def editlist(world: World, call: CheckedCall) -> Payload:
-    return world.lists.edited(call, _given(call))
+RULES["emailmarketing/editlist"] = lambda world, call: world.lists.edited(call, _given(call))
 
 
 @rule("emailmarketing/deletelist")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import bisect
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from marketing_api.sandbox.campaign_book import Campaign, Trigger
@@ -19,36 +18,35 @@ from marketing_api.sandbox.chance import Share, Shuffle, salt, spread
 from marketing_api.sandbox.moments import DAY
 from marketing_api.sandbox.seeded_contacts import CHARACTERS, SLOTS, Roll
 
-#: Nobody opens later than this.
+#: Nobody opens a campaign later than this, nor the mail of an automation.
 LONGEST = 14 * DAY
+_LONGEST = 2 * DAY
 _BOUNCES_AFTER = 45  # seconds
 _LEAVES_WITHIN = 120  # seconds from opening to the click on "unsubscribe"
 
 
+#: (link position, times) of one contact.
+Clicks = tuple[tuple[int, int], ...]
+
+
 class Outcome(NamedTuple):
-    """What one contact did with one mail, whether or not it has happened yet (0: never). `clicks` are (link position, times)."""
+    """What one contact did with one mail, whether or not it has happened yet (0: never)."""
 
     sent_at: int
     opened_at: int = 0
     clicked_at: int = 0
-    clicks: tuple[tuple[int, int], ...] = ()
+    clicks: Clicks = ()
     left_at: int = 0
     bounced_at: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(NamedTuple):
     """Of one campaign by some moment."""
 
     sent: int = 0
     bounced: int = 0
     opened: int = 0
     unsubscribed: int = 0
-
-    def __add__(self, other: Totals) -> Totals:
-        return Totals(
-            self.sent + other.sent, self.bounced + other.bounced, self.opened + other.opened, self.unsubscribed + other.unsubscribed
-        )
 
 
 class Reach(NamedTuple):
@@ -69,7 +67,7 @@ def delay(place: int, of: int, draw: float) -> int:
     return min(60 + int(5400 * (part / (1 - part)) ** 1.1), LONGEST)
 
 
-def clicks(draw: int, links: int) -> tuple[tuple[int, int], ...]:
+def clicks(draw: int, links: int) -> Clicks:
     """Which of the links are clicked, and how often."""
     first = (0 if draw % 100 < 62 else 1 if draw % 100 < 88 else 2) % links
     times = 1 + (not draw >> 12 & 7) + 2 * (not draw >> 16 & 31)
@@ -102,15 +100,8 @@ class Mailings:
             stay = self.roll.blocks(slot, self.times[place - after + 1])
         appeal = min(1000, character.opens * self.sends[place].appeal // 1024)
         openers = Share(appeal, draw & 1023).count(end - stay)
-        return Reach(
-            first,
-            stay,
-            end,
-            openers,
-            Shuffle(max(1, end - stay), draw >> 3),
-            (draw >> 8 & 255) / 256,
-            Share(character.clicks, draw >> 20 & 1023),
-        )
+        order, clickers = Shuffle(max(1, end - stay), draw >> 3), Share(character.clicks, draw >> 20 & 1023)
+        return Reach(first, stay, end, openers, order, (draw >> 8 & 255) / 256, clickers)
 
     def outcome(self, place: int, index: int, slot: int) -> Outcome | None:
         """What the contact at `index` does with the `place`-th campaign; None when it is not sent to it."""
@@ -157,7 +148,7 @@ class Mailings:
         return (outcome.left_at or outcome.bounced_at) if outcome else 0
 
     def surely_left(self, slot: int, moment: int) -> int:
-        """The blocks of a leaving slot below this number have left by `moment`; above it they must be asked one by one."""
+        """The blocks of a leaving slot below this number have left by `moment`; above it they must be looked at one by one."""
         after = CHARACTERS[slot].leaves_after
         place = bisect.bisect_right(self.times, moment - LONGEST - _LEAVES_WITHIN) - after
         return self.roll.blocks(slot, self.times[place]) if after and place >= 0 else 0
@@ -181,7 +172,7 @@ class Mailings:
             sent += reach.end - reach.first
         return Totals(sent, bounced, opened, unsubscribed)
 
-    def clickers(self, campaign_id: int, moment: int) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
+    def clickers(self, campaign_id: int, moment: int) -> Iterator[tuple[int, Clicks]]:
         """(index, clicks) of every contact that clicked by `moment`."""
         place = self._place.get(campaign_id)
         if place is None or self.times[place] > moment or not self.sends[place].links:
@@ -205,10 +196,6 @@ def _by(passed: int, openers: int, draw: float) -> int:
     if passed >= LONGEST:
         return openers
     return bisect.bisect_right(range(openers), passed, key=lambda place: delay(place, openers, draw))
-
-
-#: Openings come within this time of sending, and clicks within another twenty minutes.
-_LONGEST = 2 * DAY
 
 
 class Automation:
@@ -259,15 +246,13 @@ class Automation:
         sent = opened = 0
         for slot in self._slots:
             blocks = self._range(slot, moment)
-            if not blocks:
-                continue
             sent += len(blocks)
-            if self.trigger.kind != "sms":
+            if blocks and self.trigger.kind != "sms":
                 opened += self._opened(slot, blocks, moment)
         return Totals(sent=sent, opened=opened)
 
     def _opened(self, slot: int, blocks: range, moment: int) -> int:
-        """The old ones by formula, those still within the longest delay one by one."""
+        """The old ones by formula, those within the longest delay one by one."""
         opens, _ = self._shares(slot)
         settled = min(max(blocks.start, self.roll.blocks(slot, moment - self.trigger.after - 60 - _LONGEST)), blocks.stop)
         total = opens.count(settled) - opens.count(blocks.start)
@@ -276,7 +261,7 @@ class Automation:
             total += outcome is not None and 0 < outcome.opened_at <= moment
         return total
 
-    def clickers(self, moment: int) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
+    def clickers(self, moment: int) -> Iterator[tuple[int, Clicks]]:
         """(index, clicks) of every contact that clicked by `moment`."""
         if self.trigger.kind == "sms":
             return

@@ -1,50 +1,32 @@
-"""How the service writes dates and times: local to the account, in whichever form a switch asks for (api-observed row 21).
-
-Every form is a day and a time of day, so that a listing of a million contacts can reuse the texts of both.
-"""
+"""How the service writes dates and times: local to the account, in the form of a switch (api-observed row 21)."""
 
 from __future__ import annotations
 
 import datetime as dt
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 DAY = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """How a day is written, and the text of every minute of a day."""
 
     day: str  # strftime
     minutes: tuple[str, ...]
 
 
-def _clock(minute: int) -> str:
-    return f"{minute // 60:02d}:{minute % 60:02d}"
-
-
-def _half(minute: int) -> str:
-    return "AM" if minute < 720 else "PM"
-
-
-def _twelve(minute: int) -> str:
-    return f"{(minute // 60 + 11) % 12 + 1:02d}:{minute % 60:02d} {_half(minute)}"
-
-
-def _form(day: str, minute: Callable[[int], str]) -> Form:
-    return Form(day, tuple(minute(one) for one in range(1440)))
-
-
+_HALVES = ["AM" if minute < 720 else "PM" for minute in range(1440)]
+_24H = [f"{minute // 60:02d}:{minute % 60:02d}" for minute in range(1440)]
+_12H = [f"{(minute // 60 + 11) % 12 + 1:02d}:{minute % 60:02d} {_HALVES[minute]}" for minute in range(1440)]
 FORMS = {
-    "24h": _form("%m/%d/%Y", _clock),
-    "24h-pm": _form("%m/%d/%Y", lambda minute: f"{_clock(minute)} {_half(minute)}"),
-    "12h": _form("%m/%d/%Y", _twelve),
-    "iso-12h": _form("%Y-%m-%d", _twelve),
-    "dmy-12h": _form("%d-%m-%Y", _twelve),
-    "iso-12h-tight": _form("%Y-%m-%d", lambda minute: _twelve(minute).replace(" ", "")),
+    "24h": Form("%m/%d/%Y", tuple(_24H)),
+    "24h-pm": Form("%m/%d/%Y", tuple(f"{clock} {half}" for clock, half in zip(_24H, _HALVES, strict=True))),
+    "12h": Form("%m/%d/%Y", tuple(_12H)),
+    "iso-12h": Form("%Y-%m-%d", tuple(_12H)),
+    "dmy-12h": Form("%d-%m-%Y", tuple(_12H)),
+    "iso-12h-tight": Form("%Y-%m-%d", tuple(clock.replace(" ", "") for clock in _12H)),
 }
 _MIXED = tuple(FORMS.values())
 
@@ -82,7 +64,7 @@ class Moments:
         return _MIXED[moment % len(_MIXED)] if self.form == "mixed" else FORMS[self.form]
 
     def text(self, moment: int, specified: str = "24h") -> str:
-        """The moment in the form that the place has by the specification, or the one that the switch asks for."""
+        """The moment in the form that the place has by the specification, or that of the switch."""
         form = self.shape(specified, moment)
         day, minute = self.local(moment)
         return f"{day_text(day, form.day)} {form.minutes[minute]}"

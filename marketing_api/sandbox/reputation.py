@@ -42,12 +42,13 @@ class OnlineReview(NamedTuple):
 
 
 class Reviews:
-    """Everything said about one business. Ranges are [first, end) in unix seconds."""
+    """All reviews and mentions of one business. Ranges are [first, end) in unix seconds."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
+        self.deleted: set[int] = set()
         seed = account.origin.seed
-        self._direct, self._online, self._said, self._counted = (salt(seed, name) for name in ("direct", "online", "said", "counted"))
+        self._direct, self._online, self._mentioned, self._counted = (salt(seed, name) for name in ("direct", "online", "said", "counted"))
         self._rate = min(6.0, 0.25 + account.origin.contacts / 3000)
 
     def _days(self, first: int, end: int, now: int) -> range:
@@ -59,13 +60,13 @@ class Reviews:
         for day in self._days(first, end, now):
             for place in range(_times(self._rate, spread(self._direct, day))):
                 review = self._one(day, place, now)
-                if review is not None and first <= review.at < end:
+                if review is not None and first <= review.at < end and review.review_id not in self.deleted:
                     yield review
 
     def one(self, review_id: int, now: int) -> DirectReview | None:
         """The private review with that id, if there is one by `now`."""
         day, place = divmod(review_id - _FIRST_REVIEW_ID, _PER_DAY)
-        exists = day >= 0 and place < _times(self._rate, spread(self._direct, day))
+        exists = review_id not in self.deleted and day >= 0 and place < _times(self._rate, spread(self._direct, day))
         return self._one(day, place, now) if exists else None
 
     def _one(self, day: int, place: int, now: int) -> DirectReview | None:
@@ -84,11 +85,14 @@ class Reviews:
 
     def online(self, now: int) -> Iterator[OnlineReview]:
         """Public reviews, oldest first."""
-        for day in self._days(self._account.start, now, now):
-            for place in range(_times(0.16, spread(self._online, day))):
-                draw = spread(self._online ^ 0x77, day * 4 + place)
+        return self._written(0.16, self._online, 0x77, self._account.start, now + 1, now)
+
+    def _written(self, rate: float, series: int, mask: int, first: int, end: int, now: int) -> Iterator[OnlineReview]:
+        for day in self._days(first, end, now):
+            for place in range(_times(rate, spread(series, day))):
+                draw = spread(series ^ mask, day * 4 + place)
                 at = self._account.start + day * DAY + draw % DAY
-                if at <= now:
+                if first <= at < end and at <= now:
                     yield self._public(at, draw)
 
     def _public(self, at: int, draw: int) -> OnlineReview:
@@ -100,14 +104,9 @@ class Reviews:
         return OnlineReview(at, channel, username, texts[(draw >> 13) % len(texts)], stars, url)
 
     def mentions(self, first: int, end: int, now: int) -> Iterator[tuple[OnlineReview, str]]:
-        """What was said elsewhere, with its polarity (positive, negative or neutral)."""
-        for day in self._days(first, end, now):
-            for place in range(_times(0.3, spread(self._said, day))):
-                draw = spread(self._said ^ 0x99, day * 4 + place)
-                at = self._account.start + day * DAY + draw % DAY
-                if first <= at < end and at <= now:
-                    said = self._public(at, draw)
-                    yield said, "positive" if said.stars > 3 else "neutral" if said.stars == 3 else "negative"
+        """Mentions elsewhere, with their polarity (positive, negative or neutral)."""
+        for one in self._written(0.3, self._mentioned, 0x99, first, end, now):
+            yield one, "positive" if one.stars > 3 else "neutral" if one.stars == 3 else "negative"
 
     def counters(self, day: int) -> tuple[dict[str, int], int]:
         """(mentions by network, views of the feedback page) of the `day`-th day of the account."""
@@ -117,7 +116,7 @@ class Reviews:
     def days(self, first: int, end: int, now: int) -> Iterator[tuple[int, int]]:
         """(number, unix second of its noon) of every day of the account whose noon lies in the range, up to a day after now.
 
-        The noon tells the local date: local days that are 23 or 25 hours long move midnight, but never past it.
+        The noon shows the local date: local days that are 23 or 25 hours long move midnight, but never past it.
         """
         for day in self._days(first, end, now + DAY):
             if first <= (noon := self._account.start + day * DAY + DAY // 2) < end:
@@ -132,12 +131,6 @@ def _times(rate: float, draw: int) -> int:
 
 #: So many of the latest reviews of a channel are shown (assumed).
 _SHOWN_PER_CHANNEL = 60
-
-
-def _direct(world: World, call: CheckedCall, first: int, end: int) -> Iterator[DirectReview]:
-    for review in world.reviews.direct(first, end, call.now):
-        if review.review_id not in world.deleted_reviews:
-            yield review
 
 
 def _shown(call: CheckedCall, review: DirectReview) -> dict[str, Any]:
@@ -157,23 +150,15 @@ def _shown(call: CheckedCall, review: DirectReview) -> dict[str, Any]:
 @rule("reputation/direct")
 def direct(world: World, call: CheckedCall) -> Payload:
     """`from` and `to` only take effect when the filter is `date`; the weeks and months are the last 7 and 30 days (assumed)."""
-    found = [_shown(call, review) for review in _direct(world, call, *_filtered(call))]
+    found = [_shown(call, review) for review in world.reviews.direct(*_filtered(call), call.now)]
     return call.listing("reviews", found)
 
 
 def _filtered(call: CheckedCall) -> tuple[int, int]:
-    today = call.moments.midnight(call.moments.date(call.now))
-    match call.get("filter"):
-        case "date":
-            return call.between()
-        case "today":
-            return today, 1 << 40
-        case "lastweek":
-            return today - 7 * DAY, 1 << 40
-        case "lastmonth":
-            return today - 30 * DAY, 1 << 40
-        case _:
-            return 0, 1 << 40
+    if call.get("filter") == "date":
+        return call.between()
+    days = {"today": 0, "lastweek": 7, "lastmonth": 30}.get(call.get("filter"))
+    return 0 if days is None else call.moments.midnight(call.moments.date(call.now)) - days * DAY, 1 << 40
 
 
 @rule("reputation/getfeedback")
@@ -182,15 +167,14 @@ def getfeedback(world: World, call: CheckedCall) -> Payload:
 
 
 def _existing(world: World, call: CheckedCall) -> DirectReview:
-    review = world.reviews.one(call.id(), call.now)
-    if review is None or review.review_id in world.deleted_reviews:
+    if (review := world.reviews.one(call.id(), call.now)) is None:
         raise missing("The review")
     return review
 
 
 @rule("reputation/deletefeedback")
 def deletefeedback(world: World, call: CheckedCall) -> Payload:
-    world.deleted_reviews.add(_existing(world, call).review_id)
+    world.reviews.deleted.add(_existing(world, call).review_id)
     return {"item": "The review was deleted successfully"}
 
 
@@ -225,15 +209,13 @@ def _channel(call: CheckedCall, reviews: list[OnlineReview]) -> dict[str, Any]:
 
 def _rating(call: CheckedCall, stars: int) -> str:
     """A serialized structure without any sample (api-observed row 32): in several forms."""
-    match call.switches["rating"]:
-        case "json":
-            return json.dumps({"rating": stars})
-        case "number":
-            return str(stars)
-        case "list":
-            return f"a:2:{{i:0;i:{stars};i:1;i:5;}}"
-        case _:
-            return f'a:1:{{s:6:"rating";s:1:"{stars}";}}'
+    forms = {
+        "php": f'a:1:{{s:6:"rating";s:1:"{stars}";}}',
+        "json": json.dumps({"rating": stars}),
+        "number": str(stars),
+        "list": f"a:2:{{i:0;i:{stars};i:1;i:5;}}",
+    }
+    return forms[call.switches["rating"]]
 
 
 @rule("reputation/sentiment")
@@ -241,11 +223,11 @@ def sentiment(world: World, call: CheckedCall) -> Payload:
     wanted = call.words("filter") or ["all"]
     channels = call.words("channels") or ["all"]
     groups: dict[str, list[dict[str, Any]]] = {"positive": [], "negative": []}
-    for said, polarity in world.reviews.mentions(*call.between(), call.now):
+    for one, polarity in world.reviews.mentions(*call.between(), call.now):
         if (polarity not in wanted and "all" not in wanted) or polarity not in groups:
             continue
-        if "all" in channels or REVIEW_CHANNELS[said.channel] in channels:
-            groups[polarity].append({"inquiry": said.text, "social": said.channel, "reviewdate": call.moments.day(said.at)})
+        if "all" in channels or REVIEW_CHANNELS[one.channel] in channels:
+            groups[polarity].append({"inquiry": one.text, "social": one.channel, "reviewdate": call.moments.day(one.at)})
     totals = {"positives": len(groups["positive"]), "negatives": len(groups["negative"])}
     return {"sentiment": {"overall": {"stats": totals}, "items": {"Positives": groups["positive"], "Negatives": groups["negative"]}}}
 
@@ -256,7 +238,7 @@ def stats(world: World, call: CheckedCall) -> Payload:
     wanted = call.get("filter", "all")
     first, end = call.between()
     by_day: dict[str, list[int]] = {}
-    for review in _direct(world, call, first, end):
+    for review in world.reviews.direct(first, end, call.now):
         by_day.setdefault(_iso(call, review.at), [0, 0])[not review.is_good] += 1
     reviews = [{"periode": day, "good": str(good), "bad": str(bad)} for day, (good, bad) in sorted(by_day.items())]
     social: list[dict[str, Any]] = []

@@ -1,7 +1,4 @@
-"""What the rules of all areas have in common: what they are given (a CheckedCall), how they refuse, shapes of values, shelves of things.
-
-Not here: any area's rule, HTTP.
-"""
+"""What the rules of all areas have in common: what they are given (a CheckedCall), how they refuse, shapes of values, shelves of things."""
 
 from __future__ import annotations
 
@@ -22,11 +19,11 @@ if TYPE_CHECKING:
 
 
 #: Error codes besides 1000 and 1002 are assumed: the specification shows none.
-WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID, FAILED = 1000, 1002, 1003, 1004, 1005
+WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID = 1000, 1002, 1003, 1004
 
 
 class Refusal(Exception):
-    """The service says no: an envelope with header `error`."""
+    """An error of the service: an envelope with header `error`."""
 
     def __init__(self, code: int, message: str, fields: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -79,11 +76,8 @@ class CheckedCall:
     def is_true(self, name: str) -> bool:
         return self.get(name).lower() in ("true", "1", "yes")
 
-    def day(self, name: str) -> int | None:
+    def day(self, name: str, days_later: int = 0) -> int:
         """The unix second at which the given local day begins."""
-        return self._midnight(name) if self.has(name) else None
-
-    def _midnight(self, name: str, days_later: int = 0) -> int:
         try:
             return self.moments.midnight(dt.date.fromisoformat(self.get(name)) + dt.timedelta(days=days_later))
         except (ValueError, OverflowError):  # the first and last years that there are
@@ -91,8 +85,7 @@ class CheckedCall:
 
     def between(self) -> tuple[int, int]:
         """The range of `from` … `to`, both days included, as unix seconds; open ends are far away."""
-        first = self.day("from")
-        return first if first is not None else 0, self._midnight("to", days_later=1) if self.has("to") else 1 << 40
+        return self.day("from") if self.has("from") else 0, self.day("to", days_later=1) if self.has("to") else 1 << 40
 
     def moment(self, name: str) -> int:
         """The given local `Y-m-d H:i:s`, or `m/d/Y` with or without `H:i`, as unix seconds."""
@@ -190,8 +183,8 @@ class Shelf:
 
     def all(self, now: int) -> dict[int, Thing]:
         """Every thing that stands, by id; added ones last."""
-        there = [*self._seeded(now), *self._added.items()]
-        return {wanted: {**thing, **self._changes.get(wanted, {})} for wanted, thing in there if wanted not in self._deleted}
+        there = {wanted: thing for wanted, thing in (*self._seeded(now), *self._added.items()) if wanted not in self._deleted}
+        return there | {wanted: there[wanted] | changes for wanted, changes in self._changes.items() if wanted in there}
 
     def get(self, wanted: int, now: int) -> Thing | None:
         return self.all(now).get(wanted)

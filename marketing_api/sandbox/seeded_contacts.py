@@ -63,20 +63,10 @@ CHARACTERS: tuple[Character, ...] = (
 )
 
 
-def _orders() -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
-    """All the ways a block deals its slots, and their inverses (index within the block ↔ slot)."""
-    steps = [step for step in range(SLOTS) if step % 2 and step % 5]
-    deals = [tuple((index * step + shift) % SLOTS for index in range(SLOTS)) for step in steps for shift in range(SLOTS)]
-    inverses = []
-    for deal in deals:
-        inverse = [0] * SLOTS
-        for index, slot in enumerate(deal):
-            inverse[slot] = index
-        inverses.append(tuple(inverse))
-    return tuple(deals), tuple(inverses)
-
-
-DEALS, INVERSES = _orders()
+_STEPS = [step for step in range(SLOTS) if step % 2 and step % 5]
+#: All the ways in which a block deals its slots, and their inverses (index within the block ↔ slot).
+DEALS = tuple(tuple((index * step + shift) % SLOTS for index in range(SLOTS)) for step in _STEPS for shift in range(SLOTS))
+INVERSES = tuple(tuple(sorted(range(SLOTS), key=deal.__getitem__)) for deal in DEALS)
 
 
 class Roll:

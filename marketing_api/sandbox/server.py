@@ -1,8 +1,6 @@
 """Sockets: HTTP/1.1 on the loopback by h11, latency and jitter, and a sandbox in a thread of this process.
 
-One event loop in one thread: a request costs one call of `App.answer`, nothing is locked, and a waiting response blocks nobody.
-Not here: what is answered (`app`), starting it as a program (`cli`).
-"""
+One event loop in one thread: a request costs one call of `App.respond`, nothing is locked, and a waiting response blocks nobody."""
 
 from __future__ import annotations
 
@@ -22,21 +20,21 @@ from collections.abc import Callable, Iterator
 import h11
 
 from marketing_api.sandbox.app import App, build
-from marketing_api.sandbox.control import answer_control
+from marketing_api.sandbox.control import respond_to_control
 from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.replies import Reply, Request
+from marketing_api.sandbox.responses import Request, Response
 
 #: Nobody sends a larger body or longer head; more would be a mistake.
 _LONGEST_BODY = 64 * 1024 * 1024
 _LONGEST_HEAD = 1024 * 1024
 
-Send = Callable[[Reply], None]
-#: What is done with a request: sooner or later `Send` is called with its reply.
+Send = Callable[[Response], None]
+#: What is done with a request: sooner or later `Send` is called with its response.
 Receive = Callable[[Request, Send], None]
 
 
 class Connection(asyncio.Protocol):
-    """One client connection; requests are answered one after the other, as HTTP/1.1 wants."""
+    """One client connection; requests are handled one after the other, as HTTP/1.1 wants."""
 
     def __init__(self, receive: Receive, others: set[Connection]) -> None:
         self._receive = receive
@@ -71,14 +69,14 @@ class Connection(asyncio.Protocol):
         self._next()
 
     def _next(self) -> None:
-        """Receive the next request, if it is whole and the one before is answered."""
+        """Receive the next request, if it is whole and the one before has its response."""
         try:
             while (event := self._http.next_event()) not in (h11.NEED_DATA, h11.PAUSED) and not isinstance(event, h11.ConnectionClosed):
                 self._take(event)
             if self._http.they_are_waiting_for_100_continue:
                 self._write(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue"))
         except h11.RemoteProtocolError:
-            self._send(Reply(400, b"Bad Request: the sandbox speaks HTTP/1.1 without TLS\n", "text/plain"))
+            self._send(Response(400, b"Bad Request: the sandbox speaks HTTP/1.1 without TLS\n", "text/plain"))
 
     def _take(self, event: object) -> None:
         if isinstance(event, h11.Request):
@@ -91,26 +89,26 @@ class Connection(asyncio.Protocol):
         elif isinstance(event, h11.EndOfMessage) and self._head is not None:
             self._receive(_request(self._head, bytes(self._body)), self._send)
 
-    def _send(self, reply: Reply) -> None:
+    def _send(self, response: Response) -> None:
         if self._transport.is_closing():
             return
-        if reply.mishap in ("reset", "close"):
-            self._drop(with_reset=reply.mishap == "reset")
+        if response.mishap in ("reset", "close"):
+            self._drop(with_reset=response.mishap == "reset")
             return
-        is_cut = reply.mishap == "cut"
-        headers = [("content-type", reply.kind), *reply.headers, ("connection", "close" if is_cut else "keep-alive")]
-        if isinstance(reply.body, bytes):
-            headers.append(("content-length", str(len(reply.body))))
-        head = h11.Response(status_code=reply.status, headers=headers, reason=http.HTTPStatus(reply.status).phrase.encode())
+        is_cut = response.mishap == "cut"
+        headers = [("content-type", response.kind), *response.headers, ("connection", "close" if is_cut else "keep-alive")]
+        if isinstance(response.body, bytes):
+            headers.append(("content-length", str(len(response.body))))
+        head = h11.Response(status_code=response.status, headers=headers, reason=http.HTTPStatus(response.status).phrase.encode())
         if self._head is not None and self._head.method == b"HEAD":
             self._write(head)
             self._done(is_cut=False)
-        elif isinstance(reply.body, bytes):
-            self._write(head, h11.Data(data=reply.body[: len(reply.body) // 2] if is_cut else reply.body))
+        elif isinstance(response.body, bytes):
+            self._write(head, h11.Data(data=response.body[: len(response.body) // 2] if is_cut else response.body))
             self._done(is_cut=is_cut)
         else:
             self._write(head)
-            self._streaming = asyncio.ensure_future(self._stream(reply.body, is_cut=is_cut))
+            self._streaming = asyncio.ensure_future(self._stream(response.body, is_cut=is_cut))
 
     async def _stream(self, pieces: Iterator[bytes], *, is_cut: bool) -> None:
         """Piece by piece, as fast as the client reads, and letting other requests in between."""
@@ -191,25 +189,25 @@ class Server:
                 self.app.journal.close()
 
     def _receive(self, request: Request, send: Send) -> None:
-        """Count and answer a request, after the jitter of its arrival and with the latency of its response."""
+        """Count a request and respond, after the jitter of its arrival and with the latency of its response."""
         if request.path.startswith("/sandbox"):
-            send(answer_control(self.app, request, time.time()))
+            send(respond_to_control(self.app, request, time.time()))
         elif jitter := drawn_delay(self._options.jitter_ms, self._chance):
-            asyncio.get_running_loop().call_later(jitter, self._answer, request, send)
+            asyncio.get_running_loop().call_later(jitter, self._respond, request, send)
         else:
-            self._answer(request, send)
+            self._respond(request, send)
 
-    def _answer(self, request: Request, send: Send) -> None:
+    def _respond(self, request: Request, send: Send) -> None:
         try:
-            reply = self.app.answer(request, time.time())
+            response = self.app.respond(request, time.time())
         except Exception:  # a mistake in a rule costs this response, not the server
             traceback.print_exc()
-            reply = Reply(500, b"the sandbox failed, see its standard error", "text/plain")
-        wait = reply.wait + drawn_delay(self._options.latency_ms, self._chance)
+            response = Response(500, b"the sandbox failed, see its standard error", "text/plain")
+        wait = response.wait + drawn_delay(self._options.latency_ms, self._chance)
         if wait:
-            asyncio.get_running_loop().call_later(wait, send, reply)
+            asyncio.get_running_loop().call_later(wait, send, response)
         else:
-            send(reply)
+            send(response)
 
 
 @contextlib.contextmanager

@@ -124,7 +124,7 @@ def _profile(call: CheckedCall, known: int, screen_name: str, name: str) -> dict
 
 @rule("socialmedia/calendar")
 def calendar(world: World, call: CheckedCall) -> Payload:
-    """One entry per post and network; a post that is out shows only when asked for."""
+    """One entry per post and network; a post that is out shows only with `includeposted`."""
     wanted = call.words("channels") or ["all"]
     first, end = call.between()
     found = [
@@ -193,11 +193,8 @@ def getpost(world: World, call: CheckedCall) -> Payload:
 def _existing(world: World, call: CheckedCall) -> Thing:
     """The post, on the network that is named if one is."""
     post = world.posts.get(call.id(), call.now)
-    if (
-        post is None
-        or not post["channels"]
-        or (call.has("channel") and call.get("channel") not in {one["network"] for one in post["channels"]})
-    ):
+    networks = {one["network"] for one in post["channels"]} if post else set()
+    if post is None or not networks or (call.has("channel") and call.get("channel") not in networks):
         raise missing("The post")
     return post
 
@@ -215,7 +212,7 @@ def addpost(world: World, call: CheckedCall) -> Payload:
         message = _shorten(world, message, at, network)
     photo = call.get("photo").removesuffix(".jpg")
     new = world.posts.add({"title": message[:30], "message": message, "at": at, "channels": targets, "photo": photo, "link_place": None})
-    return {"post_id": call.an_id(new), "item": "The post was added successfully"}
+    return {"post_id": call.an_id(new), **world.posts.done("added")}
 
 
 def _scheduled(call: CheckedCall) -> int:
@@ -228,7 +225,7 @@ def _scheduled(call: CheckedCall) -> int:
         raise Refusal(NOT_VALID, "scheduledhours is not valid", ("scheduledhours",))
     half = call.get("scheduledampm").lower()
     hours = int(hour) % 12 + (12 if half == "pm" else 0) if half else int(hour) % 24
-    day = call.moments.date(call.day("scheduleddate") or 0)
+    day = call.moments.date(call.day("scheduleddate"))
     return call.moments.unix(dt.datetime.combine(day, dt.time(hours, int(minute or 0) % 60)))
 
 
@@ -246,15 +243,12 @@ def _shorten(world: World, message: str, at: int, network: str) -> str:
 @rule("socialmedia/editpost")
 def editpost(world: World, call: CheckedCall) -> Payload:
     _existing(world, call)
-    changes: Thing = {}
-    if call.has("message"):
-        changes["message"] = call.get("message")
+    changes: Thing = {"message": call.get("message")} if call.has("message") else {}
     if call.has("scheduleddatetime"):
         changes["at"] = call.moment("scheduleddatetime")
     elif call.is_true("isscheduled"):
         changes["at"] = _scheduled(call)
-    world.posts.edit(call.id(), changes)
-    return {"item": "The post was updated successfully"}
+    return world.posts.edited(call, changes)
 
 
 @rule("socialmedia/deletepost")
@@ -262,8 +256,7 @@ def deletepost(world: World, call: CheckedCall) -> Payload:
     """From one network, or from all when none is named."""
     post = _existing(world, call)
     rest = [one for one in post["channels"] if call.has("channel") and one["network"] != call.get("channel")]
-    if rest:
-        world.posts.edit(call.id(), {"channels": rest})
-    else:
-        world.posts.delete(call.id())
-    return {"item": "The post was deleted successfully"}
+    if not rest:
+        return world.posts.deleted(call)
+    world.posts.edit(call.id(), {"channels": rest})
+    return world.posts.done("deleted")

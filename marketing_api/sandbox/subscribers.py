@@ -2,7 +2,7 @@
 
 A contact that was never written to is computed; one that was has a Card. A seeded contact whose list, status or existence was
 changed stops following its seeded fate at that moment (`quiet_from`), and periods say to which list it belongs from then on.
-Not here: the wording of answers (`contacts`), what a contact did (`activity`).
+`Activity` is what they did. Not here: the wording of responses (`contacts`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from marketing_api.sandbox.campaign_book import Campaign
 from marketing_api.sandbox.chance import salt, spread
-from marketing_api.sandbox.mailing import Mailings, Outcome, Totals, clicks
+from marketing_api.sandbox.mailing import Automation, Clicks, Mailings, Outcome, Totals, clicks
 from marketing_api.sandbox.moments import DAY, day_text
 from marketing_api.sandbox.seeded_contacts import CHARACTERS, SLOTS, Person, Roll, contact_id, field_id, last_visit, list_id, roll_and_index
 
@@ -57,7 +57,6 @@ class Card:
     is_seeded: bool
     email: str | None = None
     status: int | None = None
-    ip: str = ""
     values: dict[str, str] = field(default_factory=dict)
     quiet_from: int = _NEVER
     deleted_at: int = _NEVER
@@ -85,7 +84,7 @@ class Subscribers:
             return None
         seeded = self._seeded(wanted, now)
         if card is None:
-            return seeded if seeded is None or seeded.list_id not in self.deleted_lists else None
+            return None if seeded is None or seeded.list_id in self.deleted_lists else seeded
         if seeded is None and card.is_seeded:
             return None
         values = {**(seeded.values if seeded else {}), **card.values}
@@ -149,13 +148,8 @@ class Subscribers:
 
     def touched(self, roll: Roll) -> list[int]:
         """Indexes of the seeded contacts of a list that have a card, ascending."""
-        return sorted(
-            index
-            for card in self.cards.values()
-            if card.is_seeded
-            for number, index in [roll_and_index(card.contact_id)]
-            if number == roll.number
-        )
+        entries = [roll_and_index(card.contact_id) for card in self.cards.values() if card.is_seeded]
+        return sorted(index for number, index in entries if number == roll.number)
 
     # writing
 
@@ -163,10 +157,10 @@ class Subscribers:
         """An id for a contact that will be added."""
         return next(self._ids)
 
-    def add(self, where: int, email: str, status: int, now: int, values: dict[str, str], ip: str = "", reserved: int = 0) -> int:
+    def add(self, where: int, email: str, status: int, now: int, values: dict[str, str], reserved: int = 0) -> int:
         """A new contact on a list; returns its id."""
         new = reserved or self.reserve()
-        self.cards[new] = Card(new, where, now, False, email, status, ip, dict(values))
+        self.cards[new] = Card(new, where, now, False, email, status, dict(values))
         if status == ACTIVE:
             self.cards[new].periods.append(Period(where, now))
         self._by_email.setdefault(email.lower(), []).append(new)
@@ -174,7 +168,7 @@ class Subscribers:
 
     def edit(self, contact: Contact, now: int, email: str = "", status: int | None = None, values: dict[str, str] | None = None) -> None:
         """Change what is given; a new status ends or begins the receiving of mails."""
-        card = self._card(contact, now)
+        card = self._card(contact)
         if email and email.lower() != contact.email.lower():
             self._by_email.setdefault(email.lower(), []).append(card.contact_id)
         card.email = email or card.email
@@ -186,7 +180,7 @@ class Subscribers:
                 card.periods.append(Period(card.list_id, now))
 
     def move(self, contact: Contact, where: int, now: int) -> None:
-        card = self._card(contact, now)
+        card = self._card(contact)
         self._break(card, now)
         card.list_id, card.status = where, contact.status
         card.values.update(contact.values)
@@ -194,7 +188,7 @@ class Subscribers:
             card.periods.append(Period(where, now))
 
     def delete(self, contact: Contact, now: int) -> None:
-        card = self._card(contact, now)
+        card = self._card(contact)
         self._break(card, now)
         card.deleted_at = now
 
@@ -206,23 +200,20 @@ class Subscribers:
                 self._break(card, now)
 
     def tag(self, contact: Contact, tags: list[str], now: int) -> None:
-        card = self._card(contact, now)
+        card = self._card(contact)
         card.tags.update((tag, now) for tag in tags if tag not in card.tags)
 
-    def untag(self, contact: Contact, tags: list[str], now: int) -> None:
-        card = self._card(contact, now)
+    def untag(self, contact: Contact, tags: list[str], _: int) -> None:
+        card = self._card(contact)
         card.tags = {tag: at for tag, at in card.tags.items() if tag not in tags}
 
-    def note(self, contact: Contact, at: int, text: str, now: int) -> None:
+    def note(self, contact: Contact, at: int, text: str) -> None:
         """An activity in the contact's timeline."""
-        self._card(contact, now).activities.append((at, text))
+        self._card(contact).activities.append((at, text))
 
-    def _card(self, contact: Contact, now: int) -> Card:
-        card = self.cards.get(contact.contact_id)
-        if card is None:
-            card = Card(contact.contact_id, contact.list_id, contact.registered_at, contact.contact_id < FIRST_WRITTEN_ID)
-            self.cards[contact.contact_id] = card
-        return card
+    def _card(self, contact: Contact) -> Card:
+        new = Card(contact.contact_id, contact.list_id, contact.registered_at, contact.contact_id < FIRST_WRITTEN_ID)
+        return self.cards.setdefault(contact.contact_id, new)
 
     def _break(self, card: Card, now: int) -> None:
         if card.is_seeded:
@@ -302,29 +293,26 @@ class Activity:
 
     def totals(self, campaign: Campaign, now: int) -> Totals:
         """The campaign's totals by `now`, over all its lists."""
-        total = Totals()
-        for mailings, automations in zip(self._account.mailings, self._account.automations, strict=True):
-            total += mailings.totals(campaign.campaign_id, now)
-            for automation in automations:
-                if automation.campaign.campaign_id == campaign.campaign_id:
-                    total += automation.totals(now)
-        for _, outcome in self._suppressed(campaign, now):
-            total += _counted(outcome, now, -1)
-        for _, outcome in self._guests(campaign, now):
-            total += _counted(outcome, now, 1)
-        return total
+        found = []
+        for mailings, automations in self._by_list(campaign):
+            found.append(mailings.totals(campaign.campaign_id, now))
+            found += [automation.totals(now) for automation in automations]
+        found += [_counted(outcome, now, -1) for _, outcome in self._suppressed(campaign, now)]
+        found += [_counted(outcome, now, 1) for _, outcome in self._guests(campaign, now)]
+        return Totals(*map(sum, zip(*found, strict=True)))
 
-    def clickers(self, campaign: Campaign, now: int) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
+    def _by_list(self, campaign: Campaign) -> Iterator[tuple[Mailings, list[Automation]]]:
+        for mailings, automations in zip(self._account.mailings, self._account.automations, strict=True):
+            yield mailings, [one for one in automations if one.campaign.campaign_id == campaign.campaign_id]
+
+    def clickers(self, campaign: Campaign, now: int) -> Iterator[tuple[int, Clicks]]:
         """(contact id, clicks) of everybody who clicked by `now`."""
         gone = {wanted for wanted, _ in self._suppressed(campaign, now)}
-        for mailings, automations in zip(self._account.mailings, self._account.automations, strict=True):
-            number = mailings.roll.number
-            found = [mailings.clickers(campaign.campaign_id, now)]
-            found += [automation.clickers(now) for automation in automations if automation.campaign.campaign_id == campaign.campaign_id]
-            for several in found:
-                for index, clicked in several:
-                    if (wanted := contact_id(number, index)) not in gone:
-                        yield wanted, clicked
+        for mailings, automations in self._by_list(campaign):
+            found = [mailings.clickers(campaign.campaign_id, now), *(automation.clickers(now) for automation in automations)]
+            for index, clicked in itertools.chain(*found):
+                if (wanted := contact_id(mailings.roll.number, index)) not in gone:
+                    yield wanted, clicked
         for wanted, outcome in self._guests(campaign, now):
             if 0 < outcome.clicked_at <= now:
                 yield wanted, outcome.clicks
@@ -355,9 +343,5 @@ class Activity:
 
 
 def _counted(outcome: Outcome, now: int, sign: int) -> Totals:
-    return Totals(
-        sent=sign,
-        bounced=sign * (0 < outcome.bounced_at <= now),
-        opened=sign * (0 < outcome.opened_at <= now),
-        unsubscribed=sign * (0 < outcome.left_at <= now),
-    )
+    bounced, opened, left = (sign * (0 < at <= now) for at in (outcome.bounced_at, outcome.opened_at, outcome.left_at))
+    return Totals(sign, bounced, opened, left)

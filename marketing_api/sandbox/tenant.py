@@ -1,7 +1,4 @@
-"""One account on the server: its key, its world, its limit, how it misbehaves, and what was requested of it.
-
-Not here: responding (`app`).
-"""
+"""One account on the server: its key, its world, its limit, how it misbehaves, its journal, and what was requested of it."""
 
 from __future__ import annotations
 
@@ -79,11 +76,15 @@ class RateReport(NamedTuple):
 
     def members(self, *, as_text: bool) -> str:
         """The `rate-limit` object as JSON text (api-observed row 27: its values are text)."""
-        quote = '"' if as_text else ""
-        return "{" + ",".join([f'"{name}":{quote}{value}{quote}' for name, value in zip(self._fields, self, strict=True)]) + "}"
+        return (_AS_TEXT if as_text else _AS_NUMBERS) % self
 
     def headers(self) -> list[tuple[str, str]]:
-        return [(f"x-rate-limit-{name}", str(value)) for name, value in zip(self._fields, self, strict=True)]
+        return list(zip(_HEADERS, map(str, self), strict=True))
+
+
+_HEADERS = [f"x-rate-limit-{name}" for name in RateReport._fields]
+_AS_NUMBERS = "{" + ",".join(f'"{name}":%s' for name in RateReport._fields) + "}"
+_AS_TEXT = _AS_NUMBERS.replace("%s", '"%s"')
 
 
 class Window:
@@ -95,7 +96,7 @@ class Window:
         self._requests = 0
 
     def count(self, at: float, after: int = 0) -> RateReport:
-        """Count a request that arrived `at` (unix seconds); a refusal says to wait `after` seconds, 0: until the reset."""
+        """Count a request that arrived `at` (unix seconds); an error says to wait `after` seconds, 0: until the reset."""
         second = int(at)
         if second != self._second:
             self._second, self._requests = second, 0

@@ -1,7 +1,4 @@
-"""The rules of contact timelines: what happened to a contact, derived from its outcomes.
-
-The specification names the members and some keys; which details an entry has is assumed where no sample shows it.
-"""
+"""The rules of timelines: what happened to a contact, from its outcomes. Details that no sample shows are assumed."""
 
 from __future__ import annotations
 
@@ -41,11 +38,8 @@ def _payload(world: World, call: CheckedCall, contact: Contact) -> Payload:
     entries = _entries(world, call, contact, received, triggered)
     cut = call.switches.number("timeline-cut")
     shown = entries[:cut] if cut else entries
-    payload: dict[str, Any] = {
-        "id": contact.contact_id,
-        "email": contact.email,
-        "timeline": {"data": shown, "count": len(shown), "total": len(entries)},
-    }
+    timeline = {"data": shown, "count": len(shown), "total": len(entries)}
+    payload: dict[str, Any] = {"id": contact.contact_id, "email": contact.email, "timeline": timeline}
     include = call.words("include")
     if "utm" in include:
         visits = _visits(call, received + triggered)
@@ -94,28 +88,20 @@ def _entries(
 
 def _sent(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Entry:
     times = sum(times for _, times in outcome.clicks) if 0 < outcome.clicked_at <= call.now else 0
-    return {
-        "key": call.switches["sent-key"],
-        "snippet": campaign.subject,
-        "details": [
-            _detail("subject", "Subject", campaign.subject),
-            _detail("send-date", "Send Date", _date(call, outcome.sent_at)),
-            _detail("open-date", "Open Date", _date(call, outcome.opened_at)),
-            _detail("links-clicked", "Links Clicked", _number(call, times)),
-        ],
-    }
+    details = [
+        _detail("subject", "Subject", campaign.subject),
+        _detail("send-date", "Send Date", _date(call, outcome.sent_at)),
+        _detail("open-date", "Open Date", _date(call, outcome.opened_at)),
+        _detail("links-clicked", "Links Clicked", _number(call, times)),
+    ]
+    return {"key": call.switches["sent-key"], "snippet": campaign.subject, "details": details}
 
 
 def _trigger(call: CheckedCall, campaign: Campaign) -> Entry:
     assert campaign.trigger is not None
-    return {
-        "key": "automation-triggered",
-        "snippet": campaign.name,
-        "details": [
-            _detail("steps", "Steps", _number(call, campaign.trigger.steps)),
-            _detail("actions", "Actions", campaign.trigger.actions),
-        ],
-    }
+    steps = _detail("steps", "Steps", _number(call, campaign.trigger.steps))
+    details = [steps, _detail("actions", "Actions", campaign.trigger.actions)]
+    return {"key": "automation-triggered", "snippet": campaign.name, "details": details}
 
 
 def _activity(call: CheckedCall, text: str) -> Entry:
@@ -129,15 +115,11 @@ def _activity(call: CheckedCall, text: str) -> Entry:
 def _automated(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Entry:
     """Details of automated entries have no label (api-observed row 22)."""
     assert campaign.trigger is not None
-    if campaign.trigger.kind == "sms":
-        details = [{"key": "message", "value": campaign.subject}, {"key": "send-date", "value": _date(call, outcome.sent_at)}]
-    else:
-        details = [
-            {"key": "subject", "value": campaign.subject},
-            {"key": "send-date", "value": _date(call, outcome.sent_at)},
-            {"key": "open-date", "value": _date(call, outcome.opened_at)},
-            {"key": "click-date", "value": _date(call, outcome.clicked_at)},
-        ]
+    dates = {"send-date": outcome.sent_at}
+    if campaign.trigger.kind != "sms":
+        dates |= {"open-date": outcome.opened_at, "click-date": outcome.clicked_at}
+    details = [{"key": "message" if campaign.trigger.kind == "sms" else "subject", "value": campaign.subject}]
+    details += [{"key": key, "value": _date(call, at)} for key, at in dates.items()]
     return _stamped(call, outcome.sent_at, {"name": campaign.name, "type": campaign.trigger.kind, "details": details})
 
 

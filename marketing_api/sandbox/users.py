@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.rules import CheckedCall, Payload, Shelf, Thing, missing, rule
+from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, Shelf, Thing, missing, rule
 from marketing_api.sandbox.words import FIRST_NAMES, LAST_NAMES
 
 if TYPE_CHECKING:
@@ -29,29 +29,15 @@ def seeded(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
     main = account.business.business_id
     homes = [main] * 5 + [main + 501] * 2 + [main + 502] * 2
     for place, (name, group) in enumerate(_STAFF):
-        yield (
-            601 + place * 3,
-            {
-                "business": homes[place],
-                "fullname": name,
-                "username": name.lower().replace(" ", "."),
-                "group": None if group is None else 801 + group,
-                "status": "Active",
-            },
-        )
+        yield 601 + place * 3, _seeded(homes[place], name, name.lower().replace(" ", "."), None if group is None else 801 + group)
     for quarter in range(1, (now - account.start) // (91 * DAY) + 1):
         name = f"{FIRST_NAMES[quarter * 7 % len(FIRST_NAMES)][0]} {LAST_NAMES[quarter * 11 % len(LAST_NAMES)][0]}"
         leaves = account.start + (quarter * 91 + 400) * DAY
-        yield (
-            640 + quarter,
-            {
-                "business": main,
-                "fullname": name,
-                "username": f"user{quarter:03d}",
-                "group": 803,
-                "status": "Active" if now < leaves else "Disabled",
-            },
-        )
+        yield 640 + quarter, _seeded(main, name, f"user{quarter:03d}", 803, "Active" if now < leaves else "Disabled")
+
+
+def _seeded(business: int, name: str, username: str, group: int | None, status: str = "Active") -> Thing:
+    return {"business": business, "fullname": name, "username": username, "group": group, "status": status}
 
 
 def seeded_managers(account: Account, _: int) -> Iterator[tuple[int, Thing]]:
@@ -62,7 +48,7 @@ def seeded_managers(account: Account, _: int) -> Iterator[tuple[int, Thing]]:
 
 @rule("user/lists")
 def lists(world: World, call: CheckedCall) -> Payload:
-    """Users by business: one's own and the sub-accounts', or those of the business that is asked for."""
+    """Users by business: one's own and the sub-accounts', or those of the business that is given."""
     own = world.account.business.business_id
     known = [own, *world.businesses.all(call.now)]
     if call.has("businessid"):
@@ -89,10 +75,9 @@ def _user(user: Thing, groups: dict[int, Thing]) -> dict[str, Any]:
 
 @rule("user/managers")
 def managers(world: World, call: CheckedCall) -> Payload:
-    found = [
-        {"id": call.an_id(wanted), "fullname": one["fullname"], "email": one["email"], "status": one["status"]}
-        for wanted, one in world.managers.all(call.now).items()
-    ]
+    members = ("fullname", "email", "status")
+    managers = world.managers.all(call.now).items()
+    found = [{"id": call.an_id(wanted), **{name: one[name] for name in members}} for wanted, one in managers]
     return call.listing("users", found)
 
 
@@ -115,37 +100,19 @@ def _given(world: World, call: CheckedCall) -> Thing:
     return given
 
 
+def _changed_status(shelf: Shelf, call: CheckedCall) -> Payload:
+    shelf.edited(call, {"status": "Active" if call.get("status").lower() in ("enable", "1") else "Disabled"})
+    return {"item": "The status was changed successfully"}
+
+
 @rule("user/add")
 def add(world: World, call: CheckedCall) -> Payload:
     own = world.account.business.business_id
     return _shelf(world, call).added({"business": own, "group": None, "status": "Active", **_given(world, call)})
 
 
-@rule("user/edit")
-def edit(world: World, call: CheckedCall) -> Payload:
-    return _shelf(world, call).edited(call, _given(world, call))
-
-
-def _changed_status(shelf: Shelf, call: CheckedCall) -> Payload:
-    shelf.edited(call, {"status": "Active" if call.get("status").lower() in ("enable", "1") else "Disabled"})
-    return {"item": "The status was changed successfully"}
-
-
-@rule("user/status")
-def status(world: World, call: CheckedCall) -> Payload:
-    return _changed_status(_shelf(world, call), call)
-
-
-@rule("user/groupstatus")
-def groupstatus(world: World, call: CheckedCall) -> Payload:
-    return _changed_status(world.groups, call)
-
-
-@rule("user/delete")
-def delete(world: World, call: CheckedCall) -> Payload:
-    return _shelf(world, call).deleted(call)
-
-
-@rule("user/groupdelete")
-def groupdelete(world: World, call: CheckedCall) -> Payload:
-    return world.groups.deleted(call)
+RULES["user/edit"] = lambda world, call: _shelf(world, call).edited(call, _given(world, call))
+RULES["user/status"] = lambda world, call: _changed_status(_shelf(world, call), call)
+RULES["user/delete"] = lambda world, call: _shelf(world, call).deleted(call)
+RULES["user/groupstatus"] = lambda world, call: _changed_status(world.groups, call)
+RULES["user/groupdelete"] = lambda world, call: world.groups.deleted(call)

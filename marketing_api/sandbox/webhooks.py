@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from marketing_api.sandbox.goals import DOMAINS
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.rules import CheckedCall, Payload, Thing, rule
+from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, Thing, rule
 from marketing_api.sandbox.words import SITE
 
 if TYPE_CHECKING:
@@ -23,25 +23,18 @@ def seeded(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
         ("After booking", "goal_trigger", "redirection", f"{SITE}/book/thanks", "popup"),
         ("Shop exit", "page_exit", "html_msg", f"{SITE}/shop", "sticky_bar"),
     )
-    for place, (name, kind, action, link, style) in enumerate(texts):
+    names = ("name", "type", "action_type", "action_url", "action_style")
+    for place, text in enumerate(texts):
         if account.start + place * 90 * DAY <= now:
-            yield (
-                501 + place * 2,
-                {
-                    "name": name,
-                    "type": kind,
-                    "action_type": action,
-                    "domainid": DOMAINS[place % 2],
-                    "action_url": link,
-                    "action_targetusers": ("all", "anonymous", "subscribers")[place % 3],
-                    "action_devicefilter": ("all", "desktop", "mobile")[place % 3],
-                    "action_frequency": "repeat" if place % 2 else "one_time",
-                    "delay_hours": "0",
-                    "delay_minutes": str(place),
-                    "delay_seconds": str(place * 15 % 60),
-                    "action_style": style,
-                },
-            )
+            thing: Thing = dict(zip(names, text, strict=True)) | {
+                "domainid": DOMAINS[place % 2],
+                "action_targetusers": ("all", "anonymous", "subscribers")[place % 3],
+                "action_devicefilter": ("all", "desktop", "mobile")[place % 3],
+                "action_frequency": "repeat" if place % 2 else "one_time",
+                "delay_minutes": str(place),
+                "delay_seconds": str(place * 15 % 60),
+            }
+            yield 501 + place * 2, thing
 
 
 _TYPES = {"page_exit": "On Page Exit", "page_entry": "On Page Entry", "goal_trigger": "On Goal Trigger"}
@@ -89,16 +82,6 @@ def _given(world: World, call: CheckedCall) -> Thing:
     return given
 
 
-@rule("webhook/add")
-def add(world: World, call: CheckedCall) -> Payload:
-    return world.webhooks.added({"domainid": 0, **_given(world, call)})
-
-
-@rule("webhook/edit")
-def edit(world: World, call: CheckedCall) -> Payload:
-    return world.webhooks.edited(call, _given(world, call))
-
-
-@rule("webhook/delete")
-def delete(world: World, call: CheckedCall) -> Payload:
-    return world.webhooks.deleted(call)
+RULES["webhook/add"] = lambda world, call: world.webhooks.added({"domainid": 0, **_given(world, call)})
+RULES["webhook/edit"] = lambda world, call: world.webhooks.edited(call, _given(world, call))
+RULES["webhook/delete"] = lambda world, call: world.webhooks.deleted(call)

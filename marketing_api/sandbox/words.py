@@ -1,7 +1,4 @@
-"""The vocabulary of the seeded business: names, places and texts. Data only; what is drawn when is decided elsewhere.
-
-The business is a restaurant with a cooking school and a small shop. Every link is at a reserved domain.
-"""
+"""The vocabulary of the seeded business, a restaurant with a cooking school and a small shop. Every link is at a reserved domain."""
 
 from __future__ import annotations
 
@@ -111,15 +108,9 @@ BAD = (
 NOTES = ("Called back, will come again.", "Sent an apology and a voucher.", "Thanked by mail.", "Forwarded to the kitchen.")
 #: Display name → the word by which the `channels` parameter calls it.
 REVIEW_CHANNELS = {
-    "Yelp": "yelp",
-    "TripAdvisor": "tripadvisor",
-    "CitySearch": "citysearch",
-    "Foursquare": "foursquare",
-    "Google Places": "googleplaces",
-    "Zagat": "zagat",
-    "MenuPage": "menupage",
-    "OpenTable": "opentable",
-}
+    "Yelp": "yelp", "TripAdvisor": "tripadvisor", "CitySearch": "citysearch", "Foursquare": "foursquare",
+    "Google Places": "googleplaces", "Zagat": "zagat", "MenuPage": "menupage", "OpenTable": "opentable",
+}  # fmt: skip
 POSTS = (
     ("Today's special", "Saffron risotto with roasted fennel. Until it's gone!"),
     ("New on the shelf", "Lemon olive oil from the coast: {link}"),

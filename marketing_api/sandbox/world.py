@@ -1,8 +1,4 @@
-"""One account: everything the service knows, as a function of its origin and the clock, plus what was written to it.
-
-Belongs here: putting the parts together, and keeping mailings in step with written campaigns. Not here: the rules of reads and writes
-and the small seeded things (`AREA.py`), the larger parts themselves (`seeded_contacts`, `campaign_book`, `mailing`, `subscribers`).
-"""
+"""One account: everything the service knows, as a function of its origin and the clock, plus what was written to it."""
 
 from __future__ import annotations
 
@@ -44,8 +40,7 @@ class Clock:
     """The account's time: real time plus what it was advanced by, or standing still at `fixed`."""
 
     def __init__(self, fixed: int | None = None) -> None:
-        self.fixed = fixed
-        self.advanced = 0
+        self.fixed, self.advanced = fixed, 0
 
     def now(self) -> int:
         return (int(time.time()) if self.fixed is None else self.fixed) + self.advanced
@@ -134,20 +129,19 @@ class World:
         self.subscribers = Subscribers(self.account)
         self.activity = Activity(self.account, self.subscribers)
         seeded = self.account
-        self.lists = Shelf("list", partial(lists.seeded, seeded), 2501)
+        self.lists: Shelf = Shelf("list", partial(lists.seeded, seeded), 2501)
         self.deleted_campaigns: set[int] = set()
         self._campaign_ids = itertools.count(60_001)
-        self.businesses = Shelf("sub-account", partial(account.seeded, seeded), 4901)
-        self.users = Shelf("user", partial(users.seeded, seeded), 6901)
-        self.managers = Shelf("manager", partial(users.seeded_managers, seeded), 7901)
-        self.groups = Shelf("group", partial(users.seeded_groups, seeded), 8901)
-        self.goals = Shelf("goal", partial(goals.seeded, seeded), 3901)
-        self.webhooks = Shelf("webhook", partial(webhooks.seeded, seeded), 5901)
+        self.businesses: Shelf = Shelf("sub-account", partial(account.seeded, seeded), 4901)
+        self.users: Shelf = Shelf("user", partial(users.seeded, seeded), 6901)
+        self.managers: Shelf = Shelf("manager", partial(users.seeded_managers, seeded), 7901)
+        self.groups: Shelf = Shelf("group", partial(users.seeded_groups, seeded), 8901)
+        self.goals: Shelf = Shelf("goal", partial(goals.seeded, seeded), 3901)
+        self.webhooks: Shelf = Shelf("webhook", partial(webhooks.seeded, seeded), 5901)
         self.reviews = Reviews(seeded)
-        self.deleted_reviews: set[int] = set()
-        self.feed = Feed(seeded)
-        self.posts = Shelf("post", self.feed.posts, 990_001)
-        self.links = Shelf("link", self.feed.links, 995_001)
+        feed = Feed(seeded)
+        self.posts: Shelf = Shelf("post", feed.posts, 990_001)
+        self.links: Shelf = Shelf("link", feed.links, 995_001)
 
     def now(self) -> int:
         """The account's time, with all mailings by then known."""

@@ -23,9 +23,9 @@ from marketing_api.rate_limit import RateLimiter
 from marketing_api.redaction import plain
 from marketing_api.transport import Received
 from pipelines import exits
+from pipelines.accounts import connections, explained
 from pipelines.commands import Arguments, command
 from pipelines.options import ACCOUNT, Option, parameters
-from pipelines.service import connections, explained
 from pipelines.settings import Settings, SettingsError
 
 _OPERATION = click.Argument(["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md")

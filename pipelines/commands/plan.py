@@ -17,11 +17,11 @@ from assets.planning.crawl_plan import CAMPAIGN_STATS, ContactPlan, Planner, Pla
 from assets.planning.order import MEANINGS, Reason
 from marketing_api.rate_limit import RateLimiter
 from pipelines import exits
+from pipelines.accounts import known_accounts
 from pipelines.commands import Arguments, command
 from pipelines.options import LIMITS, parameters
 from pipelines.progress import report_waiting
 from pipelines.reading import budget_of, planner_of
-from pipelines.service import known_accounts
 from pipelines.settings import Settings
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse

@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 
 from pipelines import exits
+from pipelines.accounts import connections
 from pipelines.commands import Arguments, command
 from pipelines.home import prepare_home
 from pipelines.keeper import Keeper, keeper
 from pipelines.options import Option, parameters
-from pipelines.service import connections
 from pipelines.settings import Settings, SettingsError
 
 _HOST = "127.0.0.1"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from marketing_api.client import Client, Connection
 from marketing_api.exchange import Exchange
 from marketing_api.rate_limit import RateLimiter
-from pipelines.service import connections
+from pipelines.accounts import connections
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.result import Spent
 from warehouse.archive import Archive

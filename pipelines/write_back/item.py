@@ -18,7 +18,7 @@ class State(StrEnum):
 
     PLANNED = "planned"  # in the outbox, nothing sent
     SENDING = "sending"  # committed before the request leaves; found after a crash it means unknown
-    APPLIED = "applied"  # the service said ok
+    APPLIED = "applied"  # the service answered ok
     VERIFIED = "verified"  # read back, and as intended
     REJECTED = "rejected"  # by our checks or by the service, with its reason
     UNKNOWN = "unknown"  # sent, and no whole answer came

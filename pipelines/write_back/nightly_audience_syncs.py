@@ -113,7 +113,7 @@ def _problem(result: Result) -> str:
     """Empty when everything is done. Rows that the service refused on an earlier night do not fail this one; the push tells them."""
     rejected = result.counts.requests.get(State.REJECTED, 0) + result.counts.rejected_by_check
     drifted = result.counts.drifted + result.drifted_earlier
-    parts = {"rejected": rejected, "still open": result.open, "read back otherwise than sent": drifted}
+    parts = {"rejected": rejected, "still open": result.open, "with a mismatch on read-back": drifted}
     said = [f"{count:,} {what}" for what, count in parts.items() if count]
     return ", ".join([*said, *([f"stopped: {without_addresses(result.stopped)}"] if result.stopped else [])])
 

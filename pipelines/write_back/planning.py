@@ -96,7 +96,7 @@ class Draft:
     def reject_as_before(self, row: int, past: Past) -> None:
         """The service rejected the same before, or took it and did otherwise."""
         reason = f": {past.message}" if past.message else ""
-        what = "this was sent before, and read back otherwise" if past.is_drifted else f"the service refused this before{reason}"
+        what = "this was sent before, with a mismatch on read-back" if past.is_drifted else f"the service rejected this before{reason}"
         self.reject(row, f"{what} (`marketing-sync push retry` sends it again)", by_service=True)
 
     def leave(self, row: int, reason: str, email: str | None = None, contact_id: int | None = None) -> None:
@@ -126,7 +126,7 @@ class Draft:
         """Rows are in the order of the input. A row with parts that were sent is not idle; one without is rejected first."""
         partly = sum(row in self._sent for row in self._bad)
         if partly:
-            self.count("sent in part, since the service refused the rest before (`marketing-sync push retry` sends it again)", partly)
+            self.count("sent in part, since the service rejected the rest before (`marketing-sync push retry` sends it again)", partly)
         bad = {row: each for row, each in self._bad.items() if row not in self._sent}
         idle = tuple(each for row, each in self._idle.items() if row not in self._sent and row not in bad)
         counted = [f"{number:,} {'row' if number == 1 else 'rows'}: {text}" for text, number in self._counted.items()]

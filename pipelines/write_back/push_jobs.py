@@ -3,7 +3,7 @@
 Belongs here: steps, their config and what the UI shows of them, with addresses masked. Not here: the work (`push_service`), files that are
 dropped into the inbox (`inbox`).
 
-Between steps go numbers only: a push is in the outbox, so whatever step is run again goes on where it ended.
+Between steps go numbers only: a push is in the outbox, so whatever step is run again resumes where it ended.
 """
 
 import time
@@ -193,7 +193,7 @@ def headline(result: Result) -> str:
     parts = {
         "rejected": result.rejected + result.earlier.get(State.REJECTED, 0),
         "open": result.open,
-        "read back otherwise than sent": result.counts.drifted + result.drifted_earlier,
+        "with a mismatch on read-back": result.counts.drifted + result.drifted_earlier,
     }
     earlier, rows = result.earlier_shortfall, f"{result.push.row_count:,} rows"
     own = f"{result.shortfall - earlier:,} of {rows}{f' and {earlier:,} requests of earlier pushes' if earlier else ''}"
@@ -211,7 +211,7 @@ def counts_of(planned: Planned) -> dict[str, Any]:
         "changed": plan.changed_count,
         "nothing to send": len(plan.idle),
         "invalid": sum(not bad.by_service for bad in plan.bad),
-        "refused before": sum(bad.by_service for bad in plan.bad),
+        "rejected before": sum(bad.by_service for bad in plan.bad),
         "requests": plan.request_count,
     }
 

@@ -27,7 +27,7 @@ def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: boo
         lines += ["", f"changes{_sample(len(plan.changes), _changing(plan))}", *map(_change_line, plan.changes[:_SHOWN])]
     ours = [Refusal((bad.row,), bad.reason, bad.by_service) for bad in plan.bad]
     lines += _refusal_lines("not valid, not sent", [bad for bad in ours if not bad.by_service])
-    lines += _refusal_lines("refused before, or read back otherwise: not sent again", [bad for bad in ours if bad.by_service])
+    lines += _refusal_lines("rejected before, or with a mismatch on read-back: not sent again", [bad for bad in ours if bad.by_service])
     if plan.warnings:
         lines += ["", "note", *(f"  {warning}" for warning in plan.warnings)]
     if plan.earlier:
@@ -55,7 +55,7 @@ def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, st
         f"{100 * plan.bad_share:.1f} % of the rows; more than {100 * reject_limit:g} % stop the push" if checked else "",
     )
     if refused:
-        yield "refused before", refused, "or read back otherwise; `marketing-sync push retry` tries them again"
+        yield "rejected before", refused, "or with a mismatch on read-back; `marketing-sync push retry` tries them again"
 
 
 def _earlier_line(each: Earlier) -> str:
@@ -84,21 +84,21 @@ def result_lines(result: Result) -> list[str]:
     if result.drifted_earlier:
         lines += ["", f"earlier pushes, read back only now, and not as sent: {_count(result.drifted_earlier, 'request')}"]
     lines += _refusal_lines("not valid, not sent", [each for each in result.refusals if not each.by_service])
-    lines += _refusal_lines("refused by the service", [each for each in result.refusals if each.by_service])
+    lines += _refusal_lines("rejected by the service", [each for each in result.refusals if each.by_service])
     lines += _refusal_lines("not done yet", result.waiting)
     if result.drift:
-        lines += ["", "read back, and not as sent"]
+        lines += ["", "mismatches on read-back"]
         lines += [f"  {name}: {_count(count, 'request')}" for name, count in result.drift.items()]
     return [*lines, "", *_closing(result)]
 
 
 #: State of a row → how a person calls it.
 _STATES: Mapping[State, str] = {
-    State.VERIFIED: "sent, and read back as sent",
+    State.VERIFIED: "sent and verified",
     State.APPLIED: "sent",
     State.SKIPPED: "nothing to do",
     State.REJECTED: "rejected",
-    State.UNKNOWN: "unknown whether it took effect",
+    State.UNKNOWN: "outcome unknown",
     State.SENDING: "being sent",
     State.PLANNED: "not sent yet",
 }
@@ -118,7 +118,7 @@ def _closing(result: Result) -> Iterator[str]:
     if result.open:
         own = f" {result.push.push_id}" if not result.counts.is_over else ""
         yield (
-            f"{_count(result.open, 'request')} still open: the same command again goes on where this one ended, and sends nothing twice;"
+            f"{_count(result.open, 'request')} still open: the same command again resumes, and sends nothing twice;"
             f" `marketing-sync push cancel{own}` drops what is not sent"
         )
     if result.counts.requests.get(State.UNKNOWN):
@@ -129,9 +129,9 @@ def _closing(result: Result) -> Iterator[str]:
     if result.drifted_earlier:
         yield "`marketing-sync push retry` sends once more what an earlier push sent without effect"
     if result.drift or result.counts.requests.get(State.REJECTED):
-        yield f"`marketing-sync push retry {result.push.push_id}` sends once more what the service refused or did otherwise"
+        yield f"`marketing-sync push retry {result.push.push_id}` sends once more what the service rejected or did otherwise"
     elif any(each.by_service for each in result.refusals):
-        yield "`marketing-sync push retry` sends once more what the service refused before or did otherwise"
+        yield "`marketing-sync push retry` sends once more what the service rejected before or did otherwise"
     if result.rejected_csv:
         yield f"rejected rows: {result.rejected_csv}"
     if result.writebacks_follow:
@@ -139,11 +139,11 @@ def _closing(result: Result) -> Iterator[str]:
 
 
 def open_lines(open_count: int) -> list[str]:
-    """What is said when a person stops a push."""
+    """What is displayed when a person stops a push."""
     if not open_count:
         return ["stopped; nothing is left open"]
     return [
-        f"stopped; {_count(open_count, 'request')} still open. The same command again goes on from there and sends nothing twice;",
+        f"stopped; {_count(open_count, 'request')} still open. The same command again resumes and sends nothing twice;",
         "`marketing-sync push status` shows them, `marketing-sync push cancel` drops what is not sent",
     ]
 

@@ -138,7 +138,7 @@ def waiting_of(entries: Iterable[Entry]) -> tuple[Waiting, ...]:
 
 
 def drift_of(entries: Iterable[Entry]) -> Mapping[str, int]:
-    """How many requests were read back otherwise than intended, by field."""
+    """How many requests had a mismatch on read-back, by field."""
     return Counter(name for entry in entries for name in entry.drift or {})
 
 

@@ -4,7 +4,7 @@
         sent = send(outbox, client, "main", stop=stop, on_progress=show)
 
 One thread decides (the caller's), workers send and look. Belongs here: what is sent, looked for and sent again, and when to stop.
-Not here: one request (`delivery`), the order (`schedule`), when an unknown outcome is looked into (`unknown_outcomes`), figures
+Not here: one request (`delivery`), the order (`send_order`), when an unknown outcome is looked into (`unknown_outcomes`), figures
 (`retry_policy`), reading back (`verification`).
 """
 
@@ -29,7 +29,7 @@ from pipelines.write_back.kinds import Kind
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
-from pipelines.write_back.schedule import AmbiguousActivities, Schedule, keys_of
+from pipelines.write_back.send_order import AmbiguousActivities, Schedule, keys_of
 from pipelines.write_back.unknown_outcomes import Looked, Next, Presence, UnknownOutcomes
 
 if TYPE_CHECKING:
@@ -329,7 +329,7 @@ def _message(entry: Entry, cause: Entry | None) -> str | None:
         return None
     rows = f"row{'s' if len(cause.rows) > 1 else ''} {', '.join(map(str, cause.rows[:5]))}{'…' if len(cause.rows) > 5 else ''}"
     where = "" if cause.push_id == entry.push_id else f" of push {cause.push_id}"
-    return f"waits for {rows}{where}, about the same person, of which is unknown whether it took effect"
+    return f"waits for {rows}{where}, about the same person, whose outcome is unknown"
 
 
 class Workers:

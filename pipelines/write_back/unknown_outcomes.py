@@ -52,7 +52,7 @@ class Next(Enum):
     DONE = "it arrived"
     SEND = "it never arrived: send it again"
     WAIT = "it may still come"
-    GIVE_UP = "it cannot be told"
+    GIVE_UP = "it cannot be found out"
 
 
 class UnknownOutcomes:

@@ -130,7 +130,7 @@ class _Verifying:
             self._hidden += bool(found.hidden)
         elif entry is not None:
             drift = {name: list(pair) for name, pair in found.drift.items()}
-            self.outbox.settle(item_id, entry.state, message="read back otherwise than intended", drift=drift)
+            self.outbox.settle(item_id, entry.state, message="mismatch on read-back", drift=drift)
             self.drifted.add(item_id)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.faults import BY_NAME, Fault, Faults
-from marketing_api.sandbox.replies import Reply
+from marketing_api.sandbox.responses import Response
 
 #: On the way, any request; the effect of a write has taken place after the last six.
 BROKEN = ("500-before", "502-html", "reset", "500-after", "html-200", "cut-json", "cut-body", "lost-answer")
@@ -76,9 +76,9 @@ def _fail(fault: Fault, number: int, told: Path) -> None:
 
 
 def _say(change: Callable[[Any], Any], number: int, told: Path) -> None:
-    real, answered = App._answered, 0
+    real, answered = App._apply, 0
 
-    def answer(self: App, tenant: Any, operation: Any, *args: Any) -> Reply:
+    def answer(self: App, tenant: Any, operation: Any, *args: Any) -> Response:
         nonlocal answered
         answered += 1
         reply = real(self, tenant, operation, *args)
@@ -87,6 +87,6 @@ def _say(change: Callable[[Any], Any], number: int, told: Path) -> None:
         told.touch()
         whole = json.loads(reply.body if isinstance(reply.body, bytes) else b"".join(reply.body))
         whole["response"]["data"] = change(whole["response"]["data"])
-        return Reply(reply.status, json.dumps(whole).encode(), reply.kind, reply.headers)
+        return Response(reply.status, json.dumps(whole).encode(), reply.kind, reply.headers)
 
-    App._answered = answer  # type: ignore[method-assign]
+    App._apply = answer  # type: ignore[method-assign]

@@ -42,7 +42,7 @@ from marketing_api import clock
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.replies import Reply, Request
+from marketing_api.sandbox.responses import Request, Response
 from marketing_api.sandbox.server import serve
 from pipelines.home import prepare_home
 from pipelines.reading import open_reader
@@ -249,10 +249,10 @@ class _Dated:
     """The sandbox's answers with the `Date` of its own clock, while `is_on`."""
 
     is_on = True
-    answer = App.answer
+    answer = App.respond
 
     @staticmethod
-    def dated(app: App, request: Request, arrived: float) -> Reply:
+    def dated(app: App, request: Request, arrived: float) -> Response:
         reply = _Dated.answer(app, request, arrived)
         now = next(iter(app.tenants.values())).world.now()
         date = f"date: {formatdate(now, usegmt=True)}\r\n" if _Dated.is_on else ""
@@ -289,7 +289,7 @@ def storm(seed: int, contacts: int) -> Iterator[Storm]:
     season = SEASONS[seed % 2]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nights-")))
-        stack.enter_context(patch.object(App, "answer", _Dated.dated))
+        stack.enter_context(patch.object(App, "respond", _Dated.dated))
         made = Storm(folder, Sandbox(""), season, rng)
         made.set_clock(made.moment(0), 0)
         stack.enter_context(patch.dict(os.environ, made.environment()))

@@ -163,7 +163,7 @@ def test_rejected_rows_are_counted_kept_as_they_came_and_not_sent_again(
     before = service.count
     again = command("push", "tags", "--from", name, "--apply", sandbox=service)
     assert again.code == 1
-    assert "refused before" in again.out
+    assert "rejected before" in again.out
     assert service.count == before
     retried = command("push", "retry", "1", sandbox=service)
     assert "1 request to be tried again" in retried.out
@@ -287,7 +287,7 @@ def test_ctrl_c_says_what_is_open_and_the_same_command_goes_on(service: Sandbox,
     stopped = finish(process)
     assert stopped.code == 130, stopped.text
     (count,) = re.findall(r"stopped; (\d+) requests? still open", stopped.err)
-    assert "The same command again goes on from there" in stopped.err
+    assert "The same command again resumes" in stopped.err
     service.control("faults", **{"rate-limit": 0})
     ran = run(home, service, *TAGS, "--apply")
     assert ran.code == 0, ran.text

@@ -64,7 +64,7 @@ def test_drift_is_not_done_until_it_is_retried(command: Command, service: Sandbo
     before = service.count
     again = command(*words, sandbox=service)
     assert (again.code, service.count) == (1, before), again.text
-    assert "this was sent before, and read back otherwise" in again.out
+    assert "this was sent before, with a mismatch on read-back" in again.out
     assert "`marketing-sync push retry` sends once more" in again.out
     assert ask(home, "select state, drift ->> '$.contact[1]', count(*) from sync.writebacks where push_id = 1 group by all") == [
         ("applied", "not there", 3)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from marketing_api.operations import campaigns, contacts
 from tests.warehouse.answering import START, Home
-from tests.warehouse.test_contact_coverage import add_contacts, coupons
+from tests.warehouse.loads.test_contact_coverage import add_contacts, coupons
 from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
 from warehouse.bookkeeping import Planned, write_plan

@@ -11,7 +11,7 @@
 The files are one whole: a row may refer to the body of an earlier row, so files of single days must not be deleted.
 
 `archive` is the door for everybody else; the other modules are its parts and import one another downwards:
-archive → reader, sealing → index → sealed, journal → row, bodies → disk.
+archive → reader → index → sealed, journal → row, disk; the log of loads (`load_log`) stands beside them.
 """
 
 from warehouse.archive.archive import Archive

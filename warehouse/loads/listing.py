@@ -20,7 +20,7 @@ import pyarrow as pa
 from marketing_api.exchange import Response
 from marketing_api.records.fields import Record
 from warehouse.loads.arrow import ENTRY_HASH, entry_hash
-from warehouse.loads.staging import ReadRows
+from warehouse.loads.staging import ParseRows
 from warehouse.loads.target import ScopeResult, Target
 from warehouse.loads.upsert import upsert
 from warehouse.sql import literal, quoted
@@ -350,7 +350,7 @@ Key = tuple[Any, ...]
 
 
 def needs_detail(
-    table: Table, responses: Iterable[Response], known: Mapping[Key, str], zone: ZoneInfo, parse_rows: ReadRows
+    table: Table, responses: Iterable[Response], known: Mapping[Key, str], zone: ZoneInfo, parse_rows: ParseRows
 ) -> list[Record]:
     """The entries of a listing that are new or differ from when their detail was requested: the last of each key, in order.
 

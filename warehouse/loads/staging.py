@@ -39,8 +39,8 @@ BATCH = 500
 IN_MEMORY, ROW_GROUP = 60_000, 20_000
 
 
-#: (response, zone of the account, its local date of the request) → rows; `marketing_api.parsing.read_rows`.
-ReadRows = Callable[[Response, ZoneInfo, dt.date], Iterable[Rows]]
+#: (response, zone of the account, its local date of the request) → rows; `marketing_api.parsing.parse_rows`.
+ParseRows = Callable[[Response, ZoneInfo, dt.date], Iterable[Rows]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def stage(
     responses: Iterable[Response],
     tables: Sequence[Table],
     zone: ZoneInfo,
-    parse_rows: ReadRows,
+    parse_rows: ParseRows,
     file: Callable[[str], Path],
     last: Mapping[int, LastLoaded] = MappingProxyType({}),
 ) -> Staged:

@@ -196,7 +196,7 @@ class Outbox:
     # ---- sending
 
     def sending(self, account: str, *, wait_s: float = 0.0, on_wait: Callable[[str], object] | None = None) -> AbstractContextManager[None]:
-        """Be the account's only sender. Raises OutboxBusy, naming who is, after `wait_s` seconds; `on_wait` is told once who."""
+        """Be the account's only sender. Raises OutboxBusy, naming who is, after `wait_s` seconds; `on_wait` is called once with that."""
         return sender_lock(self.path.parent, account, wait_s=wait_s, on_wait=on_wait)
 
     def recover(self, account: str) -> int:

@@ -33,7 +33,7 @@ def restore(path: Path, now: float) -> bool:
     """Put the copy in the outbox's place, which is set aside; False when there is no need to.
 
     What the copy has open counts as unknown: the next push looks for activities before it sends them, and rejects those that it
-    cannot look for; anything else may be sent twice without harm. Raises OutboxDamaged when there is no copy to go on with.
+    cannot look for; anything else may be sent twice without harm. Raises OutboxDamaged when there is no copy to resume with.
     """
     if not (path.exists() or copy_of(path).exists()):
         return False

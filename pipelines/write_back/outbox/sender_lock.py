@@ -29,7 +29,7 @@ def sender_lock(
     on_wait: Callable[[str], object] | None = None,
     sleep: Callable[[float], object] = time.sleep,
 ) -> Iterator[None]:
-    """Held while the context lasts. `on_wait` is told once who holds it. Raises OutboxBusy after `wait_s` seconds."""
+    """Held while the context lasts. `on_wait` is called once with who holds it. Raises OutboxBusy after `wait_s` seconds."""
     path = folder / f"sender-{_name(account)}.lock"
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

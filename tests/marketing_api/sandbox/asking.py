@@ -10,9 +10,9 @@ from typing import Any
 
 from marketing_api.operations import ALL
 from marketing_api.sandbox.app import App, build
-from marketing_api.sandbox.control import answer_control
+from marketing_api.sandbox.control import respond_to_control
 from marketing_api.sandbox.options import DEFAULT_KEY, Options
-from marketing_api.sandbox.replies import Reply, Request
+from marketing_api.sandbox.responses import Request, Response
 
 #: 2026-11-20 15:00 UTC: most tests let the clock stand still here.
 NOW = 1_795_186_800
@@ -33,12 +33,12 @@ class Asking:
     def __init__(self, app: App, key: str = DEFAULT_KEY) -> None:
         self.app, self.key, self.clock = app, key, 1000.0
 
-    def reply(self, operation: str, as_verb: str = "GET", **params: Any) -> Reply:
+    def reply(self, operation: str, as_verb: str = "GET", **params: Any) -> Response:
         """Arrivals are seconds apart unless a test sets the clock."""
         self.clock += 1
         named = {name.rstrip("_"): value for name, value in params.items()}
         query = urllib.parse.urlencode({"key": self.key, **_flat(named)})
-        return self.app.answer(Request(as_verb, f"/1/{operation}.json", query), self.clock)
+        return self.app.respond(Request(as_verb, f"/1/{operation}.json", query), self.clock)
 
     def whole(self, operation: str, **params: Any) -> Any:
         """The parsed answer."""
@@ -51,7 +51,7 @@ class Asking:
 
     def control(self, path: str, **params: Any) -> Any:
         query = urllib.parse.urlencode(params)
-        reply = answer_control(self.app, Request("POST", f"/sandbox/{path}", query), self.clock)
+        reply = respond_to_control(self.app, Request("POST", f"/sandbox/{path}", query), self.clock)
         found = json.loads(content(reply))
         assert reply.status == 200, found
         return found
@@ -73,7 +73,7 @@ def asking(**options: Any) -> Asking:
     return Asking(build(Options(**{"now": NOW, "rate_limit": 0, "contacts": 200, **options})))
 
 
-def content(reply: Reply) -> bytes:
+def content(reply: Response) -> bytes:
     return reply.body if isinstance(reply.body, bytes) else b"".join(reply.body)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.replies import Reply, Request
+from marketing_api.sandbox.responses import Request, Response
 from marketing_api.sandbox.server import Connection, Send, serve
 from tests.marketing_api.sandbox.asking import NOW
 
@@ -39,7 +39,7 @@ class Wire(asyncio.Transport):
 
     def _receive(self, request: Request, send: Send) -> None:
         self.taken.append(request)
-        send(Reply(200, b"{}"))
+        send(Response(200, b"{}"))
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data

@@ -7,7 +7,7 @@ import urllib.parse
 
 import pytest
 
-from marketing_api.sandbox.replies import Request
+from marketing_api.sandbox.responses import Request
 from tests.marketing_api.sandbox.asking import Asking, Refused, asking, content, params_for, read
 
 
@@ -17,7 +17,7 @@ def ask() -> Asking:
 
 
 def _send(ask: Asking, path: str, query: str = "", body: bytes = b"", kind: str = "") -> object:
-    reply = ask.app.answer(Request("POST", path, query, kind, body), 5.0)
+    reply = ask.app.respond(Request("POST", path, query, kind, body), 5.0)
     return read(content(reply), reply.status)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 from marketing_api.sandbox.options import AccountOptions
-from marketing_api.sandbox.replies import Request
+from marketing_api.sandbox.responses import Request
 from tests.marketing_api.sandbox.asking import Asking, asking, content
 
 
 def _at(ask: Asking, at: float, key: str = "sandbox-key") -> tuple[int, dict[str, str]]:
-    reply = ask.app.answer(Request("GET", "/1/app/me", f"key={key}"), at)
+    reply = ask.app.respond(Request("GET", "/1/app/me", f"key={key}"), at)
     return reply.status, json.loads(content(reply))["rate-limit"]
 
 
@@ -42,7 +42,7 @@ def test_report_counts_down_and_its_values_are_text() -> None:
 def test_headers_say_the_same_as_the_object() -> None:
     ask = asking(rate_limit=1)
     for at in (300.0, 300.1):
-        reply = ask.app.answer(Request("GET", "/1/app/me", "key=sandbox-key"), at)
+        reply = ask.app.respond(Request("GET", "/1/app/me", "key=sandbox-key"), at)
         told = json.loads(content(reply))["rate-limit"]
         assert dict(reply.headers) == {f"x-rate-limit-{name}": value for name, value in told.items()}
 

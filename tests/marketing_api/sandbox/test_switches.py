@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from marketing_api.sandbox.replies import Request
+from marketing_api.sandbox.responses import Request
 from marketing_api.sandbox.switches import SWITCHES
 from tests.marketing_api.sandbox.asking import Asking, Refused, asking, content, params_for
 
@@ -95,7 +95,7 @@ def validation_fields(ask: Asking) -> Any:
 
 @case("key-place", any="ok", query="error")
 def key_place(ask: Asking) -> Any:
-    reply = ask.app.answer(Request("POST", "/1/app/me", "", "application/json", b'{"key": "sandbox-key"}'), 1.0)
+    reply = ask.app.respond(Request("POST", "/1/app/me", "", "application/json", b'{"key": "sandbox-key"}'), 1.0)
     return json.loads(content(reply))["response"]["header"]["status"]
 
 
@@ -283,7 +283,7 @@ def rate_limit_values(ask: Asking) -> Any:
 @case("rate-limit-after", n_0="1", n_2="2")
 def rate_limit_after(ask: Asking) -> Any:
     ask.control("faults", **{"rate-limit": 1})
-    replies = [ask.app.answer(Request("GET", "/1/app/me", "key=sandbox-key"), 9.0) for _ in range(2)]
+    replies = [ask.app.respond(Request("GET", "/1/app/me", "key=sandbox-key"), 9.0) for _ in range(2)]
     return json.loads(content(replies[1]))["rate-limit"]["after"]
 
 

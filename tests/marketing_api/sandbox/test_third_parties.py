@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from marketing_api.sandbox.replies import Request
+from marketing_api.sandbox.responses import Request
 from marketing_api.sandbox.switches import AS_OBSERVED
 from tests.marketing_api.sandbox.asking import Asking, asking, content, read
 
@@ -96,7 +96,7 @@ def ask() -> Asking:
 
 def send(ask: Asking, verb: str, path: str, query: str = KEY, kind: str = "", body: bytes = b"") -> Any:
     ask.clock += 1
-    reply = ask.app.answer(Request(verb, path, query, kind, body), ask.clock)
+    reply = ask.app.respond(Request(verb, path, query, kind, body), ask.clock)
     return read(content(reply), reply.status)
 
 

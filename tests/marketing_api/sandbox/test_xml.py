@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marketing_api.operations import ALL
-from marketing_api.sandbox.replies import Reply, Request, as_xml
+from marketing_api.sandbox.responses import Request, Response, as_xml
 from tests.marketing_api.sandbox.asking import Asking, asking, content, params_for
 
 #: What XML can hold: no control characters but these, no halves of surrogate pairs; a bare return becomes a line break.
@@ -36,7 +36,7 @@ def parsed(element: ElementTree.Element) -> Any:
 
 @given(data=st.dictionaries(TEXT, JSON, max_size=4), beside=st.dictionaries(st.just("rate-limit"), JSON))
 def test_every_value_is_found_again(data: dict[str, Any], beside: dict[str, Any]) -> None:
-    reply = as_xml(Reply(200, json.dumps({"response": {"header": {"status": "ok"}, "data": data}, **beside}).encode()))
+    reply = as_xml(Response(200, json.dumps({"response": {"header": {"status": "ok"}, "data": data}, **beside}).encode()))
     assert reply.kind.startswith("application/xml")
     assert parsed(ElementTree.fromstring(content(reply))) == plain({"header": {"status": "ok"}, "data": data, **beside})
 
@@ -52,10 +52,10 @@ def test_reads_answer_in_xml_what_they_answer_in_json(operation: str) -> None:
 
 @pytest.mark.parametrize("query", ["key=wrong", "key=sandbox-key"])
 def test_refusals_are_in_xml_too(query: str) -> None:
-    reply = asking(contacts=100).app.answer(Request("GET", "/1/emailmarketing/getcontact.xml", query), 5.0)
+    reply = asking(contacts=100).app.respond(Request("GET", "/1/emailmarketing/getcontact.xml", query), 5.0)
     assert dict(parsed(ElementTree.fromstring(content(reply))))["header"][0] == ("status", "error")
 
 
-def _reply(ask: Asking, operation: str, params: dict[str, Any]) -> Reply:
+def _reply(ask: Asking, operation: str, params: dict[str, Any]) -> Response:
     query = "&".join([f"{name}={value}" for name, value in params.items()] + ["key=sandbox-key"]).replace("+", "%2B")
-    return ask.app.answer(Request("GET", f"/1/{operation}.XML", query), 5.0)
+    return ask.app.respond(Request("GET", f"/1/{operation}.XML", query), 5.0)

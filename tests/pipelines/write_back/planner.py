@@ -96,7 +96,7 @@ def rows_of(*records: Mapping[str, Any], name: str = "rows.csv") -> Rows:
     return rows_of_columns(name, titles, columns, list(range(2, 2 + len(records))))
 
 
-DRIFTED = "read back otherwise than intended"
+DRIFTED = "mismatch on read-back"
 
 
 class Memory:

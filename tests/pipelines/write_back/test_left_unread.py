@@ -193,8 +193,8 @@ def test_an_earlier_push_without_effect_is_told_as_such(
     settings = replace(Settings(home, (Connection("main", service.url, Secret(KEY)),)), folder=folder)
     if entry == "job":
         (said,) = failures(job_with(settings, NOBODY)).values()
-        assert "0 of 0 rows and 6 requests of earlier pushes are not as they were meant to be (6 read back otherwise than sent)" in said
+        assert "0 of 0 rows and 6 requests of earlier pushes are not as they were meant to be (6 with a mismatch on read-back)" in said
     else:
         (folder / "activations.toml").write_text(f'[activations.vip]\nquery = "{NOBODY}"\ntag = "vip"\n')
         (outcome,) = AudienceSyncs(settings).run()
-        assert outcome.problem == "6 read back otherwise than sent"
+        assert outcome.problem == "6 with a mismatch on read-back"

@@ -213,7 +213,7 @@ def test_what_waits_for_an_unknown_one_says_so_until_somebody_lets_go_of_that(ma
     push_id, sent = desk.push(*waiting, replace(tag(5, desk.people()[1]["email"]), contact_id=other))
     assert (sent.unknown, sent.planned, sent.applied) == (1, 2, 1)
     said = {entry.rows[0]: entry.message for entry in desk.outbox.items(push_id, [State.PLANNED])}
-    assert said == dict.fromkeys((3, 4), "waits for row 2 of push 1, about the same person, of which is unknown whether it took effect")
+    assert said == dict.fromkeys((3, 4), "waits for row 2 of push 1, about the same person, whose outcome is unknown")
     assert (desk.outbox.cancel("main", unknown=False), desk.outbox.retry("main").planned) == (2, 1)
     assert desk.outbox.cancel("main", first, unknown=True) == 1
     push_id, sent = desk.push(*waiting)

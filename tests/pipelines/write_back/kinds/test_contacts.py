@@ -162,7 +162,7 @@ def test_what_was_read_back_otherwise_is_not_done_until_a_later_reading_tells(pl
     plan.drifted(*rows)
     planned = plan(*rows)
     assert [(bad.row, bad.by_service) for bad in planned.bad] == [(2, True), (3, True), (4, True)]
-    assert "sent before, and read back otherwise (`marketing-sync push retry`" in planned.bad[0].reason
+    assert "sent before, with a mismatch on read-back (`marketing-sync push retry`" in planned.bad[0].reason
     assert not planned.items
     assert fates(plan(row("ann@example.com", city="London"), row("di@example.com", status="0"))) == {2: "sent", 3: "sent"}
     plan.read_again()
@@ -181,7 +181,7 @@ def test_what_the_service_refused_is_refused_until_it_says_something_else(plan: 
     for options in ({}, {"send_all": True}):
         planned = plan(row("ann@example.com", city="Rom"), row("x@example.com", "News"), **options)
         assert [(bad.row, bad.by_service) for bad in planned.bad] == [(2, True), (3, True)]
-        assert "the service refused this before: Not allowed" in planned.bad[0].reason
+        assert "the service rejected this before: Not allowed" in planned.bad[0].reason
         assert planned.bad_share == 0
     assert fates(plan(row("ann@example.com", city="Ulm"), row("x@example.com", "2"))) == {2: "sent", 3: "sent"}
 

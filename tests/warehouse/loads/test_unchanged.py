@@ -18,8 +18,8 @@ from marketing_api.parsing import Rows, parse_rows
 from tests.depth import examples
 from tests.warehouse.answering import START, Home
 from tests.warehouse.in_memory import Tables, answer
-from tests.warehouse.test_accumulate import opened
-from tests.warehouse.test_contact_coverage import coverage, timeline_state
+from tests.warehouse.loads.test_accumulate import opened
+from tests.warehouse.loads.test_contact_coverage import coverage, timeline_state
 from tests.warehouse.timelines import TABLES, event, timeline
 from warehouse import tables
 from warehouse.loads import staging

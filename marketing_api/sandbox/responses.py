@@ -1,7 +1,4 @@
-"""Requests and replies as values, and making replies: the envelope around payloads and errors (JSON or XML), and what faults do to them.
-
-Not here: deciding which reply is due (`app`), putting it on the wire (`connection`).
-"""
+"""Requests and responses as values; making responses: the envelope (JSON or XML), and what faults do to it."""
 
 from __future__ import annotations
 
@@ -34,8 +31,8 @@ class Request:
 
 
 @dataclass(slots=True)
-class Reply:
-    """`mishap` tells the server to misbehave: reset, close (without an answer), or cut (in the middle of the body)."""
+class Response:
+    """`mishap` tells the server to misbehave: reset, close (without a response), or cut (in the middle of the body)."""
 
     status: int
     body: bytes | Iterator[bytes]
@@ -45,55 +42,54 @@ class Reply:
     wait: float = 0.0
 
 
-def answered(tenant: Tenant, data: Payload, rate: RateReport, *, is_bare: bool) -> Reply:
+def success(tenant: Tenant, data: Payload, rate: RateReport, *, is_bare: bool) -> Response:
     """A payload in its envelope, or without one as in some samples."""
     head, tail = ("", "") if is_bare else _envelope(tenant, rate, "ok")
     if isinstance(data, Streamed):
-        return Reply(200, _stream(_joined(head, data.head, ""), data, tail), headers=rate.headers())
-    return Reply(200, _joined(head, msgspec.json.encode(data).decode(), tail).encode(), headers=rate.headers())
+        return Response(200, _stream(_joined(head, data.head, ""), data, tail), headers=rate.headers())
+    return Response(200, _joined(head, msgspec.json.encode(data).decode(), tail).encode(), headers=rate.headers())
 
 
-def refused(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Reply:
+def error(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Response:
     """An error in its envelope."""
     data: dict[str, Any] = {"errorCode": refusal.code, "errorMessage": refusal.message}
     if refusal.fields and tenant.switches.is_on("validation-fields"):
         data["fields"] = list(refusal.fields)
     head, tail = _envelope(tenant, rate, "error")
     status = refusal.code if refusal.code in (405, 429) else int(tenant.switches["error-status"])
-    return Reply(status, _joined(head, json.dumps(data), tail).encode(), headers=rate.headers())
+    return Response(status, _joined(head, json.dumps(data), tail).encode(), headers=rate.headers())
 
 
-def limited(tenant: Tenant, rate: RateReport) -> Reply:
-    return refused(tenant, Refusal(429, "Too Many Requests"), rate)
+def rate_limited(tenant: Tenant, rate: RateReport) -> Response:
+    return error(tenant, Refusal(429, "Too Many Requests"), rate)
 
 
-def unavailable(tenant: Tenant, rate: RateReport) -> Reply:
+def unavailable(tenant: Tenant, rate: RateReport) -> Response:
     """For unknown operations, and for unknown keys by the specification."""
-    return refused(tenant, Refusal(UNAVAILABLE, "The system cannot find the requested action"), rate)
+    return error(tenant, Refusal(UNAVAILABLE, "The system cannot find the requested action"), rate)
 
 
-def unknown_key(tenant: Tenant, rate: RateReport) -> Reply:
+def unknown_key(tenant: Tenant, rate: RateReport) -> Response:
     """api-observed row 1."""
     if tenant.switches["bad-key"] == "1002":
         return unavailable(tenant, rate)
-    reply = refused(tenant, Refusal(WRONG_KEY, "Authentication failed: the key is missing or wrong"), rate)
-    reply.status = 401
-    return reply
+    response = error(tenant, Refusal(WRONG_KEY, "Authentication failed: the key is missing or wrong"), rate)
+    response.status = 401
+    return response
 
 
-def failed(tenant: Tenant, fault: Fault, rate: RateReport) -> Reply:
-    """The reply to a request that took no effect because of a fault."""
+def failure(tenant: Tenant, fault: Fault, rate: RateReport) -> Response:
+    """The response to a request that took no effect because of a fault."""
     match fault.name:
         case "429":
-            return limited(tenant, rate)
-        case "502-html":
-            return Reply(502, _HTML, "text/html", rate.headers())
+            return rate_limited(tenant, rate)
         case "1002":
             return unavailable(tenant, rate)
         case "reset":
-            return Reply(200, b"", mishap="reset")
-        case _:
-            return Reply(500, b"Internal Server Error", "text/plain", rate.headers())
+            return Response(200, b"", mishap="reset")
+        case "502-html":
+            return Response(502, _HTML, "text/html", rate.headers())
+    return Response(500, b"Internal Server Error", "text/plain", rate.headers())
 
 
 #: What may be the name of an XML element; ids, dates and the like become `<entry key="…">`.
@@ -101,17 +97,17 @@ _NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def as_xml(reply: Reply) -> Reply:
-    """A JSON reply as XML. The specification offers XML and shows none, so this is the plain mapping of the same envelope (assumed).
+def as_xml(response: Response) -> Response:
+    """A JSON response as XML. The specification offers XML and shows none, so this is the plain mapping of the same envelope (assumed).
 
     The root is `response`; what stands beside it in JSON follows its children. Entries of a list are `<item>`. Held in memory as a whole.
     """
-    if reply.kind != _JSON or reply.mishap:
-        return reply
-    whole = json.loads(reply.body if isinstance(reply.body, bytes) else b"".join(reply.body))
+    if response.kind != _JSON or response.mishap:
+        return response
+    whole = json.loads(response.body if isinstance(response.body, bytes) else b"".join(response.body))
     root = whole.pop("response", {}) | whole
     text = f'<?xml version="1.0" encoding="UTF-8"?>\n{_element("response", root)}\n'
-    return replace(reply, body=text.encode(), kind="application/xml; charset=utf-8")
+    return replace(response, body=text.encode(), kind="application/xml; charset=utf-8")
 
 
 def _element(name: str, value: Any) -> str:
@@ -151,35 +147,32 @@ def _stream(head: str, data: Streamed, tail: str) -> Iterator[bytes]:
 def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[str, str]:
     """What stands before and after the payload."""
     switches = tenant.switches
-    place = switches["rate-limit-place"]
-    member = "" if place == "headers-only" else f',"rate-limit":{rate.members(as_text=switches["rate-limit-values"] == "text")}'
+    member = f',"rate-limit":{rate.members(as_text=switches["rate-limit-values"] == "text")}'
+    at = {switches["rate-limit-place"]: member}.get
     limit = f',"limit":{rate.limit}' if status == "ok" else ""
     if switches.is_on("header-extras"):
         limit = (limit.replace(":", ':"') + '"' if limit else "") + ',"cached":false'
-    header = f'{{"status":"{status}","dataType":"array"{limit}{member if place == "header" else ""}}}'
-    head = f'{{"response":{{"header":{header},"data":'
-    if place == "data":
-        head += '{"rate-limit":' + rate.members(as_text=switches["rate-limit-values"] == "text") + ","
-        return head, "}}"
-    return head, (member if place == "response" else "") + "}" + (member if place == "top" else "") + "}"
+    head = f'{{"response":{{"header":{{"status":"{status}","dataType":"array"{limit}{at("header", "")}}},"data":'
+    return (f"{head}{{{member[1:]}," if at("data") else head), f"{at('response', '')}}}{at('top', '')}}}"
 
 
-def spoilt(tenant: Tenant, fault: Fault, reply: Reply) -> Reply:
-    """The answer to a request that took effect, as it arrives."""
+def broken(tenant: Tenant, fault: Fault, response: Response) -> Response:
+    """The response to a request that took effect, as it arrives."""
     match fault.name:
         case "500-after":
-            return Reply(500, b"Internal Server Error", "text/plain", reply.headers)
+            return Response(500, b"Internal Server Error", "text/plain", response.headers)
         case "html-200":
-            return Reply(200, _HTML, "text/html", reply.headers)
+            return Response(200, _HTML, "text/html", response.headers)
         case "lost-answer":
-            return Reply(200, b"", mishap="close")
+            return Response(200, b"", mishap="close")
         case "stall":
-            reply.wait = tenant.faults.stall_seconds
+            response.wait = tenant.faults.stall_seconds
         case "cut-json":
-            reply.body = reply.body[: len(reply.body) * 3 // 5] if isinstance(reply.body, bytes) else _ending_early(reply.body)
+            body = response.body
+            response.body = body[: len(body) * 3 // 5] if isinstance(body, bytes) else _ending_early(body)
         case "cut-body":
-            reply.mishap = "cut"
-    return reply
+            response.mishap = "cut"
+    return response
 
 
 def _ending_early(pieces: Iterator[bytes]) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.write_back.schedule import Key, Schedule
+from pipelines.write_back.send_order import Key, Schedule
 
 KEYS = st.lists(st.builds(Key, st.sampled_from("abcde"), st.booleans()), max_size=3)
 

@@ -1,4 +1,4 @@
-"""Whom to ask: the configured accounts, or the embedded sandbox when there is none.
+"""The accounts to send requests to: the configured ones, or the embedded sandbox when there is none.
 
 The sandbox runs in a process of its own, on loopback, and ends with the command that started it. What is written to it is
 kept in the home, so that it is still there for the next command.
@@ -19,7 +19,7 @@ from pipelines.settings import Settings, SettingsError
 
 @contextmanager
 def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
-    """The accounts to ask, for as long as the context lasts. Raises SettingsError when the sandbox does not start."""
+    """The accounts, for as long as the context lasts. Raises SettingsError when the sandbox does not start."""
     if not settings.is_sandbox:
         yield settings.accounts
     elif settings.sandbox_url:
@@ -40,7 +40,7 @@ def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
 
 
 def known_accounts(settings: Settings) -> tuple[Connection, ...]:
-    """The accounts without making sure that anybody answers: for what sends nothing."""
+    """The accounts, whether or not they respond: for what sends nothing."""
     return settings.accounts or (_sandbox(settings.sandbox_url or "http://127.0.0.1/1", settings),)
 
 

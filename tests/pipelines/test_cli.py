@@ -1,0 +1,76 @@
+"""What the command line offers beside its commands: suggestions, completion, a version, options of several values, quiet pipes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.cli import COMMANDS
+from tests.pipelines.conftest import Command
+from tests.pipelines.running import environment, parsed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["snyc"], "Did you mean 'sync'?"),
+        (["sync", "--ony", "users"], "'--only'"),
+        (["push", "contact"], "Did you mean 'contacts'?"),
+        (["sync", "--only", "contcats"], "did you mean contacts?"),
+    ],
+)
+def test_what_was_meant_is_suggested(command: Command, words: list[str], said: str) -> None:
+    ran = command(*words)
+    assert ran.code == 2
+    assert said in ran.err
+
+
+def test_the_help_lists_every_command_and_the_exit_codes(command: Command) -> None:
+    ran = command("--help")
+    assert ran.code == 0
+    listed = [line.split()[0] for line in ran.out.partition("Commands:")[2].partition("Exit codes:")[0].splitlines() if line.strip()]
+    assert [name for name in listed if name in COMMANDS] == list(COMMANDS)
+    assert "130 stopped by Ctrl-C" in ran.out
+
+
+def test_it_knows_its_version(command: Command) -> None:
+    ran = command("--version")
+    assert (ran.code, ran.out.split()[0]) == (0, "marketing-sync")
+
+
+def test_several_values_follow_an_option_or_repeat_it() -> None:
+    together = parsed(["sync", "--only", "lists", "users", "--all"]).params
+    repeated = parsed(["sync", "--only", "lists", "--all", "--only", "users"]).params
+    assert together == repeated
+    assert together["only"] == ["lists", "users"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_completes_commands_and_options(home: Path, tmp_path: Path, shell: str) -> None:
+    def completed(words: str) -> str:
+        asked = {"_MARKETING_SYNC_COMPLETE": f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": words.split()[-1]}
+        asked["COMP_CWORD"] = asked["COMP_CWORD"] if shell == "fish" else str(len(words.split()) - 1)
+        run = [sys.executable, "-m", "pipelines.cli"]
+        return subprocess.run(run, cwd=tmp_path, env=environment(home) | asked, capture_output=True, text=True, check=True).stdout
+
+    assert "status" in completed("marketing-sync sta")
+    assert "--reject-limit" in completed("marketing-sync push contacts --re")
+
+
+def test_a_reader_that_leaves_hears_nothing(home: Path, tmp_path: Path) -> None:
+    """As `marketing-sync status | head` does."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "pipelines.cli", "status"],
+        cwd=tmp_path,
+        env=environment(home),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""

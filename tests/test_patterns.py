@@ -9,7 +9,7 @@ import pytest
 
 from marketing_api import validation, write_result
 from marketing_api.operations import find
-from marketing_api.records import ratings, values
+from marketing_api.records import reputation, values
 from marketing_api.redaction import Secret, without_addresses
 from pipelines.write_back import unknown_outcomes
 from tests.patterns import MB, Found, patterns, worst
@@ -22,8 +22,8 @@ ONCE = {
     f"marketing_api.write_result.{name}": write_result._LONGEST
     for name in ("_HARMLESS", "_ALREADY", "_WITHOUT_TAG", "_ABSENT", "_CANNOT_BE", "_NEGATIVE")
 }
-#: Over texts of our own: the descriptions of the models.
-OURS = {"warehouse.model_files._DEFINITION"}
+#: Over texts of our own: the descriptions of the models, the style sheet of the report.
+OURS = {"warehouse.model_files._DEFINITION", "pipelines.report.style._RULE", "pipelines.report.style._VARIABLE"}
 _MOST_S = 0.5
 
 ALL = [found for found in patterns() if f"{found.module}.{found.name}" not in OURS]
@@ -55,7 +55,7 @@ _USES = {
     "read_bool": lambda text: values.read_bool(text),
     "read_word": lambda text: values.read_word(text),
     "read_share": lambda text: values.read_share(text),
-    "read_rating": ratings.read_rating,
+    "read_rating": reputation.read_rating,
     "public": validation._public,
     "objection": lambda text: write_result.objection(_ADDTAG, {"tag": text[:10_000]}, {"item": text}),
     "says_absent": write_result.says_absent,

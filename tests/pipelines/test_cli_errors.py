@@ -269,7 +269,7 @@ def test_an_answer_is_shown_as_xml(command: Command, sandbox: Sandbox) -> None:
 
 def test_a_write_is_not_sent_for_xml(command: Command, sandbox: Sandbox) -> None:
     before = sandbox.count
-    says(command("call", "goal/delete", "id=301", "--yes", "--xml", sandbox=sandbox), 2, "its answer is read as JSON")
+    says(command("call", "goal/delete", "id=301", "--yes", "--xml", sandbox=sandbox), 2, "its response is read as JSON")
     assert sandbox.count == before
 
 

@@ -2,7 +2,7 @@
 
 A process holds at most one slot that is not yet due, so that processes share about equally however many threads they have.
 Where a hundred a second or more are allowed it holds those of one hundredth of a second: the file is the same for all threads,
-and each visit to it costs more than such a slot is worth. Not here: which moments are slots (`schedule`), sharing (`shared_state`).
+and each visit to it costs more than such a slot is worth. Not here: which moments are slots (`pacing`), sharing (`shared_state`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 
 from marketing_api.clock import Clock, utc_now, wall
 from marketing_api.errors import BudgetSpent, Stopped
+from marketing_api.rate_limit.pacing import Schedule
 from marketing_api.rate_limit.report import RateReport
-from marketing_api.rate_limit.schedule import Schedule
 from marketing_api.rate_limit.shared_state import StateFile, shared_path
 from marketing_api.rate_limit.windows import Slot
 from marketing_api.redaction import Secret

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from marketing_api.private_folder import private_folder
-from marketing_api.rate_limit.schedule import VALUES, Schedule
+from marketing_api.rate_limit.pacing import VALUES, Schedule
 from marketing_api.redaction import Secret
 
 _MAGIC = b"pacing 1"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from marketing_api.rate_limit.schedule import Schedule
+from marketing_api.rate_limit.pacing import Schedule
 from marketing_api.rate_limit.shared_state import StateFile
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from marketing_api.rate_limit.schedule import START_RATE, Schedule
+from marketing_api.rate_limit.pacing import START_RATE, Schedule
 from marketing_api.rate_limit.windows import FIXED, FOLLOWING, UNKNOWN
 from tests.marketing_api.simulated_service import START, Bucket, FromFirst, Grid, Run, Sliding, Told
 

@@ -26,7 +26,7 @@ notebook: .venv/installed ## the analysts' notebooks in the browser
 	@$(BIN)/marimo edit --host 127.0.0.1 notebooks
 
 test: .venv/installed ## the tests, two files at a time
-	$(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -19,7 +19,7 @@ def attack(minutes: float, seed: int) -> str:
         "-n",
         "2",
         "--dist",
-        "loadgroup",
+        "loadfile",
         "-m",
         "attack or hypothesis or deep",
         f"--hypothesis-seed={seed}",

@@ -101,7 +101,7 @@ def test_a_second_try_asks_only_what_may_succeed_now(home: Path, service: Sandbo
         (second,) = reader.result(timelines)
         assert {entry["params"]["id"] for entry in service.asked(since)} == passing
         assert refused <= {failure.call.params["id"] for failure in second.failures if isinstance(failure.error, Refused)}
-        assert second.planned == second.asked == first.planned
+        assert second.planned == second.fetched == first.planned
         assert not second.problems
 
 

@@ -1,6 +1,6 @@
 """Which days a date-ranged read asks for, what day it is, and what an answer to a daily series proves of the days.
 
-The first sync reads everything back to the start of history, later ones the last days; a person can choose any days.
+The first sync backfills from the start of history, later ones read the last days; a person can choose any days (a backfill).
 
 Services cut long series: then the days that lack are unknown, not empty. Nothing says whether a day without an entry had none or was
 left out, unless the series lists every day: where a week or more is listed without a gap, the days beyond its end lack. Its late

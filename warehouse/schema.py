@@ -1,5 +1,6 @@
-"""Creates the schemas and tables of a warehouse file with their COMMENTs, adds columns that declarations gained, and checks its version.
+"""Creates the schemas and tables of a warehouse file with their COMMENTs, and checks its version.
 
+Schema evolution: columns that declarations gained are added when the file is opened; a rebuild fills them from the archive.
 The version stands in `sync.meta`. Not here: what the tables are (`tables`, `sync_tables`), DuckDB's file format (`connection`).
 """
 

@@ -1,7 +1,7 @@
 """Finding the entries of a response in the shapes that collections come in (api-observed row 16).
 
-Belongs here: lists that may be objects, objects that may be lists, nested members that become columns, keys for entries
-without an id. Not here: what an area's entries are (`records/AREA.py`), single values (`values`).
+Belongs here: lists that may be objects, objects that may be lists, nested members that become columns, keys that
+deduplicate entries without an id. Not here: what an area's entries are (`records/AREA.py`), single values (`values`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`rejected.csv`: the rows that were not sent, or that the service refused, as they stood in the input and with the reason.
+"""`rejected.csv`, the dead letters of a push: rows that were not sent, or that the service refused, as in the input and with the reason.
 
 Beside it stands what is needed to write it again when more is known: the input's rows that were to be sent. Not here: why a row is
 rejected (`kinds`, `delivery`).

@@ -1,4 +1,4 @@
-"""New and changed rows by key: the part that all load kinds share. The cost of writing follows the rows that differ.
+"""New and changed rows by key: the incremental part that all load modes share. The cost of writing follows the rows that differ.
 
 Rows are replaced by DELETE and INSERT without a primary key, which measured fastest. Not here: rows that are missing.
 """

@@ -1,8 +1,8 @@
 """Snapshots and windows: the scopes that a load has read, and what of them is gone.
 
 Absence is proven or it is not believed. A row counts as gone (soft delete: `_deleted_at`) only when every page of its scope came, no
-response contradicts its own count, everything in it could be understood, and not too much is gone at once. A row's detail costs a request of its own: hashes of
-listing entries say which are new or changed. Not here: new and changed rows (`upsert`).
+response contradicts its own count, everything in it could be understood, and not too much is gone at once. A row's detail
+costs a request of its own: hashes of listing entries say which are new or changed. Not here: new and changed rows (`upsert`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 This is the seam for another place: whatever yields the `Schedule` under a lock when entered, and keeps it when left, can take the
 file's place in `RateLimiter`. Belongs here: locking, reading, writing, and what happens when the file is damaged or gone. Not
-here: what the numbers mean (`schedule`). Needs `fcntl`, so Linux or macOS.
+here: what the numbers mean (`pacing`). Needs `fcntl`, so Linux or macOS.
 """
 
 from __future__ import annotations

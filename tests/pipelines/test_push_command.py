@@ -203,7 +203,7 @@ def test_a_push_that_was_stopped_is_gone_on_with(command: Command, service: Sand
     service.control("faults", **{"1002": "1@emailmarketing/addtag"})
     stopped = command(*TAGS, "--apply", sandbox=service)
     assert stopped.code == 1
-    assert "still open: the same command again goes on" in stopped.out
+    assert "still open: the same command again resumes" in stopped.out
     service.control("faults", off=1)
     planned = command(*TAGS, sandbox=service).out
     assert "12 requests of push 1 (tags of query); `marketing-sync push cancel 1` drops what is not sent" in planned

@@ -19,6 +19,7 @@ from marketing_api.exchange import Response
 from marketing_api.redaction import without_addresses
 from warehouse.errors import WarehouseError
 from warehouse.loads.load import LoadReport
+from warehouse.lookups import CONTRADICTING, FEWEST, SHARE
 
 if TYPE_CHECKING:
     from assets.planning.crawl_plan import PlanEntry
@@ -28,11 +29,6 @@ Scope = Mapping[str, Any]
 #: Single items that the service refuses (a contact deleted since the listing) are normal up to this share, or this many.
 _REFUSED_SHARE = 0.01
 _REFUSED_FEW = 3
-#: A service may refuse every address without coupons: so many different ones have to be refused alike, and be such a part of all
-#: refusals, to be taken for that.
-FEWEST, SHARE = 20, 0.9
-#: The part of them that may have coupons: more says that the refusal means something else.
-CONTRADICTING = 0.01
 
 
 @dataclass(frozen=True)

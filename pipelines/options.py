@@ -17,8 +17,6 @@ from pipelines.settings import SettingsError, clock_time, count, day, share, who
 if TYPE_CHECKING:
     import dagster as dg  # takes seconds to import: the command line does without
 
-    from pipelines.write_back.kinds import Kind
-
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -187,7 +185,7 @@ _DRY_RUN = "`dry_run`, which is on in the launchpad until somebody turns it off,
 APPLY = Option("apply", "send it (default: a dry run, which shows what would be sent)", in_ui=_DRY_RUN)
 CONFIRM_WORD = "send"
 CONFIRM = Option("confirm", f"type {CONFIRM_WORD} to send for real", str, default="", in_command="--apply, which is typed, too")
-_PUSH = (
+PUSH = (
     Option("map", "what our columns are called in the input, like email=E-Mail", list, _pair, metavar="OURS=THEIRS"),
     Option("ignore", "columns of the input to leave out", list, metavar="COLUMN"),
     APPLY,
@@ -198,11 +196,6 @@ _PUSH = (
     Option("reject_limit", "send nothing when a larger share of the rows is bad (default: 5%)", float, share, 0.05, "SHARE"),
     Option("max_rows", "reject an input with more rows", int, count, metavar="N"),
 )
-
-
-def push_options(kind: Kind) -> tuple[Option, ...]:
-    """Those of `push KIND` and of the job `push_KIND`."""
-    return (*SOURCE, *_PUSH, *kind.options, ACCOUNT)
 
 
 ACTIVATIONS = (

@@ -20,6 +20,11 @@ from warehouse.tables import EXTRA, SOCIAL_POSTS, Column, Table, Window
 _LIVE = "account = $account and _deleted_at is null"
 #: For so long after its time a post may still lack the network's id, and is requested every night.
 _PUBLISHED_WITHIN = "14 days"
+#: A service may refuse every address without coupons: so many different ones have to be refused alike, and be such a part of all
+#: refusals, to be taken for that.
+FEWEST, SHARE = 20, 0.9
+#: The part of them that may have coupons: more says that the refusal means something else.
+CONTRADICTING = 0.01
 #: Of a row of sync.requests: the errorCode that a refusal named, NULL when it named none.
 REFUSAL_CODE = r"try_cast(nullif(regexp_extract(error, 'refused with errorCode (-?\d{1,18})', 1), '') as bigint)"
 _PREVIEW_ROWS, _PREVIEW_WIDTH = 5, 40
@@ -68,8 +73,8 @@ class Lookups(ABC):
         )
         return dict(zip(*rows.to_pydict().values(), strict=True))
 
-    def refused_as_nothing(self, account: str, operation: str, least: int, contradicting: float) -> set[int]:
-        """The errorCodes of refusals that mean "nothing there": of at least `least` addresses and nine in ten of all refusals so far,
+    def refused_as_nothing(self, account: str, operation: str) -> set[int]:
+        """The errorCodes of refusals that mean "nothing there": of at least FEWEST addresses and SHARE of all refusals so far,
         of an operation that has answered others, and of (nearly) no address that has coupons."""
         return set(
             self._column(
@@ -84,8 +89,8 @@ class Lookups(ABC):
                     where email in (select lower(trim(email)) from source.coupons where {_LIVE}) group by code
                 )
                 select code from codes c left join contradicted k using (code)
-                where c.addresses >= {least} and coalesce(k.addresses, 0) <= {contradicting} * c.addresses
-                    and c.addresses >= 0.9 * (select count(distinct email) from refused)
+                where c.addresses >= {FEWEST} and coalesce(k.addresses, 0) <= {CONTRADICTING} * c.addresses
+                    and c.addresses >= {SHARE} * (select count(distinct email) from refused)
                     and exists (from sync.requests
                         where account = $account and operation = {literal(operation)} and outcome = 'ok')
                 """,

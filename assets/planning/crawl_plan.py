@@ -24,7 +24,6 @@ from assets.planning.campaign_exposure import Exposure, unreached
 from assets.planning.candidates import DAY_S, Deadlines, Flags, Floats, Ints, asked_by, from_arrow, noticed_by
 from assets.planning.change_rates import Yields, chances, groups, unchanged
 from assets.planning.order import REASONS, Order, Reason, draws, everybody, is_tonight, nights_left, order, reasons, smoothed_size
-from assets.result import CONTRADICTING, FEWEST
 from marketing_api.operations.contacts import GETCOUPON
 from warehouse.bookkeeping import Planned
 from warehouse.warehouse import Warehouse
@@ -374,7 +373,7 @@ class Planner:
 
     def refused_as_nothing(self) -> set[int]:
         """The errorCodes of earlier runs by which the service says that an address has no coupons (`assets.result`)."""
-        return self.warehouse.refused_as_nothing(self.account, GETCOUPON.name, FEWEST, CONTRADICTING)
+        return self.warehouse.refused_as_nothing(self.account, GETCOUPON.name)
 
     def _plan_contacts(self) -> ContactPlan:
         rules = Rules(self.settings.max_age, self.allowance().requests, self.settings.asks_everybody, self.settings.seed)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from pipelines.commands import Arguments, Group, command_of
-from pipelines.options import ACTIVATIONS, AFTERWARDS, UNKNOWN, Option, parameters, push_options
+from pipelines.options import ACTIVATIONS, AFTERWARDS, UNKNOWN, Option, parameters
 from pipelines.settings import Settings
 from pipelines.write_back.kinds import KINDS
 
@@ -51,6 +51,6 @@ def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
 
 
 for _kind in KINDS.values():
-    _add(_kind, _kind.help, push_options(_kind), options_metavar="(--from FILE | --sql QUERY) [OPTIONS]")
+    _add(_kind, _kind.help, _kind.all_options, options_metavar="(--from FILE | --sql QUERY) [OPTIONS]")
 for _name, (_doc, _options) in _OTHERS.items():
     _add(_name, _doc, _options)

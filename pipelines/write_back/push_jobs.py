@@ -18,7 +18,7 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import markdown_block, markdown_table, without_addresses
 from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.options import check_confirmed, config_fields, push_options, values
+from pipelines.options import check_confirmed, config_fields, values
 from pipelines.settings import Settings
 from pipelines.write_back.inbox import CONTENT_TAG, content_of
 from pipelines.write_back.item import State
@@ -50,7 +50,7 @@ def push_jobs() -> list[dg.JobDefinition]:
 
 def _job(kind: Kind) -> dg.JobDefinition:
     plan = _plan_op(kind)
-    default = {option.name: option.unset for option in push_options(kind) if not option.in_ui}
+    default = {option.name: option.unset for option in kind.all_options if not option.in_ui}
 
     @dg.job(
         name=f"push_{kind}",
@@ -70,13 +70,13 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
         name=f"plan_{kind}",
         description=f"Read the rows, check them, and find out which {kind} change. No request is sent.",
         required_resource_keys={"settings"},
-        config_schema=config_fields(push_options(kind)),
+        config_schema=config_fields(kind.all_options),
         out={"plan": dg.Out(dict), "push": dg.Out(Begun, is_required=False, description="Only when it is not a dry run.")},
     )
     def plan(context: dg.OpExecutionContext) -> Iterator[dg.Output[Any]]:
         settings: Settings = context.resources.settings
         with _explained():
-            chosen = values(push_options(kind), context.op_config)
+            chosen = values(kind.all_options, context.op_config)
             if not chosen["dry_run"]:
                 check_confirmed(chosen)
             prepare_home(settings.home)

@@ -106,7 +106,7 @@ class Planned:
 
 
 def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order:
-    """What a person chose of `options.push_options`, wherever. Raises SettingsError."""
+    """What a person chose of `Kind.all_options`, wherever. Raises SettingsError."""
     if (chosen["from"] is None) == (chosen["sql"] is None):
         raise SettingsError("say what to push: either --from or --sql (in the launchpad: from or sql)")
     mapping = dict(chosen["map"])

@@ -20,7 +20,7 @@ from marketing_api.errors import MarketingApiError
 from pipelines import exits, interrupts
 from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.options import ACTIVATIONS, push_options, words
+from pipelines.options import ACTIVATIONS, words
 from pipelines.progress import Progress
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.audience_syncs import FILE, AudienceSync, chosen, push_turnover, read_audience_syncs, turnover, turnover_lines
@@ -128,7 +128,7 @@ def _retry(settings: Settings, account: str, push_id: int | None, stop: interrup
 def command_line(arguments: SimpleNamespace) -> str:
     """The same command with --apply, as it can be pasted."""
     chosen = vars(arguments)
-    typed = ["marketing-sync", "push", arguments.action, *words(push_options(KINDS[arguments.action]), chosen), "--apply"]
+    typed = ["marketing-sync", "push", arguments.action, *words(KINDS[arguments.action].all_options, chosen), "--apply"]
     return ("… | " if str(chosen["from"]) == "-" else "") + shlex.join(typed)
 
 

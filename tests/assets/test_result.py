@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assets.result import CONTRADICTING, FEWEST, SHARE, AccountResult, refused_as_nothing
+from assets.result import AccountResult, refused_as_nothing
 from marketing_api.client import Failure
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, NotAvailable, Refused, Unreachable
 from marketing_api.operations import contacts
 from marketing_api.operations.contacts import GETCOUPON
+from warehouse.lookups import CONTRADICTING, FEWEST, SHARE
 
 QUESTION = contacts.TIMELINE.bind(id=1)
 

@@ -21,7 +21,7 @@ from marketing_api.client import Connection, Secret
 from marketing_api.errors import MarketingApiError
 from pipelines.commands import Command as TypedCommand
 from pipelines.definitions import build_definitions
-from pipelines.options import ACTIVATIONS, AFTERWARDS, LIMITS, SYNC, UNKNOWN, Option, parameters, push_options, values, words
+from pipelines.options import ACTIVATIONS, AFTERWARDS, LIMITS, SYNC, UNKNOWN, Option, parameters, values, words
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.kinds import KINDS, Kind
 from pipelines.write_back.push_jobs import push_jobs
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 COMMANDS: dict[tuple[str, ...], Sequence[Option]] = {
     ("sync",): SYNC,
     ("plan",): LIMITS,
-    **{("push", str(kind)): push_options(kind) for kind in KINDS.values()},
+    **{("push", str(kind)): kind.all_options for kind in KINDS.values()},
     ("push", "activations"): ACTIVATIONS,
     ("push", "status"): AFTERWARDS,
     ("push", "retry"): AFTERWARDS,
@@ -172,7 +172,7 @@ def test_the_enumerated_are_the_same_in_the_launchpad() -> None:
 @given(st.sampled_from(list(KINDS.values())), st.data())
 def test_what_was_chosen_can_be_typed_again(kind: Kind, data: st.DataObject) -> None:
     """The command that a plan ends with says the same as the one that made it."""
-    options = [option for option in push_options(kind) if not option.in_command]
+    options = [option for option in kind.all_options if not option.in_command]
     samples: dict[str, Any] = {
         "from": Path("people.csv"),
         "map": [("email", "E-Mail"), ("list", "a list")],

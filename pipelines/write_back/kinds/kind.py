@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from marketing_api.contact_lookup import Fetch, Found, Unread
 from marketing_api.errors import Refused
+from pipelines.options import ACCOUNT, PUSH, SOURCE, Option
 from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.planning import Planning
 
 if TYPE_CHECKING:  # planning does without them, and starts sooner
     from marketing_api.client import Client
     from marketing_api.exchange import Response
-    from pipelines.options import Option
     from pipelines.write_back.outbox.entries import Entry
     from pipelines.write_back.outbox.outbox import Outbox
     from pipelines.write_back.unknown_outcomes import Looked
@@ -127,6 +127,11 @@ class Kind(str):
 
     def __new__(cls) -> Kind:
         return super().__new__(cls, cls.name)
+
+    @property
+    def all_options(self) -> tuple[Option, ...]:
+        """Those of `push KIND` and of the job `push_KIND`."""
+        return (*SOURCE, *PUSH, *self.options, ACCOUNT)
 
     def agreement(self, count: int) -> str:
         """What a person is asked before something destructive is sent; the response is the count."""

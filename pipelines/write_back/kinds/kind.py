@@ -5,6 +5,7 @@ Belongs here: what there is to know, with what holds for most kinds. Not here: a
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -102,7 +103,7 @@ class RequestForms:
         return [entry.params]
 
 
-class Kind(str):
+class Kind(str, ABC):
     """One kind of push: its name, as commands, files and tables have it, with everything that is known about it."""
 
     name: ClassVar[str]
@@ -134,12 +135,12 @@ class Kind(str):
         return (*SOURCE, *PUSH, *self.options, ACCOUNT)
 
     def agreement(self, count: int) -> str:
-        """What a person is asked before something destructive is sent; the response is the count."""
+        """What a person is asked before something destructive is sent; the response is the count. Called for `is_destructive` alone."""
         raise NotImplementedError
 
+    @abstractmethod
     def plan(self, planning: Planning) -> None:
         """Give every row of the draft its fate. Raises InputError for columns that cannot be used."""
-        raise NotImplementedError
 
     def verifier(self) -> Verifier | None:
         """How it is read back; None where no operation shows it. Kinds that have the same one are read back together."""
@@ -174,5 +175,8 @@ class Kind(str):
     def look(
         self, outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], *, settled_before: float
     ) -> Looked:
-        """What became of these items, all about one contact. `settled_before`: what was done by then (unix seconds) shows."""
+        """What became of these items, all about one contact. `settled_before`: what was done by then (unix seconds) shows.
+
+        Called for what is not `is_idempotent` alone: everything else is sent again.
+        """
         raise NotImplementedError

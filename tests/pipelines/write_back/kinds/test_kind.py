@@ -1,0 +1,15 @@
+"""Every registered kind of push has what its attributes promise."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.write_back.kinds import KINDS, Kind
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+def test_a_kind_defines_what_is_called_for_it(kind: Kind) -> None:
+    assert not getattr(type(kind), "__abstractmethods__", None)
+    assert kind.is_destructive == (type(kind).agreement is not Kind.agreement)
+    assert kind.is_idempotent == (type(kind).look is Kind.look)
+    assert kind.is_idempotent or (kind.found_message and kind.hidden_message)

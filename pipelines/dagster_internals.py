@@ -72,15 +72,15 @@ def set_damaged_history_aside(dagster_home: Path) -> list[str]:
 
 
 def _is_whole(path: Path) -> bool:
-    """A folder, or a SQLite file without damage."""
-    if path.suffix != ".db":
-        return path.is_dir()
+    """A folder, or a SQLite file without damage; one that is locked, or that the system does not let us read now, is not called damaged."""
+    if path.suffix != ".db" or not path.is_file():
+        return path.suffix != ".db" and path.is_dir()
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as connection:
             is_filled = connection.execute("select count(*) from sqlite_schema").fetchone()[0] > 0
             return bool(is_filled and connection.execute("pragma quick_check(1)").fetchone()[0] == "ok")
     except sqlite3.OperationalError as problem:
-        return "locked" in str(problem)
+        return getattr(problem, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR  # which a header of another format raises
     except sqlite3.Error:
         return False
 

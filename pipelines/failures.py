@@ -39,7 +39,7 @@ def explain(problem: Exception) -> tuple[str, int]:
         return str(problem), exits.WRONG_USE
     if isinstance(problem, _FORESEEN):
         return str(problem), exits.INCOMPLETE
-    if isinstance(problem, OSError) or any(map(_is_full, _chain(problem))):
+    if isinstance(problem, OSError) or any(isinstance(cause, sqlite3.OperationalError) or _is_full(cause) for cause in _chain(problem)):
         TOLD.info("the system refused something", exc_info=problem)
     else:
         TOLD.error("something unexpected happened", exc_info=problem)
@@ -49,6 +49,13 @@ def explain(problem: Exception) -> tuple[str, int]:
         return f"{problem.filename} is in the way ({problem.strerror}): move it away and run the command again", exits.INCOMPLETE
     if isinstance(problem, OSError):
         return str(problem), exits.INCOMPLETE
+    for cause in _chain(problem):
+        if isinstance(cause, sqlite3.OperationalError):
+            text = f"a database of the home cannot be used ({cause})"
+            return (
+                f"{text}: see that its files can be read and written, and run the command again; nothing that came is lost",
+                exits.INCOMPLETE,
+            )
     text, log = told(problem)
     where = f"{log} of the home" if log else "MARKETING_LOG=DEBUG"
     return f"something unexpected happened: {text}; {where} shows where. Nothing that came is lost", exits.INCOMPLETE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.dagster_internals import set_damaged_history_aside
+from pipelines.dagster_internals import _is_whole, set_damaged_history_aside
+from pipelines.failures import explain
 from pipelines.home import prepare_home
 from warehouse.archive.disk import Workspace
 
@@ -51,6 +53,29 @@ def test_what_is_damaged_is_set_aside_and_the_rest_stays(dagster_home: Path, har
     assert not (dagster_home / folder).exists()
     assert len(list(dagster_home.glob(f"{folder}.damaged-*"))) == 1
     assert set_damaged_history_aside(dagster_home) == []
+
+
+def test_a_file_that_cannot_be_opened_now_is_not_called_damaged(dagster_home: Path) -> None:
+    next_free = os.dup(0)
+    os.close(next_free)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next_free, limits[1]))
+    try:
+        whole = _is_whole(dagster_home / "history/runs.db")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert whole
+
+
+def test_a_database_that_the_system_refuses_is_explained_with_what_to_do() -> None:
+    try:
+        try:
+            raise sqlite3.OperationalError("unable to open database file")
+        except sqlite3.OperationalError as refusal:
+            raise RuntimeError("as a library wraps it") from refusal
+    except RuntimeError as problem:
+        sentence, code = explain(problem)
+    assert (code, "can be read and written, and run the command again" in sentence) == (1, True)
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\0\xfe", b"[1, 2]", os.urandom(500)])

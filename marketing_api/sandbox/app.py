@@ -6,49 +6,25 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from marketing_api.operation import Call, Effect, Operation
 from marketing_api.operations import ALL
-from marketing_api.sandbox import account, campaigns, contacts, goals, lists, reputation, social, timelines, users, webhooks
-from marketing_api.sandbox.faults import Faults
-from marketing_api.sandbox.intake import Params, check, merge
+from marketing_api.sandbox import account, campaigns, contacts, goals, lists, reputation, responses, social, timelines, users, webhooks
+from marketing_api.sandbox.faults import Fault, Faults
+from marketing_api.sandbox.intake import check, merge
 from marketing_api.sandbox.options import AccountOptions, Options
-from marketing_api.sandbox.responses import (
-    Request,
-    Response,
-    as_xml,
-    broken,
-    error,
-    failure,
-    rate_limited,
-    success,
-    unavailable,
-    unknown_key,
-)
-from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, Refusal
+from marketing_api.sandbox.responses import Request, Response
+from marketing_api.sandbox.rules import RULES, CheckedCall, Params, Payload, Refusal
+from marketing_api.sandbox.seeded_account import Origin
 from marketing_api.sandbox.switches import Switches
 from marketing_api.sandbox.tenant import Journal, Logged, RateReport, Tenant, Window
-from marketing_api.sandbox.world import Clock, Origin, World
+from marketing_api.sandbox.world import Clock, World
 
 #: Importing them declares their rules.
 AREAS = (account, campaigns, contacts, goals, lists, reputation, social, timelines, users, webhooks)
 #: So many of the latest requests can be looked at.
 LOGGED = 50_000
-
-
-@dataclass(slots=True)
-class _Incoming:
-    """A request below `/1/` to an account, with its parameters but the key; `operation` is None where the name is unknown."""
-
-    operation: Operation | None
-    name: str
-    verb: str
-    given: Params
-    arrived: float
-    rate: RateReport
-    is_xml: bool
 
 
 class App:
@@ -69,75 +45,59 @@ class App:
         try:
             query, body = merge(request.query, request.content_type, request.body)
         except Refusal as refusal:
-            return error(self.first, refusal, self._strangers.count(arrived))
-        given = {**body, **query}
-        tenant = self.tenants.get(self._key(query, body))
-        for secret in ("key", "api_key"):
-            given.pop(secret, None)
+            return responses.error(self.first, refusal, self._strangers.count(arrived))
+        places = (query,) if self.first.switches["key-place"] == "query" else (query, body)
+        key = next((key for place in places if (key := place.get("key") or place.get("api_key"))), "").strip()
+        given = {parameter: value for parameter, value in {**body, **query}.items() if parameter not in ("key", "api_key")}
+        tenant, operation, fault = self.tenants.get(key), ALL.get(name), None
         known = tenant or self.first
         rate = (tenant.window if tenant else self._strangers).count(arrived, known.switches.number("rate-limit-after"))
-        incoming = _Incoming(ALL.get(name), name, request.verb, given, arrived, rate, path.endswith(".xml"))
         if rate.reached:
-            response, outcome = rate_limited(known, rate), "429"
-        elif tenant is None:
-            response, outcome = unknown_key(known, rate), "key"
+            response, outcome = responses.error(known, responses.RATE_LIMITED, rate), "429"
+        elif tenant is None or not tenant.admits(arrived):
+            response, outcome = responses.unknown_key(known, rate), "key"
+        elif operation is None or (operation.area == "reputation" and tenant.switches["reputation"] == "gone"):
+            response, outcome = responses.error(tenant, responses.UNKNOWN, rate), "1002"
         else:
-            response, outcome = self._with_faults(tenant, incoming)
-        self._note(known, incoming, response.status, outcome)
-        return as_xml(response) if incoming.is_xml else response
-
-    def _key(self, query: Params, body: Params) -> str:
-        places = (query,) if self.first.switches["key-place"] == "query" else (query, body)
-        return next((key for place in places if (key := place.get("key") or place.get("api_key"))), "").strip()
-
-    def _note(self, tenant: Tenant, incoming: _Incoming, status: int, outcome: str) -> None:
-        shown = Call(incoming.operation, incoming.given).shown if incoming.operation else incoming.given
+            response, outcome, fault = self._with_faults(tenant, operation, request.verb, given, arrived, rate)
+        if path.endswith(".xml"):
+            response = responses.as_xml(response)
+        if fault is not None:
+            response, outcome = responses.broken(known, fault, response), fault.name
         self.requests += 1
-        tenant.outcomes[incoming.name][outcome] += 1
-        self.log.append(Logged(self.requests, tenant.name, incoming.name, incoming.verb, shown, incoming.arrived, status, outcome))
+        known.outcomes[name][outcome] += 1
+        shown = Call(operation, given).shown if operation else given
+        self.log.append(Logged(self.requests, known.name, name, request.verb, shown, arrived, response.status, outcome))
+        return response
 
-    def _with_faults(self, tenant: Tenant, incoming: _Incoming) -> tuple[Response, str]:
-        operation, rate = incoming.operation, incoming.rate
-        tenant.requests += 1
-        tenant.settle(incoming.arrived)
-        if tenant.is_revoked:
-            return unknown_key(tenant, rate), "key"
-        if operation is None or (operation.area == "reputation" and tenant.switches["reputation"] == "gone"):
-            return unavailable(tenant, rate), "1002"
+    def _with_faults(
+        self, tenant: Tenant, operation: Operation, verb: str, given: Params, arrived: float, rate: RateReport
+    ) -> tuple[Response, str, Fault | None]:
+        """(response, outcome, the fault that is still to break the response)."""
         fault = None
         if tenant.faults.chances:
-            fault = tenant.faults.draw(operation.name, repr(sorted(incoming.given.items())), is_write=not operation.is_read)
+            fault = tenant.faults.draw(operation.name, repr(sorted(given.items())), is_write=not operation.is_read)
         if fault is not None and not fault.has_effect:
-            return failure(tenant, fault, rate), fault.name
+            return responses.without_effect(tenant, fault, rate), fault.name, None
         try:
-            response, outcome = self._apply(tenant, operation, incoming), "ok"
+            return self._apply(tenant, operation, verb, given, arrived, rate), "ok", fault
         except Refusal as refusal:
-            response, outcome = error(tenant, refusal, rate), str(refusal.code)
-        if fault is None:
-            return response, outcome
-        return broken(tenant, fault, as_xml(response) if incoming.is_xml else response), fault.name
+            return responses.error(tenant, refusal, rate), str(refusal.code), fault
 
-    def _apply(self, tenant: Tenant, operation: Operation, incoming: _Incoming) -> Response:
-        verb, switches = incoming.verb, tenant.switches
+    def _apply(self, tenant: Tenant, operation: Operation, verb: str, given: Params, arrived: float, rate: RateReport) -> Response:
+        switches = tenant.switches
         if operation.effect is Effect.DELETE and switches["deletions"] == "declared" and verb not in (operation.method, "HEAD"):
             raise Refusal(405, f"Method {verb} is not allowed")
-        params, fields = check(operation, incoming.given, switches)
-        data = self.carry_out(tenant, operation, params, fields, tenant.world.now(), incoming.arrived)
-        return success(tenant, data, incoming.rate, is_bare=operation.is_read and switches["envelope"] == "writes")
+        params, fields = check(operation, given, switches)
+        data = self._carry_out(CheckedCall(tenant, operation, params, fields, tenant.world.now(), arrived), tenant.name)
+        return responses.success(tenant, data, rate, is_bare=operation.is_read and switches["envelope"] == "writes")
 
-    def carry_out(self, tenant: Tenant, operation: Operation, params: Params, fields: Params, now: int, arrived: float) -> Payload:
+    def _carry_out(self, call: CheckedCall, account: str) -> Payload:
         """Apply an operation's rule; a write that took place is journalled."""
-
-        def later(seconds: int, action: Callable[[], None]) -> None:
-            if seconds:
-                tenant.pending.append((arrived + seconds, action))
-            else:
-                action()
-
-        data = RULES[operation.name](tenant.world, CheckedCall(operation, params, now, tenant.switches, tenant.moments, fields, later))
+        operation, data = call.operation, RULES[call.operation.name](call)
         if self.journal is not None and not operation.is_read:
-            shown = Call(operation, params).shown
-            self.journal.append(tenant.name, at=now, operation=operation.name, params=shown, fields=fields)
+            shown = Call(operation, call.params).shown
+            self.journal.append(account, at=call.now, operation=operation.name, params=shown, fields=call.fields)
         return data
 
     def replay(self, journal: Journal) -> None:
@@ -150,7 +110,7 @@ class App:
                 tenant.world.clock.advance(line["advance"])
             elif tenant is not None and "operation" in line:
                 tenant.world.account.plan(line["at"])
-                self.carry_out(tenant, ALL[line["operation"]], line["params"], line["fields"], line["at"], 0.0)
+                self._carry_out(CheckedCall(tenant, ALL[line["operation"]], line["params"], line["fields"], line["at"], 0.0), tenant.name)
         for tenant in by_name.values():
             tenant.settle(float("inf"))
         journal.is_replaying = False

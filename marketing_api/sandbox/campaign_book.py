@@ -10,16 +10,12 @@ from dataclasses import dataclass
 from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.moments import DAY
 from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS
-from marketing_api.sandbox.words import CAMPAIGNS, DRAFTS, LINKS
+from marketing_api.sandbox.words import AUTOMATIONS, CAMPAIGN_LISTS, CAMPAIGNS, DRAFTS, LINKS
 
 FIRST_ID = 41_000
 FIRST_DRAFT_ID = 47_000
 FIRST_AUTOMATION_ID = 52_000
 SENT_IN_HISTORY = 20
-_MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
-#: List numbers by the campaign's place in a round of six; the smallest list hears of catering and of big news only.
-_TARGETS = ((0, 1, 2, 3, 4), (0, 1, 2), (0, 1, 3), (0, 1, 2, 3), (0, 1, 2), (0, 1, 3, 4))
-
 
 #: (address, text) each.
 Links = tuple[tuple[str, str], ...]
@@ -31,21 +27,9 @@ class Trigger:
 
     kind: str  # email or sms
     after: int  # seconds since registration
-    lists: tuple[int, ...]
-    characters: tuple[str, ...]
+    characters: list[str]
     steps: int
     actions: str
-
-
-_STAYING = ("regular", "reader", "casual", "dormant", "filtered")
-_WELCOMED = (*_STAYING, "leaver", "bouncer")
-_AUTOMATIONS = (
-    ("Welcome", "A warm welcome from us", Trigger("email", 360, (0, 1, 2, 3), _WELCOMED, 2, "Send email, add tag")),
-    ("Table reminder", "We look forward to seeing you", Trigger("sms", 3 * DAY, (1, 2), _STAYING, 1, "Send SMS")),
-    ("First month", "How do you like it so far?", Trigger("email", 30 * DAY, (0, 3), _STAYING, 3, "Wait 30 days, send email")),
-    ("We miss you", "It has been a while", Trigger("email", 180 * DAY, (0, 1), ("casual", "dormant"), 3, "Wait 180 days, send email")),
-    ("One year with us", "A little thank-you for a year", Trigger("email", 365 * DAY, (0, 1, 2), _STAYING, 4, "Wait a year, send email")),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,26 +81,26 @@ class CampaignBook:
 
     def until(self, moment: int) -> list[Campaign]:
         """Every seeded campaign created by `moment`, in order of creation within each kind."""
-        return [campaign for campaign in self._scheduled_by(moment) + self._fixed if campaign.created_at <= moment]
-
-    def _scheduled_by(self, moment: int) -> list[Campaign]:
         while not self._standard or self._standard[-1].created_at <= moment:
             self._standard.append(self._campaign(len(self._standard)))
-        return self._standard
+        return [campaign for campaign in self._standard + self._fixed if campaign.created_at <= moment]
 
     def _campaign(self, ordinal: int) -> Campaign:
         draw = spread(self._salt, ordinal)
-        sent = self._start + self._send_day(ordinal) * DAY + (9 + draw % 8) * 3600 + (draw >> 4 & 3) * 900
-        subject, opening = CAMPAIGNS[ordinal % len(CAMPAIGNS)]
-        day = dt.datetime.fromtimestamp(sent, dt.UTC)
-        month = f"{_MONTHS[day.month - 1]} {day.year}"
+        # Days from the start to a send: ever closer together within the history, every eighth day after it.
+        days = HISTORY_DAYS + 6 + 8 * (ordinal - SENT_IN_HISTORY)
+        if ordinal < SENT_IN_HISTORY:
+            days = int(HISTORY_DAYS * (1 - (1 - (ordinal + 0.5) / SENT_IN_HISTORY) ** 1.25))
+        sent = self._start + days * DAY + (9 + draw % 8) * 3600 + (draw >> 4 & 3) * 900
+        month = dt.datetime.fromtimestamp(sent, dt.UTC).strftime("%B %Y")
+        subject, opening = (text.format(month=month) for text in CAMPAIGNS[ordinal % len(CAMPAIGNS)])
         links = tuple(LINKS[(ordinal + position) % len(LINKS)] for position in range(2 + draw % 3))
         return Campaign(
             campaign_id=FIRST_ID + ordinal * 7 + (draw >> 8) % 5,
-            name=subject.format(month=month),
-            subject=subject.format(month=month),
-            body=self._body(opening.format(month=month), links),
-            lists=tuple(self._list_ids[number] for number in _TARGETS[ordinal % 6]),
+            name=subject,
+            subject=subject,
+            body=self._body(opening, links),
+            lists=tuple(self._list_ids[number] for number in CAMPAIGN_LISTS[ordinal % len(CAMPAIGN_LISTS)]),
             created_at=sent - 24 * DAY - draw % 40_000,
             scheduled_at=sent - 12 * DAY - draw % 30_000,
             sent_at=sent,
@@ -125,12 +109,6 @@ class CampaignBook:
             has_coupon="coupon" in (subject + opening).lower(),
             from_name=self._business,
         )
-
-    def _send_day(self, ordinal: int) -> int:
-        """Days from the start to a send: ever closer together within the history, every eighth day after it."""
-        if ordinal < SENT_IN_HISTORY:
-            return int(HISTORY_DAYS * (1 - (1 - (ordinal + 0.5) / SENT_IN_HISTORY) ** 1.25))
-        return HISTORY_DAYS + 6 + 8 * (ordinal - SENT_IN_HISTORY)
 
     def _body(self, opening: str, links: Links) -> str:
         anchors = "".join(f'<p><a href="{url}">{text}</a></p>' for url, text in links)
@@ -147,15 +125,15 @@ class CampaignBook:
         return [
             Campaign(
                 campaign_id=FIRST_AUTOMATION_ID + place * 11,
-                name=name,
-                subject=subject,
-                body=self._body(subject + ".", LINKS[:2]),
-                lists=tuple(self._list_ids[number] for number in trigger.lists),
+                name=one["name"],
+                subject=one["subject"],
+                body=self._body(one["subject"] + ".", LINKS[:2]),
+                lists=tuple(self._list_ids[number] for number in one["lists"]),
                 created_at=self._start + (20 + place * 45) * DAY + 36_000,
                 links=LINKS[place : place + 2],
-                trigger=trigger,
+                trigger=Trigger(one["kind"], one["after"], one["characters"], one["steps"], one["actions"]),
                 is_automated=True,
                 from_name=self._business,
             )
-            for place, (name, subject, trigger) in enumerate(_AUTOMATIONS)
+            for place, one in enumerate(AUTOMATIONS)
         ]

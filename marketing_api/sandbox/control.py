@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from marketing_api.sandbox.app import App
-from marketing_api.sandbox.listing import Listing
 from marketing_api.sandbox.moments import Moments
 from marketing_api.sandbox.responses import Request, Response
+from marketing_api.sandbox.subscribers import Listing
 from marketing_api.sandbox.tenant import Tenant
 from marketing_api.sandbox.world import World
 
@@ -136,7 +136,7 @@ def _as_it_stands(world: World, contact_id: int) -> dict[str, Any] | None:
 def _mails(world: World, now: int) -> dict[str, int]:
     """Over all campaigns and automations that can be seen."""
     found = Counter(dict.fromkeys(("sent", "bounced", "opened", "unsubscribed", "clickers", "clicks"), 0))
-    for campaign in world.campaigns(now):
+    for campaign in world.account.campaigns(now):
         found.update(world.activity.totals(campaign, now)._asdict())
         for _, clicked in world.activity.clickers(campaign, now):
             found.update(clickers=1, clicks=sum(times for _, times in clicked))
@@ -156,7 +156,7 @@ def _days(world: World, moments: Moments, days: int, now: int) -> Iterator[dict[
             "day": date.isoformat(),
             "registered": sum(roll.registered(last) - roll.registered(first) for roll in rolls),
             "deleted": sum(roll.deleted(last) - roll.deleted(first) for roll in rolls),
-            "campaigns_sent": [campaign.campaign_id for campaign in world.campaigns(now) if first < campaign.sent_at <= last],
+            "campaigns_sent": [campaign.campaign_id for campaign in world.account.campaigns(now) if first < campaign.sent_at <= last],
             **{name: after[name] - before[name] for name in after},
         }
         first, before = last, after

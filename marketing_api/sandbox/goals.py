@@ -1,41 +1,14 @@
-"""Conversion goals: the seeded ones, and their rules. The words shown for inputs are assumed where no sample shows them."""
+"""The rules of conversion goals. The words shown for inputs are assumed where no sample shows them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, Thing, rule
-from marketing_api.sandbox.words import SITE
-
-if TYPE_CHECKING:
-    from marketing_api.sandbox.world import Account, World
+from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, added, rule
+from marketing_api.sandbox.words import Thing
 
 #: Tracked domains, named by goals and webhooks.
 DOMAINS = (21, 22)
-
-
-def seeded(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
-    """Six over two domains, made one after the other in the first year."""
-    texts = (
-        ("Table booked", "event", "links", "all", (f"{SITE}/book", f"{SITE}/book/thanks"), "80"),
-        ("Menu downloaded", "event", "links", "any", (f"{SITE}/menu.pdf",), "2.5"),
-        ("Three pages seen", "pages", "", "", (), "0"),
-        ("Class booked", "url", "", "", (f"{SITE}/classes/thanks",), "45"),
-        ("Video watched", "event", "videos", "any", (f"{SITE}/videos/dumplings",), "1"),
-        ("Catering request", "event", "form", "", (), "250"),
-    )
-    names = ("name", "type", "event_type", "goal_event_filter", "event_links", "value")
-    for place, text in enumerate(texts):
-        thing: Thing = dict(zip(names, text, strict=True))
-        thing |= {"domainid": DOMAINS[place // 4], "value_type": "variable" if thing["value"] == "0" else "fixed"}
-        if place in (0, 5):
-            thing["action"] = {"id": 31 + place, "name": "Add tag: guest" if place else "Send to list: Loyalty club"}
-        if account.start + place * 60 * DAY <= now:
-            yield 301 + place * 2, thing
-
-
 _TYPES = {
     "url": "Destination URL", "duration": "Visit Duration", "pages": "Pages per Visit", "ppc": "Pay per Click",
     "event": "Event Triggered", "funnel": "Funnel",
@@ -44,9 +17,9 @@ _EVENTS = {"links": "Link(s) Clicked", "videos": "Video(s) Watched", "form": "Fo
 _RULES = {"all": "All of the links are clicked", "any": "Any of the links is clicked"}
 
 
-def _shown(call: CheckedCall, wanted: int, goal: Thing, *, is_first: bool) -> dict[str, Any]:
+def _shown(call: CheckedCall, wanted: int, goal: Thing) -> dict[str, Any]:
     action = goal.get("action")
-    if is_first and call.switches.is_on("action-deleted"):
+    if call.switches.is_on("action-deleted") and wanted == next(iter(call.world.goals.all(call.now))):
         action = {"id": 99, "name": "Action is deleted!"}
     value = float(goal.get("value") or 0)
     return {
@@ -62,41 +35,31 @@ def _shown(call: CheckedCall, wanted: int, goal: Thing, *, is_first: bool) -> di
     }
 
 
-def _listed(world: World, call: CheckedCall, domain: int | None = None) -> Payload:
-    goals = world.goals.all(call.now)
-    first = next(iter(goals), None)
-    found = [
-        _shown(call, wanted, goal, is_first=wanted == first)
-        for wanted, goal in goals.items()
-        if domain is None or goal["domainid"] == domain
-    ]
+@rule("goal/lists")
+@rule("goal/listbydomain")
+def lists(call: CheckedCall) -> Payload:
+    goals, is_wanted = call.world.goals.all(call.now).items(), call.operation.name == "goal/lists"
+    found = [_shown(call, wanted, goal) for wanted, goal in goals if is_wanted or goal["domainid"] == call.id("domainid")]
     return call.listing("goals", found)
 
 
-RULES["goal/lists"] = lambda world, call: _listed(world, call)
-RULES["goal/listbydomain"] = lambda world, call: _listed(world, call, call.id("domainid"))
-
-
 @rule("goal/show")
-def show(world: World, call: CheckedCall) -> Payload:
-    goal = world.goals.existing(call)
-    return {"goal": _shown(call, call.id(), goal, is_first=call.id() == next(iter(world.goals.all(call.now))))}
+def show(call: CheckedCall) -> Payload:
+    return {"goal": _shown(call, call.id(), call.existing(call.world.goals))}
 
 
 def _given(call: CheckedCall) -> Thing:
     names = ("name", "type", "value_type", "value", "event_type", "goal_event_filter")
     given: Thing = {name: call.params[name] for name in names if call.has(name)}
     links = call.words("event_links") or call.words("event_videos") or call.words("destination_url")
-    if links:
-        given["event_links"] = links
-    return given
+    return given | ({"event_links": links} if links else {})
 
 
 @rule("goal/add")
-def add(world: World, call: CheckedCall) -> Payload:
+def add(call: CheckedCall) -> Payload:
     call.must_exist("The domain", [call.id("domainid")], DOMAINS)
-    return world.goals.added({"domainid": call.id("domainid"), **_given(call)})
+    return added(call.world.goals, {"domainid": call.id("domainid"), **_given(call)})
 
 
-RULES["goal/edit"] = lambda world, call: world.goals.edited(call, _given(call))
-RULES["goal/delete"] = lambda world, call: world.goals.deleted(call)
+RULES["goal/edit"] = lambda call: call.edited(call.world.goals, _given(call))
+RULES["goal/delete"] = lambda call: call.deleted(call.world.goals)

@@ -13,7 +13,7 @@ import msgspec
 
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Kind, Operation
-from marketing_api.sandbox.rules import NOT_VALID, Refusal
+from marketing_api.sandbox.rules import NOT_VALID, Params, Refusal
 from marketing_api.sandbox.switches import Switches
 
 #: Declared as required because one variant requires them; the primary rule of the specification does not.
@@ -34,8 +34,6 @@ OPTIONAL: Mapping[str, frozenset[str]] = {
 
 #: Declared as optional, as the primary rule has it, though one variant requires them: only so can a sync leave them as they are.
 REQUIRED: Mapping[str, frozenset[str]] = {"emailmarketing/synccontact": frozenset({"status"})}
-
-Params = dict[str, str]
 
 
 def merge(query: str, content_type: str, body: bytes) -> tuple[Params, Params]:

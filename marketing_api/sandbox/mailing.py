@@ -147,12 +147,6 @@ class Mailings:
         outcome = self.outcome(place, index, slot)
         return (outcome.left_at or outcome.bounced_at) if outcome else 0
 
-    def surely_left(self, slot: int, moment: int) -> int:
-        """The blocks of a leaving slot below this number have left by `moment`; above it they must be looked at one by one."""
-        after = CHARACTERS[slot].leaves_after
-        place = bisect.bisect_right(self.times, moment - LONGEST - _LEAVES_WITHIN) - after
-        return self.roll.blocks(slot, self.times[place]) if after and place >= 0 else 0
-
     def totals(self, campaign_id: int, moment: int) -> Totals:
         """The campaign's totals on this list by `moment`."""
         place = self._place.get(campaign_id)

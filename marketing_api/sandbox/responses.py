@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
 
@@ -17,6 +17,8 @@ from marketing_api.sandbox.tenant import RateReport, Tenant
 
 _JSON = "application/json"
 _HTML = b"<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center></body></html>"
+#: Statuses of errors for which the switch `error-status` does not decide.
+_STATUSES = {WRONG_KEY: 401, 405: 405, 429: 429}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,8 @@ def success(tenant: Tenant, data: Payload, rate: RateReport, *, is_bare: bool) -
     """A payload in its envelope, or without one as in some samples."""
     head, tail = ("", "") if is_bare else _envelope(tenant, rate, "ok")
     if isinstance(data, Streamed):
-        return Response(200, _stream(_joined(head, data.head, ""), data, tail), headers=rate.headers())
-    return Response(200, _joined(head, msgspec.json.encode(data).decode(), tail).encode(), headers=rate.headers())
+        return Response(200, _stream(_joined(head, data.head), data, tail), headers=rate.headers())
+    return Response(200, (_joined(head, msgspec.json.encode(data).decode()) + tail).encode(), headers=rate.headers())
 
 
 def error(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Response:
@@ -56,80 +58,24 @@ def error(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Response:
     if refusal.fields and tenant.switches.is_on("validation-fields"):
         data["fields"] = list(refusal.fields)
     head, tail = _envelope(tenant, rate, "error")
-    status = refusal.code if refusal.code in (405, 429) else int(tenant.switches["error-status"])
-    return Response(status, _joined(head, json.dumps(data), tail).encode(), headers=rate.headers())
+    status = _STATUSES.get(refusal.code) or tenant.switches.number("error-status")
+    return Response(status, (_joined(head, json.dumps(data)) + tail).encode(), headers=rate.headers())
 
 
-def rate_limited(tenant: Tenant, rate: RateReport) -> Response:
-    return error(tenant, Refusal(429, "Too Many Requests"), rate)
-
-
-def unavailable(tenant: Tenant, rate: RateReport) -> Response:
-    """For unknown operations, and for unknown keys by the specification."""
-    return error(tenant, Refusal(UNAVAILABLE, "The system cannot find the requested action"), rate)
+RATE_LIMITED = Refusal(429, "Too Many Requests")
+#: For unknown operations, and for unknown keys by the specification.
+UNKNOWN = Refusal(UNAVAILABLE, "The system cannot find the requested action")
+_UNKNOWN_KEY = Refusal(WRONG_KEY, "Authentication failed: the key is missing or wrong")
 
 
 def unknown_key(tenant: Tenant, rate: RateReport) -> Response:
     """api-observed row 1."""
-    if tenant.switches["bad-key"] == "1002":
-        return unavailable(tenant, rate)
-    response = error(tenant, Refusal(WRONG_KEY, "Authentication failed: the key is missing or wrong"), rate)
-    response.status = 401
-    return response
+    return error(tenant, UNKNOWN if tenant.switches["bad-key"] == "1002" else _UNKNOWN_KEY, rate)
 
 
-def failure(tenant: Tenant, fault: Fault, rate: RateReport) -> Response:
-    """The response to a request that took no effect because of a fault."""
-    match fault.name:
-        case "429":
-            return rate_limited(tenant, rate)
-        case "1002":
-            return unavailable(tenant, rate)
-        case "reset":
-            return Response(200, b"", mishap="reset")
-        case "502-html":
-            return Response(502, _HTML, "text/html", rate.headers())
-    return Response(500, b"Internal Server Error", "text/plain", rate.headers())
-
-
-#: What may be the name of an XML element; ids, dates and the like become `<entry key="…">`.
-_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
-_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def as_xml(response: Response) -> Response:
-    """A JSON response as XML. The specification offers XML and shows none, so this is the plain mapping of the same envelope (assumed).
-
-    The root is `response`; what stands beside it in JSON follows its children. Entries of a list are `<item>`. Held in memory as a whole.
-    """
-    if response.kind != _JSON or response.mishap:
-        return response
-    whole = json.loads(response.body if isinstance(response.body, bytes) else b"".join(response.body))
-    root = whole.pop("response", {}) | whole
-    text = f'<?xml version="1.0" encoding="UTF-8"?>\n{_element("response", root)}\n'
-    return replace(response, body=text.encode(), kind="application/xml; charset=utf-8")
-
-
-def _element(name: str, value: Any) -> str:
-    tag, key = (name, "") if _NAME.fullmatch(name) else ("entry", f" key={quoteattr(_allowed(name))}")
-    if isinstance(value, dict):
-        inner = "".join(_element(*member) for member in value.items())
-    elif isinstance(value, list):
-        inner = "".join(_element("item", entry) for entry in value)
-    else:
-        text = value if isinstance(value, str) else "" if value is None else json.dumps(value)
-        inner = escape(_allowed(text))
-    return f"<{tag}{key}>{inner}</{tag}>" if inner else f"<{tag}{key}/>"
-
-
-def _allowed(text: str) -> str:
-    """XML has no form for most control characters."""
-    return _NOT_XML.sub("\ufffd", text)
-
-
-def _joined(head: str, data: str, tail: str) -> str:
+def _joined(head: str, data: str) -> str:
     """A head that ends inside `data` (rate-limit object placed there) takes the place of the payload's opening brace."""
-    return head + (data[1:] if head.endswith(",") else data) + tail
+    return head + (data[1:] if head.endswith(",") else data)
 
 
 def _stream(head: str, data: Streamed, tail: str) -> Iterator[bytes]:
@@ -146,14 +92,30 @@ def _stream(head: str, data: Streamed, tail: str) -> Iterator[bytes]:
 
 def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[str, str]:
     """What stands before and after the payload."""
-    switches = tenant.switches
-    member = f',"rate-limit":{rate.members(as_text=switches["rate-limit-values"] == "text")}'
+    switches, values = tenant.switches, rate._asdict()
+    if switches["rate-limit-values"] == "text":  # api-observed row 27
+        values = {name: str(value) for name, value in values.items()}
+    member = f',"rate-limit":{msgspec.json.encode(values).decode()}'
     at = {switches["rate-limit-place"]: member}.get
     limit = f',"limit":{rate.limit}' if status == "ok" else ""
     if switches.is_on("header-extras"):
         limit = (limit.replace(":", ':"') + '"' if limit else "") + ',"cached":false'
     head = f'{{"response":{{"header":{{"status":"{status}","dataType":"array"{limit}{at("header", "")}}},"data":'
     return (f"{head}{{{member[1:]}," if at("data") else head), f"{at('response', '')}}}{at('top', '')}}}"
+
+
+def without_effect(tenant: Tenant, fault: Fault, rate: RateReport) -> Response:
+    """The response to a request that took no effect because of a fault."""
+    match fault.name:
+        case "429":
+            return error(tenant, RATE_LIMITED, rate)
+        case "1002":
+            return error(tenant, UNKNOWN, rate)
+        case "reset":
+            return Response(200, b"", mishap="reset")
+        case "502-html":
+            return Response(502, _HTML, "text/html", rate.headers())
+    return Response(500, b"Internal Server Error", "text/plain", rate.headers())
 
 
 def broken(tenant: Tenant, fault: Fault, response: Response) -> Response:
@@ -180,3 +142,32 @@ def _ending_early(pieces: Iterator[bytes]) -> Iterator[bytes]:
         yield piece[: len(piece) // 2 + 1]
         if number:
             break
+
+
+#: What may be the name of an XML element; ids, dates and the like become `<entry key="…">`.
+_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+#: XML has no form for most control characters.
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def as_xml(response: Response) -> Response:
+    """A JSON response as XML. The specification offers XML and shows none, so this is the plain mapping of the same envelope (assumed).
+
+    The root is `response`; what stands beside it in JSON follows its children. Entries of a list are `<item>`. Held in memory as a whole.
+    """
+    if response.kind != _JSON or response.mishap:
+        return response
+    whole = json.loads(response.body if isinstance(response.body, bytes) else b"".join(response.body))
+    root = ElementTree.Element("response")
+    _fill(root, whole.pop("response", {}) | whole)
+    return replace(response, body=ElementTree.tostring(root, "utf-8", xml_declaration=True), kind="application/xml; charset=utf-8")
+
+
+def _fill(element: ElementTree.Element, value: Any) -> None:
+    if isinstance(value, dict | list):
+        for name, entry in value.items() if isinstance(value, dict) else (("item", entry) for entry in value):
+            is_name = _NAME.fullmatch(name)
+            tag, key = (name, {}) if is_name else ("entry", {"key": _NOT_XML.sub("\ufffd", name)})
+            _fill(ElementTree.SubElement(element, tag, key), entry)
+    elif value is not None:
+        element.text = _NOT_XML.sub("\ufffd", value if isinstance(value, str) else json.dumps(value))

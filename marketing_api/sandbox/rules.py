@@ -1,25 +1,22 @@
-"""What the rules of all areas have in common: what they are given (a CheckedCall), how they refuse, shapes of values, shelves of things."""
+"""What the rules of all areas have in common: what they are given (a CheckedCall), how they refuse, shapes of values."""
 
 from __future__ import annotations
 
 import datetime as dt
-import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from dataclasses import dataclass
+from typing import Any
 
 from marketing_api.operation import Operation
-from marketing_api.sandbox.moments import Moments
-from marketing_api.sandbox.switches import Switches
-
-if TYPE_CHECKING:
-    from marketing_api.sandbox.world import World
-
+from marketing_api.sandbox.shelves import Shelf
+from marketing_api.sandbox.tenant import Tenant
+from marketing_api.sandbox.words import Thing
 
 #: Error codes besides 1000 and 1002 are assumed: the specification shows none.
 WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID = 1000, 1002, 1003, 1004
+
+
+Params = dict[str, str]
 
 
 class Refusal(Exception):
@@ -44,17 +41,22 @@ class Streamed:
     numbered: bool = False
 
 
-@dataclass
 class CheckedCall:
     """One request to one operation, its parameters checked and in wire form; `fields` is the map of custom-field values."""
 
-    operation: Operation
-    params: dict[str, str]
-    now: int
-    switches: Switches
-    moments: Moments
-    fields: dict[str, str] = field(default_factory=dict)
-    later: Callable[[int, Callable[[], None]], None] = lambda _seconds, action: action()
+    def __init__(self, tenant: Tenant, operation: Operation, params: Params, fields: Params, now: int, arrived: float) -> None:
+        self.world, self.switches, self.moments = tenant.world, tenant.switches, tenant.moments
+        self.operation, self.params, self.fields, self.now = operation, params, fields, now
+        self._tenant, self._arrived = tenant, arrived
+
+    def later(self, seconds: int, action: Callable[[], None]) -> None:
+        """Let a write take effect so many seconds after the request."""
+        if seconds:
+            self._tenant.pending.append((self._arrived + seconds, action))
+        else:
+            action()
+
+    # parameters
 
     def get(self, name: str, default: str = "") -> str:
         return self.params.get(name) or default
@@ -102,6 +104,23 @@ class CheckedCall:
         if self.switches["unknown-ids"] == "refuse" and any(one not in known for one in wanted):
             raise missing(what)
 
+    # things on a shelf, named by `id`
+
+    def existing(self, shelf: Shelf) -> Thing:
+        if (thing := shelf.get(self.id(), self.now)) is None:
+            raise missing(f"The {shelf.name}")
+        return thing
+
+    def edited(self, shelf: Shelf, changes: Thing) -> Payload:
+        self.existing(shelf)
+        shelf.edit(self.id(), changes)
+        return done(shelf, "updated")
+
+    def deleted(self, shelf: Shelf) -> Payload:
+        self.existing(shelf)
+        shelf.delete(self.id())
+        return done(shelf, "deleted")
+
     # shapes
 
     def an_id(self, value: int) -> str | int:
@@ -123,21 +142,16 @@ class CheckedCall:
     def page(self, entries: list[Any], default_limit: int) -> tuple[int, list[Any]]:
         """(count to show, entries of the requested page); a page past the end counts 0 (api-observed row 14)."""
         offset, limit = self.window(default_limit)
-        shown = entries[offset:] if limit is None else entries[offset : offset + limit]
+        shown = entries[offset : offset + limit]
         return (len(entries) if self.switches["count"] == "total" and shown else len(shown)), shown
 
-    def window(self, default_limit: int, *, is_paged: bool = True) -> tuple[int, int | None]:
-        """(offset, limit) of the page; no limit when the listing is not paged."""
-        if not is_paged:
-            return 0, None
+    def window(self, default_limit: int) -> tuple[int, int]:
+        """(offset, limit) of the page."""
         limit = default_limit if self.switches.is_on("limit-ignored") else _positive(self.get("limit"), default_limit)
         if cap := self.switches.number("page-cap"):
             limit = min(limit, cap)
         page = 1 if self.switches.is_on("page-ignored") else _positive(self.get("page"), 1)
         return (page - 1) * limit, limit
-
-    def when(self, moment: int, specified: str = "24h") -> str:
-        return self.moments.text(moment, specified)
 
 
 def _positive(text: str, default: int) -> int:
@@ -147,13 +161,19 @@ def _positive(text: str, default: int) -> int:
         return default
 
 
-def dumps(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+def done(shelf: Shelf, verb: str) -> dict[str, Any]:
+    """The response to a write to one thing."""
+    return {"item": f"The {shelf.name} was {verb} successfully"}
+
+
+def added(shelf: Shelf, thing: Thing) -> Payload:
+    shelf.add(thing)
+    return done(shelf, "added")
 
 
 #: What a rule returns: the members of `data`.
 Payload = dict[str, Any] | Streamed
-Rule = Callable[["World", CheckedCall], Payload]
+Rule = Callable[[CheckedCall], Payload]
 RULES: dict[str, Rule] = {}
 
 
@@ -165,62 +185,3 @@ def rule(name: str) -> Callable[[Rule], Rule]:
         return function
 
     return declare
-
-
-Thing = dict[str, Any]
-
-
-class Shelf:
-    """Things of one kind. `seeded` yields (id, thing) of everything that exists at a moment, oldest first; only writes change it."""
-
-    def __init__(self, name: str, seeded: Callable[[int], Iterable[tuple[int, Thing]]], first_written_id: int) -> None:
-        self.name = name
-        self._seeded = seeded
-        self._ids = itertools.count(first_written_id)
-        self._added: dict[int, Thing] = {}
-        self._changes: dict[int, Thing] = {}
-        self._deleted: set[int] = set()
-
-    def all(self, now: int) -> dict[int, Thing]:
-        """Every thing that stands, by id; added ones last."""
-        there = {wanted: thing for wanted, thing in (*self._seeded(now), *self._added.items()) if wanted not in self._deleted}
-        return there | {wanted: there[wanted] | changes for wanted, changes in self._changes.items() if wanted in there}
-
-    def get(self, wanted: int, now: int) -> Thing | None:
-        return self.all(now).get(wanted)
-
-    def add(self, thing: Thing) -> int:
-        """Returns the new id."""
-        new = next(self._ids)
-        self._added[new] = dict(thing)
-        return new
-
-    def edit(self, wanted: int, changes: Thing) -> None:
-        self._changes.setdefault(wanted, {}).update(changes)
-
-    def delete(self, wanted: int) -> None:
-        self._deleted.add(wanted)
-
-    # as the rule of an operation; the call names the thing by `id`
-
-    def existing(self, call: CheckedCall) -> Thing:
-        if (thing := self.get(call.id(), call.now)) is None:
-            raise missing(f"The {self.name}")
-        return thing
-
-    def added(self, thing: Thing) -> Payload:
-        self.add(thing)
-        return self.done("added")
-
-    def edited(self, call: CheckedCall, changes: Thing) -> Payload:
-        self.existing(call)
-        self.edit(call.id(), changes)
-        return self.done("updated")
-
-    def deleted(self, call: CheckedCall) -> Payload:
-        self.existing(call)
-        self.delete(call.id())
-        return self.done("deleted")
-
-    def done(self, verb: str) -> Thing:
-        return {"item": f"The {self.name} was {verb} successfully"}

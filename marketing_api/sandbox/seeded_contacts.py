@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.words import CITIES, FIRST_NAMES, LAST_NAMES
+from marketing_api.sandbox.words import CITIES, FIELDS, FIRST_NAMES, LAST_NAMES
 
 SLOTS = 50
 HISTORY_DAYS = 730
@@ -80,6 +80,8 @@ class Roll:
         self.salt = salt(seed, "roll", number)
         self._import_at = start + 9 * 3600 + number * 1800
         self.registered = functools.lru_cache(maxsize=4096)(self._registered)
+        #: A block's way of dealing its slots.
+        self._dealt = functools.lru_cache(maxsize=4096)(lambda block: spread(self.salt, block) % len(DEALS))
 
     def registered_at(self, index: int) -> int:
         """Unix seconds; never decreasing with the index."""
@@ -90,26 +92,6 @@ class Roll:
         past = grown ** (1 / GROWTH) if grown < 1 else 1 + (grown - 1) / GROWTH
         return self.start + DAY + _waking(past * (HISTORY_DAYS - 1))
 
-    def registered_between(self, first: int, end: int) -> list[int]:
-        """`registered_at` of a run of contacts, in one go."""
-        if first < self.imported:
-            return [self.registered_at(index) for index in range(first, end)]
-        base, series, imported, power = self.start + DAY, self.salt, self.imported, 1 / GROWTH
-        whole, found = max(1, self.size - self.imported), []
-        for index in range(first, end):
-            mixed = (index + series) * 0x9E3779B1 & 0xFFFFFFFF  # chance.spread, unrolled
-            mixed = (mixed ^ mixed >> 15) * 0x85EBCA77 & 0xFFFFFFFF
-            mixed = (mixed ^ mixed >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
-            grown = (index - imported + (mixed ^ mixed >> 16) / 0x100000000) / whole
-            days = (grown**power if grown < 1 else 1 + (grown - 1) / GROWTH) * (HISTORY_DAYS - 1)
-            day = int(days)
-            part = days - day
-            if 0.05 <= part < 0.95:
-                found.append(base + day * DAY + int(25_200 + (part - 0.05) * 60_000))
-            else:
-                found.append(base + _waking(days))
-        return found
-
     def _registered(self, moment: int) -> int:
         """How many have registered by `moment`."""
         top = max(64, self.size * 2)
@@ -118,11 +100,10 @@ class Roll:
         return bisect.bisect_right(range(top), moment, key=self.registered_at)
 
     def slot(self, index: int) -> int:
-        block, within = divmod(index, SLOTS)
-        return DEALS[spread(self.salt, block) % len(DEALS)][within]
+        return DEALS[self._dealt(index // SLOTS)][index % SLOTS]
 
     def index(self, slot: int, block: int) -> int:
-        return block * SLOTS + INVERSES[spread(self.salt, block) % len(DEALS)][slot]
+        return block * SLOTS + INVERSES[self._dealt(block)][slot]
 
     def blocks(self, slot: int, moment: int) -> int:
         """How many of the slot have registered by `moment`: they are blocks 0 up to, not including, this."""
@@ -185,9 +166,10 @@ def list_number(wanted: int) -> int:
     return -1 if odd else number
 
 
-def field_id(list_number: int, position: int) -> str:
-    """The id of a seeded list's custom field."""
-    return str(9100 + list_number * 10 + position)
+@functools.cache
+def field_ids(list_number: int) -> tuple[str, ...]:
+    """The ids of a seeded list's custom fields, by position."""
+    return tuple(str(9100 + list_number * 10 + position) for position in range(len(FIELDS)))
 
 
 def contact_id(roll_number: int, index: int) -> int:
@@ -211,6 +193,12 @@ class Person(NamedTuple):
     city: str
     visit_period: int  # days between visits
     visit_phase: int
+
+    def last_visit(self, registered_at: int, moment: int) -> int | None:
+        """Unix day number (UTC) of the last visit by `moment`, None before the first: what changes about a contact from day to day."""
+        today = moment // DAY
+        visit = today - (today + self.visit_phase) % self.visit_period
+        return visit if visit > registered_at // DAY else None
 
 
 class People:
@@ -241,51 +229,27 @@ class People:
         return found
 
     def person(self, number: int) -> Person:
-        mixed, more = self._draws(number)
-        phone = f"+1555{number:07d}" if more >> 8 & 3 else ""
-        return Person(
-            number,
-            FIRST_NAMES[mixed % len(FIRST_NAMES)][0],
-            LAST_NAMES[(mixed >> 10) % len(LAST_NAMES)][0],
-            self.email(number),
-            phone,
-            CITIES[(more >> 10) % len(CITIES)],
-            20 + (more >> 16 & 127),
-            more >> 23,
-        )
-
-    def _draws(self, number: int) -> tuple[int, int]:
-        return spread(self.salt, number), spread(self.salt ^ 0x5BD1E995, number)
-
-    def email(self, number: int) -> str:
-        """At a domain that suits the character of the person's first entry."""
+        """Their address is at a domain that suits the character of their first entry."""
         index, home = divmod(number, LISTS)
-        mixed, more = self._draws(number)
+        mixed, more = spread(self.salt, number), spread(self.salt ^ 0x5BD1E995, number)
+        first, plain_first = FIRST_NAMES[mixed % len(FIRST_NAMES)]
+        last, plain_last = LAST_NAMES[(mixed >> 10) % len(LAST_NAMES)]
         domains = CHARACTERS[self._rolls[home].slot(index)].domains
-        first, last = FIRST_NAMES[mixed % len(FIRST_NAMES)][1], LAST_NAMES[(mixed >> 10) % len(LAST_NAMES)][1]
-        return f"{first}.{last}{number}@{domains[more % len(domains)]}"
+        email = f"{plain_first}.{plain_last}{number}@{domains[more % len(domains)]}"
+        phone = f"+1555{number:07d}" if more >> 8 & 3 else ""
+        return Person(number, first, last, email, phone, CITIES[(more >> 10) % len(CITIES)], 20 + (more >> 16 & 127), more >> 23)
 
     def of_contact(self, roll_number: int, index: int) -> Person:
         return self.person(self.number(roll_number, index))
 
     def by_email(self, email: str) -> Person | None:
         """The person with that address, if there is one; case does not matter."""
-        match = _ADDRESS.fullmatch(email.strip().lower())
-        if match is None or int(match[1]) % LISTS >= len(self._rolls):
-            return None
-        person = self.person(int(match[1]))
-        return person if person.email == email.strip().lower() else None
+        person = self._numbered(_ADDRESS.fullmatch(email.strip().lower()))
+        return person if person and person.email == email.strip().lower() else None
 
     def by_phone(self, phone: str) -> Person | None:
-        match = _PHONE.fullmatch(phone.strip())
-        if match is None or int(match[1]) % LISTS >= len(self._rolls):
-            return None
-        person = self.person(int(match[1]))
-        return person if person.phone else None
+        person = self._numbered(_PHONE.fullmatch(phone.strip()))
+        return person if person and person.phone else None
 
-
-def last_visit(person: Person, registered_at: int, moment: int) -> int | None:
-    """Unix day number (UTC) of the last visit by `moment`, None before the first: what changes about a contact from day to day."""
-    today = moment // DAY
-    visit = today - (today + person.visit_phase) % person.visit_period
-    return visit if visit > registered_at // DAY else None
+    def _numbered(self, match: re.Match[str] | None) -> Person | None:
+        return self.person(int(match[1])) if match and int(match[1]) % LISTS < len(self._rolls) else None

@@ -1,4 +1,4 @@
-"""The contacts of an account as they stand: the seeded ones, overlaid with what was written.
+"""The contacts of an account as they stand: the seeded ones, overlaid with what was written; which of them a list shows.
 
 A contact that was never written to is computed; one that was has a Card. A seeded contact whose list, status or existence was
 changed stops following its seeded fate at that moment (`quiet_from`), and periods say to which list it belongs from then on.
@@ -11,19 +11,18 @@ import bisect
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from marketing_api.sandbox.campaign_book import Campaign
 from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.mailing import Automation, Clicks, Mailings, Outcome, Totals, clicks
 from marketing_api.sandbox.moments import DAY, day_text
-from marketing_api.sandbox.seeded_contacts import CHARACTERS, SLOTS, Person, Roll, contact_id, field_id, last_visit, list_id, roll_and_index
-
-if TYPE_CHECKING:
-    from marketing_api.sandbox.world import Account
+from marketing_api.sandbox.seeded_account import Account
+from marketing_api.sandbox.seeded_contacts import CHARACTERS, Person, Roll, contact_id, field_ids, list_id, roll_and_index
 
 UNCONFIRMED, ACTIVE, UNSUBSCRIBED, BOUNCED = range(4)
 FIRST_WRITTEN_ID = 900_000_001
+_BATCH = 600
 _NEVER = 1 << 62
 
 
@@ -101,20 +100,25 @@ class Subscribers:
         number, index = roll_and_index(wanted)
         if index < 0 or number >= len(self._account.rolls):
             return None
-        roll = self._account.rolls[number]
-        registered = roll.registered_at(index)
-        if registered > now or self._is_deleted(roll, index, wanted, now):
+        roll, card = self._account.rolls[number], self.cards.get(wanted)
+        slot, registered = roll.slot(index), roll.registered_at(index)
+        if registered > now or roll.is_deleted(index, min(now, card.quiet_from) if card else now):
             return None
         person = self._account.people.of_contact(number, index)
-        visit = last_visit(person, registered, now)
+        visit = person.last_visit(registered, now)
         texts = (person.first, person.last, person.phone, person.city, day_text(visit, "%m/%d/%Y") if visit else "")
-        values = {field_id(number, position): text for position, text in enumerate(texts) if text}
-        status = seeded_status(self._account.mailings[number], index, roll.slot(index), now)
-        return Contact(wanted, list_id(number), person.email, status, registered, values)
+        values = {key: text for key, text in zip(field_ids(number), texts, strict=True) if text}
+        return Contact(wanted, list_id(number), person.email, self._fate(roll, index, slot, now), registered, values)
 
-    def _is_deleted(self, roll: Roll, index: int, wanted: int, now: int) -> bool:
-        card = self.cards.get(wanted)
-        return roll.is_deleted(index, min(now, card.quiet_from) if card else now)
+    def _fate(self, roll: Roll, index: int, slot: int, now: int) -> int:
+        """The status of a seeded contact that was never written to."""
+        character = CHARACTERS[slot]
+        if character.fate == "unconfirmed":
+            return UNCONFIRMED
+        left = self._account.mailings[roll.number].left(index, slot) if character.leaves_after else 0
+        if not left or left > now:
+            return ACTIVE
+        return BOUNCED if character.fate == "bounces" else UNSUBSCRIBED
 
     def by_email(self, email: str, now: int) -> list[Contact]:
         """The contacts with that address, one per list at most (unless written otherwise)."""
@@ -135,21 +139,7 @@ class Subscribers:
         card = self.cards.get(wanted)
         if card is not None and card.email:
             return card.email
-        return self._account.people.email(self._account.people.number(*roll_and_index(wanted)))
-
-    def in_list(self, wanted: int, now: int) -> Iterator[int]:
-        """Ids of the written contacts that stand on a list and are not seeded there, oldest first."""
-        for card in self.cards.values():
-            if card.list_id == wanted and self._is_guest(card) and card.deleted_at > now and self.get(card.contact_id, now):
-                yield card.contact_id
-
-    def _is_guest(self, card: Card) -> bool:
-        return not card.is_seeded or list_id(roll_and_index(card.contact_id)[0]) != card.list_id
-
-    def touched(self, roll: Roll) -> list[int]:
-        """Indexes of the seeded contacts of a list that have a card, ascending."""
-        entries = [roll_and_index(card.contact_id) for card in self.cards.values() if card.is_seeded]
-        return sorted(index for number, index in entries if number == roll.number)
+        return self._account.people.of_contact(*roll_and_index(wanted)).email
 
     # writing
 
@@ -201,9 +191,9 @@ class Subscribers:
 
     def tag(self, contact: Contact, tags: list[str], now: int) -> None:
         card = self._card(contact)
-        card.tags.update((tag, now) for tag in tags if tag not in card.tags)
+        card.tags = dict.fromkeys(tags, now) | card.tags
 
-    def untag(self, contact: Contact, tags: list[str], _: int) -> None:
+    def untag(self, contact: Contact, tags: list[str]) -> None:
         card = self._card(contact)
         card.tags = {tag: at for tag, at in card.tags.items() if tag not in tags}
 
@@ -222,20 +212,49 @@ class Subscribers:
             period.ends = min(period.ends, now)
 
 
-def seeded_status(mailings: Mailings, index: int, slot: int, now: int) -> int:
-    """The status of a seeded contact that was never written to."""
-    character = CHARACTERS[slot]
-    if character.fate == "unconfirmed":
-        return UNCONFIRMED
-    if not character.leaves_after:
-        return ACTIVE
-    if index // SLOTS >= mailings.surely_left(slot, now):
-        left = mailings.left(index, slot)
-        if not left or left > now:
-            return ACTIVE
-    return BOUNCED if character.fate == "bounces" else UNSUBSCRIBED
+class Listing:
+    """The contacts of one list at one moment, in the order of their ids; where a page begins is a search in a formula."""
+
+    def __init__(self, account: Account, subscribers: Subscribers, wanted: int, now: int) -> None:
+        self._subscribers, self._wanted, self._now = subscribers, wanted, now
+        is_there = wanted not in subscribers.deleted_lists
+        self._roll = roll = account.roll_of_list(wanted) if is_there else None
+        self._registered = roll.registered(now) if roll else 0
+        #: By how much writes changed the number of seeded contacts, by index; and who else stands on the list, oldest first.
+        self._changes: dict[int, int] = {}
+        self._guests: list[int] = []
+        for one, card in subscribers.cards.items() if is_there else ():
+            number, index = roll_and_index(one)
+            is_home = card.is_seeded and roll is not None and number == roll.number
+            if is_home and roll is not None:
+                self._changes[index] = (self._get(one) is not None) - (not roll.is_deleted(index, now))
+            elif card.list_id == wanted and self._get(one) is not None:
+                self._guests.append(one)
+        self._seeded = self._before(self._registered)
+        self.count = self._seeded + len(self._guests)
+
+    def _get(self, wanted: int) -> Contact | None:
+        contact = self._subscribers.get(wanted, self._now)
+        return contact if contact is not None and contact.list_id == self._wanted else None
+
+    def _before(self, index: int) -> int:
+        """How many listed seeded contacts have a lower index."""
+        deleted = self._roll.deleted(self._now, index) if self._roll else 0
+        return index - deleted + sum(change for one, change in self._changes.items() if one < index)
+
+    def batches(self, offset: int, limit: int) -> Iterator[list[Contact]]:
+        """At most `limit` contacts from `offset` on, some hundred at a time."""
+        number = self._roll.number if self._roll else 0
+        first = bisect.bisect_right(range(self._registered), offset, key=lambda index: self._before(index + 1))
+        ids = (contact_id(number, index) for index in range(first, self._registered))
+        every = itertools.chain(ids, self._guests[max(0, offset - self._seeded) :])
+        contacts = itertools.islice((contact for one in every if (contact := self._get(one)) is not None), limit)
+        while batch := list(itertools.islice(contacts, _BATCH)):
+            yield batch
 
 
+#: What the mails of a contact are: campaigns, each with what the contact did.
+Mail = tuple[Campaign, Outcome]
 _OPENS = 360  # of 1024: contacts on a list by a write
 
 
@@ -247,32 +266,27 @@ class Activity:
         self._subscribers = subscribers
         self._salt = salt(account.origin.seed, "guests")
 
-    def received(self, wanted: int, now: int) -> list[tuple[Campaign, Outcome]]:
+    def received(self, wanted: int, now: int) -> list[Mail]:
         """Every campaign sent to the contact by `now`, oldest first."""
         card = self._subscribers.cards.get(wanted)
-        number, index = roll_and_index(wanted)
-        found: list[tuple[Campaign, Outcome]] = []
-        if card is None or card.is_seeded:
-            last = now if card is None else min(now, card.quiet_from - 1)
-            found = list(self._account.mailings[number].received(index, last))
-        if card is not None:
-            found += [(campaign, self._guest(wanted, campaign)) for campaign in self._sent_to(card) if campaign.sent_at <= now]
-        return found
+        guest = [(campaign, self._guest(wanted, campaign)) for campaign in self._sent_to(card) if campaign.sent_at <= now] if card else []
+        return self._seeded_mails(wanted, _quiet(card, now)) + guest
 
-    def triggered(self, wanted: int, now: int) -> list[tuple[Campaign, Outcome]]:
+    def triggered(self, wanted: int, now: int) -> list[Mail]:
         """Every automation that sent something to the contact by `now`."""
-        card = self._subscribers.cards.get(wanted)
+        return self._seeded_triggered(wanted, _quiet(self._subscribers.cards.get(wanted), now))
+
+    def _seeded_mails(self, wanted: int, now: int) -> list[Mail]:
         number, index = roll_and_index(wanted)
-        if card is not None:
-            if not card.is_seeded:
-                return []
-            now = min(now, card.quiet_from - 1)
+        return list(self._account.mailings[number].received(index, now)) if now else []
+
+    def _seeded_triggered(self, wanted: int, now: int) -> list[Mail]:
+        if not now:
+            return []
+        number, index = roll_and_index(wanted)
         slot = self._account.rolls[number].slot(index)
-        return [
-            (automation.campaign, outcome)
-            for automation in self._account.automations[number]
-            if (outcome := automation.outcome(index, slot)) is not None and outcome.sent_at <= now
-        ]
+        outcomes = ((one.campaign, one.outcome(index, slot)) for one in self._account.automations[number])
+        return [(campaign, outcome) for campaign, outcome in outcomes if outcome is not None and outcome.sent_at <= now]
 
     def _sent_to(self, card: Card) -> Iterator[Campaign]:
         for period in card.periods:
@@ -319,18 +333,11 @@ class Activity:
 
     def _suppressed(self, campaign: Campaign, now: int) -> Iterator[tuple[int, Outcome]]:
         """Seeded outcomes that a write prevented."""
+        mails = self._seeded_triggered if campaign.is_automated else self._seeded_mails
         for card in self._subscribers.cards.values():
-            if not card.is_seeded or card.quiet_from > now:
-                continue
-            number, index = roll_and_index(card.contact_id)
-            slot = self._account.rolls[number].slot(index)
-            for automation in self._account.automations[number]:
-                outcome = automation.outcome(index, slot) if automation.campaign.campaign_id == campaign.campaign_id else None
-                if outcome is not None and card.quiet_from <= outcome.sent_at <= now:
-                    yield card.contact_id, outcome
-            if card.quiet_from <= campaign.sent_at <= now:
-                for sent, outcome in self._account.mailings[number].received(index, now):
-                    if sent.campaign_id == campaign.campaign_id:
+            if card.is_seeded and card.quiet_from <= now and (campaign.is_automated or card.quiet_from <= campaign.sent_at <= now):
+                for sent, outcome in mails(card.contact_id, now):
+                    if sent.campaign_id == campaign.campaign_id and card.quiet_from <= outcome.sent_at:
                         yield card.contact_id, outcome
 
     def _guests(self, campaign: Campaign, now: int) -> Iterator[tuple[int, Outcome]]:
@@ -340,6 +347,11 @@ class Activity:
             for period in card.periods:
                 if period.list_id in campaign.lists and period.begins <= campaign.sent_at < period.ends:
                     yield card.contact_id, self._guest(card.contact_id, campaign)
+
+
+def _quiet(card: Card | None, now: int) -> int:
+    """Until when, at most `now`, a contact follows its seeded fate; 0: it has none."""
+    return now if card is None else min(now, card.quiet_from - 1) if card.is_seeded else 0
 
 
 def _counted(outcome: Outcome, now: int, sign: int) -> Totals:

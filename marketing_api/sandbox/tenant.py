@@ -49,15 +49,16 @@ class Tenant:
 
     def settle(self, real: float) -> None:
         """Let queued writes take effect that are due."""
-        if self.pending:
-            due = [action for at, action in self.pending if at <= real]
-            self.pending = [one for one in self.pending if one[0] > real]
-            for action in due:
-                action()
+        due = [action for at, action in self.pending if at <= real]
+        self.pending = [one for one in self.pending if one[0] > real]
+        for action in due:
+            action()
 
-    @property
-    def is_revoked(self) -> bool:
-        return bool(self.revoke_after) and self.requests > self.revoke_after
+    def admits(self, arrived: float) -> bool:
+        """Count a request, before which queued writes take effect; False once the key is revoked."""
+        self.requests += 1
+        self.settle(arrived)
+        return not self.revoke_after or self.requests <= self.revoke_after
 
 
 #: Reported when there is no limit.
@@ -74,17 +75,8 @@ class RateReport(NamedTuple):
     reset: int
     after: int
 
-    def members(self, *, as_text: bool) -> str:
-        """The `rate-limit` object as JSON text (api-observed row 27: its values are text)."""
-        return (_AS_TEXT if as_text else _AS_NUMBERS) % self
-
     def headers(self) -> list[tuple[str, str]]:
-        return list(zip(_HEADERS, map(str, self), strict=True))
-
-
-_HEADERS = [f"x-rate-limit-{name}" for name in RateReport._fields]
-_AS_NUMBERS = "{" + ",".join(f'"{name}":%s' for name in RateReport._fields) + "}"
-_AS_TEXT = _AS_NUMBERS.replace("%s", '"%s"')
+        return [(f"x-rate-limit-{name}", str(value)) for name, value in self._asdict().items()]
 
 
 class Window:
@@ -98,9 +90,8 @@ class Window:
     def count(self, at: float, after: int = 0) -> RateReport:
         """Count a request that arrived `at` (unix seconds); an error says to wait `after` seconds, 0: until the reset."""
         second = int(at)
-        if second != self._second:
-            self._second, self._requests = second, 0
-        self._requests += 1
+        self._requests = self._requests + 1 if second == self._second else 1
+        self._second = second
         limit = self.limit or UNLIMITED
         is_over = self._requests > limit
         return RateReport(limit, self._requests, max(0, limit - self._requests), int(is_over), second + 1, (after or 1) if is_over else 0)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from marketing_api.sandbox.campaign_book import Campaign
 from marketing_api.sandbox.contacts import existing
 from marketing_api.sandbox.mailing import Outcome
 from marketing_api.sandbox.rules import CheckedCall, Payload, missing, rule
-from marketing_api.sandbox.subscribers import Contact
-
-if TYPE_CHECKING:
-    from marketing_api.sandbox.world import World
+from marketing_api.sandbox.subscribers import Contact, Mail
 
 _FORM = "iso-12h"
 _NOTHING = {"n/a": "N/A", "dash": "-", "empty": ""}
@@ -19,27 +16,22 @@ Entry = dict[str, Any]
 
 
 @rule("emailmarketing/getcontacttimeline")
-def timeline(world: World, call: CheckedCall) -> Payload:
-    return _payload(world, call, existing(world, call))
-
-
 @rule("emailmarketing/getcontacttimelinebyemailaddress")
-def timeline_by_email(world: World, call: CheckedCall) -> Payload:
-    """Of the first contact with the address."""
-    found = world.subscribers.by_email(call.get("email"), call.now)
+def timeline(call: CheckedCall) -> Payload:
+    """By address: of the first contact with it."""
+    by_email = call.operation.name.endswith("byemailaddress")
+    found = call.world.subscribers.by_email(call.get("email"), call.now) if by_email else [existing(call)]
     if not found:
         raise missing("The contact")
-    return _payload(world, call, found[0])
-
-
-def _payload(world: World, call: CheckedCall, contact: Contact) -> Payload:
-    received = world.activity.received(contact.contact_id, call.now)
-    triggered = world.activity.triggered(contact.contact_id, call.now)
-    entries = _entries(world, call, contact, received, triggered)
-    cut = call.switches.number("timeline-cut")
-    shown = entries[:cut] if cut else entries
-    timeline = {"data": shown, "count": len(shown), "total": len(entries)}
-    payload: dict[str, Any] = {"id": contact.contact_id, "email": contact.email, "timeline": timeline}
+    contact, activity = found[0], call.world.activity
+    received, triggered = activity.received(contact.contact_id, call.now), activity.triggered(contact.contact_id, call.now)
+    entries = _entries(call, contact, received, triggered)
+    shown = entries[: call.switches.number("timeline-cut") or None]
+    payload: dict[str, Any] = {
+        "id": contact.contact_id,
+        "email": contact.email,
+        "timeline": {"data": shown, "count": len(shown), "total": len(entries)},
+    }
     include = call.words("include")
     if "utm" in include:
         visits = _visits(call, received + triggered)
@@ -51,9 +43,11 @@ def _payload(world: World, call: CheckedCall, contact: Contact) -> Payload:
 
 
 def _stamped(call: CheckedCall, at: int, entry: Entry) -> Entry:
-    entry["timestamp"] = str(at) if call.switches["timestamps"] == "text" else at
-    entry["datetime"] = call.when(at, _FORM)
-    return entry
+    return entry | {"timestamp": str(at) if call.switches["timestamps"] == "text" else at, "datetime": call.moments.text(at, _FORM)}
+
+
+def _newest_first(call: CheckedCall, dated: list[tuple[int, Entry]]) -> list[Entry]:
+    return [_stamped(call, at, entry) for at, entry in sorted(dated, key=lambda one: one[0], reverse=True)]
 
 
 def _detail(key: str, label: str, value: Any) -> Entry:
@@ -65,25 +59,20 @@ def _number(call: CheckedCall, value: int) -> str | int:
 
 
 def _date(call: CheckedCall, at: int) -> str:
-    return call.when(at, _FORM) if 0 < at <= call.now else _NOTHING[call.switches["nothing"]]
+    return call.moments.text(at, _FORM) if 0 < at <= call.now else _NOTHING[call.switches["nothing"]]
 
 
-def _entries(
-    world: World, call: CheckedCall, contact: Contact, received: list[tuple[Campaign, Outcome]], triggered: list[tuple[Campaign, Outcome]]
-) -> list[Entry]:
-    """Newest first."""
-    name = world.lists.all(call.now)[contact.list_id]["name"]
+def _entries(call: CheckedCall, contact: Contact, received: list[Mail], triggered: list[Mail]) -> list[Entry]:
+    name = call.world.lists.all(call.now)[contact.list_id]["name"]
     subscription = {"key": "list-subscription", "snippet": f"Subscribed to the list {name}", "details": []}
     dated: list[tuple[int, Entry]] = [(contact.registered_at, subscription)]
     dated += [(outcome.sent_at, _sent(call, campaign, outcome)) for campaign, outcome in received]
     dated += [(outcome.sent_at, _trigger(call, campaign)) for campaign, outcome in triggered]
-    card = world.subscribers.cards.get(contact.contact_id)
-    if card is not None:
+    if card := call.world.subscribers.cards.get(contact.contact_id):
         dated += [(at, _activity(call, text)) for at, text in card.activities]
         if call.switches["tags"] == "timeline":
             dated += [(at, {"key": "tag-added", "snippet": f"Tag added: {tag}", "details": []}) for tag, at in card.tags.items()]
-    dated.sort(key=lambda one: one[0], reverse=True)
-    return [_stamped(call, at, entry) for at, entry in dated]
+    return _newest_first(call, dated)
 
 
 def _sent(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Entry:
@@ -123,9 +112,9 @@ def _automated(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Entry
     return _stamped(call, outcome.sent_at, {"name": campaign.name, "type": campaign.trigger.kind, "details": details})
 
 
-def _visits(call: CheckedCall, mailed: list[tuple[Campaign, Outcome]]) -> list[Entry]:
+def _visits(call: CheckedCall, mailed: list[Mail]) -> list[Entry]:
     """One visit per click, newest first."""
-    dated = []
+    dated: list[tuple[int, Entry]] = []
     for campaign, outcome in mailed:
         if not 0 < outcome.clicked_at <= call.now:
             continue
@@ -133,5 +122,4 @@ def _visits(call: CheckedCall, mailed: list[tuple[Campaign, Outcome]]) -> list[E
             link = campaign.links[position][0]
             words = {"campaign": campaign.slug, "source": "newsletter", "medium": "email", "term": "", "content": f"link-{position + 1}"}
             dated += [(outcome.clicked_at - 7 * repeat, {"link": link, "utm": words}) for repeat in range(times)]
-    dated.sort(key=lambda one: one[0], reverse=True)
-    return [_stamped(call, at, entry) for at, entry in dated]
+    return _newest_first(call, dated)

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from marketing_api.sandbox.mailing import LONGEST
+from marketing_api.sandbox.seeded_account import Account, Origin
 from marketing_api.sandbox.seeded_contacts import CHARACTERS, DAY, Roll
-from marketing_api.sandbox.world import Account, Origin
 from warehouse.candidates import HISTORY_DAYS
 
 Floats = npt.NDArray[np.float64]
@@ -87,7 +87,7 @@ def _members(roll: Roll, end: float) -> tuple[Floats, Ints, Ints, Ints]:
     count = roll.registered(int(end))
     index = np.arange(count)
     slots = np.array([roll.slot(one) for one in range(count)], np.int64)
-    registered = np.array(roll.registered_between(0, count), float)
+    registered = np.array([roll.registered_at(one) for one in range(count)], float)
     lives = np.array([character.deleted_after or 1 << 40 for character in CHARACTERS], float)
     stays = registered + lives[slots] > end
     return registered[stays], np.full(int(stays.sum()), roll.number), index[stays], slots[stays]

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from marketing_api.sandbox.listing import Listing
 from marketing_api.sandbox.seeded_contacts import list_id
+from marketing_api.sandbox.subscribers import Listing
 from tests.marketing_api.sandbox.asking import DAY, NOW, asking
 
 

@@ -8,6 +8,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import http
+import itertools
 import math
 import random
 import socket
@@ -15,7 +16,7 @@ import threading
 import time
 import traceback
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import h11
 
@@ -27,124 +28,76 @@ from marketing_api.sandbox.responses import Request, Response
 #: Nobody sends a larger body or longer head; more would be a mistake.
 _LONGEST_BODY = 64 * 1024 * 1024
 _LONGEST_HEAD = 1024 * 1024
+_PIECE = 64 * 1024
 
-Send = Callable[[Response], None]
-#: What is done with a request: sooner or later `Send` is called with its response.
-Receive = Callable[[Request, Send], None]
+#: What is done with a request; it may take its time.
+Respond = Callable[[Request], Awaitable[Response]]
 
 
-class Connection(asyncio.Protocol):
+async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, respond: Respond) -> None:
     """One client connection; requests are handled one after the other, as HTTP/1.1 wants."""
-
-    def __init__(self, receive: Receive, others: set[Connection]) -> None:
-        self._receive = receive
-        self._others = others
-        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_LONGEST_HEAD)
-        self._head: h11.Request | None = None
-        self._body = bytearray()
-        self._may_write = asyncio.Event()
-        self._may_write.set()
-        self._streaming: asyncio.Task[None] | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._others.add(self)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._others.discard(self)
-        self._may_write.set()
-        if self._streaming is not None:
-            self._streaming.cancel()
-
-    def pause_writing(self) -> None:
-        self._may_write.clear()
-
-    def resume_writing(self) -> None:
-        self._may_write.set()
-
-    def data_received(self, data: bytes) -> None:
-        self._http.receive_data(data)
-        self._next()
-
-    def _next(self) -> None:
-        """Receive the next request, if it is whole and the one before has its response."""
-        try:
-            while (event := self._http.next_event()) not in (h11.NEED_DATA, h11.PAUSED) and not isinstance(event, h11.ConnectionClosed):
-                self._take(event)
-            if self._http.they_are_waiting_for_100_continue:
-                self._write(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue"))
-        except h11.RemoteProtocolError:
-            self._send(Response(400, b"Bad Request: the sandbox speaks HTTP/1.1 without TLS\n", "text/plain"))
-
-    def _take(self, event: object) -> None:
-        if isinstance(event, h11.Request):
-            self._head = event
-            self._body.clear()
-        elif isinstance(event, h11.Data):
-            self._body += event.data
-            if len(self._body) > _LONGEST_BODY:
-                raise h11.RemoteProtocolError("the body is too long", error_status_hint=413)
-        elif isinstance(event, h11.EndOfMessage) and self._head is not None:
-            self._receive(_request(self._head, bytes(self._body)), self._send)
-
-    def _send(self, response: Response) -> None:
-        if self._transport.is_closing():
-            return
-        if response.mishap in ("reset", "close"):
-            self._drop(with_reset=response.mishap == "reset")
-            return
-        is_cut = response.mishap == "cut"
-        headers = [("content-type", response.kind), *response.headers, ("connection", "close" if is_cut else "keep-alive")]
-        if isinstance(response.body, bytes):
-            headers.append(("content-length", str(len(response.body))))
-        head = h11.Response(status_code=response.status, headers=headers, reason=http.HTTPStatus(response.status).phrase.encode())
-        if self._head is not None and self._head.method == b"HEAD":
-            self._write(head)
-            self._done(is_cut=False)
-        elif isinstance(response.body, bytes):
-            self._write(head, h11.Data(data=response.body[: len(response.body) // 2] if is_cut else response.body))
-            self._done(is_cut=is_cut)
-        else:
-            self._write(head)
-            self._streaming = asyncio.ensure_future(self._stream(response.body, is_cut=is_cut))
-
-    async def _stream(self, pieces: Iterator[bytes], *, is_cut: bool) -> None:
-        """Piece by piece, as fast as the client reads, and letting other requests in between."""
-        for number, piece in enumerate(pieces):
-            if is_cut and number == 2:
+    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_LONGEST_HEAD)
+    try:
+        while (request := await _receive(connection, reader, writer)) is not None:
+            await _send(connection, writer, request.verb, await respond(request))
+            if connection.our_state is not h11.DONE or connection.their_state is not h11.DONE:
                 break
-            self._write(h11.Data(data=piece))
+            connection.start_next_cycle()
+    except h11.RemoteProtocolError:
+        refusal = Response(400, b"Bad Request: the sandbox speaks HTTP/1.1 without TLS\n", "text/plain")
+        with contextlib.suppress(ConnectionError):
+            await _send(connection, writer, "", refusal)
+    except ConnectionError:
+        pass
+    finally:
+        writer.close()
+
+
+async def _receive(connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request | None:
+    """The next request; None when the client is done."""
+    head, body = None, bytearray()
+    while True:
+        event = connection.next_event()
+        if event is h11.NEED_DATA:
+            if connection.they_are_waiting_for_100_continue:
+                writer.write(connection.send(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")) or b"")
+            connection.receive_data(await reader.read(_PIECE))
+        elif isinstance(event, h11.Request):
+            head = event
+        elif isinstance(event, h11.Data):
+            body += event.data
+            if len(body) > _LONGEST_BODY:
+                raise h11.RemoteProtocolError("the body is too long", error_status_hint=413)
+        else:
+            return _request(head, bytes(body)) if head is not None and isinstance(event, h11.EndOfMessage) else None
+
+
+async def _send(connection: h11.Connection, writer: asyncio.StreamWriter, verb: str, response: Response) -> None:
+    """Piece by piece, as fast as the client reads, and letting other requests in between."""
+    if response.mishap == "reset":
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+        writer.transport.abort()
+    if response.mishap in ("reset", "close") or writer.is_closing():
+        raise ConnectionAbortedError
+    is_cut = response.mishap == "cut"
+    headers = [("content-type", response.kind), *response.headers, ("connection", "close" if is_cut else "keep-alive")]
+    pieces = response.body
+    if isinstance(pieces, bytes):
+        headers.append(("content-length", str(len(pieces))))
+        pieces = iter([pieces[: len(pieces) // 2] if is_cut else pieces])
+    reason = http.HTTPStatus(response.status).phrase.encode()
+    # The head leaves together with the first piece: what is written in parts may arrive in parts.
+    written = connection.send(h11.Response(status_code=response.status, headers=headers, reason=reason)) or b""
+    for piece in itertools.islice(pieces, 2 if is_cut else None) if verb != "HEAD" else ():
+        writer.write(written + (connection.send(h11.Data(data=piece)) or b""))
+        written = b""
+        await writer.drain()
+        if not isinstance(response.body, bytes):
             await asyncio.sleep(0)
-            await self._may_write.wait()
-            if self._transport.is_closing():
-                return
-        self._done(is_cut=is_cut)
-
-    def _write(self, *events: h11.InformationalResponse | h11.Response | h11.Data | h11.EndOfMessage) -> None:
-        """At once: what is written in parts may arrive in parts."""
-        self._transport.write(b"".join(self._http.send(event) or b"" for event in events))
-
-    def _drop(self, *, with_reset: bool) -> None:
-        if with_reset:
-            linger = b"\x01\x00\x00\x00\x00\x00\x00\x00"
-            self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-            self._transport.abort()
-        else:
-            self._transport.close()
-
-    def _done(self, *, is_cut: bool) -> None:
-        if not is_cut:
-            self._write(h11.EndOfMessage())
-        if is_cut or self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
-            self._transport.close()
-        else:
-            self._http.start_next_cycle()
-            self._next()
-
-    def close(self) -> None:
-        self._transport.abort()
+    if is_cut:
+        raise ConnectionAbortedError
+    writer.write(written + (connection.send(h11.EndOfMessage()) or b""))
+    await writer.drain()
 
 
 def _request(head: h11.Request, body: bytes) -> Request:
@@ -165,49 +118,48 @@ def drawn_delay(median_and_p99: tuple[float, float], chance: random.Random) -> f
 
 
 class Server:
-    """The listening socket and the loop's side of every request."""
+    """The listening socket and what becomes of every request."""
 
     def __init__(self, app: App, options: Options) -> None:
         self.app = app
         self._options = options
-        self._connections: set[Connection] = set()
         self._chance = random.Random(options.seed)
 
     async def run_until(self, stop: asyncio.Event, started: Callable[[str], None]) -> None:
         """Serve until `stop` is set; `started` is given the base address that clients are configured with."""
-        server = await asyncio.get_running_loop().create_server(
-            lambda: Connection(self._receive, self._connections), "127.0.0.1", self._options.port, backlog=512
-        )
+        conversations: set[asyncio.Task[None]] = set()
+
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.ensure_future(converse(reader, writer, self._respond))
+            conversations.add(task)
+            task.add_done_callback(conversations.discard)
+
+        server = await asyncio.start_server(connected, "127.0.0.1", self._options.port, backlog=512)
         try:
             started(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/1")
             await stop.wait()
         finally:
             server.close()
-            for connection in list(self._connections):
-                connection.close()
+            for task in conversations:
+                task.cancel()
+            await asyncio.gather(*conversations, return_exceptions=True)
             if self.app.journal is not None:
                 self.app.journal.close()
 
-    def _receive(self, request: Request, send: Send) -> None:
+    async def _respond(self, request: Request) -> Response:
         """Count a request and respond, after the jitter of its arrival and with the latency of its response."""
         if request.path.startswith("/sandbox"):
-            send(respond_to_control(self.app, request, time.time()))
-        elif jitter := drawn_delay(self._options.jitter_ms, self._chance):
-            asyncio.get_running_loop().call_later(jitter, self._respond, request, send)
-        else:
-            self._respond(request, send)
-
-    def _respond(self, request: Request, send: Send) -> None:
+            return respond_to_control(self.app, request, time.time())
+        if jitter := drawn_delay(self._options.jitter_ms, self._chance):
+            await asyncio.sleep(jitter)
         try:
             response = self.app.respond(request, time.time())
         except Exception:  # a mistake in a rule costs this response, not the server
             traceback.print_exc()
             response = Response(500, b"the sandbox failed, see its standard error", "text/plain")
-        wait = response.wait + drawn_delay(self._options.latency_ms, self._chance)
-        if wait:
-            asyncio.get_running_loop().call_later(wait, send, response)
-        else:
-            send(response)
+        if wait := response.wait + drawn_delay(self._options.latency_ms, self._chance):
+            await asyncio.sleep(wait)
+        return response
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
-import socket
 
 import pytest
 from hypothesis import given
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.responses import Request, Response
-from marketing_api.sandbox.server import Connection, Send, serve
+from marketing_api.sandbox.server import converse, serve
 from tests.marketing_api.sandbox.asking import NOW
 
 BODY = b"name=News"
@@ -25,24 +24,38 @@ REQUESTS = {
 }
 
 
-class Wire(asyncio.Transport):
-    """A connection whose requests are noted and answered at once, without a socket."""
+class Wire:
+    """A connection whose requests are noted and answered at once, without a socket: the stream to which the sandbox writes."""
 
     def __init__(self) -> None:
-        super().__init__({"socket": socket.socket()})
         self.taken: list[Request] = []
         self.written = b""
         self.is_closed = False
-        self.connection = Connection(self._receive, set())
-        self.connection.connection_made(self)
-        self.get_extra_info("socket").close()
 
-    def _receive(self, request: Request, send: Send) -> None:
+    def receive(self, *pieces: bytes) -> None:
+        """What arrives from the client, piece by piece, until it hangs up."""
+
+        async def receive() -> None:
+            reader = asyncio.StreamReader()
+            conversation = asyncio.ensure_future(converse(reader, self, self._respond))  # type: ignore[arg-type]
+            for piece in pieces:
+                reader.feed_data(piece)
+                while not conversation.done() and reader._buffer:  # type: ignore[attr-defined]
+                    await asyncio.sleep(0)
+            reader.feed_eof()
+            await conversation
+
+        asyncio.run(receive())
+
+    async def _respond(self, request: Request) -> Response:
         self.taken.append(request)
-        send(Response(200, b"{}"))
+        return Response(200, b"{}")
 
-    def write(self, data: bytes | bytearray | memoryview) -> None:
+    def write(self, data: bytes) -> None:
         self.written += data
+
+    async def drain(self) -> None:
+        pass
 
     def is_closing(self) -> bool:
         return self.is_closed
@@ -53,20 +66,18 @@ class Wire(asyncio.Transport):
 
 @given(names=st.lists(st.sampled_from(sorted(REQUESTS)), max_size=4), sizes=st.lists(st.integers(1, 60), min_size=1))
 def test_requests_are_the_same_however_their_bytes_are_cut(names: list[str], sizes: list[int]) -> None:
-    whole, wire = b"".join(REQUESTS[name] for name in names), Wire()
+    whole, wire, pieces = b"".join(REQUESTS[name] for name in names), Wire(), []
     while whole:
         size = sizes[len(whole) % len(sizes)]
-        wire.connection.data_received(whole[:size])
+        pieces.append(whole[:size])
         whole = whole[size:]
+    wire.receive(*pieces)
     assert wire.taken == [Request("POST", "/1/a", "key=k", "", BODY)] * len(names)
 
 
 def test_leave_to_send_a_body_is_given_once() -> None:
-    wire = Wire()
-    wire.connection.data_received(b"POST /1/a HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n")
-    for byte in BODY:
-        assert wire.taken == []
-        wire.connection.data_received(bytes([byte]))
+    wire, head = Wire(), b"POST /1/a HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n"
+    wire.receive(head, *(bytes([byte]) for byte in BODY))
     assert [one.body for one in wire.taken] == [BODY]
     assert wire.written.count(b"HTTP/1.1 100 Continue\r\n\r\n") == 1
 
@@ -83,7 +94,7 @@ def test_leave_to_send_a_body_is_given_once() -> None:
 )
 def test_what_is_no_request_is_refused_at_once(received: bytes) -> None:
     wire = Wire()
-    wire.connection.data_received(received)
+    wire.receive(received)
     assert wire.written.startswith(b"HTTP/1.1 400 ")
     assert wire.is_closed
     assert wire.taken == []

@@ -56,7 +56,7 @@ def _switches(_: App, tenants: list[Tenant], params: Params, __: float) -> Any:
     for tenant in tenants:
         for name, value in params.items():
             tenant.switches.set(name, value)
-    return {tenant.name: dict(tenant.switches.items()) for tenant in tenants}
+    return {tenant.name: tenant.switches for tenant in tenants}
 
 
 def _faults(_: App, tenants: list[Tenant], params: Params, __: float) -> Any:
@@ -103,7 +103,18 @@ def _written(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
     """What writes have made of contacts, by contact id: the truth, whatever the switches show; and how many writes are still queued."""
     tenant = tenants[0]
     tenant.settle(real)
-    contacts = {one: _as_it_stands(tenant.world, one) for one in sorted(tenant.world.subscribers.cards)}
+    subscribers, now = tenant.world.subscribers, tenant.world.now()
+    contacts: dict[int, dict[str, Any] | None] = {}
+    for contact_id, card in sorted(subscribers.cards.items()):
+        contact = subscribers.get(contact_id, now)
+        contacts[contact_id] = contact and {  # None in place of one that was deleted
+            "list_id": contact.list_id,
+            "email": contact.email,
+            "status": contact.status,
+            "values": contact.values,
+            "tags": sorted(card.tags),
+            "activities": card.activities,  # (unix seconds, description), in order of writing
+        }
     return {"account": tenant.name, "queued": len(tenant.pending), "contacts": contacts}
 
 
@@ -116,21 +127,6 @@ def _log(app: App, _: list[Tenant], params: Params, __: float) -> Any:
 PATHS: dict[str, Callable[[App, list[Tenant], Params, float], Any]] = {
     "advance": _advance, "switches": _switches, "faults": _faults, "state": _state, "written": _written, "log": _log,
 }  # fmt: skip
-
-
-def _as_it_stands(world: World, contact_id: int) -> dict[str, Any] | None:
-    """None in place of a contact that was deleted."""
-    contact, card = world.subscribers.get(contact_id, world.now()), world.subscribers.cards[contact_id]
-    if contact is None:
-        return None
-    return {
-        "list_id": contact.list_id,
-        "email": contact.email,
-        "status": contact.status,
-        "values": contact.values,
-        "tags": sorted(card.tags),
-        "activities": card.activities,  # (unix seconds, description), in order of writing
-    }
 
 
 def _mails(world: World, now: int) -> dict[str, int]:

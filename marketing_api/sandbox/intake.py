@@ -38,16 +38,14 @@ REQUIRED: Mapping[str, frozenset[str]] = {"emailmarketing/synccontact": frozense
 
 def merge(query: str, content_type: str, body: bytes) -> tuple[Params, Params]:
     """(parameters of the query, parameters of the body), names trimmed and folded; a Refusal when the body cannot be read."""
-    return _merged(urllib.parse.parse_qsl(query, keep_blank_values=True)) if query else {}, _body(content_type, body) if body else {}
-
-
-def _body(content_type: str, body: bytes) -> Params:
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        return _merged(_multipart(content_type, body))
-    if kind == "application/json" or body.lstrip()[:1] == b"{":
-        return _merged(_json(body))
-    return _merged(urllib.parse.parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+        pairs: Iterable[tuple[str, str]] = _multipart(content_type, body)
+    elif kind == "application/json" or body.lstrip()[:1] == b"{":
+        pairs = _json(body)
+    else:
+        pairs = urllib.parse.parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
+    return _merged(urllib.parse.parse_qsl(query, keep_blank_values=True)), _merged(pairs) if body else {}
 
 
 def _json(body: bytes) -> Iterator[tuple[str, str]]:
@@ -61,12 +59,9 @@ def _json(body: bytes) -> Iterator[tuple[str, str]]:
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
     """Nested JSON as forms write it: `fields[12]` for a map, `tagname[]` for a list; null is as if it had not been sent."""
-    if isinstance(value, dict):
-        for key, item in value.items():
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else (("", item) for item in value):
             yield from _flat(f"{name}[{key}]", item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _flat(f"{name}[]", item)
     elif value is not None:
         yield name, ("true" if value else "false") if isinstance(value, bool) else str(value)
 
@@ -94,11 +89,6 @@ def _merged(pairs: Iterable[tuple[str, str]]) -> Params:
     return found
 
 
-def _word(given: Params, name: str) -> str:
-    """The value under a name, or those under `name[0]`, `name[1]`, …, as some libraries number the entries of a list."""
-    return given[name] if name in given else ",".join(value for place, value in given.items() if place.startswith(f"{name}["))
-
-
 #: `9100:Ann,9103:Rome`, the form of a public plugin description (api-observed row 33); a comma may stand within a value.
 _FIELD = re.compile(r"(?:^|,)\s*(\d+):")
 
@@ -124,39 +114,33 @@ def _calendar_day(text: str, end: str) -> str:
     return end if word.lower() == "none" or (year and not 1971 <= int(year[0]) <= 2999) else word
 
 
-def _required(operation: Operation, switches: Switches) -> set[str]:
-    names = {parameter.name for parameter in operation.parameters if parameter.required}
-    if operation.name == "emailmarketing/deletecontact" and switches.is_on("delete-everywhere"):
-        names.discard("listid")  # api-observed row 35
-    if switches["required"] == "variants":
-        return names | REQUIRED.get(operation.name, set())
-    return names - OPTIONAL.get(operation.name, set())
-
-
-def check(operation: Operation, given: Params, switches: Switches) -> tuple[Params, dict[str, str]]:
+def check(operation: Operation, given: Params, switches: Switches) -> tuple[Params, Params]:
     """(parameters under their declared names in wire form, custom-field values); a Refusal naming every bad one."""
-    required = _required(operation, switches)
+    required = {parameter.name for parameter in operation.parameters if parameter.required}
+    required = (
+        required | REQUIRED.get(operation.name, set())
+        if switches["required"] == "variants"
+        else required - OPTIONAL.get(operation.name, set())
+    )
+    if operation.name == "emailmarketing/deletecontact" and switches.is_on("delete-everywhere"):
+        required.discard("listid")  # api-observed row 35
     if operation.name == "socialmedia/calendar" and switches.is_on("calendar-words"):
         given = given | {name: _calendar_day(given[name], end) for name, end in _OPEN_ENDS.items() if name in given}
-    checked: Params = {}
-    fields: dict[str, str] = {}
-    bad: list[str] = []
+    checked, fields, bad = Params(), Params(), []
     for parameter in operation.parameters:
         name = parameter.name.lower()
+        # `name[0]`, `name[1]`, …, as some libraries number the entries of a list, or the ids of custom fields.
+        keyed = {place[len(name) + 1 : -1]: value for place, value in given.items() if place.startswith(f"{name}[")}
         if parameter.kind is Kind.FIELDS:
-            fields = _fields(given.get(name, "")) | {
-                key[len(name) + 1 : -1]: value for key, value in given.items() if key.startswith(f"{name}[")
-            }
+            fields = _fields(given.get(name, "")) | keyed
             continue
-        value = _word(given, name).strip()
-        if not value:
-            if parameter.name in required:
-                bad.append(f"{parameter.name} is required")
-            continue
+        value = given.get(name, ",".join(keyed.values())).strip()
         try:
-            checked.update(parameter.encode(value, operation.name))
+            checked.update(parameter.encode(value, operation.name) if value else {})
         except InvalidCall:
             bad.append(f"{parameter.name} is not valid")
+        if not value and parameter.name in required:
+            bad.append(f"{parameter.name} is required")
     if not bad and operation.needs_one and not any(name in checked for name in operation.needs_one):
         bad.append(f"{operation.needs_one[0]} is required")
     if bad:

@@ -6,11 +6,12 @@ Not here: the operations themselves (`operations/`), how a request is sent (`tra
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import difflib
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -42,6 +43,7 @@ class Parameter:
     """One parameter of an operation; `many` values are sent comma-separated, `choices` are compared ignoring case."""
 
     name: str
+    doc: str = ""
     kind: Kind = Kind.TEXT
     required: bool = False
     many: bool = False
@@ -49,15 +51,21 @@ class Parameter:
     default: str | None = None  # what the service assumes when it is not sent; sent when the parameter is required
     maximum: int | None = None  # of a number
     secret: bool = False  # never logged nor archived
-    doc: str = ""
 
     def encode(self, value: Any, operation: str) -> dict[str, str]:
         """The wire form of `value` (for a map, one entry per key); InvalidCall when the value is not allowed."""
         if self.kind is Kind.FIELDS:
-            return self._encode_fields(value, operation)
-        values = _split(value) if self.many else [value]
+            if isinstance(value, Mapping):
+                return {f"{self.name}[{key}]": str(item) for key, item in value.items()}
+            reason = f"{self.name} takes a map of field id to value, e.g. {self.name}[12]=London"
+            raise InvalidCall(f"{operation}: {reason}", parameter=self.name)
+        values = [value]
+        if self.many and isinstance(value, str):
+            values = [part.strip() for part in value.split(",")]
+        elif self.many and isinstance(value, list | tuple | set | frozenset):
+            values = list(value)
         try:
-            words = [self._word(_ENCODERS[self.kind](item)) for item in values]
+            words = [self._allowed(_encoded(self.kind, item)) for item in values]
         except (ValueError, TypeError) as problem:
             shown = "***" if self.secret or self.kind is Kind.EMAIL else repr(value)  # an address is personal data
             raise InvalidCall(f"{operation}: {self.name}={shown} is not allowed: {problem}", parameter=self.name) from None
@@ -65,7 +73,8 @@ class Parameter:
             raise InvalidCall(f"{operation}: {self.name} must not be empty", parameter=self.name)
         return {self.name: ",".join(words)}
 
-    def _word(self, word: str) -> str:
+    def _allowed(self, word: str) -> str:
+        """The word as the declaration spells it."""
         if self.maximum is not None and Decimal(word) > self.maximum:
             raise ValueError(f"at most {self.maximum}")
         if not self.choices or word in self.choices:
@@ -75,114 +84,67 @@ class Parameter:
                 return choice
         raise ValueError(f"allowed: {', '.join(self.choices)}")
 
-    def _encode_fields(self, value: Any, operation: str) -> dict[str, str]:
-        if not isinstance(value, Mapping):
-            raise InvalidCall(
-                f"{operation}: {self.name} takes a map of field id to value, e.g. {self.name}[12]=London", parameter=self.name
-            )
-        return {f"{self.name}[{key}]": _text(item) for key, item in value.items()}
-
     @property
     def hint(self) -> str:
         """What is allowed, in words for people."""
         return f"one of {', '.join(self.choices)}" if self.choices else str(self.kind.value)
 
 
-def _split(value: Any) -> list[Any]:
-    if isinstance(value, str):
-        return [part.strip() for part in value.split(",")]
-    return list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
-
-
-def _text(value: Any) -> str:
-    return str(value)
-
-
-def _number(value: Any) -> str:
-    if isinstance(value, bool):
-        raise ValueError("a number is needed")
-    text = str(value).strip()
-    if not re.fullmatch(r"-?\d+(\.\d+)?", text):
-        raise ValueError("a number is needed")
-    return format(Decimal(text), "f")
-
-
-def _id(value: Any) -> str:
-    text = str(value).strip()
-    if isinstance(value, bool) or not text:
-        raise ValueError("an id is needed")
-    return text
-
-
-def _boolean(value: Any) -> str:
-    words = {"true": "true", "1": "true", "yes": "true", "false": "false", "0": "false", "no": "false"}
-    if (word := words.get(str(value).strip().lower())) is None:
-        raise ValueError("true or false is needed")
-    return word
-
-
-def _flag(value: Any) -> str:
-    return "1" if _boolean(value) == "true" else "0"
-
-
-_INPUT_DATES = ("%Y-%m-%d", "%m/%d/%Y")
-
-
-def _date(value: Any) -> str:
-    if isinstance(value, dt.date):
-        return value.strftime("%Y-%m-%d")
-    for form in _INPUT_DATES:
-        try:
-            return dt.datetime.strptime(str(value).strip(), form).strftime("%Y-%m-%d")
-        except ValueError:
-            continue
-    raise ValueError("a date is needed, like 2026-01-31 or 01/31/2026")
-
-
-def _datetime(value: Any) -> str:
-    if isinstance(value, dt.datetime):
-        return value.strftime("%Y-%m-%d %H:%M:%S")
-    text = str(value).strip().replace("T", " ")
-    for form in ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", *_INPUT_DATES):
-        try:
-            return dt.datetime.strptime(text, form).strftime("%Y-%m-%d %H:%M:%S")
-        except ValueError:
-            continue
-    raise ValueError("a date-time is needed, like 2026-01-31 14:05:00")
-
-
-def _day_or_time(value: Any) -> str:
-    form = "%m/%d/%Y %H:%M" if ":" in str(value) else "%m/%d/%Y"
-    return dt.datetime.fromisoformat(_datetime(value)).strftime(form)
-
-
-def _email(value: Any) -> str:
-    text = str(value).strip()
-    if not re.fullmatch(r"[^@\s,]+@[^@\s,]+", text):
-        raise ValueError("an e-mail address is needed")
-    return text
-
-
-def _link(value: Any) -> str:
-    text = str(value).strip()
-    if not re.match(r"https?://\S+$", text):
-        raise ValueError("a link is needed that begins with http:// or https://")
-    return text
-
-
-_ENCODERS: dict[Kind, Callable[[Any], str]] = {
-    Kind.TEXT: _text,
-    Kind.NUMBER: _number,
-    Kind.ID: _id,
-    Kind.BOOLEAN: _boolean,
-    Kind.FLAG: _flag,
-    Kind.DATE: _date,
-    Kind.DATETIME: _datetime,
-    Kind.DAY_OR_TIME: _day_or_time,
-    Kind.TIME: _text,
-    Kind.EMAIL: _email,
-    Kind.LINK: _link,
+_NEEDED = {
+    Kind.NUMBER: "a number is needed",
+    Kind.ID: "an id is needed",
+    Kind.BOOLEAN: "true or false is needed",
+    Kind.FLAG: "true or false is needed",
+    Kind.DATE: "a date is needed, like 2026-01-31 or 01/31/2026",
+    Kind.DATETIME: "a date-time is needed, like 2026-01-31 14:05:00",
+    Kind.DAY_OR_TIME: "a date-time is needed, like 2026-01-31 14:05:00",
+    Kind.EMAIL: "an e-mail address is needed",
+    Kind.LINK: "a link is needed that begins with http:// or https://",
 }
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_EMAIL = re.compile(r"[^@\s,]+@[^@\s,]+")
+_LINK = re.compile(r"https?://\S+")
+_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_DATES = ("%Y-%m-%d", "%m/%d/%Y")
+_DATE_TIMES = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", *_DATES)
+
+
+def _encoded(kind: Kind, value: Any) -> str:
+    """One value as it is sent; ValueError says what is needed instead."""
+    text = str(value).strip()
+    match kind:
+        case Kind.TEXT | Kind.TIME:
+            return str(value)
+        case Kind.NUMBER if _NUMBER.fullmatch(text) and not isinstance(value, bool):
+            return format(Decimal(text), "f")
+        case Kind.ID if text and not isinstance(value, bool):
+            return text
+        case Kind.EMAIL if _EMAIL.fullmatch(text):
+            return text
+        case Kind.LINK if _LINK.fullmatch(text):
+            return text
+        case Kind.BOOLEAN if text.lower() in _TRUTH:
+            return "true" if _TRUTH[text.lower()] else "false"
+        case Kind.FLAG if text.lower() in _TRUTH:
+            return "1" if _TRUTH[text.lower()] else "0"
+        case Kind.DATE if (day := value if isinstance(value, dt.date) else _parsed(text, _DATES)) is not None:
+            return day.strftime("%Y-%m-%d")
+        case Kind.DATETIME | Kind.DAY_OR_TIME if (moment := _moment(value)) is not None:
+            if kind is Kind.DATETIME:
+                return moment.strftime("%Y-%m-%d %H:%M:%S")
+            return moment.strftime("%m/%d/%Y %H:%M" if ":" in text else "%m/%d/%Y")
+    raise ValueError(_NEEDED[kind])
+
+
+def _moment(value: Any) -> dt.datetime | None:
+    return value if isinstance(value, dt.datetime) else _parsed(str(value).strip().replace("T", " "), _DATE_TIMES)
+
+
+def _parsed(text: str, forms: Iterable[str]) -> dt.datetime | None:
+    for form in forms:
+        with contextlib.suppress(ValueError):
+            return dt.datetime.strptime(text, form)
+    return None
 
 
 if TYPE_CHECKING:
@@ -262,34 +224,31 @@ class Operation:
     def bind(self, **values: Any) -> Call:
         """Check `values` against the declaration and return the call.
 
-        Python's reserved words take a trailing underscore (`from_`). None means "not given". Raises InvalidCall, naming
-        the parameter and what is allowed, before a request is spent.
+        Python's reserved words take a trailing underscore (`from_`). None means "not given". `fields={"12": "x"}` and
+        `fields[12]="x"` (as it is typed on a command line) mean the same. Raises InvalidCall, naming the parameter and what
+        is allowed, before a request is spent.
         """
         wire: dict[str, str] = {}
         for name, value in values.items():
-            if value is not None:
-                wire.update(self._encode(name, value))
+            if value is None:
+                continue
+            head, bracket, key = name.partition("[")
+            parameter = self._parameter(head)
+            is_field = bool(bracket) and parameter.kind is Kind.FIELDS
+            wire |= parameter.encode({key.rstrip("]"): value} if is_field else value, self.name)
+        given = {name.partition("[")[0] for name in wire}
         for parameter in self.parameters:
-            if parameter.required and not _is_given(parameter, wire):
+            if parameter.required and parameter.name not in given:
                 if parameter.default is None:
                     raise InvalidCall(f"{self.name}: {parameter.name} is required ({parameter.hint})", parameter=parameter.name)
                 wire[parameter.name] = parameter.default
-        if self.needs_one and not any(name in wire for name in self.needs_one):
+        if self.needs_one and given.isdisjoint(self.needs_one):
             raise InvalidCall(f"{self.name}: one of {', '.join(self.needs_one)} is required", parameter=self.needs_one[0])
         order = {parameter.name: index for index, parameter in enumerate(self.parameters)}
         return Call(self, dict(sorted(wire.items(), key=lambda item: (order[item[0].partition("[")[0]], item[0]))))
 
-    def _encode(self, name: str, value: Any) -> dict[str, str]:
-        """`fields={"12": "x"}` and `fields[12]="x"` (as it is typed on a command line) mean the same."""
-        head, bracket, key = name.partition("[")
-        parameter = self._parameter(head)
-        if bracket and parameter.kind is Kind.FIELDS:
-            value = {key.rstrip("]"): value}
-        return parameter.encode(value, self.name)
-
     def _parameter(self, name: str) -> Parameter:
-        parameter = self._by_name.get(name.rstrip("_").lower())
-        if parameter is None:
+        if (parameter := self._by_name.get(name.rstrip("_").lower())) is None:
             known = [parameter.name for parameter in self.parameters]
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]}?" if near else f"; it takes {', '.join(known) or 'no parameters'}"
@@ -321,7 +280,3 @@ class Call:
 
     def __hash__(self) -> int:
         return hash(self.key)
-
-
-def _is_given(parameter: Parameter, wire: Mapping[str, str]) -> bool:
-    return parameter.name in wire or any(name.startswith(f"{parameter.name}[") for name in wire)

@@ -8,17 +8,11 @@ from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
 from marketing_api.operations import account, campaigns, contacts, goals, lists, reputation, social, users, webhooks
 
+_MODULES = (account, reputation, social, campaigns, contacts, lists, users, goals, webhooks)
+
 #: The operations by area, in the order of the specification.
 AREAS: dict[str, tuple[Operation, ...]] = {
-    "account": account.OPERATIONS,
-    "reputation": reputation.OPERATIONS,
-    "social": social.OPERATIONS,
-    "campaigns": campaigns.OPERATIONS,
-    "contacts": contacts.OPERATIONS,
-    "lists": lists.OPERATIONS,
-    "users": users.OPERATIONS,
-    "goals": goals.OPERATIONS,
-    "webhooks": webhooks.OPERATIONS,
+    module.__name__.rpartition(".")[2]: tuple(each for each in vars(module).values() if isinstance(each, Operation)) for module in _MODULES
 }
 
 #: All operations by name, e.g. `emailmarketing/getcontacts`.

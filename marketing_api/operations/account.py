@@ -17,7 +17,7 @@ ME = read(
 AUTOLOGIN = read(
     "account/getsubaccountautologin",
     "A URL that logs into a sub-account without a password.",
-    an_id(doc="Sub-account id.", required=True),
+    an_id("id", "Sub-account id.", required=True),
     number("expire", "Seconds that the URL stays valid.", maximum=3600),
     members=("login-url",),
     is_secret=True,
@@ -41,5 +41,3 @@ CREATEACCOUNT = write(
     flag("pay_on_signup", "Charge the agency's saved card on successful signup and save the card to the new account."),
     effect=Effect.SEND,
 )
-
-OPERATIONS = (ME, AUTOLOGIN, CREATEACCOUNT)

@@ -21,7 +21,7 @@ from marketing_api.records import campaigns
 
 #: Optional in one variant and required in another, so it is always sent.
 _TYPE = choice("type", "standard", "automated", required=True)
-_ID = an_id(doc="Campaign id.", required=True)
+_ID = an_id("id", "Campaign id.", required=True)
 
 CAMPAIGNS = read(
     "emailmarketing/campaigns",
@@ -90,5 +90,3 @@ EDITCAMPAIGN = write(
 )
 
 DELETECAMPAIGN = write("emailmarketing/deletecampaign", "Delete a campaign.", _ID, _TYPE, effect=Effect.DELETE)
-
-OPERATIONS = (CAMPAIGNS, GETCAMPAIGN, STATS, ADDCAMPAIGN, EDITCAMPAIGN, DELETECAMPAIGN)

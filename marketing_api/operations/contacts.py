@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from marketing_api.operation import Effect
-from marketing_api.operations.declare import ID_ITEM, PAGED, an_id, choice, email, fields, ids, moment, paging, read, text, write
+from marketing_api.operations.declare import FIELDS, ID_ITEM, PAGED, an_id, choice, email, ids, moment, paging, read, text, write
 from marketing_api.records import contacts, timelines
 
 #: Words of the specification; the codes are accepted beside them (api-observed row 18).
 STATUS = ("Active", "Disactive", "0", "1", "2", "3")
 _STATUS_DOC = "Codes: 0 unconfirmed, 1 active, 2 unsubscribed, 3 bounced."
-_ID = an_id(doc="Contact id.", required=True)
+_ID = an_id("id", "Contact id.", required=True)
 _INCLUDE = choice("include", "utm", "automated", many=True, doc="Page visits and automations beside the events.")
 
 GETCONTACTS = read(
@@ -30,7 +30,7 @@ GETCONTACTS = read(
 GETCONTACTBYEMAIL = read(
     "emailmarketing/getcontactbyemail",
     "The contacts with an e-mail address, one per list.",
-    email(required=True),
+    email("email", required=True),
     an_id("listid"),
     at="contact",
 )
@@ -60,7 +60,7 @@ TIMELINE = read(
 TIMELINE_BY_EMAIL = read(
     "emailmarketing/getcontacttimelinebyemailaddress",
     "The same by e-mail address.",
-    email(required=True),
+    email("email", required=True),
     _INCLUDE,
     members=("timeline",),
 )
@@ -68,7 +68,7 @@ TIMELINE_BY_EMAIL = read(
 GETCOUPON = read(
     "emailmarketing/getcoupon",
     "The coupons that an e-mail address was given.",
-    email(required=True),
+    email("email", required=True),
     an_id("campaignid"),
     at="coupons",
     records=(contacts.Coupon,),
@@ -80,9 +80,9 @@ ADDCONTACT = write(
     "Add a contact to lists.",
     choice("status", *STATUS, doc=_STATUS_DOC, required=True),
     ids("listid", required=True),
-    email(doc="Optional in a variant.", required=True),
+    email("email", "Optional in a variant.", required=True),
     text("ipaddress"),
-    fields(),
+    FIELDS,
     result=ID_ITEM,
 )
 
@@ -90,20 +90,20 @@ EDITCONTACT = write(
     "emailmarketing/editcontact",
     "Change a contact.",
     _ID,
-    email(),
+    email("email"),
     text("ipaddress"),
     choice("status", *STATUS, doc=_STATUS_DOC),
-    fields(),
+    FIELDS,
 )
 
 SYNCCONTACT = write(
     "emailmarketing/synccontact",
     "Add a contact to lists, or update every contact with its e-mail there. Queued: it shows seconds later (api-observed row 6).",
-    email(required=True),
+    email("email", required=True),
     ids("listid", required=True),
     choice("status", *STATUS, doc=f"Required in a variant. Without it a contact that is there keeps its own. {_STATUS_DOC}"),
     text("ipaddress"),
-    fields(),
+    FIELDS,
     result=ID_ITEM,
 )
 
@@ -136,33 +136,15 @@ _TAGS = text("tagname", "One tag or several.", required=True, many=True)
 ADDTAG = write(
     "emailmarketing/addtag",
     "Tag a contact. An absent contact gets an `ok` header and a sentence (api-observed row 5).",
-    email(doc="Optional in a variant.", required=True),
-    an_id(doc="Contact id."),
+    email("email", "Optional in a variant.", required=True),
+    an_id("id", "Contact id."),
     _TAGS,
 )
 
 REMOVETAG = write(
     "emailmarketing/removetag",
     "Take tags off a contact.",
-    email(doc="Optional in a variant.", required=True),
-    an_id(doc="Contact id. Optional in a variant.", required=True),
+    email("email", "Optional in a variant.", required=True),
+    an_id("id", "Contact id. Optional in a variant.", required=True),
     _TAGS,
-)
-
-OPERATIONS = (
-    GETCONTACTS,
-    GETCONTACTBYEMAIL,
-    GETCONTACTSBYPHONENUMBER,
-    GETCONTACT,
-    TIMELINE,
-    TIMELINE_BY_EMAIL,
-    GETCOUPON,
-    ADDCONTACT,
-    EDITCONTACT,
-    SYNCCONTACT,
-    MOVECONTACT,
-    DELETECONTACT,
-    ADDACTIVITY,
-    ADDTAG,
-    REMOVETAG,
 )

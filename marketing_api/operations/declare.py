@@ -5,6 +5,7 @@ Not here: any operation.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from marketing_api.operation import Effect, Kind, Operation, Paging, Parameter
@@ -19,61 +20,35 @@ def read(name: str, doc: str, *parameters: Parameter, at: str = "", **more: Any)
     return Operation(name, "GET", Effect.READ, doc, parameters, at=at, **more)
 
 
-def write(name: str, doc: str, *parameters: Parameter, effect: Effect = Effect.WRITE, result: tuple[str, ...] = ITEM) -> Operation:
-    """A POST that changes the account."""
-    return Operation(name, "POST", effect, doc, parameters, result=result)
+def write(
+    name: str,
+    doc: str,
+    *parameters: Parameter,
+    effect: Effect = Effect.WRITE,
+    result: tuple[str, ...] = ITEM,
+    method: str = "POST",
+    needs_one: tuple[str, ...] = (),
+) -> Operation:
+    """A request that changes the account."""
+    return Operation(name, method, effect, doc, parameters, needs_one, result=result)
 
 
-def text(name: str, doc: str = "", **more: Any) -> Parameter:
-    return Parameter(name, doc=doc, **more)
+text = Parameter
+number = partial(Parameter, kind=Kind.NUMBER)
+an_id = partial(Parameter, kind=Kind.ID)
+ids = partial(Parameter, kind=Kind.ID, many=True)
+email = partial(Parameter, kind=Kind.EMAIL)
+link = partial(Parameter, kind=Kind.LINK)
+date = partial(Parameter, kind=Kind.DATE)
+moment = partial(Parameter, kind=Kind.DATETIME)
+day_or_moment = partial(Parameter, kind=Kind.DAY_OR_TIME)
+boolean = partial(Parameter, kind=Kind.BOOLEAN)
+flag = partial(Parameter, kind=Kind.FLAG, choices=("0", "1"))
+FIELDS = Parameter("fields", "Custom-field values by field id.", Kind.FIELDS)
 
 
-def number(name: str, doc: str = "", **more: Any) -> Parameter:
-    return Parameter(name, Kind.NUMBER, doc=doc, **more)
-
-
-def an_id(name: str = "id", doc: str = "", **more: Any) -> Parameter:
-    return Parameter(name, Kind.ID, doc=doc, **more)
-
-
-def ids(name: str, doc: str = "", **more: Any) -> Parameter:
-    return Parameter(name, Kind.ID, many=True, doc=doc, **more)
-
-
-def email(name: str = "email", doc: str = "", **more: Any) -> Parameter:
-    return Parameter(name, Kind.EMAIL, doc=doc, **more)
-
-
-def link(name: str, doc: str = "", **more: Any) -> Parameter:
-    return Parameter(name, Kind.LINK, doc=doc, **more)
-
-
-def date(name: str, doc: str = "", **more: Any) -> Parameter:
-    return Parameter(name, Kind.DATE, doc=doc, **more)
-
-
-def moment(name: str, doc: str = "", **more: Any) -> Parameter:
-    return Parameter(name, Kind.DATETIME, doc=doc, **more)
-
-
-def day_or_moment(name: str, doc: str = "", **more: Any) -> Parameter:
-    return Parameter(name, Kind.DAY_OR_TIME, doc=doc, **more)
-
-
-def boolean(name: str, doc: str = "", **more: Any) -> Parameter:
-    return Parameter(name, Kind.BOOLEAN, doc=doc, **more)
-
-
-def flag(name: str, doc: str = "", **more: Any) -> Parameter:
-    return Parameter(name, Kind.FLAG, choices=("0", "1"), doc=doc, **more)
-
-
-def choice(name: str, *choices: str, doc: str = "", **more: Any) -> Parameter:
-    return Parameter(name, choices=choices, doc=doc, **more)
-
-
-def fields() -> Parameter:
-    return Parameter("fields", Kind.FIELDS, doc="Custom-field values by field id.")
+def choice(name: str, *choices: str, **more: Any) -> Parameter:
+    return Parameter(name, choices=choices, **more)
 
 
 def paging(*, is_specified: bool = True) -> tuple[Parameter, Parameter]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from marketing_api.operation import Effect, Kind, Parameter
+from marketing_api.operation import Effect
 from marketing_api.operations.declare import an_id, choice, link, number, read, text, write
 from marketing_api.records import goals
 
-_ID = an_id(doc="Goal id.", required=True)
+_ID = an_id("id", "Goal id.", required=True)
 
 LISTS = read(
     "goal/lists",
@@ -49,8 +49,8 @@ _CONTENT = (
     choice("ppc_networks", "google", "bing", "facebook", "twitter", "linkedin", many=True),
     choice("event_type", "links", "videos", "form"),
     choice("goal_event_filter", "any", "all"),
-    Parameter("event_links", Kind.LINK, many=True),
-    Parameter("event_videos", Kind.LINK, many=True),
+    link("event_links", many=True),
+    link("event_videos", many=True),
     choice("form_identity_type", "id", "name"),
     text("form_identity"),
 )
@@ -60,5 +60,3 @@ ADD = write("goal/add", "Create a goal.", an_id("domainid", "Domain id.", requir
 EDIT = write("goal/edit", "Change a goal.", _ID, *_CONTENT)
 
 DELETE = write("goal/delete", "Delete a goal.", _ID, effect=Effect.DELETE)
-
-OPERATIONS = (LISTS, LISTBYDOMAIN, SHOW, ADD, EDIT, DELETE)

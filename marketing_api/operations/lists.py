@@ -6,7 +6,7 @@ from marketing_api.operation import Effect
 from marketing_api.operations.declare import ID_ITEM, PAGED, an_id, flag, paging, read, text, write
 from marketing_api.records import lists
 
-_ID = an_id(doc="List id.", required=True)
+_ID = an_id("id", "List id.", required=True)
 
 GETLISTS = read(
     "emailmarketing/getlists",
@@ -60,5 +60,3 @@ ADDLIST = write("emailmarketing/addlist", "Create a list.", *_CONTENT, result=ID
 EDITLIST = write("emailmarketing/editlist", "Change a list.", _ID, *_CONTENT)
 
 DELETELIST = write("emailmarketing/deletelist", "Delete a list.", _ID, effect=Effect.DELETE)
-
-OPERATIONS = (GETLISTS, GETLIST, GETAUDIENCES, ADDLIST, EDITLIST, DELETELIST)

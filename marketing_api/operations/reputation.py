@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from marketing_api.operation import Effect
 from marketing_api.operations.declare import choice, date, number, read, write
 from marketing_api.records import reputation
@@ -64,14 +62,10 @@ STATS = read(
 )
 
 #: The one write that the specification gives as GET.
-DELETEFEEDBACK = replace(
-    write(
-        "reputation/deletefeedback",
-        "Delete a private review.",
-        number("id", "Review id.", required=True),
-        effect=Effect.DELETE,
-    ),
+DELETEFEEDBACK = write(
+    "reputation/deletefeedback",
+    "Delete a private review.",
+    number("id", "Review id.", required=True),
+    effect=Effect.DELETE,
     method="GET",
 )
-
-OPERATIONS = (DIRECT, ONLINE, GETFEEDBACK, SENTIMENT, STATS, DELETEFEEDBACK)

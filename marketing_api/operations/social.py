@@ -49,7 +49,7 @@ STATS = read(
 GETPOST = read(
     "socialmedia/getpost",
     "One post.",
-    an_id(doc="Post id.", required=True),
+    an_id("id", "Post id.", required=True),
     choice("channel", *POST_CHANNELS, required=True),
     at="item",
     records=(social.SocialPostDetail,),
@@ -60,7 +60,7 @@ _SCHEDULE = (
     link("photo", "Link to an image."),
     boolean("isscheduled", "Publish in the future instead of at once.", default="false"),
     date("scheduleddate"),
-    Parameter("scheduledhours", Kind.TIME),
+    Parameter("scheduledhours", kind=Kind.TIME),
     choice("scheduledampm", "AM", "PM", "am", "pm"),
     boolean("trackableLinks", "Turn links in the message into short URLs.", default="false"),
     choice("channels", *CALENDAR_CHANNELS, many=True, doc="Stands for the channel in a variant."),
@@ -80,7 +80,7 @@ ADDPOST = write(
 EDITPOST = write(
     "socialmedia/editpost",
     "Change a post and schedule it again.",
-    an_id(doc="Post id.", required=True),
+    an_id("id", "Post id.", required=True),
     choice("channel", *ADD_CHANNELS, required=True),
     text("message"),
     moment("scheduleddatetime"),
@@ -91,9 +91,7 @@ EDITPOST = write(
 DELETEPOST = write(
     "socialmedia/deletepost",
     "Delete a post (the machine description says DELETE; POST is the primary rule).",
-    an_id(doc="Post id.", required=True),
+    an_id("id", "Post id.", required=True),
     choice("channel", *POST_CHANNELS),
     effect=Effect.DELETE,
 )
-
-OPERATIONS = (CHANNELS, CALENDAR, STATS, GETPOST, ADDPOST, EDITPOST, DELETEPOST)

@@ -2,61 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from marketing_api.operation import Effect
 from marketing_api.operations.declare import an_id, choice, read, text, write
 from marketing_api.records import users
 
 #: `collaboration` appears in a variant list only.
-PERMISSIONS = (
-    "all",
-    "reputation_center",
-    "foursquare",
-    "pinterest",
-    "social_media",
-    "email_marketing",
-    "master_reporting",
-    "users_and_workflow",
-    "user_groups",
-    "smart_calendar",
-    "site_builder",
-    "asset_manager",
-    "task_manager",
-    "notes",
-    "social_tracker",
-    "google_analytics",
-    "email_automation_workflow",
-    "live_hashtags",
-    "goal_conversion_tracking",
-    "expedia_affiliate_network",
-    "behavioral_webhooks",
-    "lead_scoring",
-    "landingpages",
-    "sms_automation",
-    "heatmap",
-    "email_test",
-    "salesforce_sync",
-    "browser_push",
-    "hubspot_sync",
-    "zoho_sync",
-    "pipeline_manager",
-    "email_inbox_sync",
-    "campaign_groups",
-    "webinars",
-    "content_bank",
-    "meeting_sch",
-    "insightly_sync",
-    "ftp_sync",
-    "simplifi_reports",
-    "custom_smtp",
-    "call_center",
-    "collaboration",
-)
+_PERMISSIONS = """
+    all reputation_center foursquare pinterest social_media email_marketing master_reporting users_and_workflow user_groups
+    smart_calendar site_builder asset_manager task_manager notes social_tracker google_analytics email_automation_workflow
+    live_hashtags goal_conversion_tracking expedia_affiliate_network behavioral_webhooks lead_scoring landingpages sms_automation
+    heatmap email_test salesforce_sync browser_push hubspot_sync zoho_sync pipeline_manager email_inbox_sync campaign_groups webinars
+    content_bank meeting_sch insightly_sync ftp_sync simplifi_reports custom_smtp call_center collaboration
+"""
+PERMISSIONS = tuple(_PERMISSIONS.split())
 _TYPE = choice("type", "user", "manager", required=True)
 _STATUS = choice("status", "enable", "disable", "1", "0", doc="1 and 0 are the words of a variant.", required=True)
-_ID = an_id(doc="User or manager id.", required=True)
-_GROUP_ID = an_id(doc="Group id.", required=True)
+_ID = an_id("id", "User or manager id.", required=True)
+_GROUP_ID = an_id("id", "Group id.", required=True)
 
 LISTS = read(
     "user/lists",
@@ -96,9 +58,9 @@ _PERSON = (
 )
 _RIGHTS = ("permissions", "group")
 
-ADD = replace(write("user/add", "Create a user or manager.", *_PERSON), needs_one=_RIGHTS)
+ADD = write("user/add", "Create a user or manager.", *_PERSON, needs_one=_RIGHTS)
 
-EDIT = replace(write("user/edit", "Change a user or manager.", _ID, *_PERSON), needs_one=_RIGHTS)
+EDIT = write("user/edit", "Change a user or manager.", _ID, *_PERSON, needs_one=_RIGHTS)
 
 STATUS = write("user/status", "Enable or disable a user or manager.", _ID, _TYPE, _STATUS)
 
@@ -107,5 +69,3 @@ DELETE = write("user/delete", "Delete a user or manager.", _ID, _TYPE, effect=Ef
 GROUPSTATUS = write("user/groupstatus", "Enable or disable a user group.", _GROUP_ID, _STATUS)
 
 GROUPDELETE = write("user/groupdelete", "Delete a user group.", _GROUP_ID, effect=Effect.DELETE)
-
-OPERATIONS = (LISTS, MANAGERS, GROUPS, ADD, EDIT, STATUS, DELETE, GROUPSTATUS, GROUPDELETE)

@@ -6,7 +6,7 @@ from marketing_api.operation import Effect
 from marketing_api.operations.declare import an_id, choice, date, link, number, read, text, write
 from marketing_api.records import webhooks
 
-_ID = an_id(doc="Webhook id.", required=True)
+_ID = an_id("id", "Webhook id.", required=True)
 
 LISTS = read(
     "webhook/lists",
@@ -56,5 +56,3 @@ ADD = write("webhook/add", "Create a webhook.", *_CONTENT)
 EDIT = write("webhook/edit", "Change a webhook.", _ID, *_CONTENT)
 
 DELETE = write("webhook/delete", "Delete a webhook.", _ID, effect=Effect.DELETE)
-
-OPERATIONS = (LISTS, SHOW, ADD, EDIT, DELETE)

@@ -142,18 +142,18 @@ def test_bind_never_sends_what_is_not_declared(operation: Operation, values: dic
 
 @given(st.from_regex(r"-?[0-9]{1,12}(\.[0-9]{1,6})?", fullmatch=True))
 def test_numbers_arrive_unchanged_in_value(text: str) -> None:
-    assert float(Parameter("value", Kind.NUMBER).encode(text, "x")["value"]) == float(text)
+    assert float(Parameter("value", kind=Kind.NUMBER).encode(text, "x")["value"]) == float(text)
 
 
 @given(st.dates(min_value=dt.date(1000, 1, 1)))
 def test_dates_may_be_given_in_either_form(day: dt.date) -> None:
-    parameter = Parameter("from", Kind.DATE)
+    parameter = Parameter("from", kind=Kind.DATE)
     forms = [day, day.isoformat(), f"{day.month:02}/{day.day:02}/{day.year}"]
     assert {parameter.encode(form, "x")["from"] for form in forms} == {day.isoformat()}
 
 
 def test_a_day_stays_a_day_where_a_time_may_follow() -> None:
-    parameter = Parameter("at", Kind.DAY_OR_TIME)
+    parameter = Parameter("at", kind=Kind.DAY_OR_TIME)
     forms = {"2026-12-24": "12/24/2026", "12/24/2026": "12/24/2026", "12/24/2026 09:30": "12/24/2026 09:30"}
     assert {form: parameter.encode(form, "x")["at"] for form in forms} == forms
     assert parameter.encode(dt.date(2026, 12, 24), "x") == {"at": "12/24/2026"}

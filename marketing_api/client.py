@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
+from types import NoneType, TracebackType
 from typing import Self
 
 from marketing_api import validation
@@ -32,8 +32,7 @@ from marketing_api.errors import (
 )
 from marketing_api.exchange import Connection, Exchange, Outcome, Response, new_request_id, prepare
 from marketing_api.operation import Call
-from marketing_api.rate_limit import RateLimiter, RateReport, RequestBudget, rate_report
-from marketing_api.rate_limit.windows import Slot
+from marketing_api.rate_limit import RateLimiter, RequestBudget, Slot, rate_report
 from marketing_api.redaction import Secret
 from marketing_api.retry import FIRST_PAUSE, Retry, Silence
 from marketing_api.transport import Received, Transport
@@ -45,6 +44,15 @@ __all__ = ["Client", "Connection", "Failure", "RequestBudget", "Secret", "Statis
 log = logging.getLogger(__name__)
 
 SPARE_CONNECTIONS = 32  # for callers of `fetch` beside the workers
+
+
+@dataclass(slots=True)
+class Statistics:
+    """What a client has done so far."""
+
+    requests: int = 0
+    waited_s: float = 0.0  # for the rate limit, summed over all threads
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
 
 
 class Client:
@@ -66,19 +74,26 @@ class Client:
         first_pause: float = FIRST_PAUSE,
     ) -> None:
         self.connection = connection
+        self.clock = ServiceClock()
+        self._limiter = limiter
+        self._record = record
+        self._budget = budget or RequestBudget()
+        self._silence = Silence(connection.account)
         self._transport = Transport(
             connection.url,
             connection.key,
             spool=spool,
             connections=workers + SPARE_CONNECTIONS,
             most_bytes=connection.body_limit,
-            on_look=lambda: self._sender.silence.say(),
+            on_look=self._silence.say,
         )
-        self._sender = Sender(connection.account, connection.url, self._transport, limiter, record, budget)
-        self.clock = self._sender.clock
         self._pool = WorkerPool(workers)
         self._stop = threading.Event()
-        self._retry = Retry(self._sender.send, self._stop, first_pause=first_pause)
+        self._retry = Retry(self._send, self._stop, first_pause=first_pause)
+        self._lockout: AuthenticationFailed | None = None
+        self._aliases = Aliases()
+        self._statistics = Statistics()
+        self._lock = threading.Lock()
 
     def fetch(self, call: Call) -> Response:
         """The response to a read, after as many tries as it takes; while the whole service is down, for two minutes more.
@@ -92,7 +107,17 @@ class Client:
         """The response to a read as XML, as it came; one try. Its meaning is not read: everything else here works with JSON."""
         if not call.operation.is_read:
             raise InvalidCall(f"{call.operation.name} changes the account: its response is read as JSON")
-        return self._sender.fetch_xml(call)
+        slot, _ = self._wait()
+        prepared = prepare(call, self.connection.url)
+        prepared = replace(prepared, url=prepared.url.removesuffix(".json") + ".xml")
+        received = self._transport.send(
+            prepared, what=call.operation.name, spool_name=f"{new_request_id()}.xml", timeout=call.operation.timeout
+        )
+        if received.status is not None:
+            self._limiter.learn(slot, rate_report(None, received.headers), refused=received.status == 429)
+        if received.problem is not None:
+            raise received.problem
+        return received
 
     def fetch_many(
         self, calls: Iterable[Call], *, known: Callable[[Call], Response | Failure | None] | None = None, urgency: int = 0
@@ -119,11 +144,11 @@ class Client:
     def stop(self) -> None:
         """Send nothing more: who waits raises Stopped, requests under way end. From any thread."""
         self._stop.set()
-        self._sender.stop()
+        self._limiter.wake()
 
     @property
     def is_stopped(self) -> bool:
-        return self._sender.is_stopped
+        return self._stop.is_set()
 
     def close(self, grace: float = 2.0) -> None:
         """Stop, and give requests under way `grace` seconds to be recorded."""
@@ -134,7 +159,8 @@ class Client:
     @property
     def statistics(self) -> Statistics:
         """A copy of the figures as of now."""
-        return self._sender.statistics
+        with self._lock:
+            return copy.deepcopy(self._statistics)
 
     def __enter__(self) -> Self:
         return self
@@ -142,79 +168,36 @@ class Client:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-
-@dataclass(slots=True)
-class Statistics:
-    """What a client has done so far."""
-
-    requests: int = 0
-    waited_s: float = 0.0  # for the rate limit, summed over all threads
-    outcomes: Counter[Outcome] = field(default_factory=Counter)
-
-
-@dataclass(frozen=True, slots=True)
-class _Sending:
-    """A request on its way: `sent_at` is the time of day, before it is put right; the others are of the monotonic clock."""
-
-    request_id: int
-    sent_at: dt.datetime
-    began: float
-    waited: float
-
-
-class Sender:
-    """Sends for one account. Thread-safe. `record` has every exchange before anything is made of its response."""
-
-    def __init__(
-        self,
-        account: str,
-        url: str,
-        transport: Transport,
-        limiter: RateLimiter,
-        record: Callable[[Exchange], None],
-        budget: RequestBudget | None,
-    ) -> None:
-        self.clock = ServiceClock()
-        self._account = account
-        self.silence = Silence(account)
-        self._url = url
-        self._transport = transport
-        self._limiter = limiter
-        self._record = record
-        self._budget = budget
-        self._is_stopped = False
-        self._lockout: AuthenticationFailed | None = None
-        self._aliases = Aliases()
-        self._statistics = Statistics()
-        self._lock = threading.Lock()
-
-    def send(
+    def _send(
         self,
         call: Call,
         *,
         first: bool = False,
-        is_given_up: Callable[[], bool] | None = None,
-        before: Callable[[], object] | None = None,
+        is_given_up: Callable[[], bool] = lambda: False,
+        before: Callable[[], object] = lambda: None,
     ) -> Response:
         """One request; `before` is called when it has its slot, and when that raises, nothing is sent.
 
         Raises what `validation.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from then on, GivenUp too.
         """
-        slot, waited = self._wait(first, lambda: self._is_closed() or (is_given_up is not None and is_given_up()))
-        if before is not None:
-            self._announce(before)
+        operation = call.operation
+        slot, waited = self._wait(first, is_given_up, before)
         sending = _Sending(new_request_id(), self.clock.steady(), time.monotonic(), waited)
-        self.silence.begin()
+        self._silence.begin()
         try:
-            received = self._exchange(call, sending)
+            prepared, name = prepare(call, self.connection.url), f"{sending.request_id}.json"
+            received = self._transport.send(
+                prepared, what=operation.name, spool_name=name, timeout=operation.timeout, is_fresh=not operation.is_read
+            )
         except BaseException:
-            self._keep(call, sending, Received(), Unreachable(f"{call.operation.name}: interrupted", was_sent=True))
+            self._keep(call, sending, Received(), Unreachable(f"{operation.name}: interrupted", was_sent=True))
             raise
         problem = received.problem or self._verdict(call, received)
         if problem is None:
             self.clock.learn(received.headers, sending.sent_at)
         if received.status is not None:
-            self._limiter.learn(slot, _rate_report(received), refused=isinstance(problem, RateLimited))
+            in_memory = received.body if isinstance(received.body, bytes) else None  # of a body in a file the headers must do
+            self._limiter.learn(slot, rate_report(in_memory, received.headers), refused=isinstance(problem, RateLimited))
         self._keep(call, sending, received, problem)
         if isinstance(problem, AuthenticationFailed):
             self._lockout = problem
@@ -222,63 +205,25 @@ class Sender:
             self._limiter.wake()
         if problem is not None:
             raise problem
-        return Response(sending.request_id, self._account, call, sending.sent_at + self.clock.skew, received.body)
+        return Response(sending.request_id, self.connection.account, call, sending.sent_at + self.clock.skew, received.body)
 
-    def fetch_xml(self, call: Call) -> Received:
-        """One request for the response as XML, which nobody here reads: as it came, for a person to look at."""
-        slot, _ = self._wait(False, self._is_closed)
-        prepared = prepare(call, self._url)
-        prepared = replace(prepared, url=prepared.url.removesuffix(".json") + ".xml")
-        received = self._transport.send(
-            prepared, what=call.operation.name, spool_name=f"{new_request_id()}.xml", timeout=call.operation.timeout
-        )
-        if received.status is not None:
-            self._limiter.learn(slot, rate_report(None, received.headers), refused=received.status == 429)
-        if received.problem is not None:
-            raise received.problem
-        return received
-
-    def stop(self) -> None:
-        """Send nothing more; whoever waits raises Stopped."""
-        self._is_stopped = True
-        self._limiter.wake()
-
-    @property
-    def is_stopped(self) -> bool:
-        return self._is_stopped
-
-    @property
-    def statistics(self) -> Statistics:
-        """A copy of the figures as of now."""
-        with self._lock:
-            return copy.deepcopy(self._statistics)
-
-    def _wait(self, first: bool, is_given_up: Callable[[], bool]) -> tuple[Slot, float]:
+    def _wait(
+        self, first: bool = False, is_given_up: Callable[[], bool] = lambda: False, before: Callable[[], object] = lambda: None
+    ) -> tuple[Slot, float]:
+        """A slot, and the seconds that it was waited for."""
         self._check_open()
-        if self._budget is not None:
-            self._budget.take()
+        self._budget.take()
         began = time.monotonic()
         try:
-            slot = self._limiter.wait(first=first, is_given_up=is_given_up)
-        except BaseException:
-            if self._budget is not None:
-                self._budget.give_back()
-            self._check_open()
-            raise
-        return slot, time.monotonic() - began
-
-    def _announce(self, before: Callable[[], object]) -> None:
-        try:
+            slot = self._limiter.wait(first=first, is_given_up=lambda: self._is_closed() or is_given_up())
+            waited = time.monotonic() - began
             before()
-        except BaseException:
-            if self._budget is not None:
-                self._budget.give_back()
+        except BaseException as problem:
+            self._budget.give_back()
+            if isinstance(problem, Stopped):
+                self._check_open()  # raises the reason
             raise
-
-    def _exchange(self, call: Call, sending: _Sending) -> Received:
-        operation = call.operation
-        send = self._transport.send if operation.is_read else self._transport.send_fresh
-        return send(prepare(call, self._url), what=operation.name, spool_name=f"{sending.request_id}.json", timeout=operation.timeout)
+        return slot, waited
 
     def _verdict(self, call: Call, received: Received) -> MarketingApiError | None:
         try:
@@ -291,13 +236,13 @@ class Sender:
             raise
         except Exception as problem:  # whatever a stranger's response makes of a parser
             log.exception("a response of %s cannot be judged", call.operation.name)
-            said = f"HTTP {received.status} with something that cannot be read ({type(problem).__name__}) instead of a response"
-            return BrokenResponse(f"{call.operation.name}: {said}", status=received.status)
+            what = f"HTTP {received.status} with something that cannot be read ({type(problem).__name__}) instead of a response"
+            return BrokenResponse(f"{call.operation.name}: {what}", status=received.status)
         return None
 
     def _keep(self, call: Call, sending: _Sending, received: Received, problem: MarketingApiError | None) -> None:
-        self.silence.end(problem)
-        outcome = _outcome(problem)
+        self._silence.end(problem)
+        outcome = next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(problem, kind))
         with self._lock:
             self._statistics.requests += 1
             self._statistics.waited_s += sending.waited
@@ -305,7 +250,7 @@ class Sender:
         self._record(
             Exchange(
                 sending.request_id,
-                self._account,
+                self.connection.account,
                 call,
                 sending.sent_at + self.clock.skew,
                 round(sending.waited * 1000),
@@ -318,29 +263,31 @@ class Sender:
         )
 
     def _is_closed(self) -> bool:
-        return self._is_stopped or self._lockout is not None or self.silence.is_over
+        return self._stop.is_set() or self._lockout is not None or self._silence.is_over
 
     def _check_open(self) -> None:
         if self._lockout is not None:
             raise copy.copy(self._lockout).with_traceback(None)
-        if self._is_stopped:
+        if self._stop.is_set():
             raise Stopped("the client was stopped")
-        self.silence.check()
+        self._silence.check()
 
 
-def _rate_report(received: Received) -> RateReport | None:
-    """Of a body in a file the headers must do."""
-    return rate_report(received.body if isinstance(received.body, bytes) else None, received.headers)
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """A request on its way: `sent_at` is the time of day, before it is put right; the others are of the monotonic clock."""
+
+    request_id: int
+    sent_at: dt.datetime
+    began: float
+    waited: float
 
 
-_OUTCOMES: tuple[tuple[type[MarketingApiError], Outcome], ...] = (
-    (RateLimited, Outcome.RATE_LIMITED),
-    (Unreachable, Outcome.UNREACHABLE),
-    (BrokenResponse, Outcome.BROKEN),
-)
-
-
-def _outcome(problem: MarketingApiError | None) -> Outcome:
-    if problem is None:
-        return Outcome.OK
-    return next((outcome for kind, outcome in _OUTCOMES if isinstance(problem, kind)), Outcome.REFUSED)
+#: How a request ended, the more special kinds first.
+_OUTCOMES: dict[type[MarketingApiError | None], Outcome] = {
+    NoneType: Outcome.OK,
+    RateLimited: Outcome.RATE_LIMITED,
+    Unreachable: Outcome.UNREACHABLE,
+    BrokenResponse: Outcome.BROKEN,
+    MarketingApiError: Outcome.REFUSED,
+}

@@ -39,11 +39,15 @@ LONGEST_PAUSE = 15.0
 
 
 class Send(Protocol):
-    """Sends one request once (`client.Sender.send`)."""
+    """Sends one request once."""
 
     def __call__(
-        self, call: Call, *, first: bool = ..., is_given_up: Callable[[], bool] | None = ..., before: Callable[[], object] | None = ...
+        self, call: Call, *, first: bool = ..., is_given_up: Callable[[], bool] = ..., before: Callable[[], object] = ...
     ) -> Response: ...
+
+
+def _nothing() -> None:
+    """Nothing is to be done before a request leaves."""
 
 
 class Retry:
@@ -55,7 +59,7 @@ class Retry:
         self._first_pause = first_pause
         self._outage = Outage(lambda: send(ME.bind()))
 
-    def read(self, call: Call, stop: threading.Event, is_hopeless: Callable[[], bool], leave: Callable[[], None] | None = None) -> Response:
+    def read(self, call: Call, stop: threading.Event, is_hopeless: Callable[[], bool], leave: Callable[[], None] = _nothing) -> Response:
         """See `Client.fetch`. Ends early when its caller has gone (`stop`), or nothing is expected of its operation any more.
 
         `leave` is called each time when the request has its turn under the rate limit.
@@ -92,14 +96,13 @@ class Retry:
         """See `Client.write`."""
         if call.operation.is_read:
             raise InvalidCall(f"{call.operation.name} changes nothing: use fetch()")
-        announce: Callable[[], object] | None = before
         tries = refusals = 0
         is_refused = False
         while True:
             try:
-                return self._send(call, first=is_refused, before=announce)
+                return self._send(call, first=is_refused, before=before)
             except RateLimited:  # refused before anything was done with it
-                refusals, is_refused, announce = refusals + 1, True, None
+                refusals, is_refused, before = refusals + 1, True, _nothing
                 if refusals >= REFUSALS:
                     raise
                 continue
@@ -108,7 +111,7 @@ class Retry:
             except (Unreachable, BrokenResponse) as problem:
                 if not isinstance(problem, Unreachable) or problem.was_sent:
                     raise OutcomeUnknown(f"{problem}; it was sent and may have taken effect") from problem
-                tries, is_refused, announce = tries + 1, False, None
+                tries, is_refused, before = tries + 1, False, _nothing
                 if tries >= TRIES:
                     raise
             self._pause(tries)

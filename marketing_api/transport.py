@@ -68,16 +68,15 @@ class Transport:
         self._watch = Watch(on_look)
         self._kept = KeyedAdapter(key, self._watch, pool_connections=1, pool_maxsize=connections)
 
-    def send(self, prepared: Prepared, *, what: str, spool_name: str, timeout: float) -> Received:
+    def send(self, prepared: Prepared, *, what: str, spool_name: str, timeout: float, is_fresh: bool = False) -> Received:
         """Send once and read all of the response.
 
         `what`: how messages call the request; `spool_name`: the file for a large body; `timeout`: seconds without a byte; twice
-        as many until what has come must be more than a trickle, ten times as many until all of it must have come.
+        as many until what has come must be more than a trickle, ten times as many until all of it must have come. `is_fresh`:
+        over a new connection, since one that the service is just closing would leave the outcome of a write unknown.
         """
-        return self._send(self._kept, prepared, what, spool_name, timeout)
-
-    def send_fresh(self, prepared: Prepared, *, what: str, spool_name: str, timeout: float) -> Received:
-        """The same over a new connection: one that the service is just closing would leave the outcome of a write unknown."""
+        if not is_fresh:
+            return self._send(self._kept, prepared, what, spool_name, timeout)
         adapter = KeyedAdapter(self._key, self._watch, pool_connections=1, pool_maxsize=1)
         try:
             return self._send(adapter, prepared, what, spool_name, timeout)

@@ -11,7 +11,7 @@ import socket
 import urllib.parse
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import requests
 import urllib3
@@ -21,25 +21,15 @@ from requests.structures import CaseInsensitiveDict
 
 from marketing_api.redaction import Secret
 
-
-class Stages(Protocol):
-    """Is told in the thread of a request how far it has come."""
-
-    def connected(self, sock: socket.socket) -> None:
-        """It has a connection, over which TLS may still have to be agreed."""
-
-    def begins(self) -> None:
-        """It may leave from now on."""
-
-    def sent(self, sock: Any) -> None:
-        """It has left through `sock`."""
+if TYPE_CHECKING:
+    from marketing_api.transport import Watch
 
 
 class KeyedAdapter(HTTPAdapter):
     """Connections to one service that write the key into the request line themselves."""
 
-    def __init__(self, key: Secret, stages: Stages, **options: Any) -> None:
-        self._stages = stages
+    def __init__(self, key: Secret, watch: Watch, **options: Any) -> None:
+        self._watch = watch
         self._query = "key=" + urllib.parse.quote(key.reveal(), safe="")
         self._pool: Any = None
         super().__init__(**options)
@@ -48,7 +38,7 @@ class KeyedAdapter(HTTPAdapter):
         """The one pool there is (one service, one proxy); looking it up would cost a fifth of a request."""
         if self._pool is None:
             pool: Any = super().get_connection_with_tls_context(*args, **options)
-            pool.ConnectionCls = _keyed(pool.ConnectionCls, self._query, self._stages)
+            pool.ConnectionCls = _keyed(pool.ConnectionCls, self._query, self._watch)
             self._pool = pool
         return self._pool
 
@@ -59,21 +49,21 @@ class KeyedAdapter(HTTPAdapter):
         super().close()
 
 
-def _keyed(kind: Any, query: str, stages: Stages) -> Any:
+def _keyed(kind: Any, query: str, watch: Watch) -> Any:
     class Keyed(kind):  # type: ignore[misc]
         debuglevel = 0  # http.client would print request lines
 
         def putrequest(self, method: str, url: str, *args: Any, **options: Any) -> None:
-            stages.begins()
+            watch.begins()
             super().putrequest(method, f"{url}{'&' if '?' in url else '?'}{query}", *args, **options)
 
         def _new_conn(self) -> Any:
             sock = super()._new_conn()
-            stages.connected(sock)
+            watch.connected(sock)
             return sock
 
         def getresponse(self) -> Any:
-            stages.sent(self.sock)
+            watch.sent(self.sock)
             return super().getresponse()
 
     return Keyed

@@ -50,9 +50,20 @@ def decode(raw: Buffer) -> Any:
     try:
         return _decode(raw)
     except (ValueError, msgspec.MsgspecError, RecursionError):
-        pass
+        return _leniently(bytes(memoryview(raw)).decode("utf-8", "replace"))
+
+
+def _leniently(text: str, **options: Any) -> Any:
+    """By the rules of Python's own decoder; a number that it cannot hold stays as its digits, to be set aside by whoever needs a number."""
+
+    def whole(digits: str) -> int | str:
+        return int(digits) if len(digits) < sys.int_info.default_max_str_digits else digits
+
+    def finite(digits: str) -> float | str:
+        return number if math.isfinite(number := float(digits)) else digits
+
     try:
-        return json.loads(bytes(memoryview(raw)).decode("utf-8", "replace"), parse_float=_finite, parse_int=_whole)
+        return json.loads(text, parse_float=finite, parse_int=whole, **options)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -69,13 +80,6 @@ def parts(raw: Buffer) -> Parts:
 _ESCAPE = re.compile(rb"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)", re.DOTALL)
 
 
-def _in_utf8(body: bytes | memoryview) -> bytes | memoryview:
-    """The body; ValueError for one that can be mended and is no UTF-8: a name of a member within would be found out too late."""
-    if len(body) <= _MENDABLE:
-        str(body, "utf-8")
-    return body
-
-
 def _mended(body: bytes | memoryview) -> bytes:
     """The body as JSON by the letter: one cut emoji, control character or NaN must not cost a whole listing.
 
@@ -84,12 +88,7 @@ def _mended(body: bytes | memoryview) -> bytes:
     if len(body) > _MENDABLE:
         return _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1][:2] in (b"ud", b"uD") and len(escape[1]) == 5 else escape[0], body)
     text = bytes(body).decode(json.detect_encoding(bytes(body[:4])), "replace")
-    try:
-        whole = json.loads(
-            text, strict=False, parse_constant=lambda word: None, parse_float=_finite, parse_int=_whole, object_pairs_hook=_Members
-        )
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    whole = _leniently(text, strict=False, parse_constant=lambda word: None, object_pairs_hook=_Members)
     return json.dumps(whole, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
@@ -106,27 +105,15 @@ class _Members(dict[str, Any]):
         return self._pairs
 
 
-def _finite(digits: str) -> float | str:
-    """A number that no float can hold stays as its digits, to be set aside by whoever needs a number."""
-    number = float(digits)
-    return number if math.isfinite(number) else digits
-
-
-def _whole(digits: str) -> int | str:
-    """The same for the longest that Python turns into a number."""
-    return int(digits) if len(digits) < sys.int_info.default_max_str_digits else digits
-
-
 def parts_or_none(raw: Buffer | None) -> Parts | None:
     return parts(raw) if raw is not None and is_object(raw) else None
 
 
 #: What stands between the values of an object.
 _BETWEEN = re.compile(rb'[\s{,]*("(?:[^"\\]|\\.)*")\s*:\s*', re.DOTALL)
-_CHUNK = 1 << 20
 
 
-def repeated(raw: Buffer, members: Parts) -> str:
+def _repeated(raw: Buffer, members: Parts) -> str:
     """A member that the object `raw` has more than once, of which decoding kept the last as one of `members`; "" when none.
 
     Only the names are read: the values are stepped over, with flat memory.
@@ -136,13 +123,13 @@ def repeated(raw: Buffer, members: Parts) -> str:
         name = found[1][1:-1].decode() if b"\\" not in found[1] else decode(found[1])
         value = memoryview(members.get(name, b""))
         place = found.end() + len(value)
-        if name not in members or not _is_same(text[found.end() : place], value):
+        if name not in members or text[found.end() : place] != value:
             return str(name)
         seen.setdefault(name.lower(), []).append((name, bytes(value[:1]).decode()))
     return next((same[0][0] for same in seen.values() if _is_ambiguous(same)), "")
 
 
-def holds_all(raw: bytes | memoryview) -> bool:
+def _holds_all(raw: bytes | memoryview) -> bool:
     """Whether no object in it has a member twice, case aside: quick, and False where only a closer look can tell.
 
     Decoding keeps the last of equal names. So what is written again after decoding has as many quotes as before exactly when
@@ -161,13 +148,6 @@ def holds_all(raw: bytes | memoryview) -> bool:
         return False
 
 
-def _is_same(one: memoryview, other: memoryview) -> bool:
-    if len(other) <= _CHUNK:
-        return bytes(one) == bytes(other)
-    places = range(0, len(other), _CHUNK)
-    return all(bytes(one[at : at + _CHUNK]) == bytes(other[at : at + _CHUNK]) for at in places)
-
-
 def _is_ambiguous(same: list[tuple[str, Any]]) -> bool:
     """Whether members whose names differ in nothing but case are the same one: twice the same name, a collection, or a count."""
     if len(same) == 1:
@@ -176,7 +156,7 @@ def _is_ambiguous(same: list[tuple[str, Any]]) -> bool:
     return is_telling or len({name for name, _ in same}) < len(same)
 
 
-def repeated_within(raw: Buffer) -> str:
+def _repeated_within(raw: Buffer) -> str:
     """The same of everything in it; objects and lists are not kept."""
     found: list[str] = []
 
@@ -193,8 +173,13 @@ def repeated_within(raw: Buffer) -> str:
     return found[0] if found else ""
 
 
+def first_letter(raw: Buffer) -> bytes:
+    """Of a value: `{`, `[`, `"`, `n` of null, or of a number or truth value."""
+    return bytes(memoryview(raw)[:1])
+
+
 def is_object(raw: Buffer) -> bool:
-    return bytes(memoryview(raw)[:1]) == b"{"
+    return first_letter(raw) == b"{"
 
 
 def collection(raw: Buffer) -> list[msgspec.Raw]:
@@ -204,9 +189,9 @@ def collection(raw: Buffer) -> list[msgspec.Raw]:
     """
     if is_object(raw):
         members = parts(raw)
-        is_entry = "id" in members and bytes(memoryview(members["id"])[:1]) not in (b"[", b"{", b"n")
+        is_entry = "id" in members and first_letter(members["id"]) not in (b"[", b"{", b"n")
         return [msgspec.Raw(bytes(memoryview(raw)))] if is_entry else list(members.values())
-    if bytes(memoryview(raw)[:1]) == b"[":
+    if first_letter(raw) == b"[":
         return _decode_list(raw)
     return [] if decode(raw) in (None, "") else [msgspec.Raw(bytes(memoryview(raw)))]
 
@@ -229,11 +214,24 @@ class Envelope:
     bare: bool = False
     text: bytes | memoryview = b""
 
-    @property
-    def repeated(self) -> str:
-        """A member that the envelope has twice, case aside, down to those of `data`; "" when none."""
-        levels = [(self.text, self.top), (part(self.top, "response"), self.response), (self.data, None if self.bare else self.members)]
-        return next((name for raw, members in levels if raw is not None and members and (name := repeated(raw, members))), "")
+    def repeated(self, operation: Operation) -> str:
+        """A member that any part of the response has twice, case aside, of which decoding kept one; "" when none.
+
+        The entries of a streamed listing are not looked into: they stand alone.
+        """
+        if not operation.is_streamed:
+            return "" if _holds_all(self.text) else _repeated_within(self.text)
+        listing = self.payload(operation)
+        wrapper = parts_or_none(listing)
+        items = part(wrapper, "items")
+        levels: list[tuple[Buffer | None, Parts | None]] = [
+            (self.text, self.top),
+            (part(self.top, "response"), self.response),
+            (self.data, self.members),
+            (listing, wrapper),
+            (items, parts_or_none(items)),
+        ]
+        return next((name for raw, members in levels if raw is not None and members and (name := _repeated(raw, members))), "")
 
     @cached_property
     def members(self) -> Parts | None:
@@ -262,7 +260,9 @@ def read_envelope(body: Body | memoryview | None) -> Envelope:
     """ValueError when the body is no whole JSON object."""
     whole = view(body)
     try:
-        top = parts(_in_utf8(whole))
+        if len(whole) <= _MENDABLE:
+            str(whole, "utf-8")  # in a huge one, the name of a member that is no UTF-8 is found out too late to be mended
+        top = parts(whole)
     except ValueError:
         whole = _mended(whole)
         top = parts(whole)
@@ -271,5 +271,5 @@ def read_envelope(body: Body | memoryview | None) -> Envelope:
     header = parts_or_none(part(inner, "header"))
     if response is None and header is None:
         return Envelope(top, None, None, None, bare=True, text=whole)
-    told = {name.lower(): decode(raw) for name, raw in (header or {}).items()}
-    return Envelope(top, response, told, part(inner, "data"), text=whole)
+    verdict = {name.lower(): decode(raw) for name, raw in (header or {}).items()}
+    return Envelope(top, response, verdict, part(inner, "data"), text=whole)

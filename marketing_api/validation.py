@@ -8,24 +8,11 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 
-from marketing_api.envelope import (
-    Envelope,
-    Parts,
-    decode,
-    holds_all,
-    is_object,
-    part,
-    parts,
-    parts_or_none,
-    read_envelope,
-    repeated,
-    repeated_within,
-    view,
-)
+from marketing_api.envelope import Envelope, Parts, collection, decode, first_letter, part, parts_or_none, read_envelope, view
 from marketing_api.errors import AuthenticationFailed, BrokenResponse, MarketingApiError, NotAvailable, OtherSubject, RateLimited, Refused
 from marketing_api.exchange import Body, Response
 from marketing_api.operation import Call, Operation
@@ -48,21 +35,20 @@ def check(call: Call, status: int, headers: Mapping[str, str], body: Body | memo
     Raises RateLimited, AuthenticationFailed, NotAvailable, Refused, BrokenResponse or OtherSubject. No message holds a value that was sent.
     """
     operation = call.operation
-    if status == 429:
-        _limited(operation, rate_report(body, headers))
     try:
         envelope = read_envelope(body)
     except ValueError:
-        _no_envelope(operation, status, _described(view(body)), rate_report(body, headers))
-    if (error := _error(envelope, operation)) is not None:
-        _refuse(operation, status, error, rate_report(body, headers))
-    if envelope.status != "ok" and not _is_bare_payload(envelope, operation):
-        _no_verdict(operation, status, rate_report(body, headers))
+        raise _problem(operation, status, rate_report(body, headers), None, _described(view(body))) from None
+    error = _error(envelope, operation)
+    if status == 429 or error is not None or (envelope.status != "ok" and not _is_bare_payload(envelope, operation)):
+        raise _problem(operation, status, rate_report(body, headers), error)
     if operation.is_read:
         _check_payload(operation, status, envelope)
         _check_echo(call, status, envelope)
-    else:
-        _check_words(call, status, envelope)
+        return
+    members = {name: decode(raw) for name, raw in (envelope.members or {}).items()}
+    if (words := objection(operation, call.params, members)) is not None:  # api-observed rows 3 and 5
+        raise Refused(f"{operation.name}: the service answered ok, but said: {_public(words)}", status=status, detail=members)
 
 
 def flaw(response: Response) -> str:
@@ -74,21 +60,6 @@ def flaw(response: Response) -> str:
     return ""
 
 
-def _limited(operation: Operation, report: RateReport | None) -> NoReturn:
-    after = report.after if report and report.after else _WINDOW
-    raise RateLimited(f"{operation.name}: over the rate limit", retry_after=after)
-
-
-def _no_envelope(operation: Operation, status: int, what: str, report: RateReport | None) -> NoReturn:
-    if report is not None and report.reached:
-        _limited(operation, report)
-    if status == 401:
-        raise AuthenticationFailed(f"{operation.name}: HTTP 401, the key was not accepted", status=status)
-    if 300 <= status < 400:
-        what = "a redirect (never followed, the key would go with it; is the address of the service right?)"
-    raise BrokenResponse(f"{operation.name}: HTTP {status} with {what} instead of a response", status=status)
-
-
 def _described(body: bytes | memoryview) -> str:
     start = bytes(body[:200]).lstrip()
     if not start:
@@ -98,13 +69,24 @@ def _described(body: bytes | memoryview) -> str:
     return "cut or broken JSON" if start.startswith(b"{") else "something that is no JSON object"
 
 
-def _no_verdict(operation: Operation, status: int, report: RateReport | None) -> NoReturn:
-    """Whole JSON, but neither an envelope nor the payload: only the HTTP status is left to go by."""
-    if status == 401 or (report is not None and report.reached) or status < 400 or status >= 500 or status in _TRANSIENT_STATUS:
-        _no_envelope(operation, status, "JSON without an envelope", report)
-    if status in (404, 405, 410) and operation.name != "app/me":
-        raise NotAvailable(f"{operation.name}: HTTP {status}, not available to this account", status=status)
-    raise Refused(f"{operation.name}: HTTP {status}; is the address right?", status=status)
+def _problem(
+    operation: Operation, status: int, report: RateReport | None, error: dict[str, Any] | None, what: str = ""
+) -> MarketingApiError:
+    """Why a response is no success: by its `error`, else by the HTTP status, for JSON without an envelope or what is none (`what`)."""
+    name = operation.name
+    if status == 429 or (report is not None and report.reached):
+        return RateLimited(f"{name}: over the rate limit", retry_after=(report.after if report else None) or _WINDOW)
+    if error is not None:
+        return _refusal(operation, status, error)
+    if status == 401:
+        return AuthenticationFailed(f"{name}: HTTP 401, the key was not accepted", status=status)
+    if not what and 400 <= status < 500 and status not in _TRANSIENT_STATUS:
+        if status in (404, 405, 410) and name != "app/me":
+            return NotAvailable(f"{name}: HTTP {status}, not available to this account", status=status)
+        return Refused(f"{name}: HTTP {status}; is the address right?", status=status)
+    if 300 <= status < 400:
+        what = "a redirect (never followed, the key would go with it; is the address of the service right?)"
+    return BrokenResponse(f"{name}: HTTP {status} with {what or 'JSON without an envelope'} instead of a response", status=status)
 
 
 def _error(envelope: Envelope, operation: Operation) -> dict[str, Any] | None:
@@ -115,26 +97,21 @@ def _error(envelope: Envelope, operation: Operation) -> dict[str, Any] | None:
     return None
 
 
-def _refuse(operation: Operation, status: int, error: dict[str, Any], report: RateReport | None) -> NoReturn:
-    if report is not None and report.reached:
-        _limited(operation, report)
+def _refusal(operation: Operation, status: int, error: dict[str, Any]) -> MarketingApiError:
     code, text = _code_and_text(error)
     message = f"{operation.name}: {text}"
-    told: dict[str, Any] = {"code": code, "status": status, "detail": error}
-    if _is_about_the_key(operation, status, code):
-        raise AuthenticationFailed(f"{message}: the key is missing, wrong or revoked", **told)
-    if code == UNKNOWN_ACTION:
-        raise NotAvailable(f"{message}: not available to this account", **told)
-    if status >= 500 or status in _TRANSIENT_STATUS:
-        raise BrokenResponse(f"{message} (HTTP {status})", status=status)
-    raise Refused(message, **told)
-
-
-def _is_about_the_key(operation: Operation, status: int, code: int | None) -> bool:
-    """The envelope goes first: a 401 with a code of its own that does not speak of the key is a refusal like others."""
+    facts: dict[str, Any] = {"code": code, "status": status, "detail": error}
     if operation.name == "app/me":
-        return status == 401 or code in (BAD_KEY, UNKNOWN_ACTION)
-    return code == BAD_KEY or (code is None and status == 401)
+        is_about_the_key = status == 401 or code in (BAD_KEY, UNKNOWN_ACTION)
+    else:  # the envelope goes first: a 401 with another code of its own is a refusal like others
+        is_about_the_key = code == BAD_KEY or (code is None and status == 401)
+    if is_about_the_key:
+        return AuthenticationFailed(f"{message}: the key is missing, wrong or revoked", **facts)
+    if code == UNKNOWN_ACTION:
+        return NotAvailable(f"{message}: not available to this account", **facts)
+    if status >= 500 or status in _TRANSIENT_STATUS:
+        return BrokenResponse(f"{message} (HTTP {status})", status=status)
+    return Refused(message, **facts)
 
 
 def _code_and_text(error: Mapping[str, Any]) -> tuple[int | None, str]:
@@ -144,8 +121,8 @@ def _code_and_text(error: Mapping[str, Any]) -> tuple[int | None, str]:
     except (KeyError, ValueError):
         code = None
     number = "without an errorCode" if code is None else f"errorCode {code}"
-    said = folded.get("errormessage")
-    return code, f"the service refused with {number}" + (f" ({_public(said)})" if isinstance(said, str) and said.strip() else "")
+    words = folded.get("errormessage")
+    return code, f"the service refused with {number}" + (f" ({_public(words)})" if isinstance(words, str) and words.strip() else "")
 
 
 def _public(text: str) -> str:
@@ -161,27 +138,17 @@ def _is_bare_payload(envelope: Envelope, operation: Operation) -> bool:
     return any(part(envelope.top, name) is not None for name in names)
 
 
-def _check_words(call: Call, status: int, envelope: Envelope) -> None:
-    """A write that is `ok` by its header may be refused by its words (api-observed rows 3 and 5)."""
-    told = {name: decode(raw) for name, raw in (envelope.members or {}).items()}
-    said = objection(call.operation, call.params, told)
-    if said is not None:
-        text = f"the service answered ok, but said: {_public(said)}"
-        raise Refused(f"{call.operation.name}: {text}", status=status, detail=told)
-
-
 def _check_payload(operation: Operation, status: int, envelope: Envelope) -> None:
     """What is missing is never taken for empty: `[]` and {} in the payload's place are an empty response, no place is none.
 
     Of what fills tables, neither are null, an empty text or a number. Two members of one name are two responses, of which one is not ours.
     """
-    is_suspect = bool(operation.records) and (operation.is_streamed or not holds_all(envelope.text))
-    if is_suspect and (twice := envelope.repeated or ("" if operation.at else _repeated_beside(envelope.members))):
+    if operation.records and (twice := envelope.repeated(operation)):
         raise BrokenResponse(f"{operation.name}: the response has `{twice}` more than once", status=status)
     for name in (operation.at,) if operation.at else operation.members:
         if (raw := part(envelope.members, name)) is None:
             raise BrokenResponse(f"{operation.name}: the response lacks `{name}`", status=status)
-        _check_member(operation, status, name, raw, is_suspect=is_suspect)
+        _check_member(operation, status, name, raw)
 
 
 def _check_echo(call: Call, status: int, envelope: Envelope) -> None:
@@ -196,45 +163,25 @@ def _check_echo(call: Call, status: int, envelope: Envelope) -> None:
         raise OtherSubject(f"{call.operation.name}: {text}", named=named, status=status)
 
 
-def _check_member(operation: Operation, status: int, name: str, raw: msgspec.Raw, *, is_suspect: bool) -> None:
-    inner = parts_or_none(raw) if is_object(raw) else _only_object(raw)
+def _check_member(operation: Operation, status: int, name: str, raw: msgspec.Raw) -> None:
+    kind = first_letter(raw)
+    # a look-up may hide its error in a list of one; a long list is not looked into
+    entries = collection(raw) if kind == b"[" and len(memoryview(raw)) <= 2000 else []
+    inner = parts_or_none(entries[0] if len(entries) == 1 else raw)
     if part(inner, "errorCode") is not None:  # api-observed row 3
         error = {key: decode(value) for key, value in (inner or {}).items()}
         code, text = _code_and_text(error)
         raise Refused(f"{operation.name}: {text}", code=code, status=status, detail=error)
-    if is_object(raw):
+    if kind == b"{":
         wanted = "items" if operation.is_listing else "" if operation.at else "data"
         if wanted and _is_hollow(inner or {}, wanted, is_strict=bool(operation.records)):
             raise BrokenResponse(f"{operation.name}: `{name}` lacks `{wanted}`", status=status)
-    elif _kind(raw) != "[" and (operation.at or operation.records):
-        _check_scalar(operation, status, name, decode(raw))
-    if is_suspect and (twice := _repeated_entry(raw, inner or {}) if operation.is_streamed else repeated_within(raw)):
-        raise BrokenResponse(f"{operation.name}: `{name}` has `{twice}` more than once", status=status)
-
-
-def _repeated_entry(raw: msgspec.Raw, inner: Parts) -> str:
-    """A member that a wrapper has twice, or its entries when they are keyed; the entries themselves stand alone."""
-    entries = part(inner, "items")
-    return repeated(raw, inner) or (repeated(entries, parts(entries)) if entries is not None and is_object(entries) else "")
-
-
-def _repeated_beside(members: Parts | None) -> str:
-    """The same of a response whose members are collections side by side, also those that it need not have."""
-    return next((twice for raw in (members or {}).values() if (twice := repeated_within(raw))), "")
-
-
-def _kind(raw: msgspec.Raw) -> str:
-    """The first letter: `{`, `[`, `"`, `n` of null, or of a number or truth value."""
-    return bytes(memoryview(raw)[:1]).decode("ascii", "replace")
-
-
-def _only_object(raw: msgspec.Raw) -> Parts | None:
-    """The object of a list of one, where a look-up may hide its error; a long list is not looked into."""
-    text = memoryview(raw)
-    if len(text) > 2000 or bytes(text[:1]) != b"[":
-        return None
-    found = decode(raw)
-    return parts(msgspec.json.encode(found[0])) if len(found) == 1 and isinstance(found[0], dict) else None
+    elif kind != b"[" and (operation.at or operation.records):
+        value = decode(raw)
+        if isinstance(value, str) and value.strip():  # words in the payload's place are a refusal (api-observed row 5)
+            raise Refused(f"{operation.name}: the service answered in words ({_public(value)})", status=status, detail={name: value})
+        if operation.records or value not in (None, ""):
+            raise BrokenResponse(f"{operation.name}: `{name}` is no object or list", status=status)
 
 
 def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:
@@ -242,19 +189,10 @@ def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:
     collection, or null beside a count of 0.
     """
     held = part(wrapper, entries)
-    if not wrapper or (held is not None and (not is_strict or _kind(held) in "[{")):
+    if not wrapper or (held is not None and (not is_strict or first_letter(held) in b"[{")):
         return False
     count = part(wrapper, "count")
-    return (held is not None and _kind(held) != "n") or count is None or decode(count) not in (0, "0")
-
-
-def _check_scalar(operation: Operation, status: int, name: str, value: Any) -> None:
-    """Words in the payload's place are a refusal (api-observed row 5); anything else there is no response."""
-    if isinstance(value, str) and value.strip():
-        raise Refused(f"{operation.name}: the service answered in words ({_public(value)})", status=status, detail={name: value})
-    if not operation.records and (value is None or value == ""):
-        return
-    raise BrokenResponse(f"{operation.name}: `{name}` is no object or list", status=status)
+    return (held is not None and first_letter(held) != b"n") or count is None or decode(count) not in (0, "0")
 
 
 #: After so many confirmations, and no mix-up, this is taken for how the service tells ids.

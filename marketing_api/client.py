@@ -85,11 +85,11 @@ class Client:
             spool=spool,
             connections=workers + SPARE_CONNECTIONS,
             most_bytes=connection.body_limit,
-            on_look=self._silence.say,
+            on_look=self._silence.log_when_due,
         )
         self._pool = WorkerPool(workers)
         self._stop = threading.Event()
-        self._retry = Retry(self._send, self._stop, first_pause=first_pause)
+        self._retry = Retry(self._send, self._silence, self._stop, first_pause=first_pause)
         self._lockout: AuthenticationFailed | None = None
         self._aliases = Aliases()
         self._statistics = Statistics()

@@ -9,14 +9,15 @@ from __future__ import annotations
 import datetime as dt
 import re
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from marketing_api import parsing
 from marketing_api.envelope import read_envelope
-from marketing_api.errors import MarketingApiError, Refused
+from marketing_api.errors import Refused
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import contacts
@@ -25,7 +26,7 @@ from marketing_api.parsing import timeline_extent
 from marketing_api.records.contacts import Contact
 from marketing_api.records.contacts import found as read_contacts_of
 from marketing_api.records.shapes import entries
-from marketing_api.records.values import is_nothing, read_int, read_moment
+from marketing_api.records.values import is_nothing, read_int, read_moment, read_or_none
 from marketing_api.write_result import says_absent
 
 if TYPE_CHECKING:  # it takes long to import, and who plans a push does without
@@ -94,8 +95,8 @@ def read_found(response: Response) -> list[Found]:
     payload = read_envelope(response.body).decoded(response.call.operation)
     found = []
     for _, raw in read_contacts_of(payload, response.call.params):
-        if isinstance(raw, dict) and (contact_id := _int(raw.get("id"))) is not None:
-            list_id = _int(raw.get("listid", raw.get("list_id")))
+        if isinstance(raw, dict) and (contact_id := read_or_none(read_int, raw.get("id"))) is not None:
+            list_id = read_or_none(read_int, raw.get("listid", raw.get("list_id")))
             status = _status(raw.get("status"), raw.get("status_code"))
             found.append(Found(contact_id, list_id, raw.get("email"), status, raw.get("custom_fields")))
     return found
@@ -104,13 +105,6 @@ def read_found(response: Response) -> list[Found]:
 def _status(word: str | None, code: Any) -> str | None:
     """What is shown of a status; a code without a word is not taken for one that is not shown."""
     return word if word is not None or code is None else str(code)
-
-
-def _int(value: Any) -> int | None:
-    try:
-        return read_int(value)
-    except ValueError:
-        return None
 
 
 def _folded(label: str) -> str:
@@ -153,24 +147,15 @@ class Directory:
 class Seen:
     """Contacts by list and address (lower case)."""
 
-    _found: dict[tuple[int, str], list[Found] | Unread] = field(default_factory=dict)
-    _whole: set[int] = field(default_factory=set)
+    found: dict[tuple[int, str], list[Found] | Unread] = field(default_factory=dict)
+    whole: set[int] = field(default_factory=set)  # lists of which nobody else is a member
 
     def of(self, list_id: int, email: str) -> list[Found] | Unread:
-        key = (list_id, email.lower())
-        if key in self._found:
-            return self._found[key]
-        return [] if list_id in self._whole else Unread("it was not read")
+        return self.found.get((list_id, email.lower()), [] if list_id in self.whole else Unread("it was not read"))
 
-    def put(self, list_id: int, email: str, found: list[Found] | Unread) -> None:
-        self._found[(list_id, email.lower())] = found
 
-    def put_whole(self, list_id: int, found: Iterable[Found]) -> None:
-        by_email: defaultdict[str, list[Found]] = defaultdict(list)
-        for one in found:
-            by_email[(one.email or "").lower()].append(one)
-        self._found.update({(list_id, email): each for email, each in by_email.items()})
-        self._whole.add(list_id)
+def _email_of(one: Found) -> str:
+    return (one.email or "").lower()
 
 
 def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> Seen:
@@ -180,21 +165,20 @@ def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> S
     for list_id, emails in addresses.items():
         whole, _ = read_list(client, list_id, len(emails)) if len(emails) >= _LIST_FROM else (None, 0)
         if whole is not None:
-            seen.put_whole(list_id, whole)
+            seen.whole.add(list_id)
+            for email, same in groupby(sorted(whole, key=_email_of), key=_email_of):
+                seen.found[list_id, email] = list(same)
         else:
             single += [contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id) for email in sorted(emails)]
     for each in client.fetch_many(single):
         email, list_id = each.call.params["email"], int(each.call.params["listid"])
-        seen.put(list_id, email, _on_list(each, email.lower(), list_id) if isinstance(each, Response) else _nobody_or_unread(each.error))
+        if isinstance(each, Response):
+            found = [one for one in read_found(each) if one.list_id in (None, list_id) and _email_of(one) in ("", email.lower())]
+            seen.found[list_id, email.lower()] = found
+        else:
+            is_absent = isinstance(each.error, Refused) and is_nobody(each.error)
+            seen.found[list_id, email.lower()] = [] if is_absent else Unread(str(each.error))
     return seen
-
-
-def _on_list(response: Response, email: str, list_id: int) -> list[Found]:
-    return [one for one in read_found(response) if one.list_id in (None, list_id) and (one.email or email).lower() == email]
-
-
-def _nobody_or_unread(error: MarketingApiError) -> list[Found] | Unread:
-    return [] if isinstance(error, Refused) and is_nobody(error) else Unread(str(error))
 
 
 def read_list(client: Client, list_id: int, worth: float) -> tuple[list[Found] | None, int]:
@@ -264,15 +248,14 @@ def read_timeline(response: Response) -> Timeline:
 def _shown(raw: Mapping[str, Any]) -> Shown:
     """Either member may hold unix seconds (row 21); a text is local."""
     stamp, text = raw.get("timestamp"), raw.get("datetime")
-    if _is_unix(text):
+    if isinstance(text, int | float) or (isinstance(text, str) and text.strip().isdecimal()):
         stamp, text = text if is_nothing(stamp) else stamp, None
-    moment, local = _moment(stamp), _moment(text)
+    moment, local = (None if is_nothing(value) else read_or_none(_read_in_utc, value) for value in (stamp, text))
     at = None if moment is None else int(moment.timestamp())
     return Shown(tuple(_texts(raw)), at, None if local is None else local.replace(tzinfo=None))
 
 
-def _is_unix(value: Any) -> bool:
-    return isinstance(value, int | float) or (isinstance(value, str) and value.strip().isdecimal())
+_read_in_utc = partial(read_moment, zone=dt.UTC)
 
 
 def _texts(raw: Mapping[str, Any]) -> Iterator[str]:
@@ -282,10 +265,3 @@ def _texts(raw: Mapping[str, Any]) -> Iterator[str]:
         value = detail.get("value") if isinstance(detail, Mapping) else detail
         if isinstance(value, str | int | float):
             yield str(value)
-
-
-def _moment(value: Any) -> dt.datetime | None:
-    try:
-        return None if is_nothing(value) else read_moment(value, dt.UTC)
-    except ValueError:
-        return None

@@ -91,11 +91,15 @@ class _RequestIds:
         self._own = secrets.randbits(10)
 
     def next(self) -> int:
+        """A positive 63-bit number, larger than all of this process before it and than those that `exceed` was given."""
         with self._lock:
             self._last = max(self._last + 1, self._lead + _microseconds())
             return self._last << 10 | self._own
 
     def exceed(self, request_id: int) -> None:
+        """Let ids made from now on be larger. Whoever opens an archive passes its largest: then its order is that of its ids,
+        whatever the machine's clock showed when.
+        """
         with self._lock:
             self._lead = max(self._lead, (request_id >> 10) + 1 - _microseconds())
 
@@ -108,17 +112,7 @@ def _microseconds() -> int:
 _LATEST = 1 << 52
 _ids = _RequestIds()
 os.register_at_fork(after_in_child=_ids.draw)
-
-
-def new_request_id() -> int:
-    """A positive 63-bit number, larger than all of this process before it and than those that `exceed_request_id` was told."""
-    return _ids.next()
-
-
-def exceed_request_id(request_id: int) -> None:
-    """Let ids made from now on be larger. Whoever opens an archive says its largest: then its order is that of its ids, whatever the
-    machine's clock showed when."""
-    _ids.exceed(request_id)
+new_request_id, exceed_request_id = _ids.next, _ids.exceed
 
 
 def order_of(request_id: int) -> float:
@@ -146,9 +140,7 @@ class Prepared:
 
 def prepare(call: Call, base_url: str) -> Prepared:
     """`base_url` up to and including `/1`. Parameters of a GET go into the query, those of a POST into the form body."""
-    operation = call.operation
     params = list(call.params.items())
-    url = base_url.rstrip("/") + operation.path
-    if operation.method == "GET":
-        return Prepared(operation.method, url, params, [])
-    return Prepared(operation.method, url, [], params)
+    url = base_url.rstrip("/") + call.operation.path
+    is_get = call.operation.method == "GET"
+    return Prepared(call.operation.method, url, params if is_get else [], [] if is_get else params)

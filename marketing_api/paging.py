@@ -83,14 +83,10 @@ class Listing:
         self.rows += new
         if keys or self.service_count is None:  # an empty page past the end counts 0
             self.service_count = parsing.service_count(response)
-            self._compare(self.service_count or 0, len(keys))
+            if (total := self.service_count or 0) > len(keys):  # a count above what its page served is one of everything
+                self.has_moved |= total < self._total
+                self._total = total
         return len(keys), new
-
-    def _compare(self, count: int, served: int) -> None:
-        """Notice a total that fell: a count above what its page served is one of everything."""
-        if count > served:
-            self.has_moved |= count < self._total
-            self._total = count
 
     def _end(self, served: int, new: int, before: int | None, limit: int) -> End | None:
         """Why this page is the last one, or None. Only a page without anything new ends what is announced to go on."""

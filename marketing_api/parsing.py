@@ -7,7 +7,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
@@ -95,7 +95,7 @@ def _entries(response: Response) -> list[msgspec.Raw]:
 
 
 def _decoded(raws: list[msgspec.Raw]) -> list[Any]:
-    """All at once, which is fastest; one by one when one of them cannot be decoded."""
+    """All at once, which is fastest; one by one when one of them cannot be decoded, which is set aside as text."""
     try:
         whole: list[Any] = msgspec.json.decode(b"[" + b",".join(raws) + b"]")
     except (ValueError, msgspec.MsgspecError):
@@ -104,7 +104,6 @@ def _decoded(raws: list[msgspec.Raw]) -> list[Any]:
 
 
 def _entry(raw: msgspec.Raw) -> Any:
-    """An entry that is no whole JSON is set aside as text."""
     try:
         return decode(raw)
     except ValueError:
@@ -141,14 +140,11 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
 
 def _reason(problem: ValidationError) -> str:
     """Field and fault, without the value: it stands in the raw entry, and reasons are shown and logged."""
-    errors = problem.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(_fault(".".join(map(str, error["loc"])), error["type"], error["msg"]) for error in errors)
-
-
-def _fault(field_name: str, kind: str, message: str) -> str:
-    if not field_name:
-        return "not an object"
-    return f"{field_name}: {'missing' if kind == 'missing' else message.removeprefix('Value error, ')}"
+    reasons = []
+    for error in problem.errors(include_url=False, include_context=False, include_input=False):
+        fault = "missing" if error["type"] == "missing" else error["msg"].removeprefix("Value error, ")
+        reasons.append(f"{'.'.join(map(str, error['loc']))}: {fault}" if error["loc"] else "not an object")
+    return "; ".join(reasons)
 
 
 def service_count(response: Response) -> int | None:
@@ -181,34 +177,26 @@ def shortage(response: Response) -> str:
     return f"{operation.name}: the service counts {count:,} entries and lists {listed:,}" if listed < count else ""
 
 
-def item_count(response: Response) -> int:
-    """Entries served, whatever the shape they came in: what paging goes by."""
-    if response.call.operation.is_streamed:
-        return len(_entries(response))
-    return sum(1 for _ in _items(response))
-
-
 def item_keys(response: Response) -> list[str]:
     """One identity per entry served, in order, equal for the same entry on another page: id (and network), else a hash and a number."""
-    seen: Counter[str] = Counter()
-    raws = map(_entry, _entries(response)) if response.call.operation.is_streamed else _items(response)
-    return [_item_key(raw, seen) for raw in raws]
-
-
-def _items(response: Response) -> Iterator[Any]:
     operation = response.call.operation
-    if operation.rows is None:
-        yield from objects(read_envelope(response.body).decoded(operation))
-        return
-    yield from (raw for record, raw in _pairs(response) if record is operation.records[0] and not isinstance(raw, Unread))
-
-
-def _item_key(raw: Any, seen: Counter[str]) -> str:
-    if isinstance(raw, dict) and raw.get("id") not in (None, ""):
-        return f"{raw['id']}/{raw['network']}" if "network" in raw else str(raw["id"])
-    digest = content_hash(sorted(raw.items()) if isinstance(raw, dict) else [raw])
-    seen[digest] += 1  # equal entries of one page are two entries
-    return f"{digest}-{seen[digest]}"
+    raws: Iterable[Any]
+    if operation.is_streamed:
+        raws = map(_entry, _entries(response))
+    elif operation.rows is None:
+        raws = objects(read_envelope(response.body).decoded(operation))
+    else:
+        raws = (raw for record, raw in _pairs(response) if record is operation.records[0] and not isinstance(raw, Unread))
+    seen: Counter[str] = Counter()
+    keys = []
+    for raw in raws:
+        if isinstance(raw, dict) and raw.get("id") not in (None, ""):
+            keys.append(f"{raw['id']}/{raw['network']}" if "network" in raw else str(raw["id"]))
+            continue
+        digest = content_hash(sorted(raw.items()) if isinstance(raw, dict) else [raw])
+        seen[digest] += 1  # equal entries of one page are two entries
+        keys.append(f"{digest}-{seen[digest]}")
+    return keys
 
 
 def timeline_extent(response: Response) -> tuple[int, int]:

@@ -20,7 +20,6 @@ from marketing_api.errors import (
     OutcomeUnknown,
     RateLimited,
     Refused,
-    ServiceError,
     TooLarge,
     Transient,
     Unreachable,
@@ -53,11 +52,11 @@ def _nothing() -> None:
 class Retry:
     """Sends calls of one account until each has its response or a reason. Thread-safe. `stop` ends every pause."""
 
-    def __init__(self, send: Send, stop: threading.Event, *, first_pause: float = FIRST_PAUSE) -> None:
+    def __init__(self, send: Send, silence: Silence, stop: threading.Event, *, first_pause: float = FIRST_PAUSE) -> None:
         self._send = send
+        self._silence = silence
         self._stop = stop
         self._first_pause = first_pause
-        self._outage = Outage(lambda: send(ME.bind()))
 
     def read(self, call: Call, stop: threading.Event, is_hopeless: Callable[[], bool], leave: Callable[[], None] = _nothing) -> Response:
         """See `Client.fetch`. Ends early when its caller has gone (`stop`), or nothing is expected of its operation any more.
@@ -71,12 +70,7 @@ class Retry:
         began = failed_at = time.monotonic()
         while True:
             try:
-                response = self._send(call, first=is_refused, is_given_up=stop.is_set, before=leave)
-                self._outage.answered()
-                return response
-            except ServiceError:
-                self._outage.answered()
-                raise
+                return self._send(call, first=is_refused, is_given_up=stop.is_set, before=leave)
             except RateLimited:  # no pause: the limiter holds everybody until the window resets, then this one goes first
                 refusals, is_refused = refusals + 1, True
                 if refusals >= REFUSALS or is_hopeless() or time.monotonic() - began > LONGEST_CALL_S:
@@ -87,8 +81,8 @@ class Retry:
             except Transient:
                 tries, is_refused = tries + 1, False
                 before, failed_at = failed_at, time.monotonic()
-                is_enough = tries >= TRIES or (tries > 1 and failed_at - began > LONGEST_CALL_S) or self._outage.is_given_up
-                if is_hopeless() or (is_enough and not self._outage.lasts(before)):
+                is_enough = tries >= TRIES or (tries > 1 and failed_at - began > LONGEST_CALL_S) or self._silence.is_outage_given_up
+                if is_hopeless() or (is_enough and not self._silence.is_outage(before, lambda: self._send(ME.bind()))):
                     raise
             self._pause(tries)
 
@@ -123,68 +117,26 @@ class Retry:
 
 #: Seconds without any whole response for which a run waits: a restart or a deployment, no more.
 LONGEST_OUTAGE = 120.0
-_LOOK_AGAIN_S = 10.0
-
-
-class Outage:
-    """Thread-safe. `probe` asks something that the service has answered before, once, and raises what came of it."""
-
-    def __init__(self, probe: Callable[[], object]) -> None:
-        self._probe = probe
-        self._answered_at = self._looked_at = -float("inf")
-        self._is_down = False
-        self._lock = threading.Lock()
-
-    def answered(self) -> None:
-        """A whole response or an honest refusal came."""
-        self._answered_at = time.monotonic()
-
-    @property
-    def is_given_up(self) -> bool:
-        """It was waited for and did not end: until something is answered again, one try of a call is enough."""
-        return self._is_down and time.monotonic() - self._answered_at > LONGEST_OUTAGE
-
-    def lasts(self, since: float) -> bool:
-        """Whether nothing has been answered `since` (steady clock), although it was before, nor is the probe now.
-
-        False at the start of a run and after `LONGEST_OUTAGE`: then it is no use to wait. Raises what the probe raises unless it
-        tells about the service: Stopped, BudgetSpent, AuthenticationFailed.
-        """
-        with self._lock:
-            now = time.monotonic()
-            if self._answered_at > since or now - self._answered_at > LONGEST_OUTAGE:
-                return False
-            if now - self._looked_at > _LOOK_AGAIN_S or not self._is_down:
-                self._looked_at, self._is_down = now, self._fails()
-            return self._is_down
-
-    def _fails(self) -> bool:
-        try:
-            self._probe()
-        except Transient:
-            return True
-        except Refused:
-            pass
-        return False
-
-
-#: Seconds without any whole response after which an account is asked nothing more, whatever its service asks to wait for.
+_PROBED_AGAIN_S = 10.0
+#: Seconds without any whole response after which an account is sent nothing more, whatever its service asks to wait for.
 SILENCE = 600.0
-#: When such a time is first said, and how often from then on.
+#: When such a time is first logged, and how often from then on.
 FIRST_SAID_S, SAID_AGAIN_S = 15.0, 30.0
 _IDLE_S = 120.0  # without a request, after which a time without responses begins anew
 
 
 class Silence:
-    """How long an account that is asked has given no whole response. Thread-safe."""
+    """How long an account has given no whole response or honest refusal, and whether its service is down. Thread-safe."""
 
     def __init__(self, account: str) -> None:
         self._account = account
         self._under_way = 0
         self._since: float | None = None  # all on the steady clock
-        self._last = self._said_at = -float("inf")
+        self._answered_at = self._last = self._logged_at = self._probed_at = -float("inf")
+        self._is_down = False
         self._why = ""
         self._lock = threading.Lock()
+        self._probing = threading.Lock()
 
     def begin(self) -> None:
         """A request leaves."""
@@ -200,10 +152,10 @@ class Silence:
         with self._lock:
             self._under_way -= 1
             self._last = now = time.monotonic()
-            if not isinstance(problem, Transient):
-                self._since, self._why = (now if self._under_way else None), ""
-            else:
+            if isinstance(problem, Transient):
                 self._why = str(problem)
+            else:
+                self._answered_at, self._since, self._why = now, (now if self._under_way else None), ""
 
     @property
     def is_over(self) -> bool:
@@ -216,14 +168,39 @@ class Silence:
         if self.is_over:
             raise GivenUp(f"no whole response for {_minutes(SILENCE)} ({self._why}); the account is asked nothing more in this run")
 
-    def say(self) -> None:
-        """Log it when that is due. Called often."""
+    def log_when_due(self) -> None:
+        """Called often."""
         since, now = self._since, time.monotonic()
-        if since is None or now - since < FIRST_SAID_S or now - self._said_at < SAID_AGAIN_S:
+        if since is None or now - since < FIRST_SAID_S or now - self._logged_at < SAID_AGAIN_S:
             return
-        self._said_at = now
+        self._logged_at = now
         why = self._why or f"{self._under_way} under way"
         log.warning("account %s: no response for %.0f s (%s); it is given up after %s", self._account, now - since, why, _minutes(SILENCE))
+
+    @property
+    def is_outage_given_up(self) -> bool:
+        """It was waited for and did not end: until something is answered again, one try of a call is enough."""
+        return self._is_down and time.monotonic() - self._answered_at > LONGEST_OUTAGE
+
+    def is_outage(self, since: float, probe: Callable[[], object]) -> bool:
+        """Whether nothing has been answered `since` (steady clock), although it was before, nor is what `probe` requests now.
+
+        False at the start of a run and after `LONGEST_OUTAGE`: then it is no use to wait. Raises what the probe raises unless it
+        tells about the service: Stopped, BudgetSpent, AuthenticationFailed.
+        """
+        with self._probing:
+            now = time.monotonic()
+            if self._answered_at > since or now - self._answered_at > LONGEST_OUTAGE:
+                return False
+            if now - self._probed_at > _PROBED_AGAIN_S or not self._is_down:
+                self._probed_at, self._is_down = now, False
+                try:
+                    probe()
+                except Transient:
+                    self._is_down = True
+                except Refused:
+                    pass
+            return self._is_down
 
 
 def _minutes(seconds: float) -> str:

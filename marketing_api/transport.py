@@ -212,17 +212,13 @@ def _too_slow(under_way: UnderWay, timeout: float) -> str:
 
 def _problem(error: Exception, what: str, status: int | None, timeout: float) -> Transient:
     """In words of our own: the texts of the libraries hold addresses and parameters."""
-    kinds = tuple(type(each) for each in _chain(error))
-
-    def is_a(*wanted: type[Exception]) -> bool:
-        return any(issubclass(kind, wanted) for kind in kinds)
-
-    if is_a(requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError):
+    errors = list(_chain(error))
+    if any(isinstance(each, requests.ReadTimeout | urllib3.exceptions.ReadTimeoutError) for each in errors):
         return Unreachable(f"{what}: no byte came for {timeout:g} s", was_sent=True)
     if status is not None:
         return BrokenResponse(f"{what}: HTTP {status}, the response broke off", status=status)
     for kind, words in _NOT_CONNECTED:
-        if is_a(kind):
+        if any(isinstance(each, kind) for each in errors):
             return Unreachable(f"{what}: {words}", was_sent=False)
     return Unreachable(f"{what}: the connection broke before a response came", was_sent=True)
 

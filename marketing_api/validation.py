@@ -17,7 +17,7 @@ from marketing_api.errors import AuthenticationFailed, BrokenResponse, Marketing
 from marketing_api.exchange import Body, Response
 from marketing_api.operation import Call, Operation
 from marketing_api.rate_limit import RateReport, rate_report
-from marketing_api.records.values import read_int
+from marketing_api.records.values import read_int, read_or_none
 from marketing_api.redaction import without_addresses
 from marketing_api.write_result import objection
 
@@ -116,10 +116,7 @@ def _refusal(operation: Operation, status: int, error: dict[str, Any]) -> Market
 
 def _code_and_text(error: Mapping[str, Any]) -> tuple[int | None, str]:
     folded = {name.lower(): value for name, value in error.items()}
-    try:
-        code: int | None = read_int(folded["errorcode"])
-    except (KeyError, ValueError):
-        code = None
+    code = read_or_none(read_int, folded.get("errorcode"))
     number = "without an errorCode" if code is None else f"errorCode {code}"
     words = folded.get("errormessage")
     return code, f"the service refused with {number}" + (f" ({_public(words)})" if isinstance(words, str) and words.strip() else "")

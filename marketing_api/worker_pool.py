@@ -9,12 +9,13 @@ requests under way (limit x latency) and one more, whatever the size. The thread
 from __future__ import annotations
 
 import bisect
+import contextlib
 import queue
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, MarketingApiError, NotAvailable, Stopped, Transient
 from marketing_api.exchange import Response
@@ -31,15 +32,15 @@ _LOOK_S = 0.2
 Job = Callable[[Callable[[], None]], None]
 
 
+@dataclass(eq=False)
 class Lane:
     """One caller's jobs, of which at most `width` are done at once. `stop` is set when the caller has gone."""
 
-    def __init__(self, urgency: int = 0, *, width: int | None = None) -> None:
-        self.urgency = urgency
-        self.jobs: deque[Job] = deque()
-        self.stop = threading.Event()
-        self.width = width
-        self.under_way = 0
+    urgency: int = 0
+    width: int | None = None
+    jobs: deque[Job] = field(default_factory=deque)
+    stop: threading.Event = field(default_factory=threading.Event)
+    under_way: int = 0
 
     @property
     def is_full(self) -> bool:
@@ -111,22 +112,22 @@ class WorkerPool:
     def _work(self) -> None:
         while (taken := self._next()) is not None:
             lane, job = taken
-            turn = _Turn(self._left)
-            job(turn.leave)
-            turn.leave()
+            with contextlib.ExitStack() as turn:
+                turn.callback(self._entered)
+                job(turn.close)
             if lane.width is not None:
                 with self._changed:
                     lane.under_way -= 1
                     self._call()
 
-    def _left(self) -> None:
+    def _entered(self) -> None:
         with self._changed:
             self._is_entering = False
             self._call()
 
     def _next(self) -> tuple[Lane, Job] | None:
         with self._changed:
-            while self._is_entering or (lane := self._servable()) is None:
+            while self._is_entering or (lane := next(filter(self._may_serve, self._lanes), None)) is None:
                 if self._is_closed and not self._lanes:
                     return None
                 self._idle += 1
@@ -140,20 +141,8 @@ class WorkerPool:
                 bisect.insort(self._lanes, lane, key=lambda lane: -lane.urgency)
             return lane, job
 
-    def _servable(self) -> Lane | None:
-        return next((lane for lane in self._lanes if not lane.is_full and self._is_served(lane)), None)
-
-
-class _Turn:
-    """That a job waits for its turn; over once, at the latest when the job is done."""
-
-    def __init__(self, left: Callable[[], None]) -> None:
-        self._left: Callable[[], None] | None = left
-
-    def leave(self) -> None:
-        left, self._left = self._left, None
-        if left is not None:
-            left()
+    def _may_serve(self, lane: Lane) -> bool:
+        return not lane.is_full and self._is_served(lane)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,26 +160,6 @@ Persist = Callable[[Call, threading.Event, Callable[[], bool], Callable[[], None
 Known = Callable[[Call], Response | Failure | None]
 
 
-class Operations:
-    """Which operations still answer. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._given_up: dict[str, MarketingApiError] = {}
-        self._failures: Counter[str] = Counter()
-        self._lock = threading.Lock()
-
-    def given_up(self, call: Call) -> MarketingApiError | None:
-        return self._given_up.get(call.operation.name)
-
-    def note(self, result: Response | Failure) -> None:
-        name = result.call.operation.name
-        error = result.error if isinstance(result, Failure) else None
-        with self._lock:
-            self._failures[name] = self._failures[name] + 1 if isinstance(error, Transient) else 0
-            if error is not None and (isinstance(error, NotAvailable) or self._failures[name] >= FAILURES_IN_A_ROW):
-                self._given_up.setdefault(name, error)
-
-
 class FanOut:
     """One call of `fetch_many`: its lane in the pool, and what it has learnt about the operations."""
 
@@ -198,7 +167,9 @@ class FanOut:
         self._persist = persist
         self._pool = pool
         self._lane = Lane(urgency)
-        self._operations = Operations()
+        self._given_up: dict[str, MarketingApiError] = {}  # by operation
+        self._failures: Counter[str] = Counter()
+        self._lock = threading.Lock()
         self._under_way = 0
         self._results: queue.SimpleQueue[Response | Failure | BaseException] = queue.SimpleQueue()
 
@@ -235,25 +206,33 @@ class FanOut:
         """What needs no request."""
         if (result := known(call) if known is not None else None) is not None:
             return result
-        error = self._operations.given_up(call)
+        error = self._given_up.get(call.operation.name)
         return None if error is None else Failure(call, error)
 
     def _result(self, call: Call, leave: Callable[[], None]) -> Response | Failure | BaseException:
         """In a worker. What ends the whole call is returned bare, to be raised in the caller's thread."""
-        if (error := self._operations.given_up(call)) is not None:
+        if (error := self._given_up.get(call.operation.name)) is not None:
             return Failure(call, error)
         result: Response | Failure
         try:
-            result = self._persist(call, self._lane.stop, lambda: self._operations.given_up(call) is not None, leave)
+            result = self._persist(call, self._lane.stop, lambda: self._given_up.get(call.operation.name) is not None, leave)
         except (AuthenticationFailed, BudgetSpent, Stopped) as end:
             return end
         except MarketingApiError as problem:
-            hopeless = self._operations.given_up(call) if isinstance(problem, Transient) else None
+            hopeless = self._given_up.get(call.operation.name) if isinstance(problem, Transient) else None
             result = Failure(call, hopeless or problem)
         except BaseException as fault:  # a full disk, a mistake of ours: not the call's fault
             return fault
-        self._operations.note(result)
+        self._note(result)
         return result
+
+    def _note(self, result: Response | Failure) -> None:
+        name = result.call.operation.name
+        error = result.error if isinstance(result, Failure) else None
+        with self._lock:
+            self._failures[name] = self._failures[name] + 1 if isinstance(error, Transient) else 0
+            if error is not None and (isinstance(error, NotAvailable) or self._failures[name] >= FAILURES_IN_A_ROW):
+                self._given_up.setdefault(name, error)
 
     def _next(self) -> Response | Failure:
         result = self._results.get()

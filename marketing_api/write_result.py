@@ -29,10 +29,11 @@ class WriteResult:
 def parse_write_result(response: Response) -> WriteResult:
     """Never raises: a missing id or sentence says nothing about the effect."""
     members = read_envelope(response.body).members or {}
-    told = {name.lower(): decode(raw) for name, raw in members.items()}
-    found = told.get("id") or told.get("post_id")
-    text = str(found).strip()
-    return WriteResult(int(text) if text.isascii() and text.isdecimal() and not isinstance(found, bool) else None, _words(told.get("item")))
+    values = {name.lower(): decode(raw) for name, raw in members.items()}
+    new_id = values.get("id") or values.get("post_id")
+    text = str(new_id).strip()
+    is_number = text.isascii() and text.isdecimal() and not isinstance(new_id, bool)
+    return WriteResult(int(text) if is_number else None, _words(values.get("item")))
 
 
 def objection(operation: Operation, sent: Mapping[str, str], told: Mapping[str, Any]) -> str | None:
@@ -160,21 +161,11 @@ def _nested_errors(value: Any, depth: int = 0) -> Iterator[str]:
     if not isinstance(value, Mapping):
         return
     folded = {str(name).lower().replace("_", ""): inner for name, inner in value.items()}
-    if _is_error(folded):
-        yield (
-            _words(folded.get("errormessage") or folded.get("message") or folded.get("item") or folded.get("errors"))
-            or "an error without words"
-        )
+    code = str(folded.get("errorcode") or "").strip()
+    is_error = code not in ("", "0") or folded.get("errors") or folded.get("errormessage")
+    is_failure = str(folded.get("success", "")).strip().lower() in ("false", "0", "no")
+    if is_error or is_failure or str(folded.get("status", "")).strip().lower() in ("error", "failed", "failure", "fail"):
+        words = _words(folded.get("errormessage") or folded.get("message") or folded.get("item") or folded.get("errors"))
+        yield words or "an error without words"
     for inner in value.values():
         yield from _nested_errors(inner, depth + 1)
-
-
-def _is_error(folded: Mapping[str, Any]) -> bool:
-    code = folded.get("errorcode")
-    if code is not None and str(code).strip() not in ("", "0"):
-        return True
-    if folded.get("errors") or folded.get("errormessage"):
-        return True
-    if "success" in folded and str(folded["success"]).strip().lower() in ("false", "0", "no"):
-        return True
-    return str(folded.get("status", "")).strip().lower() in ("error", "failed", "failure", "fail")

@@ -6,13 +6,7 @@ from marketing_api.operation import Effect
 from marketing_api.operations.declare import an_id, choice, email, flag, number, read, text, write
 from marketing_api.records import account
 
-ME = read(
-    "app/me",
-    "The business that the key belongs to.",
-    at="business",
-    records=(account.Business,),
-    rows=account.business,
-)
+ME = read("app/me", "The business that the key belongs to.", at="business", records=(account.Business,), rows=account.business)
 
 AUTOLOGIN = read(
     "account/getsubaccountautologin",

@@ -8,14 +8,7 @@ from marketing_api.records import goals
 
 _ID = an_id("id", "Goal id.", required=True)
 
-LISTS = read(
-    "goal/lists",
-    "All goals.",
-    at="goals",
-    records=(goals.Goal,),
-    rows=goals.goals,
-    is_listing=True,
-)
+LISTS = read("goal/lists", "All goals.", at="goals", records=(goals.Goal,), rows=goals.goals, is_listing=True)
 
 LISTBYDOMAIN = read(
     "goal/listbydomain",
@@ -27,14 +20,7 @@ LISTBYDOMAIN = read(
     is_listing=True,
 )
 
-SHOW = read(
-    "goal/show",
-    "One goal.",
-    _ID,
-    at="goal",
-    records=(goals.Goal,),
-    rows=goals.goal,
-)
+SHOW = read("goal/show", "One goal.", _ID, at="goal", records=(goals.Goal,), rows=goals.goal)
 
 _CONTENT = (
     text("name", required=True),

@@ -30,12 +30,7 @@ ONLINE = read(
     is_listing=True,
 )
 
-GETFEEDBACK = read(
-    "reputation/getfeedback",
-    "One private review.",
-    number("id", "Review id.", required=True),
-    at="item",
-)
+GETFEEDBACK = read("reputation/getfeedback", "One private review.", number("id", "Review id.", required=True), at="item")
 
 SENTIMENT = read(
     "reputation/sentiment",

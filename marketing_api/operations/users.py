@@ -30,23 +30,9 @@ LISTS = read(
     is_listing=True,
 )
 
-MANAGERS = read(
-    "user/managers",
-    "All managers.",
-    at="users",
-    records=(users.Manager,),
-    rows=users.managers,
-    is_listing=True,
-)
+MANAGERS = read("user/managers", "All managers.", at="users", records=(users.Manager,), rows=users.managers, is_listing=True)
 
-GROUPS = read(
-    "user/groups",
-    "All user groups.",
-    at="groups",
-    records=(users.UserGroup,),
-    rows=users.groups,
-    is_listing=True,
-)
+GROUPS = read("user/groups", "All user groups.", at="groups", records=(users.UserGroup,), rows=users.groups, is_listing=True)
 
 _PERSON = (
     text("fullname", required=True),

@@ -8,23 +8,9 @@ from marketing_api.records import webhooks
 
 _ID = an_id("id", "Webhook id.", required=True)
 
-LISTS = read(
-    "webhook/lists",
-    "All webhooks.",
-    at="webhooks",
-    records=(webhooks.Webhook,),
-    rows=webhooks.webhooks,
-    is_listing=True,
-)
+LISTS = read("webhook/lists", "All webhooks.", at="webhooks", records=(webhooks.Webhook,), rows=webhooks.webhooks, is_listing=True)
 
-SHOW = read(
-    "webhook/show",
-    "One webhook.",
-    _ID,
-    at="webhook",
-    records=(webhooks.Webhook,),
-    rows=webhooks.webhook,
-)
+SHOW = read("webhook/show", "One webhook.", _ID, at="webhook", records=(webhooks.Webhook,), rows=webhooks.webhook)
 
 _CONTENT = (
     text("name", required=True),

@@ -16,10 +16,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from marketing_api.clock import Clock, utc_now, wall
 from marketing_api.errors import BudgetSpent, Stopped
-from marketing_api.rate_limit.pacing import Schedule
 from marketing_api.rate_limit.report import RateReport
 from marketing_api.rate_limit.shared_state import StateFile, shared_path
 from marketing_api.rate_limit.windows import Slot
@@ -32,18 +32,12 @@ _LEARN_S = 0.02  # seconds between responses that are learnt from, where slots a
 Seconds = Callable[[], float]
 
 
-class _Waiter:
+class _Waiter(NamedTuple):
     """A thread in the queue: refused requests first, then in order of arrival."""
 
-    __slots__ = ("order", "woken")
-    _counter = itertools.count()
-
-    def __init__(self, lock: threading.Lock, *, first: bool) -> None:
-        self.order = (not first, next(self._counter))
-        self.woken = threading.Condition(lock)
-
-    def __lt__(self, other: _Waiter) -> bool:
-        return self.order < other.order
+    is_first_try: bool
+    number: int
+    woken: threading.Condition
 
 
 class RateLimiter:
@@ -60,6 +54,7 @@ class RateLimiter:
         self._wall = wall
         self._lock = threading.Lock()
         self._queue: list[_Waiter] = []
+        self._arrivals = itertools.count()
         self._slots: deque[Slot] = deque()  # reserved for this process, not yet due
         self._reserved_at = self._learnt_at = -math.inf
         self._limit_learnt: float | None = None
@@ -76,7 +71,7 @@ class RateLimiter:
         Raises Stopped as soon as `is_given_up` says so (call `wake` when its answer changes).
         """
         with self._lock:
-            waiter = _Waiter(self._lock, first=first)
+            waiter = _Waiter(not first, next(self._arrivals), threading.Condition(self._lock))
             bisect.insort(self._queue, waiter)
             try:
                 return self._wait(waiter, is_given_up)
@@ -120,16 +115,14 @@ class RateLimiter:
     @property
     def limit(self) -> float:
         """Requests per second that the account reports, or the cautious start until it has."""
-        return self._look(lambda schedule: schedule.reported)
+        with self._lock, self._state as schedule:
+            return schedule.reported
 
     @property
     def rate(self) -> float:
         """Requests per second at which slots are given now."""
-        return self._look(lambda schedule: schedule.rate(self._cap))
-
-    def _look(self, at: Callable[[Schedule], float]) -> float:
         with self._lock, self._state as schedule:
-            return at(schedule)
+            return schedule.rate(self._cap)
 
     def _reserve(self) -> None:
         """Take the next slot; where hundreds a second are allowed, those of the next moment together."""
@@ -143,7 +136,7 @@ class RateLimiter:
             self._slots.extend(schedule.reserve(now, self._cap) for _ in range(min(together, _BLOCK_SLOTS) - 1))
 
     def _hold(self, slot: Slot) -> bool:
-        """Whether nothing was learnt since that forbids the slot: not asked about one that was reserved just now, and not
+        """Whether nothing was learnt since that forbids the slot: not looked up for one that was reserved just now, nor
         hoped for where slots are taken together, which are cheap.
         """
         if self._clock() - self._reserved_at < _BLOCK_S:
@@ -151,7 +144,7 @@ class RateLimiter:
         if self._is_quick:
             return False
         with self._state as schedule:
-            return schedule.still_holds(slot, self._clock())
+            return schedule.still_holds(slot)
 
 
 class RequestBudget:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from marketing_api.rate_limit.report import RateReport
-from marketing_api.rate_limit.windows import FIXED, NEAR, UNKNOWN, VOLLEY, Edges, FixedWindows, FollowingWindows, Slot
+from marketing_api.rate_limit.windows import NEAR, Edges, FixedWindows, Slot
 
 #: Requests a second in the specification's text: for estimates before an account has reported its own limit, never for sending.
 SPECIFIED_RATE = 15.0
@@ -48,33 +48,27 @@ class Schedule:
     touched_at: float = 0.0
     edges: Edges = field(default_factory=Edges)
     fixed: FixedWindows = field(default_factory=FixedWindows)
-    following: FollowingWindows = field(default_factory=FollowingWindows)
 
     def reserve(self, now: float, cap: float | None = None) -> Slot:
         """Take the next free slot. `cap`: requests per second that are never exceeded."""
         self._forget_nonsense(now)
-        earliest = max(now, self.hold_until)
-        if not self.is_windowed(cap):
-            slot = self._evenly(now, cap)
-        elif self.edges.verdict == FIXED:
-            slot = self.fixed.place(earliest, self.last_at, self.limit, self.edges.phase)
+        if self.is_windowed(cap):
+            slot = self.fixed.place(max(now, self.hold_until), self.last_at, self.limit, self.edges.phase)
         else:
-            slot = self.following.place(earliest, self.last_at, self.limit)
+            at = max(self.free_at, self.hold_until, now - CREDIT)
+            self.free_at = at + 1 / self.rate(cap)
+            self.fixed.number = -1.0
+            slot = Slot(at, at - self.last_at)
         if slot.window >= 0 and slot.index == 0:
             self.edges.fade()
         self.last_at = slot.at
         return slot
 
-    def still_holds(self, slot: Slot, now: float) -> bool:
-        """Whether nothing was learnt since that forbids the slot. When it is due, it is taken to leave now."""
+    def still_holds(self, slot: Slot) -> bool:
+        """Whether nothing was learnt since that forbids the slot."""
         if slot.at < self.hold_until:
             return False
-        if slot.window < 0 or self.edges.verdict == UNKNOWN:
-            return True
-        if self.edges.verdict == FIXED:
-            return self.fixed.still_holds(slot, self.limit)
-        self.following.leave(slot, now)
-        return True
+        return slot.window < 0 or not self.edges.is_fixed or self.fixed.still_holds(slot, self.limit)
 
     @property
     def reported(self) -> float:
@@ -82,20 +76,14 @@ class Schedule:
         return self.limit or START_RATE
 
     def is_windowed(self, cap: float | None = None) -> bool:
-        return self.edges.verdict != UNKNOWN and 0 < self.limit <= min(WIDEST, cap or math.inf)
+        return bool(self.edges.is_fixed) and 0 < self.limit <= min(WIDEST, cap or math.inf)
 
     def rate(self, cap: float | None = None) -> float:
         """Requests per second that are allowed as of now."""
         if not self.is_windowed(cap):
             even = (self.limit or START_RATE * (1 + FIRST_MARGIN)) / (1 + self.margin)
             return min(even, cap or math.inf, math.inf if self.limit else START_RATE)
-        return self.fixed.allowance(self.limit) if self.edges.verdict == FIXED else self.limit / (1 + self.following.slack)
-
-    def _evenly(self, now: float, cap: float | None) -> Slot:
-        at = max(self.free_at, self.hold_until, now - CREDIT)
-        self.free_at = at + 1 / self.rate(cap)
-        self.fixed.number = -1.0
-        return Slot(at, at - self.last_at)
+        return self.fixed.allowance(self.limit)
 
     def learn(self, slot: Slot, report: RateReport | None, *, refused: bool, now: float, wall: float) -> None:
         """Take in what came back for the request sent in `slot`. `wall`: now, in seconds since 1970."""
@@ -112,16 +100,13 @@ class Schedule:
     def _counted(self, slot: Slot, count: float, now: float) -> None:
         is_edge = self.edges.begins(count, self.limit) and slot.gap < NEAR
         if slot.window < 0:
-            if is_edge and self.edges.verdict == UNKNOWN:
+            if is_edge and not self.edges.is_fixed:
                 self.edges.saw(slot.at - slot.gap / 2, self.margin, now)
-                self.following.begin(slot.at, sent=(self.last_at - slot.at) * self.limit)
-        elif self.edges.verdict == FIXED:
+        elif self.edges.is_fixed:
             if self.fixed.is_early(slot, count, self.limit) or (is_edge and slot.index >= self.limit / 2):
                 self.edges.strike(2, now)
             elif slot.at >= slot.window + self.edges.phase + 0.1:
                 self.fixed.count(slot, count)
-        elif is_edge and slot.index >= VOLLEY:
-            self.edges.strike(1, now)
 
     def _accepted(self, report: RateReport | None, now: float, wall: float) -> None:
         self.refusals = 0.0
@@ -137,16 +122,13 @@ class Schedule:
         is_news = slot.at > self.refused_at  # one that was on its way at the last refusal teaches nothing
         is_whim = report is not None and not report.reached and bool(report.remaining)
         self.refused_at = now
-        if slot.window >= 0 and self.edges.verdict == FIXED:
+        if slot.window >= 0 and self.edges.is_fixed:
             self.fixed.uncount(slot)
         if not is_news or is_whim:
             return
         if slot.window < 0:
             most = max((self.limit or START_RATE) / SLOWEST - 1, FIRST_MARGIN)
             self.margin = min(max(self.margin + MARGIN_STEP, self.margin * 1.25), most)
-        elif self.edges.verdict != FIXED:
-            self.following.widen(slot)
-            self.edges.strike(1, now)
         elif self.fixed.others < 1:
             self.edges.strike(1, now)
 
@@ -154,7 +136,7 @@ class Schedule:
         """Until when nobody sends: the end of the window as far as it can be told, else what the service advises, else 1 s."""
         advised = max(report.after or 0.0, 0.0) if report is not None else 0.0
         left = _left(report, wall)
-        if self.is_windowed() and self.edges.verdict == FIXED and advised <= 1:
+        if self.is_windowed() and advised <= 1:
             return now + 1 - (now - self.edges.phase) % 1.0
         if self.refusals == 1 and -1 < left <= 1 and left:  # a clock that differs from ours may mislead once, not twice
             return now + max(left + 0.01, 0.0)
@@ -171,13 +153,13 @@ class Schedule:
     # --- as numbers, for the file ---
 
     def values(self) -> tuple[float, ...]:
-        own, edges, fixed, following = _GETTERS
-        numbers: tuple[float, ...] = own(self) + edges(self.edges) + fixed(self.fixed) + following(self.following)
+        own, edges, fixed = _GETTERS
+        numbers: tuple[float, ...] = own(self) + edges(self.edges) + fixed(self.fixed)
         return numbers
 
     def restore(self, values: Sequence[float]) -> None:
         rest = iter(values)
-        for part, names in zip((self, self.edges, self.fixed, self.following), _NAMES, strict=True):
+        for part, names in zip((self, self.edges, self.fixed), _NAMES, strict=True):
             for name in names:
                 setattr(part, name, next(rest))
 
@@ -198,10 +180,7 @@ def _count(report: RateReport | None) -> float | None:
     return None
 
 
-def _numbers(kind: type) -> tuple[str, ...]:
-    return tuple(each.name for each in dataclasses.fields(kind) if each.type == "float")
-
-
-_NAMES = tuple(_numbers(kind) for kind in (Schedule, Edges, FixedWindows, FollowingWindows))
-_GETTERS = tuple(operator.attrgetter(*names) for names in _NAMES)
+_KINDS: tuple[type, ...] = (Schedule, Edges, FixedWindows)
+_NAMES = [[each.name for each in dataclasses.fields(kind) if each.type == "float"] for kind in _KINDS]
+_GETTERS = [operator.attrgetter(*names) for names in _NAMES]
 VALUES = sum(map(len, _NAMES))

@@ -1,4 +1,4 @@
-"""What the service says about its rate limit. Not here: what follows from it (`schedule`)."""
+"""What the service says about its rate limit. Not here: what follows from it (`pacing`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from marketing_api.envelope import Parts, decode, part, parts_or_none, read_envelope
 from marketing_api.exchange import Body
-from marketing_api.records.values import read_bool, read_decimal, read_int
+from marketing_api.records.values import read_bool, read_decimal, read_int, read_or_none
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,12 @@ def rate_report(body: Body | memoryview | None, headers: Mapping[str, str]) -> R
     values |= _in_body(body)
     if not values:
         return None
-    reset = _read(read_decimal, values.get("reset"))
-    after = _read(read_decimal, values.get("after"))
+    reset, after = (read_or_none(read_decimal, values.get(name)) for name in ("reset", "after"))
     return RateReport(
-        limit=_read(read_int, values.get("limit")),
-        requests=_read(read_int, values.get("requests")),
-        remaining=_read(read_int, values.get("remaining")),
-        reached=bool(_read(read_bool, values.get("reached"))),
+        limit=read_or_none(read_int, values.get("limit")),
+        requests=read_or_none(read_int, values.get("requests")),
+        remaining=read_or_none(read_int, values.get("remaining")),
+        reached=bool(read_or_none(read_bool, values.get("reached"))),
         reset=None if reset is None else float(reset),
         after=None if after is None else float(after),
     )
@@ -81,10 +80,3 @@ def _levels(body: Body | memoryview | None) -> Iterator[Parts]:
             yield header
     if envelope.members is not None:
         yield envelope.members
-
-
-def _read(reader: Any, value: Any) -> Any:
-    try:
-        return None if value is None else reader(value)
-    except ValueError:
-        return None

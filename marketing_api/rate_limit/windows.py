@@ -2,13 +2,11 @@
 
 While requests leave evenly, a response with the lowest count that windows begin with (1, or more when another client of the
 account is always quicker) shows an edge: it lies between that request and the one sent before. Edges that stay at the same
-fraction of the second belong to a *fixed* grid; edges that move on with the slots, which are a little more than a second
-apiece, belong to windows that *follow* the first request. What contradicts the verdict later is a strike; after a few it is
-withdrawn for a while.
+fraction of the second belong to a fixed grid. What contradicts it later is a strike; after a few it is disbelieved for a while.
 
-*Fixed* windows get their slots in the middle, where neither delays nor clock drift carry a request over an edge: the whole
-limit is used and nothing is refused. Windows that *follow* their first request are opened by a small volley (the quickest of
-several varies much less than a single delay) and reopened as soon as the last one must be over.
+The slots lie in the middle of the windows, where neither delays nor clock drift carry a request over an edge: the whole limit is
+used and nothing is refused. Where a service counts in another way (windows that begin with a request, sliding windows, a bucket),
+no grid is found, and pacing stays even.
 
 Values and arithmetic only. Times are seconds on one steady clock; every field is a float, so that the state can be shared.
 """
@@ -18,9 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-UNKNOWN, FIXED, FOLLOWING = 0.0, 1.0, 2.0
-
-DRIFT_TO_TELL = 0.45  # seconds: following edges would have moved on by about so much before we decide
+DRIFT_TO_TELL = 0.45  # seconds: edges that follow the slots would have moved on by about so much before we decide
 TOLERANCE = 0.12  # seconds by which two sightings of one edge may differ: one slot and the delays
 NEAR = 0.2  # seconds between two slots within which an edge is worth noting
 LOWEST_RISES = 1.0  # per second: how soon a higher count is taken for the lowest, once another client is first in each window
@@ -33,10 +29,10 @@ LONGEST_DISTRUST = 3600.0
 
 @dataclass(slots=True)
 class Edges:
-    """A chain of sightings and the verdict on them."""
+    """A chain of sightings, and whether they make a grid: 0 or 1, as all numbers here are floats."""
 
-    verdict: float = UNKNOWN
-    phase: float = 0.0  # fixed windows begin at whole seconds plus this, in sending time
+    is_fixed: float = 0.0
+    phase: float = 0.0  # windows begin at whole seconds plus this, in sending time
     sightings: float = 0.0
     first: float = 0.0
     last: float = 0.0
@@ -67,15 +63,18 @@ class Edges:
         off = (edge - self.phase + 0.5) % 1.0 - 0.5
         self.phase = (self.phase + off / min(self.sightings, 8.0)) % 1.0
         if self.passed * margin >= DRIFT_TO_TELL and now >= self.distrust_until:
-            self._decide(edge - self.first - self.passed)
+            if abs(edge - self.first - self.passed) <= TOLERANCE:
+                self.is_fixed = 1.0
+            else:
+                self._restart(edge)
 
     def strike(self, weight: float, now: float) -> None:
-        """Something came that should not have come if the verdict were true."""
+        """Something came that should not have come if windows were fixed."""
         self.strikes += weight
         if self.strikes > STRIKES:
             self.distrust_until = now + self.distrust
             self.distrust = min(2 * self.distrust, LONGEST_DISTRUST)
-            self.verdict, self.strikes = UNKNOWN, 0.0
+            self.is_fixed = self.strikes = 0.0
             self._restart(0.0)
 
     def fade(self) -> None:
@@ -87,28 +86,12 @@ class Edges:
         self.phase = edge % 1.0
         self.sightings, self.passed = 1.0, 0.0
 
-    def _decide(self, drift: float) -> None:
-        if abs(drift) <= TOLERANCE:
-            self.verdict = FIXED
-        elif drift >= DRIFT_TO_TELL / 2:
-            self.verdict = FOLLOWING
-        elif drift < -TOLERANCE:
-            self._restart(self.last)
 
-
-LEAD = 0.15  # seconds left free at the start of a fixed window; its end gets more, since delays only push requests later
+LEAD = 0.15  # seconds left free at the start of a window; its end gets more, since delays only push requests later
 SPAN = 0.6  # seconds over which the slots of a window are spread
 LAST_ENTRY = 0.85  # seconds into a window after which nothing more is sent for it
 OTHERS_FADE = 0.5  # requests per window by which we press back once other clients fall silent
 FAIR_SHARE = 1 / 3  # of the limit, below which other clients cannot press us
-
-VOLLEY = 5.0  # slots that open a following window together
-FIRST_SLACK = 0.02  # seconds between the end of a following window and the next volley
-LEAST_SLACK = 0.015
-MOST_SLACK = 0.3
-SLACK_STEP = 0.01
-LATE_OPENING = 0.04  # seconds by which a window begins late when something else than a whole volley opened it
-SLACK_RECOVERY = 0.0003  # per window
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,38 +200,3 @@ def _others(first: float, seen: float) -> float:
     """Requests of others in a window, `seen` until our last slot and `first` of them before ours: the rest goes on as it went."""
     went_on = max(seen - first, 0.0)
     return math.ceil(max(seen, 0.0) + went_on * (1 - LEAD - SPAN) / SPAN)
-
-
-@dataclass(slots=True)
-class FollowingWindows:
-    """The window that our volley opened at `start`."""
-
-    start: float = 0.0
-    used: float = 0.0
-    slack: float = FIRST_SLACK
-
-    def place(self, earliest: float, last_at: float, limit: float) -> Slot:
-        """The next slot not before `earliest`."""
-        if self.used >= limit or earliest > self.start + LAST_ENTRY:
-            self.start = max(earliest, self.start + 1 + self.slack)
-            self.used = 0.0
-            self.slack = max(LEAST_SLACK, self.slack - SLACK_RECOVERY)
-        planned = self.start + (SPAN * self.used / limit if self.used >= VOLLEY else 0.0)
-        at = max(earliest, planned)
-        self.used += 1
-        return Slot(at, at - last_at, self.start, self.used - 1)
-
-    def begin(self, start: float, sent: float) -> None:
-        """A single request, which may have been late, opened a window at `start`; about `sent` others followed."""
-        self.start, self.used = start + LATE_OPENING, math.ceil(sent) + 2.0
-
-    def leave(self, slot: Slot, now: float) -> None:
-        """A busy machine lets a volley go late, and so its window begins late."""
-        if slot.index == 0 and slot.window == self.start and now > slot.at:
-            self.start = now
-
-    def widen(self, slot: Slot) -> None:
-        """The slot's volley came before the window was over: whichever of it was late has opened the present one."""
-        self.slack = min(self.slack + SLACK_STEP, MOST_SLACK)
-        if abs(slot.window - self.start) < LAST_ENTRY:
-            self.start += LATE_OPENING

@@ -54,6 +54,9 @@ class Campaign(Record):
     created_at: AccountTime = field("When it was created, UTC.", "creation_date")
 
 
+_AS_STATED = ": the service's own statement, which may contradict the counts and be over 100"
+
+
 class CampaignStats(Record):
     """What became of one campaign's messages, as of one day."""
 
@@ -63,18 +66,10 @@ class CampaignStats(Record):
     unopened_count: MaybeInt = field("Messages not opened.")
     bounced_count: MaybeInt = field("Messages bounced.")
     unsubscribed_count: MaybeInt = field("Recipients who unsubscribed.")
-    opened_percent: MaybeFloat = field(
-        "Share of messages opened: the service's own statement, which may contradict the counts and be over 100."
-    )
-    unopened_percent: MaybeFloat = field(
-        "Share of messages not opened: the service's own statement, which may contradict the counts and be over 100."
-    )
-    bounced_percent: MaybeFloat = field(
-        "Share of messages bounced: the service's own statement, which may contradict the counts and be over 100."
-    )
-    unsubscribed_percent: MaybeFloat = field(
-        "Share of recipients who unsubscribed: the service's own statement, which may contradict the counts and be over 100."
-    )
+    opened_percent: MaybeFloat = field(f"Share of messages opened{_AS_STATED}.")
+    unopened_percent: MaybeFloat = field(f"Share of messages not opened{_AS_STATED}.")
+    bounced_percent: MaybeFloat = field(f"Share of messages bounced{_AS_STATED}.")
+    unsubscribed_percent: MaybeFloat = field(f"Share of recipients who unsubscribed{_AS_STATED}.")
 
 
 class CampaignLink(Record):
@@ -226,7 +221,12 @@ def _clicks(clicks: Any, campaign_id: Any) -> Rows:
                 continue
             link.clicks[email] = link.clicks.get(email, 0) + count
     for url, link in links.items():
-        yield from _link(campaign_id, url, link)
+        place = {"campaign_id": campaign_id, "url": url}
+        counts = [count for count in link.clicks.values() if count]
+        totals = {"clicker_count": len(counts), "click_count": sum(counts)} if link.is_whole else {}
+        yield CampaignLink, {**link.unknown, **place, "message": link.message, "clicker_count": None, "click_count": None, **totals}
+        for email, count in link.clicks.items():
+            yield CampaignClicker, {**place, "email": email, "click_count": count}
 
 
 def _clickers(clickers: Any) -> Iterator[Any]:
@@ -237,12 +237,3 @@ def _clickers(clickers: Any) -> Iterator[Any]:
         yield from map(list, clickers.items())
     else:
         yield clickers
-
-
-def _link(campaign_id: Any, url: str, link: _Link) -> Rows:
-    place = {"campaign_id": campaign_id, "url": url}
-    counts = [count for count in link.clicks.values() if count]
-    totals = {"clicker_count": len(counts), "click_count": sum(counts)} if link.is_whole else {}
-    yield CampaignLink, {**link.unknown, **place, "message": link.message, "clicker_count": None, "click_count": None, **totals}
-    for email, count in link.clicks.items():
-        yield CampaignClicker, {**place, "email": email, "click_count": count}

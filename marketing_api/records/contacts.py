@@ -20,7 +20,7 @@ from marketing_api.records.fields import (
     key,
 )
 from marketing_api.records.shapes import each, entries, is_collection, items_of, mapping, objects
-from marketing_api.records.values import is_nothing, read_int
+from marketing_api.records.values import is_nothing, read_int, read_or_none
 
 
 class Contact(Record):
@@ -92,11 +92,8 @@ def _status(value: Any) -> tuple[Any, Any]:
         return known
     if is_nothing(value):
         return None, None
-    try:
-        code = read_int(value)
-    except ValueError:
-        return value, None  # a word, or to be set aside
-    return STATUSES.get(code), code
+    code = read_or_none(read_int, value)
+    return (value, None) if code is None else (STATUSES.get(code), code)  # a word, or to be set aside
 
 
 def coupons(payload: Any, params: Mapping[str, str]) -> Rows:

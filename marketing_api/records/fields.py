@@ -108,8 +108,10 @@ def _local_date(value: Any, info: ValidationInfo) -> dt.date | None:
     return moment.astimezone(zone_of(info)).date()
 
 
-def _key_date(value: Any, info: ValidationInfo) -> dt.date:
-    return _there(_local_date(value, info))
+def _there(value: Value | None) -> Value:
+    if value is None:
+        raise ValueError("must not be empty")
+    return value
 
 
 def _key_text(value: Any) -> str:
@@ -117,12 +119,6 @@ def _key_text(value: Any) -> str:
         raise ValueError("not a text")  # 1.0 and 1 would be two keys
     text = read_text(value)
     return _there(None if text is None or not text.strip() else text)
-
-
-def _there(value: Value | None) -> Value:
-    if value is None:
-        raise ValueError("must not be empty")
-    return value
 
 
 def _json(value: Any) -> Any:
@@ -168,6 +164,6 @@ Network = Annotated[str, _read(read_network)]
 MaybeTexts = Annotated[list[str] | None, _read(_texts)]
 AccountTime = Annotated[dt.datetime | None, PlainValidator(_moment)]
 AccountDate = Annotated[dt.date | None, PlainValidator(_local_date)]
-KeyDate = Annotated[dt.date, PlainValidator(_key_date)]
+KeyDate = Annotated[dt.date, PlainValidator(lambda value, info: _there(_local_date(value, info)))]
 #: Any JSON value, kept as it came (a single value as a list of one); an empty collection stands for nothing.
 Json = Annotated[dict[str, Any] | list[Any] | None, _read(_json)]

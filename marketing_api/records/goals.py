@@ -37,13 +37,11 @@ def goal(payload: Any, params: Mapping[str, str]) -> Rows:
 
 
 def _goals(items: Any, params: Mapping[str, str]) -> Rows:
-    for record, raw in each(Goal, items, _goal):
-        if isinstance(raw, dict) and "domainid" in params:
-            raw["domain_id"] = params["domainid"]
-            raw.pop("domainid", None)
+    for record, raw in each(Goal, items):
+        if isinstance(raw, dict):
+            lift(raw, "goal_value", {"type": "value_type", "value": "value"})
+            lift(raw, "action", {"id": "action_id", "name": "action_name"})
+            if "domainid" in params:
+                raw["domain_id"] = params["domainid"]
+                raw.pop("domainid", None)
         yield record, raw
-
-
-def _goal(entry: dict[str, Any]) -> dict[str, Any]:
-    raw = lift(dict(entry), "goal_value", {"type": "value_type", "value": "value"})
-    return lift(raw, "action", {"id": "action_id", "name": "action_name"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import phpserialize
@@ -114,17 +114,14 @@ def direct_reviews(payload: Any, params: Mapping[str, str]) -> Rows:
 
 
 def _direct_review(entry: dict[str, Any]) -> dict[str, Any]:
+    """Date and time of day together; the date alone where it has the time already (unix seconds, or both in one) or none is given."""
     raw = dict(entry)
     if "date" in raw:
-        raw["reviewed_at"] = _joined(raw.pop("date"), raw.pop("time", None))
+        date, time = raw.pop("date"), raw.pop("time", None)
+        if isinstance(date, str) and not (is_no_moment(date) or date.strip().isdigit() or ":" in date or is_nothing(time)):
+            date = f"{date} {time}" if isinstance(time, str) else [date, time]  # the latter is set aside
+        raw["reviewed_at"] = date
     return raw
-
-
-def _joined(date: Any, time: Any) -> Any:
-    """Date and time of day; the date alone where it tells the time already (unix seconds, or both in one) or nothing more is told."""
-    if not isinstance(date, str) or is_no_moment(date) or date.strip().isdigit() or ":" in date or is_nothing(time):
-        return date
-    return f"{date} {time}" if isinstance(time, str) else [date, time]  # to be set aside
 
 
 def online_reviews(payload: Any, params: Mapping[str, str]) -> Rows:
@@ -139,10 +136,9 @@ def online_reviews(payload: Any, params: Mapping[str, str]) -> Rows:
             continue
         named = {} if isinstance(items, list) or is_numbered(items) else {"channel": name}
         channel = named | {wire: item for wire, item in value.items() if wire not in ("data", "count")}
-        data = value.get("data")
         yield OnlineReviewChannel, {**channel, **_review_count(value)}
-        raws = [_online_review(entry, channel.get("channel")) for entry in entries(data)]
-        yield from each(OnlineReview, list(keyed(raws, "review_key", _review_identity)))
+        raws = [_online_review(entry, channel.get("channel")) for entry in entries(value.get("data"))]
+        yield from each(OnlineReview, list(keyed(raws, "review_key", lambda raw: [raw.get(name) for name in _REVIEW_IDENTITY])))
 
 
 def _review_count(value: dict[str, Any]) -> dict[str, Any]:
@@ -166,8 +162,8 @@ def _online_review(entry: Any, channel: Any) -> Any:
     return raw
 
 
-def _review_identity(raw: dict[str, Any]) -> Iterable[Any]:
-    return (raw.get(name) for name in ("channel", "username", "date", "inquiry", "rating_raw", "sourceUrl"))
+_REVIEW_IDENTITY = ("channel", "username", "date", "inquiry", "rating_raw", "sourceUrl")
+_MENTION_IDENTITY = ("polarity", "social", "reviewdate", "inquiry")
 
 
 def sentiment(payload: Any, params: Mapping[str, str]) -> Rows:
@@ -179,29 +175,16 @@ def sentiment(payload: Any, params: Mapping[str, str]) -> Rows:
     if isinstance(stats, dict) and stats and "from" in params and "to" in params:
         yield SentimentTotals, {**stats, "from": params["from"], "to": params["to"]}
     items = items_of(payload)
-    yield from _untold_mentions(stats, items)
-    if isinstance(items, dict):
-        for name, group in items.items():
-            yield from _mentions(group, singular(name))
-    else:
-        yield from each(SentimentMention, items)
-
-
-def _untold_mentions(stats: Any, items: Any) -> Rows:
-    """Polarities of which fewer mentions are listed than the totals say, or none at all."""
     totals, groups = ({singular(name): value for name, value in each.items()} if isinstance(each, dict) else {} for each in (stats, items))
     for polarity in groups.keys() | totals.keys() & {"positive", "negative"}:
-        if not is_whole({"count": totals.get(polarity)}, groups.get(polarity)):
+        if not is_whole({"count": totals.get(polarity)}, groups.get(polarity)):  # fewer are listed than the totals say, or none at all
             yield missing(SentimentMention, polarity)
-
-
-def _mentions(group: Any, polarity: str) -> Rows:
-    raws = [{**entry, "polarity": polarity} if isinstance(entry, dict) else entry for entry in entries(group)]
-    yield from each(SentimentMention, list(keyed(raws, "mention_key", _mention_identity)))
-
-
-def _mention_identity(raw: dict[str, Any]) -> Iterable[Any]:
-    return (raw.get(name) for name in ("polarity", "social", "reviewdate", "inquiry"))
+    if not isinstance(items, dict):
+        yield from each(SentimentMention, items)
+        return
+    for name, group in items.items():
+        raws = [{**entry, "polarity": singular(name)} if isinstance(entry, dict) else entry for entry in entries(group)]
+        yield from each(SentimentMention, list(keyed(raws, "mention_key", lambda raw: [raw.get(name) for name in _MENTION_IDENTITY])))
 
 
 def stats(payload: Any, params: Mapping[str, str]) -> Rows:
@@ -218,19 +201,13 @@ def stats(payload: Any, params: Mapping[str, str]) -> Rows:
     yield from (missing(record, name) for record, name in names.items() if payload and not is_whole(None, member(payload, name)))
     yield from each(ReviewStats, reviews)
     for entry in entries(social):
-        yield from _network_stats(entry)
+        if not isinstance(entry, dict):
+            yield SocialMediaStats, entry
+            continue
+        period = {name: value for name, value in entry.items() if name.lower() in ("periode", "period")}
+        for network in [name for name in entry if name not in period]:  # an open set: the specification names six
+            yield SocialMediaStats, {**period, "network": network, "mention_count": entry[network]}
     yield from each(FeedbackViews, views)
-
-
-def _network_stats(entry: Any) -> Rows:
-    """One row per network: the counters are an open set (the specification names six)."""
-    if not isinstance(entry, dict):
-        yield SocialMediaStats, entry
-        return
-    period = {name: value for name, value in entry.items() if name.lower() in ("periode", "period")}
-    for name, value in entry.items():
-        if name not in period:
-            yield SocialMediaStats, {**period, "network": name, "mention_count": value}
 
 
 # --- the number inside an online review's rating, "a serialized structure" of which no sample exists (api-observed row 32) ---

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from marketing_api.records.values import is_nothing, read_int
+from marketing_api.records.values import is_nothing, read_int, read_or_none
 
 RecordType = TypeVar("RecordType")
 #: An entry that is about to become a record; one that is no object is passed on as it came, to be set aside with a reason.
@@ -45,12 +45,10 @@ def is_whole(wrapper: Any, collection: Any) -> bool:
     """Whether a nested collection is one, and holds no less than the count beside it in `wrapper`. Missing, null and "" tell
     nothing, nor does one whose count is a collection itself, nor an object that stands for no list: it may be anything.
     """
-    try:
-        if isinstance(told := member(wrapper, "count"), (dict, list)):
-            return False
-        counted: int | None = read_int(told)
-    except ValueError:
-        counted = None
+    count = member(wrapper, "count")
+    if isinstance(count, (dict, list)):
+        return False
+    counted = read_or_none(read_int, count)
     if collection is None or collection == "":
         return counted == 0
     return is_list(collection) and sum(1 for _ in entries(collection)) >= (counted or 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from marketing_api.records.fields import (
@@ -99,11 +98,7 @@ def profiles(payload: Any, params: Mapping[str, str]) -> Rows:
         for name, items in lists.items():
             if isinstance(items, (dict, list)):
                 belongs = {"network": network, "kind": singular(name)}
-                yield from each(SocialProfile, items, partial(_beside, belongs))
-
-
-def _beside(belongs: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
-    return {**entry, **belongs}
+                yield from ((SocialProfile, entry | belongs if isinstance(entry, dict) else entry) for entry in entries(items))
 
 
 def posts(payload: Any, params: Mapping[str, str]) -> Rows:

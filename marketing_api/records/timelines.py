@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from marketing_api.records.fields import AccountTime, ApiInt, ApiText, Json, MaybeText, Record, Rows, field, key
@@ -49,23 +49,22 @@ class TimelineAutomation(Record):
 def timeline(payload: Any, params: Mapping[str, str]) -> Rows:
     """`data` itself: {id, email, timeline: {data, count, total}, utm?: {data, count}, automated?: {data, count}}."""
     contact = params.get("id", payload.get("id"))
-    for record, raws in (
-        (TimelineEvent, _keyed(payload, "timeline", "event_key", _event, _event_identity)),
-        (TimelineVisit, _keyed(payload, "utm", "visit_key", _visit, _visit_identity)),
-        (TimelineAutomation, _keyed(payload, "automated", "automation_key", _automation, _automation_identity)),
-    ):
-        for raw in raws:
+    for record, name, key_column, moment_column, identity in _PARTS:
+        for raw in keyed(entries(_data(member(payload, name))), key_column, identity):
             if isinstance(raw, dict):
-                raw["contact_id"] = contact
+                moment = _moment(raw)
+                raw.pop("datetime", None)
+                raw.pop("timestamp", None)
+                raw |= {moment_column: moment, "contact_id": contact}
+                if record is TimelineVisit:
+                    lift(raw, "utm", _UTM)
+                elif (
+                    isinstance(details := raw.get("details"), dict)
+                    and is_numbered(details)
+                    and all(isinstance(item, dict) for item in details.values())
+                ):
+                    raw["details"] = list(details.values())  # a list that the service numbers
             yield record, raw
-
-
-Shape = Callable[[dict[str, Any]], dict[str, Any]]
-
-
-def _keyed(payload: Any, part: str, name: str, shape: Shape, identity: Callable[[dict[str, Any]], Iterable[Any]]) -> Iterator[Any]:
-    for raw in keyed(entries(_data(member(payload, part))), name, identity):
-        yield shape(raw) if isinstance(raw, dict) else raw
 
 
 def _data(wrapper: Any) -> Any:
@@ -98,32 +97,10 @@ def _automation_identity(raw: dict[str, Any]) -> tuple[Any, ...]:
     return raw.get("name"), raw.get("type"), _moment(raw)
 
 
-def _timed(raw: dict[str, Any], column: str) -> dict[str, Any]:
-    moment = _moment(raw)
-    raw.pop("datetime", None)
-    raw.pop("timestamp", None)
-    raw[column] = moment
-    return raw
-
-
-def _detailed(raw: dict[str, Any]) -> dict[str, Any]:
-    """Details as a list, also when the service numbers them."""
-    details = raw.get("details")
-    if isinstance(details, dict) and is_numbered(details) and all(isinstance(item, dict) for item in details.values()):
-        raw["details"] = list(details.values())
-    return raw
-
-
-def _event(raw: dict[str, Any]) -> dict[str, Any]:
-    return _detailed(_timed(raw, "occurred_at"))
-
-
 _UTM = {name: f"utm_{name}" for name in ("campaign", "source", "medium", "term", "content")}
-
-
-def _visit(raw: dict[str, Any]) -> dict[str, Any]:
-    return _timed(lift(raw, "utm", _UTM), "visited_at")
-
-
-def _automation(raw: dict[str, Any]) -> dict[str, Any]:
-    return _detailed(_timed(raw, "triggered_at"))
+#: Of each part of the response: its record, its name, the columns of key and moment, and what tells its entries apart.
+_PARTS: tuple[tuple[type[Record], str, str, str, Callable[[dict[str, Any]], Iterable[Any]]], ...] = (
+    (TimelineEvent, "timeline", "event_key", "occurred_at", _event_identity),
+    (TimelineVisit, "utm", "visit_key", "visited_at", _visit_identity),
+    (TimelineAutomation, "automated", "automation_key", "triggered_at", _automation_identity),
+)

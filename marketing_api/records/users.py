@@ -52,17 +52,11 @@ def users(payload: Any, params: Mapping[str, str]) -> Rows:
         if not is_whole(value, people):
             yield missing(User, "users")
         for number, person in mapping(people).items():
-            yield User, _user(person, business, number if isinstance(people, dict) else None) if isinstance(person, dict) else person
-
-
-def _user(entry: dict[str, Any], business: str | None, number: str | None) -> dict[str, Any]:
-    """Ids are the keys of the maps; where a list came in their place, the entry has to tell them."""
-    raw = dict(entry)
-    if business is not None:
-        raw["business_id"] = business
-    if number is not None and "id" not in raw:
-        raw["user_id"] = number
-    return raw
+            if isinstance(person, dict):  # ids are the keys of the maps; where a list came in their place, the entry has to tell them
+                ids = {} if business is None else {"business_id": business}
+                ids |= {} if "id" in person or not isinstance(people, dict) else {"user_id": number}
+                person = person | ids
+            yield User, person
 
 
 def managers(payload: Any, params: Mapping[str, str]) -> Rows:

@@ -11,8 +11,11 @@ import datetime as dt
 import functools
 import json
 import re
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
 
 #: How the service says "nothing here" (api-observed row 21 and the coupon's `N/A`).
 _NOTHING = frozenset({"", "-", "n/a", "null", "none"})
@@ -23,6 +26,14 @@ def is_nothing(value: Any) -> bool:
     if isinstance(value, str):
         return value.isspace() if len(value) > 8 else value.strip().lower() in _NOTHING
     return value is None or (isinstance(value, (list, dict)) and not value)
+
+
+def read_or_none(read: Callable[[Any], Value], value: Any) -> Value | None:
+    """What `read` makes of a value, None where it refuses."""
+    try:
+        return read(value)
+    except ValueError:
+        return None
 
 
 #: Decimal point, and commas between well-formed groups of three: `0,123` and `12,34` may be decimal commas.

@@ -64,7 +64,7 @@ class Reading:
             validation.check(question, status, {}, body)
             self.rows = list(parse_rows(answer, ZONE, DAY))
             parsing.service_count(answer)
-            assert parsing.item_count(answer) == len(parsing.item_keys(answer)), "item_count differs from item_keys"
+            parsing.item_keys(answer)
             if question.operation.name == "emailmarketing/getcontacttimeline":
                 parsing.timeline_extent(answer)
         except MarketingApiError as error:

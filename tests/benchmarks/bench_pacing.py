@@ -1,6 +1,6 @@
 """How much of the limit is used, and how often the service refuses: one process, then two that share the budget.
 
-    python -m tests.benchmarks.bench_pacing [--seconds 60] [--limit 15] [--windows fixed following]
+    python -m tests.benchmarks.bench_pacing [--seconds 60] [--limit 15] [--windows fixed following sliding bucket]
 
 The server delays each request before it counts it (median 20 ms, 99th percentile 60 ms) and its answer (120 and 600 ms).
 Goal: at least 97 % of the limit, at most 0.3 % refused.
@@ -73,7 +73,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--limit", type=int, default=15)
-    parser.add_argument("--windows", nargs="+", choices=WINDOWS, default=["fixed", "following"])
+    parser.add_argument("--windows", nargs="+", choices=WINDOWS, default=["fixed"])
     parser.add_argument("--asker", metavar="URL", help=argparse.SUPPRESS)
     parser.add_argument("--workers", type=int, default=32, help=argparse.SUPPRESS)
     chosen = parser.parse_args()

@@ -151,7 +151,7 @@ class Run:
 
     def _send(self, process: int, slot: Slot, now: float) -> None:
         self._holds_slot[process] = False
-        if self.slots.still_holds(slot, now):
+        if self.slots.still_holds(slot):
             self._idle[process] -= 1
             delay = lognormal(self._chance, 0.020, 0.060)
             answered = now + max(delay + 0.005, lognormal(self._chance, 0.120, 0.600))

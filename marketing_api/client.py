@@ -13,7 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType, TracebackType
 from typing import Self
@@ -30,7 +30,7 @@ from marketing_api.errors import (
     Stopped,
     Unreachable,
 )
-from marketing_api.exchange import Connection, Exchange, Outcome, Response, new_request_id, prepare
+from marketing_api.exchange import Connection, Exchange, Outcome, Response, new_request_id
 from marketing_api.operation import Call
 from marketing_api.rate_limit import RateLimiter, RequestBudget, Slot, rate_report
 from marketing_api.redaction import Secret
@@ -108,11 +108,7 @@ class Client:
         if not call.operation.is_read:
             raise InvalidCall(f"{call.operation.name} changes the account: its response is read as JSON")
         slot, _ = self._wait()
-        prepared = prepare(call, self.connection.url)
-        prepared = replace(prepared, url=prepared.url.removesuffix(".json") + ".xml")
-        received = self._transport.send(
-            prepared, what=call.operation.name, spool_name=f"{new_request_id()}.xml", timeout=call.operation.timeout
-        )
+        received = self._transport.send(call, f"{new_request_id()}.xml", form="xml")
         if received.status is not None:
             self._limiter.learn(slot, rate_report(None, received.headers), refused=received.status == 429)
         if received.problem is not None:
@@ -180,17 +176,13 @@ class Client:
 
         Raises what `validation.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from then on, GivenUp too.
         """
-        operation = call.operation
         slot, waited = self._wait(first, is_given_up, before)
         sending = _Sending(new_request_id(), self.clock.steady(), time.monotonic(), waited)
         self._silence.begin()
         try:
-            prepared, name = prepare(call, self.connection.url), f"{sending.request_id}.json"
-            received = self._transport.send(
-                prepared, what=operation.name, spool_name=name, timeout=operation.timeout, is_fresh=not operation.is_read
-            )
+            received = self._transport.send(call, f"{sending.request_id}.json")
         except BaseException:
-            self._keep(call, sending, Received(), Unreachable(f"{operation.name}: interrupted", was_sent=True))
+            self._keep(call, sending, Received(), Unreachable(f"{call.operation.name}: interrupted", was_sent=True))
             raise
         problem = received.problem or self._verdict(call, received)
         if problem is None:

@@ -23,7 +23,6 @@ from marketing_api.operation import Call
 from marketing_api.operations import contacts
 from marketing_api.paging import Listing
 from marketing_api.parsing import timeline_extent
-from marketing_api.records.contacts import Contact
 from marketing_api.records.contacts import found as read_contacts_of
 from marketing_api.records.shapes import entries
 from marketing_api.records.values import is_nothing, read_int, read_moment, read_or_none
@@ -90,21 +89,18 @@ def _sentences(detail: Any) -> list[str]:
     return [detail] if isinstance(detail, str) else []
 
 
-def read_found(response: Response) -> list[Found]:
-    """The contacts of a look-up's response, be it an object, an array or an object by number; entries without an id are left out."""
-    payload = read_envelope(response.body).decoded(response.call.operation)
-    found = []
-    for _, raw in read_contacts_of(payload, response.call.params):
+def read_found(response: Response) -> Iterator[Found]:
+    """The contacts of a response to a look-up or of a page of a list; entries without a readable id are left out."""
+    operation, params = response.call.operation, response.call.params
+    is_listed = operation.rows is not None
+    pairs = parsing.pairs(response) if is_listed else read_contacts_of(read_envelope(response.body).decoded(operation), params)
+    for _, raw in pairs:
         if isinstance(raw, dict) and (contact_id := read_or_none(read_int, raw.get("id"))) is not None:
             list_id = read_or_none(read_int, raw.get("listid", raw.get("list_id")))
-            status = _status(raw.get("status"), raw.get("status_code"))
-            found.append(Found(contact_id, list_id, raw.get("email"), status, raw.get("custom_fields")))
-    return found
-
-
-def _status(word: str | None, code: Any) -> str | None:
-    """What is shown of a status; a code without a word is not taken for one that is not shown."""
-    return word if word is not None or code is None else str(code)
+            word, code = raw.get("status"), raw.get("status_code")
+            status = str(code) if word is None and code is not None else word  # a code without a word is not one that is not shown
+            email = raw.get("email")
+            yield Found(contact_id, list_id, email if isinstance(email, str) else None, status, raw.get("custom_fields"))
 
 
 def _folded(label: str) -> str:
@@ -187,22 +183,13 @@ def read_list(client: Client, list_id: int, worth: float) -> tuple[list[Found] |
     found: list[Found] = []
     try:
         for response in listing.pages(client.fetch):
-            found += _members(response)
+            found += read_found(response)
             per_page = listing.rows / listing.pages_read
-            if listing.end is None and listing.pages_read + listing.missing / max(per_page, 1) + 1 > worth:
+            if not listing.is_over and listing.pages_read + listing.missing / max(per_page, 1) + 1 > worth:
                 return None, listing.pages_read
     except Refused:
         return None, listing.pages_read + 1
     return (found if listing.is_complete else None), listing.pages_read
-
-
-def _members(response: Response) -> Iterator[Found]:
-    """Entries that cannot be read are left out, and so count as not there: their addresses are looked up next time."""
-    for rows in parsing.parse_rows(response, None, response.requested_at.date()):
-        for one in rows.records:
-            if isinstance(one, Contact):
-                fields = one.custom_fields if isinstance(one.custom_fields, dict) else None
-                yield Found(one.contact_id, one.list_id, one.email, _status(one.status, one.status_code), fields)
 
 
 # ---- what a timeline shows

@@ -123,24 +123,3 @@ def order_of(request_id: int) -> float:
 def id_at(moment: dt.datetime) -> int:
     """About the id of a request of that moment, made while the clock was right: for what was noted before ids were."""
     return round(moment.timestamp() * 1e6) << 10
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A request without the key, which the client adds as query parameter `key`. The repr shows no values."""
-
-    method: str
-    url: str
-    query: list[tuple[str, str]]
-    form: list[tuple[str, str]]
-
-    def __repr__(self) -> str:
-        return f"Prepared({self.method} {self.url}: {', '.join(name for name, _ in self.query + self.form)})"
-
-
-def prepare(call: Call, base_url: str) -> Prepared:
-    """`base_url` up to and including `/1`. Parameters of a GET go into the query, those of a POST into the form body."""
-    params = list(call.params.items())
-    url = base_url.rstrip("/") + call.operation.path
-    is_get = call.operation.method == "GET"
-    return Prepared(call.operation.method, url, params if is_get else [], [] if is_get else params)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.errors import InvalidCall
@@ -209,11 +209,6 @@ class Operation:
         return {parameter.name.lower(): parameter for parameter in self.parameters}
 
     @property
-    def path(self) -> str:
-        """Below the base address, e.g. `/app/me.json`."""
-        return f"/{self.name}.json"
-
-    @property
     def area(self) -> str:
         return self.name.partition("/")[0]
 
@@ -280,3 +275,57 @@ class Call:
 
     def __hash__(self) -> int:
         return hash(self.key)
+
+
+# ---- with these the operations of an area are declared, so that a declaration reads like the specification
+
+#: Members of a write's response (api-observed row 7).
+ITEM = ("item",)
+ID_ITEM = ("id", "item")
+
+
+def read(name: str, doc: str, *parameters: Parameter, at: str = "", **more: Any) -> Operation:
+    """A GET that changes nothing."""
+    return Operation(name, "GET", Effect.READ, doc, parameters, at=at, **more)
+
+
+def write(
+    name: str,
+    doc: str,
+    *parameters: Parameter,
+    effect: Effect = Effect.WRITE,
+    result: tuple[str, ...] = ITEM,
+    method: str = "POST",
+    needs_one: tuple[str, ...] = (),
+) -> Operation:
+    """A request that changes the account."""
+    return Operation(name, method, effect, doc, parameters, needs_one, result=result)
+
+
+text = Parameter
+number = partial(Parameter, kind=Kind.NUMBER)
+an_id = partial(Parameter, kind=Kind.ID)
+ids = partial(Parameter, kind=Kind.ID, many=True)
+email = partial(Parameter, kind=Kind.EMAIL)
+link = partial(Parameter, kind=Kind.LINK)
+date = partial(Parameter, kind=Kind.DATE)
+moment = partial(Parameter, kind=Kind.DATETIME)
+boolean = partial(Parameter, kind=Kind.BOOLEAN)
+flag = partial(Parameter, kind=Kind.FLAG, choices=("0", "1"))
+FIELDS = Parameter("fields", "Custom-field values by field id.", Kind.FIELDS)
+
+
+def choice(name: str, *choices: str, **more: Any) -> Parameter:
+    return Parameter(name, choices=choices, **more)
+
+
+def paging(*, is_specified: bool = True) -> tuple[Parameter, Parameter]:
+    """`limit` and `page`; listings that honour them without saying so (api-observed row 14) default to 100 entries."""
+    note = "" if is_specified else " Not specified, yet honoured (api-observed row 14)."
+    return (
+        number("limit", f"Entries on a page.{note}", default="10" if is_specified else "100"),
+        number("page", f"Which page, from 1.{note}", default="1"),
+    )
+
+
+PAGED = Paging()

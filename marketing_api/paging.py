@@ -6,24 +6,13 @@ Belongs here: which page to request next, and when that was all. Not here: the r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from enum import StrEnum
 from typing import Any
 
 from marketing_api import parsing
 from marketing_api.exchange import Response
-from marketing_api.operation import Call, Operation
+from marketing_api.operation import Call, Operation, Paging
 
 Fetch = Callable[[Call], Response]
-
-
-class End(StrEnum):
-    """What told that a listing was over."""
-
-    EMPTY = "an empty page"
-    REPEATED = "a page with nothing new"
-    SHORTER = "a page shorter than the one before"
-    UNPAGED = "more entries than were requested"
-    SINGLE = "a listing that is not paged"
 
 
 class Listing:
@@ -32,13 +21,13 @@ class Listing:
         listing = Listing(contacts.GETCONTACTS, {"id": 12})
         for response in listing.pages(client.fetch): ...
 
-    Its figures are those of the pages read so far; `end` is None until it is over.
+    Its figures are those of the pages read so far.
     """
 
     def __init__(self, operation: Operation, params: Mapping[str, Any]) -> None:
         self.operation = operation
         self.params = dict(params)
-        self.end: End | None = None
+        self.is_over = False
         self.pages_read = 0
         self.rows = 0  # entries served, without those that a page repeated
         self.service_count: int | None = None  # as last named: of one page or of everything
@@ -54,22 +43,18 @@ class Listing:
     @property
     def is_complete(self) -> bool:
         """Whether the end was reached, with no less than the service announced, and nothing can have slipped past."""
-        return self.end is not None and not self.missing and not self.has_moved
+        return self.is_over and not self.missing and not self.has_moved
 
     def pages(self, fetch: Fetch) -> Iterator[Response]:
-        """Every page that held something new, and the first in any case. Raises what `ask` raises."""
-        if self.operation.paging is None:
-            response = fetch(self.operation.bind(**self.params))
-            self._count(response)
-            self.end = End.SINGLE
-            yield response
-            return
-        limit = int(self.params.get("limit") or self.operation.paging.size)
+        """Every page that held something new, and the first in any case. Raises what `fetch` raises."""
+        paging = self.operation.paging
+        limit = int(self.params.get("limit") or paging.size) if paging else 0
         before: int | None = None
-        while self.end is None:
-            response = fetch(self.operation.bind(**{**self.params, "limit": limit, "page": self.pages_read + 1}))
+        while not self.is_over:
+            place = {"limit": limit, "page": self.pages_read + 1} if paging else {}
+            response = fetch(self.operation.bind(**{**self.params, **place}))
             served, new = self._count(response)
-            self.end = self._end(served, new, before, limit)
+            self.is_over = paging is None or self._is_last(paging, served, new, before, limit)
             before = served
             if new or self.pages_read == 1:
                 yield response
@@ -88,16 +73,11 @@ class Listing:
                 self._total = total
         return len(keys), new
 
-    def _end(self, served: int, new: int, before: int | None, limit: int) -> End | None:
-        """Why this page is the last one, or None. Only a page without anything new ends what is announced to go on."""
-        if not served:
-            return End.EMPTY
+    def _is_last(self, paging: Paging, served: int, new: int, before: int | None, limit: int) -> bool:
+        """Whether this page is the last one. Only a page without anything new ends what is announced to go on."""
         if not new:
-            return End.REPEATED
-        if self.missing or (self.operation.paging and self.operation.paging.by_group):
-            return None
-        if served > limit:
-            return End.UNPAGED
-        if before is not None and served < before:
-            return End.SHORTER
-        return None
+            return True
+        if self.missing or paging.by_group:
+            return False
+        is_unpaged = served > limit
+        return is_unpaged or (before is not None and served < before)

@@ -29,20 +29,12 @@ BATCH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
-    """An entry that could not be read, as it came, and why. The reason names fields, never values."""
-
-    raw: Any
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Rows:
     """A batch of records of one type, the entries that could not become one, and collections of them that were missing."""
 
     record: type[Record]
     records: list[Record] = field(default_factory=list)
-    rejected: list[Rejected] = field(default_factory=list)
+    rejected: list[Unread] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
 
@@ -60,12 +52,12 @@ def parse_rows(response: Response, zone: dt.tzinfo | None, observed_on: dt.date,
         log.exception("a response of %s (request %d) cannot be read", response.call.operation.name, response.request_id)
         reason = f"the rest of the response cannot be read ({type(problem).__name__})"
         for record in response.call.operation.records:
-            yield Rows(record, rejected=[Rejected(None, reason)])
+            yield Rows(record, rejected=[Unread(None, reason)])
 
 
 def _batches(response: Response, zone: dt.tzinfo | None, observed_on: dt.date, batch: int) -> Iterator[Rows]:
     waiting: dict[type[Record], list[Any]] = defaultdict(list)
-    for record, raw in _pairs(response):
+    for record, raw in pairs(response):
         raws = waiting[record]
         raws.append(raw)
         if len(raws) >= batch:
@@ -74,7 +66,8 @@ def _batches(response: Response, zone: dt.tzinfo | None, observed_on: dt.date, b
         yield _validated(record, raws, zone, observed_on)
 
 
-def _pairs(response: Response) -> Iterator[tuple[type[Record], Any]]:
+def pairs(response: Response) -> Iterator[tuple[type[Record], Any]]:
+    """Each entry of a response with the record that it should become."""
     operation = response.call.operation
     if operation.rows is None:
         return
@@ -127,14 +120,14 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
     for raw in raws:
         if isinstance(raw, Unread):
             if raw.is_entry:
-                rows.rejected.append(Rejected(raw.raw, raw.reason))
+                rows.rejected.append(raw)
             else:
                 rows.missing.append(raw.reason)
             continue
         try:
             rows.records.append(record.model_validate(raw, context=context))
         except ValidationError as problem:
-            rows.rejected.append(Rejected(raw, _reason(problem)))
+            rows.rejected.append(Unread(raw, _reason(problem)))
     return rows
 
 
@@ -186,7 +179,7 @@ def item_keys(response: Response) -> list[str]:
     elif operation.rows is None:
         raws = objects(read_envelope(response.body).decoded(operation))
     else:
-        raws = (raw for record, raw in _pairs(response) if record is operation.records[0] and not isinstance(raw, Unread))
+        raws = (raw for record, raw in pairs(response) if record is operation.records[0] and not isinstance(raw, Unread))
     seen: Counter[str] = Counter()
     keys = []
     for raw in raws:

@@ -13,17 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from marketing_api.errors import (
-    BrokenResponse,
-    GivenUp,
-    InvalidCall,
-    OutcomeUnknown,
-    RateLimited,
-    Refused,
-    TooLarge,
-    Transient,
-    Unreachable,
-)
+from marketing_api.errors import GivenUp, InvalidCall, OutcomeUnknown, RateLimited, Refused, TooLarge, Transient, Unreachable
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations.account import ME
@@ -102,7 +92,7 @@ class Retry:
                 continue
             except GivenUp:
                 raise
-            except (Unreachable, BrokenResponse) as problem:
+            except Transient as problem:
                 if not isinstance(problem, Unreachable) or problem.was_sent:
                     raise OutcomeUnknown(f"{problem}; it was sent and may have taken effect") from problem
                 tries, is_refused, before = tries + 1, False, _nothing

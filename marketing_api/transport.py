@@ -25,7 +25,8 @@ import urllib3
 from requests.adapters import HTTPAdapter
 
 from marketing_api.errors import BrokenResponse, TooLarge, Transient, Unreachable
-from marketing_api.exchange import Body, Prepared
+from marketing_api.exchange import Body
+from marketing_api.operation import Call
 from marketing_api.redaction import Redactor, Secret
 from marketing_api.urllib3_internals import Decoder, KeyedAdapter, environment_settings, plain_socket, ready_request
 
@@ -59,6 +60,7 @@ class Transport:
     def __init__(
         self, url: str, key: Secret, *, spool: Path, connections: int, most_bytes: int, on_look: Callable[[], object] = lambda: None
     ) -> None:
+        self._url = url
         self._spool = spool
         self._most_bytes = most_bytes
         self._key = key
@@ -68,18 +70,18 @@ class Transport:
         self._watch = Watch(on_look)
         self._kept = KeyedAdapter(key, self._watch, pool_connections=1, pool_maxsize=connections)
 
-    def send(self, prepared: Prepared, *, what: str, spool_name: str, timeout: float, is_fresh: bool = False) -> Received:
-        """Send once and read all of the response.
+    def send(self, call: Call, spool_name: str, *, form: str = "json") -> Received:
+        """Send once and read all of the response, as JSON or XML (`form`); `spool_name`: the file for a large body.
 
-        `what`: how messages call the request; `spool_name`: the file for a large body; `timeout`: seconds without a byte; twice
-        as many until what has come must be more than a trickle, ten times as many until all of it must have come. `is_fresh`:
-        over a new connection, since one that the service is just closing would leave the outcome of a write unknown.
+        The operation's time-out is that between two bytes; twice as many seconds until what has come must be more than a trickle,
+        ten times as many until all of it must have come.
         """
-        if not is_fresh:
-            return self._send(self._kept, prepared, what, spool_name, timeout)
+        if call.operation.is_read:
+            return self._send(self._kept, call, spool_name, form)
+        # over a new connection: one that the service is just closing would leave the outcome of a write unknown
         adapter = KeyedAdapter(self._key, self._watch, pool_connections=1, pool_maxsize=1)
         try:
-            return self._send(adapter, prepared, what, spool_name, timeout)
+            return self._send(adapter, call, spool_name, form)
         finally:
             adapter.close()
 
@@ -87,17 +89,19 @@ class Transport:
         self._watch.close()
         self._kept.close()
 
-    def _send(self, adapter: HTTPAdapter, prepared: Prepared, what: str, spool_name: str, timeout: float) -> Received:
+    def _send(self, adapter: HTTPAdapter, call: Call, spool_name: str, form: str) -> Received:
+        what, timeout = call.operation.name, call.operation.timeout
         problem: Transient | None = None
         status: int | None = None
         headers: Mapping[str, str] = {}
         body = _Inflow(self._spool / spool_name)
         with self._watch.over(timeout) as under_way:
             try:
-                response = adapter.send(_request(prepared), stream=True, timeout=(CONNECT_SECONDS, timeout), **self._settings)
+                request = prepare(call, self._url, form)
+                response = adapter.send(request, stream=True, timeout=(CONNECT_SECONDS, timeout), **self._settings)
                 status, headers = response.status_code, response.raw.headers
                 self._receive(response, body, under_way)
-            except _TooLarge as found:
+            except TooLarge as found:
                 problem = TooLarge(f"{what}: HTTP {status}, {found}", status=status)
                 body.cut()
             except (requests.RequestException, urllib3.exceptions.HTTPError, ValueError) as error:  # the last: a chunk of -5 bytes
@@ -120,12 +124,20 @@ class Transport:
             raise urllib3.exceptions.ProtocolError("an announcement instead of a response")
 
 
-class _TooLarge(Exception):
-    """A response is larger than any should be; its text says how large."""
+def prepare(call: Call, base_url: str, form: str = "json") -> requests.PreparedRequest:
+    """The request without the key, which the connection adds. `base_url` up to and including `/1`.
+
+    Parameters of a GET go into the query, those of a POST into the form body.
+    """
+    url = f"{base_url.rstrip('/')}/{call.operation.name}.{form}"
+    params = urllib.parse.urlencode(call.params)
+    if call.operation.method == "GET":
+        return ready_request("GET", f"{url}?{params}" if params else url, _HEADERS, None)
+    return ready_request(call.operation.method, url, {**_FORM, "Content-Length": str(len(params))}, params.encode() or None)
 
 
 def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Iterator[bytes]:
-    """The chunks unpacked, a limited piece at a time, however much one byte stands for. Raises _TooLarge and DecodeError."""
+    """The chunks unpacked, a limited piece at a time, however much one byte stands for. Raises TooLarge and DecodeError."""
     names = [name for each in encodings.lower().split(",") if (name := each.strip()) not in ("", "identity")]
     is_known = names and set(names) <= {"gzip", "x-gzip", "deflate"}  # nothing else was requested: it is taken as it came
     decoder = Decoder(",".join(names), _CHUNK) if is_known else None
@@ -135,9 +147,9 @@ def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Itera
         for piece in decoder.pieces(chunk) if decoder else (chunk,):
             size += len(piece)
             if size > most_bytes:
-                raise _TooLarge(f"a response of more than {most_bytes:,} bytes (MARKETING_BODY_LIMIT allows more)")
+                raise TooLarge(f"a response of more than {most_bytes:,} bytes (MARKETING_BODY_LIMIT allows more)")
             if size > max(SMALL_BYTES, came * MOST_RATIO):
-                raise _TooLarge(f"a response that unpacks to more than {MOST_RATIO} times its size")
+                raise TooLarge(f"a response that unpacks to more than {MOST_RATIO} times its size")
             yield piece
 
 
@@ -177,14 +189,6 @@ class _Inflow:
         if self._file is not None:
             self._file.close()
             self._path.unlink(missing_ok=True)
-
-
-def _request(prepared: Prepared) -> requests.PreparedRequest:
-    url = prepared.url + ("?" + urllib.parse.urlencode(prepared.query) if prepared.query else "")
-    if not prepared.form and prepared.method == "GET":
-        return ready_request(prepared.method, url, _HEADERS, None)
-    form = urllib.parse.urlencode(prepared.form).encode() if prepared.form else None
-    return ready_request(prepared.method, url, {**_FORM, "Content-Length": str(len(form or b""))}, form)
 
 
 def _is_loopback(host: str) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from marketing_api.operation import Effect
-from marketing_api.operations.declare import an_id, choice, email, flag, number, read, text, write
+from marketing_api.operation import Effect, an_id, choice, email, flag, number, read, text, write
 from marketing_api.records import account
 
 ME = read("app/me", "The business that the key belongs to.", at="business", records=(account.Business,), rows=account.business)

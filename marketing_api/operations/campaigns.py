@@ -2,21 +2,7 @@
 
 from __future__ import annotations
 
-from marketing_api.operation import Effect, Paging
-from marketing_api.operations.declare import (
-    ID_ITEM,
-    an_id,
-    boolean,
-    choice,
-    date,
-    day_or_moment,
-    email,
-    ids,
-    paging,
-    read,
-    text,
-    write,
-)
+from marketing_api.operation import ID_ITEM, Effect, Kind, Paging, an_id, boolean, choice, date, email, ids, paging, read, text, write
 from marketing_api.records import campaigns
 
 #: Optional in one variant and required in another, so it is always sent.
@@ -68,7 +54,11 @@ _CONTENT = (
     _TYPE,
     boolean("isscheduled"),
     boolean("isdraft"),
-    day_or_moment("scheduled_datetime", "The specification shows a date only; the live service wants m/d/Y H:i (api-observed row 34)."),
+    text(
+        "scheduled_datetime",
+        "The specification shows a date only; the live service wants m/d/Y H:i (api-observed row 34).",
+        kind=Kind.DAY_OR_TIME,
+    ),
     ids("audiences", "Audience ids."),
     ids("lists", "List ids."),
 )

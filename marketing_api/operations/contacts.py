@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from marketing_api.operation import Effect
-from marketing_api.operations.declare import FIELDS, ID_ITEM, PAGED, an_id, choice, email, ids, moment, paging, read, text, write
+from marketing_api.operation import FIELDS, ID_ITEM, PAGED, Effect, an_id, choice, email, ids, moment, paging, read, text, write
 from marketing_api.records import contacts, timelines
 
 #: Words of the specification; the codes are accepted beside them (api-observed row 18).

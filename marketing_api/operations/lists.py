@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from marketing_api.operation import Effect
-from marketing_api.operations.declare import ID_ITEM, PAGED, an_id, flag, paging, read, text, write
+from marketing_api.operation import ID_ITEM, PAGED, Effect, an_id, flag, paging, read, text, write
 from marketing_api.records import lists
 
 _ID = an_id("id", "List id.", required=True)

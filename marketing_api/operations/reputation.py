@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from marketing_api.operation import Effect
-from marketing_api.operations.declare import choice, date, number, read, write
+from marketing_api.operation import Effect, choice, date, number, read, write
 from marketing_api.records import reputation
 
 REVIEW_CHANNELS = ("all", "yelp", "tripadvisor", "citysearch", "foursquare", "googleplaces", "zagat", "menupage", "opentable")

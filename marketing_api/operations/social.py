@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from marketing_api.operation import Effect, Kind, Parameter
-from marketing_api.operations.declare import PAGED, an_id, boolean, choice, date, ids, link, moment, paging, read, text, write
+from marketing_api.operation import PAGED, Effect, Kind, an_id, boolean, choice, date, ids, link, moment, paging, read, text, write
 from marketing_api.records import social
 
 CALENDAR_CHANNELS = ("all", "facebook", "twitter", "linkedin")
@@ -60,7 +59,7 @@ _SCHEDULE = (
     link("photo", "Link to an image."),
     boolean("isscheduled", "Publish in the future instead of at once.", default="false"),
     date("scheduleddate"),
-    Parameter("scheduledhours", kind=Kind.TIME),
+    text("scheduledhours", kind=Kind.TIME),
     choice("scheduledampm", "AM", "PM", "am", "pm"),
     boolean("trackableLinks", "Turn links in the message into short URLs.", default="false"),
     choice("channels", *CALENDAR_CHANNELS, many=True, doc="Stands for the channel in a variant."),

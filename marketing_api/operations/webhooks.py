@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from marketing_api.operation import Effect
-from marketing_api.operations.declare import an_id, choice, date, link, number, read, text, write
+from marketing_api.operation import Effect, an_id, choice, date, link, number, read, text, write
 from marketing_api.records import webhooks
 
 _ID = an_id("id", "Webhook id.", required=True)

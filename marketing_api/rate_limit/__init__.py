@@ -10,14 +10,13 @@ fixed windows of 15 with delays of 5 to 60 ms, two processes of eight threads: e
 14.0/s; a library's bucket 14.3/s at four times the processor. Slots in the middle of the learnt windows use 98.9 to 99.4 % of
 the limit with none refused (`tests/benchmarks/bench_pacing.py`). Where no windows are seen, pacing is even with an adaptive margin.
 
-`limiter` waits, `pacing` decides which moments are slots, `windows` learns and fills the service's windows, `report` reads what
-the service says, `shared_state` is the locked file between processes. Others import from this door only.
+`limiter` waits, `pacing` decides which moments are slots and learns the windows, `report` reads what the service says,
+`shared_state` is the locked file between processes. Others import from this door only.
 """
 
 from marketing_api.rate_limit.limiter import RateLimiter, RequestBudget
-from marketing_api.rate_limit.pacing import SPECIFIED_RATE
+from marketing_api.rate_limit.pacing import SPECIFIED_RATE, Slot
 from marketing_api.rate_limit.report import RateReport, rate_report
 from marketing_api.rate_limit.shared_state import shared_path
-from marketing_api.rate_limit.windows import Slot
 
 __all__ = ["SPECIFIED_RATE", "RateLimiter", "RateReport", "RequestBudget", "Slot", "rate_report", "shared_path"]

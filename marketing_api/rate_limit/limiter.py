@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from marketing_api.clock import Clock, utc_now, wall
 from marketing_api.errors import BudgetSpent, Stopped
+from marketing_api.rate_limit.pacing import Slot
 from marketing_api.rate_limit.report import RateReport
 from marketing_api.rate_limit.shared_state import StateFile, shared_path
-from marketing_api.rate_limit.windows import Slot
 from marketing_api.redaction import Secret
 
 _BLOCK_S = 0.01  # seconds whose slots are taken together

@@ -1,10 +1,19 @@
 """When the next request may leave: the rules as values and arithmetic, without clocks, threads or files.
 
 Paced evenly, slots are (1 + margin) / limit seconds apart; the margin grows when the service refuses and shrinks while it
-does not. That suits every way of counting. Once the responses show in which windows the service counts, the slots are put into
-them (`windows`), which uses more of the limit and is refused less.
+does not. That suits every way of counting. The service counts in windows of one second. Once its responses show where they begin,
+the slots are put into them, which uses more of the limit and is refused less.
 
-Not here: waiting (`limiter`) and sharing between processes (`shared_state`).
+While requests leave evenly, a response with the lowest count that windows begin with (1, or more when another client of the
+account is always quicker) shows an edge: it lies between that request and the one sent before. Edges that stay at the same
+fraction of the second belong to a fixed grid. What contradicts it later is a strike; after a few it is disbelieved for a while.
+
+The slots lie in the middle of the windows, where neither delays nor clock drift carry a request over an edge: the whole limit is
+used and nothing is refused. Where a service counts in another way (windows that begin with a request, sliding windows, a bucket),
+no grid is found, and pacing stays even.
+
+Times are seconds on one steady clock; every field is a float, so that the state can be shared. Not here: waiting (`limiter`) and
+sharing between processes (`shared_state`).
 """
 
 from __future__ import annotations
@@ -16,7 +25,192 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from marketing_api.rate_limit.report import RateReport
-from marketing_api.rate_limit.windows import NEAR, Edges, FixedWindows, Slot
+
+DRIFT_TO_TELL = 0.45  # seconds: edges that follow the slots would have moved on by about so much before we decide
+TOLERANCE = 0.12  # seconds by which two sightings of one edge may differ: one slot and the delays
+NEAR = 0.2  # seconds between two slots within which an edge is worth noting
+LOWEST_RISES = 1.0  # per second: how soon a higher count is taken for the lowest, once another client is first in each window
+MISSED = 3  # windows whose edge may have gone unseen
+STRIKES = 3.0
+STRIKE_FADES = 0.99  # per window
+DISTRUST = 30.0  # seconds, doubling each time
+LONGEST_DISTRUST = 3600.0
+
+
+@dataclass(slots=True)
+class Edges:
+    """A chain of sightings, and whether they make a grid: 0 or 1, as all numbers here are floats."""
+
+    is_fixed: float = 0.0
+    phase: float = 0.0  # windows begin at whole seconds plus this, in sending time
+    sightings: float = 0.0
+    first: float = 0.0
+    last: float = 0.0
+    passed: float = 0.0  # windows between the first sighting and the last
+    lowest: float = 1.0  # count that windows begin with
+    strikes: float = 0.0
+    distrust: float = DISTRUST
+    distrust_until: float = 0.0
+
+    def begins(self, count: float, limit: float) -> bool:
+        """Whether a request that was number `count` of its window was the first of ours in it."""
+        is_first = count <= self.lowest
+        self.lowest = count if is_first else self.lowest + LOWEST_RISES / limit
+        return is_first
+
+    def saw(self, edge: float, margin: float, now: float) -> None:
+        """An edge at about `edge`, while slots were (1 + margin) / limit apart."""
+        step = edge - self.last
+        if step <= 0:
+            return  # responses overtake each other
+        windows = round(step)
+        if not 1 <= windows <= MISSED or abs(step - windows) > TOLERANCE * windows:
+            self._restart(edge)
+            return
+        self.sightings += 1
+        self.passed += windows
+        self.last = edge
+        off = (edge - self.phase + 0.5) % 1.0 - 0.5
+        self.phase = (self.phase + off / min(self.sightings, 8.0)) % 1.0
+        if self.passed * margin >= DRIFT_TO_TELL and now >= self.distrust_until:
+            if abs(edge - self.first - self.passed) <= TOLERANCE:
+                self.is_fixed = 1.0
+            else:
+                self._restart(edge)
+
+    def strike(self, weight: float, now: float) -> None:
+        """Something came that should not have come if windows were fixed."""
+        self.strikes += weight
+        if self.strikes > STRIKES:
+            self.distrust_until = now + self.distrust
+            self.distrust = min(2 * self.distrust, LONGEST_DISTRUST)
+            self.is_fixed = self.strikes = 0.0
+            self._restart(0.0)
+
+    def fade(self) -> None:
+        """A window has passed."""
+        self.strikes *= STRIKE_FADES
+
+    def _restart(self, edge: float) -> None:
+        self.first = self.last = edge
+        self.phase = edge % 1.0
+        self.sightings, self.passed = 1.0, 0.0
+
+
+LEAD = 0.15  # seconds left free at the start of a window; its end gets more, since delays only push requests later
+SPAN = 0.6  # seconds over which the slots of a window are spread
+LAST_ENTRY = 0.85  # seconds into a window after which nothing more is sent for it
+OTHERS_FADE = 0.5  # requests per window by which we press back once other clients fall silent
+FAIR_SHARE = 1 / 3  # of the limit, below which other clients cannot press us
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Permission to send one request at `at`, which is `gap` seconds after the slot before."""
+
+    at: float
+    gap: float
+    window: float = -1.0  # the window it was put into, -1 when paced evenly
+    index: float = 0.0  # how many slots of that window were given before it
+
+
+@dataclass(slots=True)
+class FixedWindows:
+    """The window that is being filled, the one before (whose responses still come), and what other clients use of them."""
+
+    number: float = -1.0  # -1: none yet
+    used: float = 0.0  # slots given
+    first: float = 0.0  # what the service counted before our first request
+    top: float = 0.0  # highest count that it reported
+    late: float = 0.0  # slots so close to the end that they may be counted in the next window
+    number_before: float = -1.0
+    used_before: float = 0.0
+    first_before: float = 0.0
+    top_before: float = 0.0
+    others: float = 0.0  # requests of other clients of the account per window
+
+    def place(self, earliest: float, last_at: float, limit: float, phase: float) -> Slot:
+        """The next slot not before `earliest`; windows begin at whole seconds plus `phase`."""
+        if self.number < 0:
+            self._enter(earliest - phase, limit)
+        number = max(math.floor(earliest - phase), self.number)
+        if number == self.number and self.used >= self.allowance(limit):
+            number += 1
+        crowded = self._is_crowded(number, limit)
+        if crowded and earliest > number + phase + LAST_ENTRY:
+            number += 1
+        if number != self.number:
+            self._turn_to(number)
+        start = number + phase
+        at = max(earliest, start, start + LEAD + SPAN * self.used / limit if crowded else last_at + SPAN / limit)
+        self.used += 1
+        self.late += at > start + LAST_ENTRY
+        return Slot(at, at - last_at, number, self.used - 1)
+
+    def allowance(self, limit: float) -> float:
+        """Slots that a window may hold."""
+        return max(math.floor(limit - self.others), math.ceil(limit * FAIR_SHARE))
+
+    def still_holds(self, slot: Slot, limit: float) -> bool:
+        return slot.window != self.number or slot.index < self.allowance(limit)
+
+    def count(self, slot: Slot, count: float) -> None:
+        """What the service counted beyond the slots given is the work of other clients."""
+        is_first = slot.index == 0
+        if slot.window == self.number:
+            self.top = max(self.top, count)
+            self.first = count - 1 if is_first else self.first
+        elif slot.window == self.number_before:
+            self.top_before = max(self.top_before, count)
+            self.first_before = count - 1 if is_first else self.first_before
+        self.others = max(self.others, self._others_seen())
+
+    def uncount(self, slot: Slot) -> None:
+        """A refused request used up nothing."""
+        if slot.window == self.number:
+            self.used -= 1
+        elif slot.window == self.number_before:
+            self.used_before -= 1
+
+    def is_early(self, slot: Slot, count: float, limit: float) -> bool:
+        """One of our first, yet counted among the last after a window full of our own: it came before the edge."""
+        full = slot.window == self.number_before + 1 and self.used_before > limit / 2
+        return full and self.others < 1 and slot.index < limit / 3 and count - slot.index > limit / 2
+
+    def _is_crowded(self, number: float, limit: float) -> bool:
+        """Whether edges matter: with less than half of a window requested, a request that slips over one does no harm."""
+        if number == self.number:
+            busiest = max(self.used, self.used_before if self.number_before == number - 1 else 0.0)
+        else:
+            busiest = self.used if self.number == number - 1 else 0.0
+        return busiest + self.others > limit / 2
+
+    def _enter(self, now: float, limit: float) -> None:
+        """Begin after even pacing, which has used up its share of the present window."""
+        self.number = math.floor(now)
+        self.used = math.ceil(now % 1.0 * limit) + 1.0
+        self.first = self.top = self.late = self.others = 0.0
+        self.number_before = -1.0
+
+    def _turn_to(self, number: float) -> None:
+        self.others = max(self._others_seen(), self.others - OTHERS_FADE)
+        self.number_before, self.used_before = self.number, self.used
+        self.first_before, self.top_before = self.first, self.top
+        self.number, self.used = number, self.late
+        self.first = self.top = self.late = 0.0
+
+    def _others_seen(self) -> float:
+        return max(
+            _others(self.first_before, self.top_before - self.used_before),
+            _others(self.first, self.top - self.used),
+        )
+
+
+def _others(first: float, seen: float) -> float:
+    """Requests of others in a window, `seen` until our last slot and `first` of them before ours: the rest goes on as it went."""
+    went_on = max(seen - first, 0.0)
+    return math.ceil(max(seen, 0.0) + went_on * (1 - LEAD - SPAN) / SPAN)
+
 
 #: Requests a second in the specification's text: for estimates before an account has reported its own limit, never for sending.
 SPECIFIED_RATE = 15.0

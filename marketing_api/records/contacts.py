@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from marketing_api.records.fields import (
@@ -51,23 +52,16 @@ _STATUS = {known: (word, code) for code, word in STATUSES.items() for known in (
 _NAMED = frozenset({"id", "email", "status", "registration_date", "fields", "listid", "list_id", "list_name"})
 
 
-def contacts(payload: Any, params: Mapping[str, str]) -> Rows:
+def contacts(payload: Any, params: Mapping[str, str], of: Callable[[Any], Any] = items_of) -> Rows:
     """`contacts`: {count, items}; the list is the one requested."""
-    yield from _contacts(items_of(payload), params)
-
-
-def found(payload: Any, params: Mapping[str, str]) -> Rows:
-    """`contact`: an object by id, an array with one entry per list by e-mail (api-observed row 4).
-
-    Look-ups fill no table; an object looked up by id does not tell its list and so is set aside unless `params` has a `listid`.
-    """
-    yield from _contacts(objects(payload), params)
-
-
-def _contacts(items: Any, params: Mapping[str, str]) -> Rows:
     told = {"list_id": params["listid"]} if "listid" in params else {}
-    for entry in entries(items):
+    for entry in entries(of(payload)):
         yield Contact, _contact(entry, told) if isinstance(entry, dict) else entry
+
+
+#: `contact`: an object by id, an array with one entry per list by e-mail (api-observed row 4). Look-ups fill no table; an object
+#: looked up by id does not tell its list and so is set aside unless `params` has a `listid`.
+found = partial(contacts, of=objects)
 
 
 def _contact(entry: dict[str, Any], told: dict[str, str]) -> dict[str, Any]:

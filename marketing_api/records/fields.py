@@ -45,7 +45,7 @@ class Record(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """An entry, or a part of one, that a `rows` function could not read: set aside as it came, with the reason (never the value).
+    """An entry, or a part of one, that could not be read: set aside as it came, with the reason, which names fields and never values.
 
     `is_entry`: False for a whole collection that was missing. There is nothing to set aside; it only proves no row to be gone.
     """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from marketing_api.records.fields import ApiInt, MaybeBool, MaybeDecimal, MaybeInt, MaybeText, MaybeTexts, Record, Rows, field, key
@@ -26,18 +27,9 @@ class Goal(Record):
     action_name: MaybeText = field("Name of the action, or a remark in its place.")
 
 
-def goals(payload: Any, params: Mapping[str, str]) -> Rows:
+def goals(payload: Any, params: Mapping[str, str], of: Callable[[Any], Any] = items_of) -> Rows:
     """`goals`: {count, items}."""
-    yield from _goals(items_of(payload), params)
-
-
-def goal(payload: Any, params: Mapping[str, str]) -> Rows:
-    """`goal`: one object."""
-    yield from _goals(objects(payload), params)
-
-
-def _goals(items: Any, params: Mapping[str, str]) -> Rows:
-    for record, raw in each(Goal, items):
+    for record, raw in each(Goal, of(payload)):
         if isinstance(raw, dict):
             lift(raw, "goal_value", {"type": "value_type", "value": "value"})
             lift(raw, "action", {"id": "action_id", "name": "action_name"})
@@ -45,3 +37,7 @@ def _goals(items: Any, params: Mapping[str, str]) -> Rows:
                 raw["domain_id"] = params["domainid"]
                 raw.pop("domainid", None)
         yield record, raw
+
+
+#: `goal`: one object.
+goal = partial(goals, of=objects)

@@ -276,23 +276,17 @@ _LABEL = rf"[a-z0-9{_WIDE}](?:[a-z0-9{_WIDE}-]{{0,61}}[a-z0-9{_WIDE}])?"
 #: By practical syntax. Neither cut (`...son@…`) nor masked (`a***@…`): such an address is nobody's.
 _ADDRESS = rf"""(?:"(?:[^"\\]|\\.){{1,62}}"|(?!\.|[^@]{{0,64}}(?:\*\*|\.\.\.))[a-z0-9!#$%&'*+/=?^_`{{|}}~.{_WIDE}-]{{1,64}})
     @(?:{_LABEL}\.)+(?:xn--[a-z0-9-]{{0,58}}[a-z0-9]|[a-z{_WIDE}]{{2,63}})"""
-_B, _COUNT = r"[\s\xa0]{0,3}", r"(?:clicks?{_B}[:=]?{_B})?(?P<{name}>\d[\d,]{{0,25}}){_B}(?:click(?:s|\(s\))?)?"
-
-
-def _count(name: str) -> str:
-    return _B + _COUNT.format(name=name, _B=_B) + _B
-
-
+_B, _NUMBER_OF_CLICKS = r"[\s\xa0]{0,3}", r"\d[\d,]{0,25}"
+_COUNT = rf"{_B}(?:clicks?{_B}[:=]?{_B})?{_NUMBER_OF_CLICKS}{_B}(?:click(?:s|\(s\))?)?{_B}"
 #: The separators that need a blank beside them, hyphen and x, may be part of a domain.
 _CLICKER = re.compile(
-    rf"""(?:\(?(?P<before>\d[\d,]{{0,25}}){_B}clicks?(?:{_B}\)|(?=[\s\xa0<:,;|–—])){_B}(?:[:,;|–—]|(?<=\s)(?:by|from|-)\s)?{_B}|(?P<name>[^@<>]*)(?=<))?
+    rf"""(?:\(?{_NUMBER_OF_CLICKS}{_B}clicks?(?:{_B}\)|(?=[\s\xa0<:,;|–—])){_B}(?:[:,;|–—]|(?<=\s)(?:by|from|-)\s)?{_B}|(?P<name>[^@<>]*)(?=<))?
     (?P<open><)?(?:mailto:)?(?P<email>{_ADDRESS})(?(open){_B}>)
-    (?:{_B}(?:[:,;|=–—×]{_B})?(?:\({_count("round")}\)|\[{_count("square")}\])
-        |[\s\xa0]{{1,3}}(?:-[\s\xa0]{{1,3}}|x)?(?:\({_count("spaced_round")}\)|{_count("spaced")})
-        |{_B}[:,;|=–—×]{_count("separated")})?""",
+    (?:{_B}(?:[:,;|=–—×]{_B})?(?:\({_COUNT}\)|\[{_COUNT}\])
+        |[\s\xa0]{{1,3}}(?:-[\s\xa0]{{1,3}}|x)?(?:\({_COUNT}\)|{_COUNT})
+        |{_B}[:,;|=–—×]{_COUNT})?""",
     re.ASCII | re.IGNORECASE | re.VERBOSE,
 )
-_COUNTS = ("before", "round", "square", "spaced_round", "spaced", "separated")
 _LONGEST_ADDRESS, _LONGEST_CLICKER = 254, 1_000
 _EMAIL, _CLICKS = {"email", "email_address", "address"}, {"clicks", "click_count", "count"}
 
@@ -303,12 +297,15 @@ def read_clicker(value: Any) -> tuple[str, int]:
     The count may stand in brackets, after a separator or a blank, with or without the word, or with the word before the address;
     the address alone, with `mailto:`, or as `Name <address>`. Also an object of address and clicks, and a list of the two.
     """
-    text, *told = _clicker_parts(value)
-    match = _CLICKER.fullmatch(text.strip()) if isinstance(text, str) and len(text) <= _LONGEST_CLICKER else None
+    text, *count = _clicker_parts(value)
+    text = text.strip() if isinstance(text, str) and len(text) <= _LONGEST_CLICKER else ""
+    match = _CLICKER.fullmatch(text)
     if match is not None and len(email := match["email"]) <= _LONGEST_ADDRESS and email.isprintable():
-        counts = [read_int(count) for count in (*told, *match.group(*_COUNTS)) if count is not None]
-        name = (match["name"] or "").lower()  # without a count, a number in it may be the count
-        is_name = "click" not in name and (bool(counts) or not any(map(str.isdigit, name)))
+        name = match["name"] or ""
+        around = text[len(name) : match.start("email")] + " " + text[match.end("email") :]
+        counts = [read_int(each) for each in (*count, *re.findall(_NUMBER_OF_CLICKS, around, re.ASCII))]
+        # without a count, a number in the name may be the count
+        is_name = "click" not in name.lower() and (bool(counts) or not any(map(str.isdigit, name)))
         if is_name and len(counts) <= 1 and min(counts, default=1) >= 0:
             return email, counts[0] if counts else 1
     raise ValueError("not an address with a number of clicks")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from marketing_api.records.fields import ApiInt, MaybeInt, MaybeText, Record, Rows, Unread, field, key
@@ -27,23 +28,16 @@ class Webhook(Record):
     action_style: MaybeText = field("How it is shown, e.g. Popup.", "action_stype")
 
 
-def webhooks(payload: Any, params: Mapping[str, str]) -> Rows:
-    """`webhooks`: {count, items}."""
-    yield from _webhooks(items_of(payload))
-
-
-def webhook(payload: Any, params: Mapping[str, str]) -> Rows:
-    """`webhook`: one object."""
-    yield from _webhooks(objects(payload))
-
-
-def _webhooks(items: Any) -> Rows:
-    """A delay that cannot be read is set aside alone and stays in `extra`."""
-    for record, raw in each(Webhook, items, _webhook):
+def webhooks(payload: Any, params: Mapping[str, str], of: Callable[[Any], Any] = items_of) -> Rows:
+    """`webhooks`: {count, items}. A delay that cannot be read is set aside alone and stays in `extra`."""
+    for record, raw in each(Webhook, of(payload), _webhook):
         yield record, raw
         if isinstance(raw, dict) and "delay" in raw:
             yield record, Unread({"id": raw.get("id"), "delay": raw["delay"]}, "delay_seconds: not hours, minutes and seconds")
 
+
+#: `webhook`: one object.
+webhook = partial(webhooks, of=objects)
 
 _RULES = {"execute_for": "execute_for", "device_filter": "device_filter", "interval": "repeat_interval", "delay": "delay_seconds"}
 _SECONDS = {"hours": 3600, "minutes": 60, "seconds": 1}

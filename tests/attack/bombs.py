@@ -42,7 +42,6 @@ def _deflated(wbits: int) -> bytes:
 
 def _answered(folder: Path, head: str, body: bytes, again: int = 1) -> str:
     """What the transport says of an answer; `again`: how often the body is sent."""
-    from marketing_api.exchange import prepare
     from marketing_api.operations.account import ME
     from marketing_api.redaction import Secret
     from marketing_api.transport import Transport
@@ -56,7 +55,7 @@ def _answered(folder: Path, head: str, body: bytes, again: int = 1) -> str:
 
     with RawServer(send) as server:
         transport = Transport(server.url, Secret("k" * 20), spool=folder, connections=1, most_bytes=_LIMIT)
-        received = transport.send(prepare(ME.bind(), server.url), what="app/me", spool_name="body.json", timeout=30)
+        received = transport.send(ME.bind(), "body.json")
         transport.close()
     return str(received.problem)
 

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 import requests
 
-from marketing_api.exchange import Exchange, Outcome, Response, new_request_id, prepare
+from marketing_api.exchange import Exchange, Outcome, Response, new_request_id
 from marketing_api.operation import Operation
 from marketing_api.operations import account, campaigns, contacts, lists, reputation, social
 from marketing_api.sandbox.options import DEFAULT_KEY
@@ -94,10 +94,8 @@ class DatedNights:
 
     def _ask(self, operation: Operation, **params: Any) -> Response:
         question = operation.bind(**params)
-        prepared = prepare(question, self._url)
-        reply = self._http.request(
-            prepared.method, prepared.url, params=[*prepared.query, ("key", DEFAULT_KEY)], data=prepared.form, timeout=60
-        )
+        url = f"{self._url}/{operation.name}.json"
+        reply = self._http.get(url, params={**question.params, "key": DEFAULT_KEY}, timeout=60)
         answer = Response(new_request_id(), "main", question, self._at, reply.content)
         self._archive.record(
             Exchange(answer.request_id, "main", question, self._at, 0, 1, reply.status_code, Outcome.OK, None, reply.content)

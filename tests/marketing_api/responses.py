@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from marketing_api import parsing, validation
 from marketing_api.exchange import Body, Response
 from marketing_api.operation import Operation
-from marketing_api.records.fields import Record
+from marketing_api.records.fields import Record, Unread
 
 ZONE = ZoneInfo("America/New_York")
 DAY = dt.date(2026, 3, 9)
@@ -45,7 +45,7 @@ def records(record: type[AnyRecord], operation: Operation, data: Any, /, **param
     return [each for batch in rows if batch.record is record for each in batch.records if isinstance(each, record)]
 
 
-def rejected(operation: Operation, data: Any, /, **params: Any) -> list[parsing.Rejected]:
+def rejected(operation: Operation, data: Any, /, **params: Any) -> list[Unread]:
     return [each for batch in read(operation, data, **params) for each in batch.rejected]
 
 

@@ -9,8 +9,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from marketing_api.rate_limit.pacing import Schedule
-from marketing_api.rate_limit.windows import Slot
+from marketing_api.rate_limit.pacing import Schedule, Slot
 
 START = 1000.0  # when the simulation begins, on the steady clock; the service's clock shows the same
 

@@ -17,7 +17,7 @@ from marketing_api.errors import BrokenResponse
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import account, campaigns, contacts
-from marketing_api.paging import End, Listing
+from marketing_api.paging import Listing
 
 
 @dataclass
@@ -104,25 +104,25 @@ def test_a_capped_service_that_ignores_page_does_not_loop_and_is_found_out_by_it
 def test_a_page_shorter_than_the_one_before_is_the_last() -> None:
     service = Service(25, cap=10)
     listing, _ = read(service.fetch)
-    assert (listing.end, len(service.asked)) == (End.SHORTER, 3)
+    assert (listing.is_over, len(service.asked)) == (True, 3)
 
 
 def test_a_short_first_page_may_be_a_cap() -> None:
     service = Service(7, cap=10)
     listing, _ = read(service.fetch)
-    assert (listing.end, len(service.asked)) == (End.EMPTY, 2)
+    assert (listing.is_over, len(service.asked)) == (True, 2)
 
 
 def test_more_rows_than_asked_for_mean_no_pages() -> None:
     service = Service(30, ignores_page=True, ignores_limit=True)
     listing, _ = read(service.fetch, limit=10)
-    assert (listing.end, len(service.asked)) == (End.UNPAGED, 1)
+    assert (listing.is_over, len(service.asked)) == (True, 1)
 
 
 def test_an_empty_listing_costs_one_request() -> None:
     service = Service(0)
     listing, keys = read(service.fetch)
-    assert (listing.end, keys, len(service.asked)) == (End.EMPTY, [], 1)
+    assert (listing.is_over, keys, len(service.asked)) == (True, [], 1)
 
 
 def test_a_total_above_what_was_read_means_go_on_past_a_short_page() -> None:
@@ -216,7 +216,7 @@ def test_what_is_not_paged_is_asked_once() -> None:
     listing = Listing(account.ME, {})
     assert len(list(listing.pages(fetch))) == 1
     assert listing.is_complete
-    assert (listing.end, asked[0].params) == (End.SINGLE, {})
+    assert (listing.is_over, asked[0].params) == (True, {})
 
 
 @pytest.mark.parametrize(("gone_after", "is_complete"), [(None, True), (1, False), (2, False)])

@@ -181,13 +181,13 @@ def test_zone_defaults_to_utc() -> None:
 
 
 def test_an_answer_that_nobody_can_read_to_its_end_is_a_rejected_entry_of_each_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = parsing._pairs
+    pairs = parsing.pairs
 
     def broken(response: Response) -> Iterator[Any]:
         yield next(pairs(response))
         raise RecursionError
 
-    monkeypatch.setattr(parsing, "_pairs", broken)
+    monkeypatch.setattr(parsing, "pairs", broken)
     rows = read(campaigns.STATS, samples.CAMPAIGN_STATS, id=41, type="standard")
     rejected = [(each.record, entry.reason) for each in rows for entry in each.rejected]
     assert rejected == [(record, "the rest of the response cannot be read (RecursionError)") for record in campaigns.STATS.records]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from marketing_api.errors import BrokenResponse
-from marketing_api.exchange import BODY_LIMIT, prepare
+from marketing_api.exchange import BODY_LIMIT
 from marketing_api.operations.account import ME
 from marketing_api.redaction import Secret
 from marketing_api.transport import MOST_RATIO, SMALL_BYTES, SPOOL_BYTES, Received, Transport
@@ -26,7 +26,7 @@ def _received(tmp_path: Path, response: bytes, most_bytes: int = BODY_LIMIT) -> 
     with RawServer(send) as server:
         transport = Transport(server.url, Secret("k" * 20), spool=tmp_path, connections=1, most_bytes=most_bytes)
         try:
-            return transport.send(prepare(ME.bind(), server.url), what="app/me", spool_name="body.json", timeout=5)
+            return transport.send(ME.bind(), "body.json")
         finally:
             transport.close()
 

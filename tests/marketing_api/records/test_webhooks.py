@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from marketing_api.operations import webhooks
-from marketing_api.parsing import Rejected
+from marketing_api.records.fields import Unread
 from marketing_api.records.webhooks import Webhook
 from tests.marketing_api import samples
 from tests.marketing_api.responses import read, records
@@ -38,7 +38,7 @@ def test_delay_is_a_number_of_seconds_or_set_aside_alone(delay: Any, seconds: in
     assert hook.delay_seconds == seconds
     assert hook.extra == ({"delay": kept} if kept else None)
     reason = "delay_seconds: not hours, minutes and seconds"
-    assert rows.rejected == ([Rejected({"id": 1, "delay": kept}, reason)] if kept else [])
+    assert rows.rejected == ([Unread({"id": 1, "delay": kept}, reason)] if kept else [])
 
 
 def test_style_is_read_in_both_spellings() -> None:

@@ -42,10 +42,6 @@ class Lane:
     stop: threading.Event = field(default_factory=threading.Event)
     under_way: int = 0
 
-    @property
-    def is_full(self) -> bool:
-        return self.width is not None and self.under_way >= self.width
-
 
 class WorkerPool:
     """Starts threads as they are needed, up to `size`: the most urgent lane first, equal ones in turn. Jobs must not raise.
@@ -142,7 +138,7 @@ class WorkerPool:
             return lane, job
 
     def _may_serve(self, lane: Lane) -> bool:
-        return not lane.is_full and self._is_served(lane)
+        return (lane.width is None or lane.under_way < lane.width) and self._is_served(lane)
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,27 +154,22 @@ class RequestBudget:
         self.max_requests = max_requests
         self.until = until
         self._now = now
-        self._left = max_requests
+        self.left = max_requests  # that may still be sent, as far as their number is limited
         self._lock = threading.Lock()
-
-    @property
-    def left(self) -> int | None:
-        """Requests that may still be sent, as far as their number is limited."""
-        return self._left
 
     def take(self) -> None:
         """Raises BudgetSpent when nothing is left, or the moment has come."""
         if self.until is not None and self._now() >= self.until:
             raise BudgetSpent(f"it is {self.until:%H:%M} UTC, when the run was to end")
         with self._lock:
-            if self._left is None:
+            if self.left is None:
                 return
-            if self._left <= 0:
+            if self.left <= 0:
                 raise BudgetSpent(f"the run's {self.max_requests} requests are used up")
-            self._left -= 1
+            self.left -= 1
 
     def give_back(self) -> None:
         """A request that was taken was not sent after all."""
         with self._lock:
-            if self._left is not None:
-                self._left += 1
+            if self.left is not None:
+                self.left += 1

@@ -136,19 +136,16 @@ def online_reviews(payload: Any, params: Mapping[str, str]) -> Rows:
             continue
         named = {} if isinstance(items, list) or is_numbered(items) else {"channel": name}
         channel = named | {wire: item for wire, item in value.items() if wire not in ("data", "count")}
-        yield OnlineReviewChannel, {**channel, **_review_count(value)}
-        raws = [_online_review(entry, channel.get("channel")) for entry in entries(value.get("data"))]
+        data = value.get("data")
+        if not is_nothing(value.get("count")):
+            channel["review_count"] = value["count"]
+        elif isinstance(data, (dict, list)):
+            channel["review_count"] = len(data)
+        elif is_nothing(value.get("AvgRating")):  # without reviews it lacks `data` and has no average; another did not serve them
+            channel["review_count"] = 0
+        yield OnlineReviewChannel, channel
+        raws = [_online_review(entry, channel.get("channel")) for entry in entries(data)]
         yield from each(OnlineReview, list(keyed(raws, "review_key", lambda raw: [raw.get(name) for name in _REVIEW_IDENTITY])))
-
-
-def _review_count(value: dict[str, Any]) -> dict[str, Any]:
-    """The count given, or reviews served; a channel without reviews lacks `data` and has no average, another did not serve them."""
-    if not is_nothing(value.get("count")):
-        return {"review_count": value["count"]}
-    data = value.get("data")
-    if isinstance(data, (dict, list)):
-        return {"review_count": len(data)}
-    return {"review_count": 0} if is_nothing(value.get("AvgRating")) else {}
 
 
 def _online_review(entry: Any, channel: Any) -> Any:

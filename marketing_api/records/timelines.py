@@ -83,24 +83,16 @@ def _moment(raw: dict[str, Any]) -> Any:
     return raw.get("datetime") if is_no_moment(timestamp) else timestamp
 
 
-def _event_identity(raw: dict[str, Any]) -> tuple[Any, ...]:
-    """Without the details: these change when a message is opened, and must update the row instead of adding one."""
-    return raw.get("key"), raw.get("snippet"), _moment(raw)
-
-
 def _visit_identity(raw: dict[str, Any]) -> tuple[Any, ...]:
     utm = raw.get("utm")
     return raw.get("link"), *((utm.get(name) for name in _UTM) if isinstance(utm, dict) else ()), _moment(raw)
 
 
-def _automation_identity(raw: dict[str, Any]) -> tuple[Any, ...]:
-    return raw.get("name"), raw.get("type"), _moment(raw)
-
-
 _UTM = {name: f"utm_{name}" for name in ("campaign", "source", "medium", "term", "content")}
 #: Of each part of the response: its record, its name, the columns of key and moment, and what tells its entries apart.
 _PARTS: tuple[tuple[type[Record], str, str, str, Callable[[dict[str, Any]], Iterable[Any]]], ...] = (
-    (TimelineEvent, "timeline", "event_key", "occurred_at", _event_identity),
+    # without the details: these change when a message is opened, and must update the row instead of adding one
+    (TimelineEvent, "timeline", "event_key", "occurred_at", lambda raw: (raw.get("key"), raw.get("snippet"), _moment(raw))),
     (TimelineVisit, "utm", "visit_key", "visited_at", _visit_identity),
-    (TimelineAutomation, "automated", "automation_key", "triggered_at", _automation_identity),
+    (TimelineAutomation, "automated", "automation_key", "triggered_at", lambda raw: (raw.get("name"), raw.get("type"), _moment(raw))),
 )

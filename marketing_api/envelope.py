@@ -123,10 +123,16 @@ def _repeated(raw: Buffer, members: Parts) -> str:
         name = found[1][1:-1].decode() if b"\\" not in found[1] else decode(found[1])
         value = memoryview(members.get(name, b""))
         place = found.end() + len(value)
-        if name not in members or text[found.end() : place] != value:
+        if name not in members or not _is_same(text[found.end() : place], value):
             return str(name)
         seen.setdefault(name.lower(), []).append((name, bytes(value[:1]).decode()))
     return next((same[0][0] for same in seen.values() if _is_ambiguous(same)), "")
+
+
+def _is_same(one: memoryview, other: memoryview) -> bool:
+    """Piece by piece: memoryviews are compared one byte at a time."""
+    places = range(0, len(other), 1 << 20)
+    return len(one) == len(other) and all(bytes(one[at : at + (1 << 20)]) == bytes(other[at : at + (1 << 20)]) for at in places)
 
 
 def _holds_all(raw: bytes | memoryview) -> bool:

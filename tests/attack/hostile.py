@@ -46,7 +46,7 @@ TEN_YEARS = 10 * 365 * 86_400
 #: Module constants that are seconds, and one that is bytes a second.
 _SECONDS = (
     *("retry.LONGEST_CALL_S", "retry.FIRST_PAUSE", "retry.LONGEST_PAUSE", "transport.CONNECT_SECONDS", "transport._LOOK_S"),
-    *("retry.LONGEST_OUTAGE", "retry._LOOK_AGAIN_S", "retry.SILENCE", "retry.FIRST_SAID_S", "retry.SAID_AGAIN_S", "retry._IDLE_S"),
+    *("retry.LONGEST_OUTAGE", "retry._PROBED_AGAIN_S", "retry.SILENCE", "retry.FIRST_SAID_S", "retry.SAID_AGAIN_S", "retry._IDLE_S"),
     "rate_limit.pacing.LONGEST_HOLD",
 )
 

@@ -183,13 +183,14 @@ class Silence:
             if self._answered_at > since or now - self._answered_at > LONGEST_OUTAGE:
                 return False
             if now - self._probed_at > _PROBED_AGAIN_S or not self._is_down:
-                self._probed_at, self._is_down = now, False
+                is_down = False
                 try:
                     probe()
                 except Transient:
-                    self._is_down = True
+                    is_down = True
                 except Refused:
                     pass
+                self._probed_at, self._is_down = now, is_down
             return self._is_down
 
 

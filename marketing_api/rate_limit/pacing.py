@@ -20,8 +20,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import operator
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from marketing_api.rate_limit.report import RateReport
@@ -86,10 +84,6 @@ class Edges:
             self.distrust = min(2 * self.distrust, LONGEST_DISTRUST)
             self.is_fixed = self.strikes = 0.0
             self._restart(0.0)
-
-    def fade(self) -> None:
-        """A window has passed."""
-        self.strikes *= STRIKE_FADES
 
     def _restart(self, edge: float) -> None:
         self.first = self.last = edge
@@ -254,7 +248,7 @@ class Schedule:
             self.fixed.number = -1.0
             slot = Slot(at, at - self.last_at)
         if slot.window >= 0 and slot.index == 0:
-            self.edges.fade()
+            self.edges.strikes *= STRIKE_FADES
         self.last_at = slot.at
         return slot
 
@@ -339,23 +333,13 @@ class Schedule:
     def _forget_nonsense(self, now: float) -> None:
         """A reboot restarts the clock, so that stored times lie in the future."""
         latest = max(self.last_at, self.free_at, self.hold_until, self.touched_at)
+        fresh = self
         if latest > now + LONGEST_HOLD + 1:
-            self.restore(Schedule(touched_at=now).values())
+            fresh = Schedule(touched_at=now)
         elif now - self.touched_at > STALE_AFTER:
-            self.restore(Schedule(touched_at=now, hold_until=self.hold_until, last_at=self.last_at).values())
-
-    # --- as numbers, for the file ---
-
-    def values(self) -> tuple[float, ...]:
-        own, edges, fixed = _GETTERS
-        numbers: tuple[float, ...] = own(self) + edges(self.edges) + fixed(self.fixed)
-        return numbers
-
-    def restore(self, values: Sequence[float]) -> None:
-        rest = iter(values)
-        for part, names in zip((self, self.edges, self.fixed), _NAMES, strict=True):
-            for name in names:
-                setattr(part, name, next(rest))
+            fresh = Schedule(touched_at=now, hold_until=self.hold_until, last_at=self.last_at)
+        for each in dataclasses.fields(self) if fresh is not self else ():
+            setattr(self, each.name, getattr(fresh, each.name))
 
 
 def _left(report: RateReport | None, wall: float) -> float:
@@ -372,9 +356,3 @@ def _count(report: RateReport | None) -> float | None:
     if report.limit is not None and report.remaining is not None:
         return float(report.limit - report.remaining)
     return None
-
-
-_KINDS: tuple[type, ...] = (Schedule, Edges, FixedWindows)
-_NAMES = [[each.name for each in dataclasses.fields(kind) if each.type == "float"] for kind in _KINDS]
-_GETTERS = [operator.attrgetter(*names) for names in _NAMES]
-VALUES = sum(map(len, _NAMES))

@@ -10,18 +10,18 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import struct
 import zlib
 from pathlib import Path
 from types import TracebackType
 
+import msgspec
+
 from marketing_api.private_folder import private_folder
-from marketing_api.rate_limit.pacing import VALUES, Schedule
+from marketing_api.rate_limit.pacing import Schedule
 from marketing_api.redaction import Secret
 
-_MAGIC = b"pacing 1"
-_HEAD = struct.Struct("<8sI")  # magic, checksum of the rest
-_NUMBERS = struct.Struct(f"<{VALUES}d")
+_encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(Schedule).decode
+_SIZE = 1024  # bytes of the file, checksum included, whatever the numbers: a kill between writing and cutting must not damage it
 
 
 class StateFile:
@@ -41,15 +41,15 @@ class StateFile:
             if os.fstat(self._descriptor).st_nlink:
                 break
             self.close()  # somebody removed the file: others are on a new one already
-        stored = os.pread(self._descriptor, _HEAD.size + _NUMBERS.size + 1, 0)
+        stored = os.pread(self._descriptor, _SIZE + 1, 0)
         if stored != self._seen or not stored:
-            self._schedule.restore(_read(stored) or Schedule().values())
+            self._schedule = _read(stored)
         return self._schedule
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:
-            numbers = _NUMBERS.pack(*self._schedule.values())
-            self._seen = _HEAD.pack(_MAGIC, zlib.crc32(numbers)) + numbers
+            content = _encode(self._schedule).ljust(_SIZE - 4)
+            self._seen = zlib.crc32(content).to_bytes(4) + content
             os.pwrite(self._descriptor, self._seen, 0)
             if os.fstat(self._descriptor).st_size > len(self._seen):
                 os.ftruncate(self._descriptor, len(self._seen))
@@ -73,13 +73,14 @@ class StateFile:
         self._process, self._seen = os.getpid(), b""
 
 
-def _read(stored: bytes) -> tuple[float, ...] | None:
-    """None for what is empty, cut, damaged or of another version: the limit is then learnt afresh, which takes seconds."""
-    if len(stored) != _HEAD.size + _NUMBERS.size:
-        return None
-    magic, checksum = _HEAD.unpack_from(stored)
-    numbers = stored[_HEAD.size :]
-    return _NUMBERS.unpack(numbers) if magic == _MAGIC and checksum == zlib.crc32(numbers) else None
+def _read(stored: bytes) -> Schedule:
+    """What is empty, cut, damaged or of another version is as good as nothing: the limit is then learnt afresh, which takes seconds."""
+    try:
+        if zlib.crc32(stored[4:]).to_bytes(4) == stored[:4]:
+            return _decode(stored[4:])
+    except msgspec.MsgspecError:
+        pass
+    return Schedule()
 
 
 def shared_path(url: str, key: Secret | str) -> Path:

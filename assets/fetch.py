@@ -9,15 +9,15 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from assets.account_session import AccountSession, LeftBehind, Reuse
+from assets.account_session import AccountSession
 from assets.days import NOT_YET, ChosenDays, DateRange, days_to_fetch, prove
-from assets.planning.crawl_plan import PlanEntry
-from assets.result import Batch
+from assets.extract import SourceAsset
+from assets.result import AccountResult, Batch
 from marketing_api import paging
 from marketing_api.client import Failure, Stopped
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, InvalidCall, NotAvailable, Refused, Transient
@@ -25,7 +25,8 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call, Operation
 from marketing_api.parsing import parse_rows
 from marketing_api.records.fields import Record
-from warehouse.tables import Table, Window
+from warehouse.loads.listing import needs_detail
+from warehouse.tables import TABLES, Window
 
 #: A batch of a fan-out is loaded after so many responses or seconds, so that a run cut short keeps its work in the tables.
 BATCH_RESPONSES = 500
@@ -34,6 +35,8 @@ BATCH_SECONDS = 30.0
 _MOST_AGAIN = 50
 #: Days that lack for longer, and were requested again in vain, are no news: they are shown, and fail no run.
 _NEWS = dt.timedelta(days=28)
+#: Rows of a daily series from so long before the requested days show whether it lists every day.
+_SERIES_BEFORE = dt.timedelta(days=28)
 
 R = TypeVar("R", bound=Record)
 #: Turns a key of the crawl plan into the parameters of a request.
@@ -51,41 +54,36 @@ class FetchSettings:
 
 
 class Fetcher:
-    """Fetches from one account on behalf of one asset. Of several the one of the highest `urgency` goes first."""
+    """Fetches from one account on behalf of one asset, and counts in `result`. Of several the one of the highest `urgency` goes first."""
 
     def __init__(
         self,
         session: AccountSession,
-        tables: Sequence[Table],
-        *,
+        asset: SourceAsset,
+        result: AccountResult,
         settings: FetchSettings,
+        *,
         chosen_days: ChosenDays | None = None,
-        reuse: Reuse,
-        on_progress: Callable[[int, int], None],
-        on_plan: Callable[[PlanEntry], None] = lambda entry: None,
-        left_behind: LeftBehind | None = None,
         urgency: int = 0,
     ) -> None:
-        self.known = session.known
+        self.account = session.account
+        self.warehouse = session.warehouse
         self.plan = session.planner
         self.settings = settings
         self.today = session.today()
         self.operations: set[Operation] = set()
         self._session = session
-        self._tables = tables
+        self._asset = asset
+        self._result = result
         self._chosen_days = chosen_days
-        self._reuse = reuse
-        self._on_progress = on_progress
-        self._on_plan = on_plan
-        self._left_behind = left_behind
         self._urgency = urgency
 
     def once(self, operation: Operation, **params: Any) -> Batch:
         """One request whose response is the whole of its scope. Raises what the client raises."""
         self.operations.add(operation)
-        self._on_progress(0, 1)
+        self._result.planned += 1
         response = self._fetch(operation.bind(**params))
-        self._on_progress(1, 0)
+        self._result.fetched += 1
         return Batch.of([response])
 
     def days(self, operation: Operation, *, ahead: int = 0, **params: Any) -> Iterator[Batch]:
@@ -96,9 +94,9 @@ class Fetcher:
     def series(self, operation: Operation, **params: Any) -> Iterator[Batch]:
         """A date-ranged read of daily series; what a response left out of them is requested again, in a range of its own."""
         whole = self._wanted_days()
-        covered = [] if self._chosen_days else self.known.covered(self._tables[0])
-        lacking = {days.first for days in self.known.covered(self._tables[0], is_complete=False)}
-        known = self.known.listed(self._tables, whole[0]) if whole else []
+        covered = [] if self._chosen_days else self._covered()
+        lacking = {days.first for days in self._covered(is_complete=False)}
+        known = self._known_days(whole[0]) if whole else []
         todo, more = deque(whole), _MOST_AGAIN
         for days, batch in self._ranges(operation, todo, params):
             served = self._listed(batch, days)
@@ -134,7 +132,7 @@ class Fetcher:
     def _wanted_days(self, ahead: int = 0) -> list[DateRange]:
         """The days that this run reads again, or for the first time; none of an account where those that were chosen are still to come."""
         days = days_to_fetch(
-            self.known.covered(self._tables[0]),
+            self._covered(),
             self.today,
             history_start=self.settings.history_start,
             lookback_days=self.settings.lookback_days,
@@ -143,11 +141,22 @@ class Fetcher:
         )
         return [days] if days else []
 
+    def _covered(self, *, is_complete: bool = True) -> list[DateRange]:
+        """Ranges of days that were read completely, after they had ended in the account's zone; or that were not."""
+        zone = str(self._session.zone)
+        ranges = self.warehouse.covered_days(self._asset.tables[0], self.account, zone, is_complete=is_complete)
+        return [DateRange(first, last) for first, last in ranges]
+
+    def _known_days(self, days: DateRange) -> list[set[dt.date]]:
+        """The days that each table has rows of, in the range and the weeks before it."""
+        since = days.first - _SERIES_BEFORE
+        return [set(self.warehouse.listed_days(table, self.account, since, days.last)) for table in self._asset.tables]
+
     def _listed(self, batch: Batch, requested: DateRange) -> list[set[dt.date]] | None:
         """The requested days that the response lists, by table; None when an entry cannot be read: it may be of any day."""
-        listed: dict[type[Record], set[dt.date]] = {table.record: set() for table in self._tables}
-        columns = {table.record: table.load.column for table in self._tables if isinstance(table.load, Window)}
-        for response in batch.responses or self.known.responses(batch.request_ids):
+        listed: dict[type[Record], set[dt.date]] = {table.record: set() for table in self._asset.tables}
+        columns = {table.record: table.load.column for table in self._asset.tables if isinstance(table.load, Window)}
+        for response in batch.responses or self.warehouse.archive.responses(batch.request_ids):
             for rows in parse_rows(response, self._session.zone, self.today):
                 if rows.rejected or rows.missing:
                     return None
@@ -168,7 +177,7 @@ class Fetcher:
         listing = paging.Listing(operation, params)
         ids: list[int] = []
         failures: tuple[Failure, ...] = ()
-        self._on_progress(0, 1)
+        self._result.planned += 1
         try:
             for response in listing.pages(self._fetch):
                 ids.append(response.request_id)
@@ -176,7 +185,7 @@ class Fetcher:
             if not ids:
                 raise
             failures = (Failure(operation.bind(**params), problem),)
-        self._on_progress(1, 0)
+        self._result.fetched += 1
         is_complete = not failures and listing.is_complete
         is_short = listing.missing and not failures
         lack = f"{operation.name}: {listing.missing:,} entries that the service counts were not listed" if is_short else ""
@@ -198,12 +207,12 @@ class Fetcher:
         """One request for each of `many`, in about that order, in batches of some hundred responses; of nothing, a batch that says so."""
         self.operations.add(operation)
         calls, failures = _bind_all(operation, many)
-        self._on_progress(0, len(calls))
+        self._result.planned += len(calls)
         responses: list[Response] = []
         since = time.monotonic()
         try:
             for result in self._results(calls):
-                self._on_progress(1, 0)
+                self._result.fetched += 1
                 if isinstance(result, Failure):
                     failures.append(result)
                 else:
@@ -219,14 +228,13 @@ class Fetcher:
         elif not calls:
             yield Batch(is_nothing_due=True)
 
-    def planned(self, asset: str, operation: Operation, params: Params) -> Iterator[Batch]:
+    def planned(self, operation: Operation, params: Params) -> Iterator[Batch]:
         """What the crawl plan wants fetched of contacts, and what a run that died has responses to."""
-        entry = self.plan.entry(asset)
-        self._on_plan(entry)
+        self._result.plan = entry = self.plan.contacts().entries[self._asset.name]
         keys = entry.keys.to_pylist()
         many = [params(key) for key in keys]
-        if self._left_behind is not None:
-            many += self._found_behind(asset, operation, params, set(keys), self._left_behind)
+        if self._asset.name in self._session.unfinished:
+            many += self._left_behind(operation, params, set(keys))
         through = 0
         for batch in self.each(operation, many):
             through += len(batch.request_ids) + len(batch.failures)
@@ -234,17 +242,15 @@ class Fetcher:
             is_last = through >= len(many)
             yield replace(batch, is_complete=is_last and entry.is_whole, due_at=entry.due_at if is_last else None)
 
-    def _found_behind(
-        self, asset: str, operation: Operation, params: Params, planned: set[Any], left_behind: LeftBehind
-    ) -> list[Mapping[str, Any]]:
+    def _left_behind(self, operation: Operation, params: Params, planned: set[Any]) -> list[Mapping[str, Any]]:
         """Requests outside the plan whose archived response is newer than what is loaded: responses must not be lost."""
-        rows = self.plan.candidates(asset)
+        rows = self.plan.candidates(self._asset.name)
         found = []
         for key, loaded in zip(rows[0].to_pylist(), rows["request_id"].to_pylist(), strict=True):
             if key in planned:
                 continue
             try:
-                request_id = left_behind(operation.bind(**params(key)))
+                request_id = self._session.left_behind(self._asset.name, operation.bind(**params(key)))
             except InvalidCall:
                 continue
             if request_id is not None and request_id > (loaded or 0):
@@ -258,12 +264,10 @@ class Fetcher:
 
     def new_or_changed(self, listing: Batch, record: type[R]) -> list[R]:
         """The listing's entries that are new, or differ from when their detail was last fetched."""
-        return self.known.new_or_changed(listing.request_ids, record)
-
-    @staticmethod
-    def nothing_left(**scope: Any) -> Batch:
-        """A scope that is gone from the service: its rows are marked as deleted without a request."""
-        return Batch(scope={name: [value] for name, value in scope.items()}, may_shrink=True)
+        table = next(table for table in TABLES.values() if table.record is record)
+        hashes = self.warehouse.listing_hashes(table, self.account)
+        stale = needs_detail(table, self.warehouse.archive.responses(listing.request_ids), hashes, self._session.zone, parse_rows)
+        return [entry for entry in stale if isinstance(entry, record)]
 
     def _fetch(self, call: Call) -> Response:
         (result,) = self._results([call])
@@ -273,13 +277,15 @@ class Fetcher:
 
     def _results(self, calls: Iterable[Call]) -> Iterator[Response | Failure]:
         """What need not be requested, since it was refused in this run or is in the archive and unused, and what the client fetches."""
-        refused = self._session.refused
-        for result in self._session.client.fetch_many(
-            calls, known=lambda call: refused.get(call.key) or self._reuse(call), urgency=self._urgency
-        ):
+        session, refused = self._session, self._session.refused
+
+        def known(call: Call) -> Response | Failure | None:
+            return refused.get(call.key) or session.reuse(self._asset.name, call)
+
+        for result in session.client.fetch_many(calls, known=known, urgency=self._urgency):
             if isinstance(result, Failure):
                 if isinstance(result.error, NotAvailable):
-                    self._session.confirm_key(result.call.operation)
+                    session.confirm_key(result.call.operation)
                 if isinstance(result.error, Refused | NotAvailable):  # a second try of this run would be refused like the first
                     refused[result.call.key] = result
             yield result

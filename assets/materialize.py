@@ -14,7 +14,7 @@ import dagster as dg
 from assets.days import FIRST_ZONE, DateRange, joined
 from assets.extract import SourceAsset
 from assets.planning.crawl_plan import PlanEntry
-from assets.planning.order import Reason
+from assets.planning.order import Reason, in_words
 from assets.prefetch import Prefetcher
 from assets.result import AccountResult, share_read
 from assets.table_checks import check_results, check_specs
@@ -125,9 +125,8 @@ def _plan_metadata(lines: list[PlanEntry]) -> dict[str, dg.MetadataValue]:
     if not lines:
         return {}
     reasons = sum((Counter(line.counts) for line in lines), Counter[Reason]())
-    why = ", ".join(f"{reason} {count:,}" for reason, count in reasons.items()) or "nothing was due"
     return {
-        "planned because": dg.MetadataValue.text(why),
+        "planned because": dg.MetadataValue.text(in_words(reasons)),
         "not due": dg.MetadataValue.int(sum(line.not_due for line in lines)),
         "left out for the budget": dg.MetadataValue.int(sum(line.late + line.waiting for line in lines)),
     }

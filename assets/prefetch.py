@@ -20,7 +20,7 @@ from assets.checkpoint import Checkpoints
 from assets.days import ChosenDays, DateRange, days_of_run
 from assets.extract import SourceAsset
 from assets.fetch import Fetcher, FetchSettings
-from assets.planning.crawl_plan import COUPONS, PlanEntry
+from assets.planning.crawl_plan import COUPONS
 from assets.result import AccountResult, Batch
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import BudgetSpent, MarketingApiError, Stopped
@@ -38,7 +38,7 @@ _LOADS_AHEAD = 2
 #: Seconds of a run for which loads that nobody waits for give way to those that decide what is fetched next: the start of a run is short of
 #: the processor, and later there is enough. What waits is in the archive.
 _GIVE_WAY_S = 30.0
-#: Threads that read answers and have them loaded, for all accounts: one works while another waits for the file.
+#: Threads that parse responses and have them loaded, for all accounts: one works while another waits for the file.
 _LOADERS = 4
 #: Readings under way that nothing waits for and that wait for nothing, of all accounts together, and of one at least: they are a request
 #: or two each, and keep the limits busy while what is urgent is loaded.
@@ -48,7 +48,7 @@ _STOP_SECONDS = 30.0
 
 #: A machine's clock that is moved by less is being kept right.
 _JUMP = dt.timedelta(minutes=1)
-#: What nothing else is said about is read again the next night.
+#: When a batch is read again that names no other time.
 _A_NIGHT = dt.timedelta(days=1)
 
 _Key = tuple[str, str]  # asset, account
@@ -58,29 +58,23 @@ _Key = tuple[str, str]  # asset, account
 class ReadingState:
     """How far it is: requests with a response and known so far, and the assets at work. `phase`: reading, or loading at the end."""
 
-    asked: int
-    planned: int
+    done: int
+    total: int
     current: str
     phase: str = "reading"
 
 
 @dataclass(eq=False)
 class _Reading:
-    """One asset of one account on its way. `loads`: batches that are not loaded yet, in the order of `lane`."""
+    """One asset of one account on its way. `parts`: the fetching and the batches that are not loaded yet, in the order of `lane`."""
 
     asset: SourceAsset
     session: AccountSession
     result: AccountResult
     lane: Lane
     is_alone: bool
-    loads: int = 0
-    is_fetched: bool = False
-    is_ended: bool = False
+    parts: int = 1
     operations: Collection[Operation] = ()
-
-    @property
-    def key(self) -> _Key:
-        return self.asset.name, self.session.account
 
 
 class Prefetcher:
@@ -110,7 +104,6 @@ class Prefetcher:
         self._checkpoints = checkpoints
         self._started: set[_Key] = set()
         self._finished: set[_Key] = set()
-        self._fetched: set[_Key] = set()  # everything of it, though not all of it may be loaded
         self._through: list[tuple[str, str]] = []  # (account, asset) whose responses are all loaded
         self._urgency = {name: self._waiting_for(asset) for name, asset in self._chosen.items()}
         self._in_order = sorted(self._chosen.values(), key=lambda asset: -self._urgency[asset.name])
@@ -118,7 +111,11 @@ class Prefetcher:
         self._is_way_clear = False
         self._gives_way_until = time.monotonic() + _GIVE_WAY_S
         self._threads: list[threading.Thread] = []
-        self._loads = WorkerPool(_LOADERS, name="load", is_served=self._may_load)
+        self._loads = WorkerPool(
+            _LOADERS,
+            name="load",
+            is_served=lambda lane: bool(lane.urgency) or self._is_way_clear or time.monotonic() >= self._gives_way_until,
+        )
         self._alone: Counter[str] = Counter()  # readings under way that nothing waits for and that wait for nothing, by account
         self._alone_at_once = max(_ALONE_LEAST, _ALONE // max(1, len(self.sessions)))
         self._is_stopping = False
@@ -164,7 +161,7 @@ class Prefetcher:
 
     def finish(self) -> None:
         """Wait for everything that was begun. Raises Stopped."""
-        for asset in list(self._chosen.values()):
+        for asset in self._in_order:
             self.result(asset)
 
     def stop_fetching(self) -> None:
@@ -217,22 +214,19 @@ class Prefetcher:
 
     def _is_cut_short(self) -> bool:
         """Whether the run was stopped before it had tried everything."""
-        errors = [result.error for result in self.results.values()]
-        return self._is_stopping or not self._is_through() or any(isinstance(error, BudgetSpent | Stopped) for error in errors)
-
-    def _is_through(self) -> bool:
-        return len(self._finished) == len(self._chosen) * len(self.sessions)
+        is_tried = len(self._finished) == len(self._chosen) * len(self.sessions)
+        return self._is_stopping or not is_tried or any(isinstance(result.error, BudgetSpent | Stopped) for result in self.results.values())
 
     def progress(self) -> ReadingState:
         """How far the reading is now."""
         with self._changed:
-            at_work = [asset for asset, account in self._started if (asset, account) not in self._finished]
-            is_fetching = len(self._finished | self._fetched) < len(self._chosen) * len(self.sessions)
-        results = list(self.results.values())
+            at_work = {asset for asset, account in self._started if (asset, account) not in self._finished}
+            results = list(self.results.values())
+        is_fetching = sum(result.is_fetched for result in results) < len(self._chosen) * len(self.sessions)
         return ReadingState(
             sum(result.fetched for result in results),
             sum(result.planned for result in results),
-            ", ".join(sorted(set(at_work))),
+            ", ".join(sorted(at_work)),
             "reading" if is_fetching else "loading",
         )
 
@@ -248,10 +242,12 @@ class Prefetcher:
         """What a person should know although nothing is missing: clocks that are wrong, responses that came too late to be loaded."""
         found = [notice for session in self.sessions if (notice := session.clock_notice())]
         if isinstance(self.now, SteadyClock) and abs(self.now.jump) > _JUMP:
-            found.append(f"this machine's clock was moved by {_in_words(self.now.jump)} during the run; times of the run do not show it")
+            moved = dt.timedelta(seconds=round(abs(self.now.jump).total_seconds()))
+            way = "ahead" if self.now.jump > dt.timedelta() else "back"
+            found.append(f"this machine's clock was moved by {moved} {way} during the run; times of the run do not show it")
         for (asset, account), result in self.results.items():
             stale = [line for report in result.reports for line in report.stale]
-            found += [f"{asset}, account {account}: another run had loaded newer answers of {line}" for line in stale]
+            found += [f"{asset}, account {account}: another run had loaded newer responses of {line}" for line in stale]
         return found
 
     def _start_ready(self, *sessions: AccountSession) -> None:
@@ -282,7 +278,7 @@ class Prefetcher:
         try:
             while not session.opened.wait(0.5):
                 if self._is_stopping:
-                    raise Stopped("the run was stopped before the account had answered")
+                    raise Stopped("the run was stopped before the account had responded")
             if session.problem is not None:
                 raise session.problem
             self._fetch(reading)
@@ -290,11 +286,11 @@ class Prefetcher:
             result.error = result.error or self._noted(reading, problem)
         finally:
             with self._changed:
-                reading.is_fetched = True
+                result.is_fetched = True
                 self._threads.remove(threading.current_thread())
                 self._alone[session.account] -= reading.is_alone
                 self._start_ready(session)
-            self._end_if_loaded(reading)
+            self._end_part(reading)
 
     @staticmethod
     def _noted(reading: _Reading, problem: Exception) -> Exception:
@@ -305,26 +301,9 @@ class Prefetcher:
         return problem
 
     def _fetch(self, reading: _Reading) -> None:
-        asset, session, result = reading.asset, reading.session, reading.result
-
-        def on_progress(fetched: int, planned: int) -> None:
-            result.fetched += fetched
-            result.planned += planned
-
-        def on_plan(entry: PlanEntry) -> None:
-            result.plan = entry
-
-        fetch = Fetcher(
-            session,
-            asset.tables,
-            settings=self._settings,
-            chosen_days=self.chosen_days,
-            reuse=session.reuse(asset.name),
-            on_progress=on_progress,
-            on_plan=on_plan,
-            left_behind=session.left_behind(asset.name),
-            urgency=self._urgency[asset.name],
-        )
+        asset, result = reading.asset, reading.result
+        urgency = self._urgency[asset.name]
+        fetch = Fetcher(reading.session, asset, result, self._settings, chosen_days=self.chosen_days, urgency=urgency)
         reading.operations = fetch.operations
         for batch in asset.function(fetch):
             result.note(batch)
@@ -332,8 +311,6 @@ class Prefetcher:
                 self._load_behind(reading, batch)
             if self._is_stopping or result.error is not None:
                 return
-        with self._changed:
-            self._fetched.add(reading.key)
 
     def _load_behind(self, reading: _Reading, batch: Batch) -> None:
         """Load the batch while the next one is fetched. What came before an error is loaded all the same."""
@@ -344,42 +321,41 @@ class Prefetcher:
                 reading.result.reports.append(self._load(reading.asset, reading.session, batch))
             except Exception as problem:
                 reading.result.error = reading.result.error or self._noted(reading, problem)
-            with self._changed:
-                reading.loads -= 1
-                self._changed.notify_all()
-            self._end_if_loaded(reading)
+            self._end_part(reading)
 
         with self._changed:
-            reading.loads += 1
+            reading.parts += 1
             self._loads.put(reading.lane, load)
-            while reading.loads > _LOADS_AHEAD:
+            while reading.parts > 1 + _LOADS_AHEAD:
                 self._changed.wait()
 
-    def _end_if_loaded(self, reading: _Reading) -> None:
+    def _end_part(self, reading: _Reading) -> None:
         """Whoever comes last, the fetching or a load, ends the reading."""
         with self._changed:
-            if not reading.is_fetched or reading.loads or reading.is_ended:
+            reading.parts -= 1
+            self._changed.notify_all()
+            if reading.parts:
                 return
-            reading.is_ended = True
         asset, session, result = reading.asset, reading.session, reading.result
         try:
             if asset.name == COUPONS and result.failures and result.error is None:
-                result.learn_refusals(session.planner.refused_as_nothing(), session.known.with_coupons)
+                addresses = session.warehouse.with_coupons(session.account)
+                result.learn_refusals(session.planner.refused_as_nothing(), addresses)
         except Exception as problem:
             result.error = self._noted(reading, problem)
         result.spent = session.spent(reading.operations)
         with self._changed:
             if result.is_through and not self._is_stopping:
                 self._through.append((session.account, asset.name))
-            self._finished.add(reading.key)
+            self._finished.add((asset.name, session.account))
             self.ended_at = self.now()
             self._start_ready(session)
             self._changed.notify_all()
 
-    def _may_load(self, lane: Lane) -> bool:
-        return bool(lane.urgency) or self._is_way_clear or time.monotonic() >= self._gives_way_until
-
     def _load(self, asset: SourceAsset, session: AccountSession, batch: Batch) -> LoadReport:
+        shrink_limit = None if batch.may_shrink else self._shrink_limit
+        if shrink_limit is not None:  # what we took away ourselves is not suspicious
+            shrink_limit = 1 - (1 - shrink_limit) * (1 - batch.taken_away)
         load = Load(
             account=session.account,
             asset=asset.name,
@@ -391,22 +367,11 @@ class Prefetcher:
             due_at=batch.due_at or session.now() + _A_NIGHT,
             logged_at=session.now(),
             zone=str(session.zone),
-            shrink_limit=self._limit_of(batch),
+            shrink_limit=shrink_limit,
         )
         return self.warehouse.apply(load, batch.responses, urgency=self._urgency[asset.name])
-
-    def _limit_of(self, batch: Batch) -> float | None:
-        """The share of its rows that the batch's listing may lose: what we took away ourselves is not suspicious."""
-        if batch.may_shrink or self._shrink_limit is None:
-            return None
-        return 1 - (1 - self._shrink_limit) * (1 - batch.taken_away)
 
     def _waiting_for(self, asset: SourceAsset) -> int:
         """How many assets cannot begin before this one is loaded: its loads go first."""
         direct = [other for other in self._chosen.values() if asset in (*other.after, *other.informed_by)]
         return len(direct) + sum(self._waiting_for(other) for other in direct)
-
-
-def _in_words(jump: dt.timedelta) -> str:
-    """E.g. `1 day, 0:00:00 ahead`."""
-    return f"{dt.timedelta(seconds=round(abs(jump).total_seconds()))} {'ahead' if jump > dt.timedelta() else 'back'}"

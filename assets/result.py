@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,7 @@ class Batch:
     scope: Scope = field(default_factory=dict)
     is_complete: bool = True
     may_shrink: bool = False
-    is_nothing_due: bool = False  # there was nothing to ask: what is loaded is still current
+    is_nothing_due: bool = False  # there was nothing to request: what is loaded is still current
     taken_away: float = 0.0  # share of its rows that we know to be gone, since we took them away: no sign of a broken listing
     due_at: dt.datetime | None = None  # when the scope should be read again; None: the next night
     service_count: int | None = None
@@ -59,7 +59,7 @@ class Batch:
         return cls(ids, failures=tuple(failures), responses=tuple(responses) if is_small else None)
 
     def __add__(self, other: Batch) -> Batch:
-        """This batch's scope and completeness, with the other's answers beside them."""
+        """This batch's scope and completeness, with the other's responses beside them."""
         return replace(
             self,
             request_ids=self.request_ids + other.request_ids,
@@ -70,7 +70,7 @@ class Batch:
 
 @dataclass
 class Spent:
-    """What asking cost: requests sent, and seconds that they waited for the limit, summed over threads."""
+    """What reading cost: requests sent, and seconds that they waited for the limit, summed over threads."""
 
     requests: int = 0
     waited_s: float = 0.0
@@ -89,10 +89,11 @@ class AccountResult:
     spent: Spent = field(default_factory=Spent)
     plan: PlanEntry | None = None  # where there is one
     days: list[DateRange] = field(default_factory=list)  # that were read, of a date-ranged asset
-    lacking: list[DateRange] = field(default_factory=list)  # that were asked for and did not come whole
+    lacking: list[DateRange] = field(default_factory=list)  # that were requested and did not come whole
     shortfalls: list[str] = field(default_factory=list)
     nothing: set[int] = field(default_factory=set)  # errorCodes by which refusals say that there is nothing
-    learnt: list[str] = field(default_factory=list)  # what this run found out and says once
+    learnt: list[str] = field(default_factory=list)  # what this run found out and reports once
+    is_fetched: bool = False  # nothing more is requested, though not all of it may be loaded
 
     def note(self, batch: Batch) -> None:
         """Take in what a batch says about the reading."""
@@ -101,13 +102,17 @@ class AccountResult:
         if batch.days is not None:
             (self.days if batch.is_complete else self.lacking).append(batch.days)
 
-    def learn_refusals(self, known: Collection[int], with_coupons: Callable[[], Collection[str]]) -> None:
+    def learn_refusals(self, known: Collection[int], with_coupons: Collection[str]) -> None:
         """Find out whether refusals say that there is nothing to be had; `known`: the errorCodes that said so in earlier runs."""
         self.nothing = set(known)
         others = [failure for failure in self.failures if not is_nothing(failure, self.nothing)]
-        if (code := refused_as_nothing(others, self.fetched, with_coupons())) is not None:
+        if (code := refused_as_nothing(others, self.fetched, with_coupons)) is not None:
             self.nothing.add(code)
-            self.learnt.append(_learnt(others, code, self.fetched))
+            count = sum(is_nothing(failure, {code}) for failure in others)
+            self.learnt.append(
+                f"the service refuses {count:,} of {self.fetched:,} addresses with errorCode {code}: taken as addresses without coupons, "
+                "requested again at their turn; coupons that are stored stay"
+            )
 
     @property
     def days_in_words(self) -> str:
@@ -128,8 +133,8 @@ class AccountResult:
 
     @property
     def is_through(self) -> bool:
-        """Everything that was asked for came; the plan may have left out what its budget did not allow. What was not believed is asked
-        anew: the same answer would not be believed the next time either."""
+        """Everything that was requested came; the plan may have left out what its budget did not allow. What was not believed is requested
+        anew: the same response would not be believed the next time either."""
         return not self.error and not self._serious()
 
     @property
@@ -152,12 +157,12 @@ class AccountResult:
 
 
 def share_read(results: Iterable[AccountResult]) -> float | None:
-    """How much was had of what was asked for, 0 to 1: of the calls, or of the days where those tell less; None when nothing was."""
-    had, wanted, days, lacking = 0, 0, 0, 0
+    """How much came of what was requested, 0 to 1: of the calls, or of the days where that is less; None when nothing was requested."""
+    fetched, planned, days, lacking = 0, 0, 0, 0
     for result in results:
-        had, wanted = had + result.fetched, wanted + result.planned
+        fetched, planned = fetched + result.fetched, planned + result.planned
         days, lacking = days + sum(map(len, joined(result.days))), lacking + sum(map(len, joined(result.lacking)))
-    return min(had / wanted, days / (days + lacking) if lacking else 1) if wanted else None
+    return min(fetched / planned, days / (days + lacking) if lacking else 1) if planned else None
 
 
 def _sentence(error: Exception) -> str:
@@ -174,7 +179,11 @@ def refused_as_nothing(failures: Sequence[Failure], fetched: int, with_coupons: 
     `fetched`: requests with a response, refusals included. It never deletes anything: absence is proven by a whole response alone. What
     earlier runs learnt is read off `sync.requests`, so that a rebuild keeps it.
     """
-    refused = {_address(failure): failure.error.code for failure in failures if isinstance(failure.error, Refused)}
+    refused = {
+        failure.call.params.get("email", failure.call.key).strip().lower(): failure.error.code
+        for failure in failures
+        if isinstance(failure.error, Refused)
+    }
     if not refused or len(failures) >= fetched:
         return None
     code, count = Counter(refused.values()).most_common(1)[0]
@@ -185,16 +194,3 @@ def refused_as_nothing(failures: Sequence[Failure], fetched: int, with_coupons: 
 
 def is_nothing(failure: Failure, codes: Collection[int]) -> bool:
     return isinstance(failure.error, Refused) and failure.error.code in codes
-
-
-def _learnt(failures: Sequence[Failure], code: int, fetched: int) -> str:
-    """Said once, in the run that learns it."""
-    count = sum(is_nothing(failure, {code}) for failure in failures)
-    return (
-        f"the service refuses {count:,} of {fetched:,} addresses with errorCode {code}: taken as addresses without coupons, asked again at "
-        "their turn; coupons that are stored stay"
-    )
-
-
-def _address(failure: Failure) -> str:
-    return failure.call.params.get("email", failure.call.key).strip().lower()

@@ -29,7 +29,7 @@ def social_posts(fetch: Fetcher) -> Iterator[Batch]:
 @source_asset(tables.SOCIAL_POST_DETAILS, after=[social_posts])
 def social_post_details(fetch: Fetcher) -> Iterator[Batch]:
     """Title, picture and profile of posts that are new or changed since they were fetched."""
-    posts = fetch.known.posts_needing_detail(_NETWORKS_WITH_POSTS)
+    posts = fetch.warehouse.posts_needing_detail(fetch.account, _NETWORKS_WITH_POSTS)
     yield from fetch.each(social.GETPOST, ({"id": post_id, "channel": network} for post_id, network in posts))
 
 

@@ -77,14 +77,14 @@ def advance(done: int, total: int, current: str) -> None:
 
 
 class HowFar(Protocol):
-    """The phase that asking is in, parts done and known so far, and what is being done."""
+    """The phase that it is in, parts done and known so far, and what is being done."""
 
     @property
     def phase(self) -> str: ...
     @property
-    def asked(self) -> int: ...
+    def done(self) -> int: ...
     @property
-    def planned(self) -> int: ...
+    def total(self) -> int: ...
     @property
     def current(self) -> str: ...
 
@@ -148,7 +148,7 @@ class Phases:
     def _look_at_work(self, now: float, *, is_over: bool) -> None:
         state, sent, last = self._work.progress(), self._work.requests_sent(), self._own[-1]
         if last.name != "loading":  # the figures are those of reading, also when an asset is read again
-            last.done, last.total, last.requests = state.asked, state.planned, sent - self._sent_before
+            last.done, last.total, last.requests = state.done, state.total, sent - self._sent_before
         last.current = state.current
         if state.phase not in [phase.name for phase in self._own]:
             last.ended, self._sent_before = now, sent

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from pathlib import Path
 from typing import Any
 
 from assets.account_session import AccountSession
@@ -17,9 +16,9 @@ from assets.checkpoint import Checkpoints
 from assets.days import ChosenDays
 from assets.extract import SourceAsset
 from assets.fetch import FetchSettings
-from assets.planning.crawl_plan import COUPONS, TIMELINES, Allowance, Planner, PlanSettings, allowance, next_moment
+from assets.planning.crawl_plan import COUPONS, TIMELINES, Planner, Rules, allowance, next_moment
 from assets.prefetch import Prefetcher
-from marketing_api.client import Connection, RequestBudget
+from marketing_api.client import RequestBudget
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError
 from marketing_api.rate_limit import RateLimiter
@@ -33,7 +32,7 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-#: Once one account has answered, the others have so long before it is read without waiting for them.
+#: Once one account has responded, the others have so long before it is read without waiting for them.
 _OPENED_TOGETHER_S = 2.0
 
 
@@ -45,33 +44,38 @@ def open_reader(
     chosen_days: ChosenDays | None = None,
     max_requests: int | None = None,
     until: dt.time | None = None,
-    asks_everybody: bool = False,
+    requests_all: bool = False,
     shrink_limit: float | None = None,
     now: Clock = utc_now,
 ) -> Iterator[Prefetcher]:
-    """A reader of the chosen assets over all accounts. Raises AuthenticationFailed or another MarketingApiError when none answers."""
+    """A reader of the chosen assets over all accounts. Raises AuthenticationFailed or another MarketingApiError when none responds."""
     now = SteadyClock(now)
     with ExitStack() as stack:
         accounts = stack.enter_context(connections(settings))
-        archive = stack.enter_context(Archive(settings.home / "archive"))
-        if not settings.warehouse_path.exists() and any(archive.loads()):
-            log.warning("%s is gone: it is made anew from the archive, the models with this sync", settings.warehouse_path)
-            rebuild(settings.home, archive=archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
-        warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
+        warehouse = _warehouse(settings, stack.enter_context(Archive(settings.home / "archive")))
         spool = stack.enter_context(closing(Workspace(settings.home / "tmp" / "spool"))).folder()
         budget = budget_of(settings, max_requests, until, now)
-        plan_settings = PlanSettings(dt.timedelta(days=settings.max_age_days), asks_everybody)
+        rules = rules_of(settings, requests_all=requests_all)
+        checkpoints = Checkpoints(settings.home / "archive" / "unfinished")
+        stack.callback(checkpoints.leave)
         sessions = []
         for connection in accounts:
             limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
-            planner = planner_of(warehouse, connection, limiter, plan_settings, chosen, budget, len(accounts), now)
-            sessions.append(_session(settings, connection, archive, warehouse, budget, limiter, planner, len(accounts), now, spool))
-        for session in sessions:
+            session = AccountSession(
+                connection,
+                warehouse,
+                limiter=limiter,
+                spool=spool,
+                budget=budget,
+                fallback_zone=settings.timezone,
+                resume_hours=settings.resume_hours,
+                now=now,
+                planner=planner_of(warehouse, connection.account, limiter, rules, chosen, budget, len(accounts), now),
+                accounts=len(accounts),
+            )
             stack.enter_context(session.client)
-        checkpoints = Checkpoints(settings.home / "archive" / "unfinished")
-        stack.callback(checkpoints.leave)
-        for session in sessions:
             session.prepare([asset.name for asset in chosen], checkpoints)
+            sessions.append(session)
         _open_all(sessions)
         fetch_settings = FetchSettings(settings.history_start, settings.lookback_days, settings.calendar_days_ahead, settings.goal_domains)
         reader = Prefetcher(
@@ -83,12 +87,20 @@ def open_reader(
             reader.stop()
 
 
+def _warehouse(settings: Settings, archive: Archive) -> Warehouse:
+    """Made anew from the archive when its file is gone."""
+    if not settings.warehouse_path.exists() and any(archive.loads()):
+        log.warning("%s is gone: it is made anew from the archive, the models with this sync", settings.warehouse_path)
+        rebuild(settings.home, archive=archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
+    return Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
+
+
 def limits_of(settings: Settings, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """What a person chose of `options.SYNC`, as `open_reader` takes it."""
     return {
         "max_requests": chosen["max_requests"],
         "until": chosen["until"],
-        "asks_everybody": chosen["all"],
+        "requests_all": chosen["all"],
         "shrink_limit": None if chosen["accept_shrink"] else settings.shrink_limit,
     }
 
@@ -103,11 +115,15 @@ def budget_of(
     return RequestBudget(most, until=next_moment(end, settings.schedule_timezone, now()) if end else None, now=now)
 
 
+def rules_of(settings: Settings, *, requests_all: bool) -> Rules:
+    return Rules(dt.timedelta(days=settings.max_age_days), requests_all=requests_all)
+
+
 def planner_of(
     warehouse: Warehouse,
-    connection: Connection,
+    account: str,
     limiter: RateLimiter,
-    settings: PlanSettings,
+    rules: Rules,
     chosen: Sequence[SourceAsset],
     budget: RequestBudget | None,
     accounts: int,
@@ -115,45 +131,18 @@ def planner_of(
 ) -> Planner:
     """The planner of one account, which shares the budget with the others."""
 
-    def allowed() -> Allowance:
+    def allowed() -> int | None:
         left, until = (budget.left, budget.until) if budget else (None, None)
         return allowance(left, until, now(), limiter.rate, accounts=accounts)
 
     planned = {asset.name for asset in chosen} & {TIMELINES, COUPONS}
-    return Planner(warehouse, connection.account, settings, planned, allowed, now)
-
-
-def _session(
-    settings: Settings,
-    connection: Connection,
-    archive: Archive,
-    warehouse: Warehouse,
-    budget: RequestBudget | None,
-    limiter: RateLimiter,
-    planner: Planner,
-    accounts: int,
-    now: Clock,
-    spool: Path,
-) -> AccountSession:
-    return AccountSession(
-        connection,
-        archive,
-        warehouse,
-        limiter=limiter,
-        spool=spool,
-        budget=budget,
-        fallback_zone=settings.timezone,
-        resume_hours=settings.resume_hours,
-        now=now,
-        planner=planner,
-        accounts=accounts,
-    )
+    return Planner(warehouse, account, rules, planned, allowed, now)
 
 
 def _open_all(sessions: list[AccountSession]) -> None:
     """Request of every account who it is, all at once. Those that take long, or do not respond, hold up no other: they fail by themselves.
 
-    Raises AuthenticationFailed or another MarketingApiError when none answers, and what is wrong with the home when that is the reason.
+    Raises AuthenticationFailed or another MarketingApiError when none responds, and what is wrong with the home when that is the reason.
     """
     for session in sessions:
         threading.Thread(target=session.open, name=f"{session.account}/open", daemon=True).start()
@@ -162,11 +151,10 @@ def _open_all(sessions: list[AccountSession]) -> None:
         late.opened.wait(0.05)
         if until == math.inf and any(session.opened.is_set() and not session.problem for session in sessions):
             until = time.monotonic() + _OPENED_TOGETHER_S
-    problems = [session.problem for session in sessions]
-    if all(problems):
-        if ours := next((problem for problem in problems if not isinstance(problem, MarketingApiError)), None):
-            raise ours
-        reasons = [explained(session.client.connection, problem) for session, problem in zip(sessions, problems, strict=True) if problem]
-        text = "; ".join(f"account {session.account}: {reason}" for session, reason in zip(sessions, reasons, strict=True))
-        kinds = {type(problem) for problem in problems}
-        raise AuthenticationFailed(text) if kinds == {AuthenticationFailed} else MarketingApiError(text)
+    problems = {session: session.problem for session in sessions if session.problem}
+    if len(problems) < len(sessions):
+        return
+    if ours := next((problem for problem in problems.values() if not isinstance(problem, MarketingApiError)), None):
+        raise ours
+    text = "; ".join(f"account {each.account}: {explained(each.client.connection, problem)}" for each, problem in problems.items())
+    raise AuthenticationFailed(text) if {*map(type, problems.values())} == {AuthenticationFailed} else MarketingApiError(text)

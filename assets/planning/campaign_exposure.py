@@ -54,7 +54,7 @@ def unreached(candidates: Candidates, exposure: Exposure) -> Floats:
     members = np.bincount(candidates.segment[candidates.is_active], minlength=exposure.clicked.shape[1]).astype(float)
     active = np.bincount(candidates.segment, candidates.is_active, exposure.clicked.shape[1]) > 0
     by_segment = received(exposure, members) * active[None, :]
-    known = np.searchsorted(exposure.seen, np.nan_to_num(candidates.asked, nan=-np.inf), side="right")
+    known = np.searchsorted(exposure.seen, np.nan_to_num(candidates.requested, nan=-np.inf), side="right")
     written, found = written_to(candidates), np.zeros(len(candidates))
     for place in np.unique(written):
         mine, factor = written == place, _FACTORS[place]

@@ -34,11 +34,11 @@ SIGNALS = ("clicked", "pushed", "redeemed", "row")
 class Deadlines:
     """One request per position, the newest and most active first. Times are unix seconds, NaN where there is none.
 
-    `number` identifies it for draws; `deadline` is when the maximum age wants it made at the latest, `asked` when it was made last.
+    `number` identifies it for draws; `deadline` is when the maximum age wants it made at the latest, `requested` when it was made last.
     """
 
     number: Ints
-    asked: Floats
+    requested: Floats
     deadline: Floats
 
     def __len__(self) -> int:
@@ -47,7 +47,7 @@ class Deadlines:
     @property
     def is_new(self) -> Flags:
         """Never requested."""
-        return np.isnan(self.asked)
+        return np.isnan(self.requested)
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Candidates(Deadlines):
     segment: Ints
     is_active: Flags
     registered: Floats
-    first_asked: Floats
-    times_asked: Ints
+    first_requested: Floats
+    times_requested: Ints
     times_changed: Ints
     active_days: Ints  # with something of its own, within the history that is looked at
     history_days: Floats  # length of that history, up to when it was fetched last
@@ -68,36 +68,36 @@ class Candidates(Deadlines):
     def noticed(self, signal: str) -> Flags:
         """Whether the signal came after the last request; never of one that is new."""
         at = self.signals.get(signal)
-        return np.zeros(len(self), bool) if at is None else at > self.asked
+        return np.zeros(len(self), bool) if at is None else at > self.requested
 
 
 def from_arrow(rows: pa.Table, number: str, max_age: dt.timedelta, now: float) -> tuple[Candidates, npt.NDArray[np.uint64]]:
     """The candidates in the rows of `warehouse.candidates`, and the numbers that those have for the segments 0, 1, …"""
     segments, segment = _segments(rows["segment"].to_numpy())
-    asked, is_dated = asked_by(_seconds(rows["asked_at"]), now, max_age.total_seconds()), "active_days" in rows.column_names
-    since = np.where(np.isnan(asked), _seconds(rows["first_seen_at"]), asked)
-    registered = _seconds(rows["registered_at"])
+    requested, is_dated = requested_by(seconds(rows["asked_at"]), now, max_age.total_seconds()), "active_days" in rows.column_names
+    since = np.where(np.isnan(requested), seconds(rows["first_seen_at"]), requested)
+    registered = seconds(rows["registered_at"])
     return (
         Candidates(
             number=rows[number].to_numpy().astype(np.int64),
             segment=segment.astype(np.int64),
             is_active=np.asarray(rows["is_active"].to_numpy(zero_copy_only=False), bool),
-            registered=np.where(np.isnan(registered), _seconds(rows["first_seen_at"]), registered),
-            asked=asked,
-            first_asked=np.minimum(_seconds(rows["first_asked_at"]), now),
-            times_asked=_counts(rows["times_asked"]),
+            registered=np.where(np.isnan(registered), seconds(rows["first_seen_at"]), registered),
+            requested=requested,
+            first_requested=np.minimum(seconds(rows["first_asked_at"]), now),
+            times_requested=_counts(rows["times_asked"]),
             times_changed=_counts(rows["times_changed"]),
             deadline=since + max_age.total_seconds(),
             active_days=_counts(rows["active_days"]) if is_dated else np.zeros(len(rows), np.int64),
-            history_days=_history(asked, registered, now) if is_dated else np.zeros(len(rows)),
+            history_days=_history(requested, registered, now) if is_dated else np.zeros(len(rows)),
             messages=_counts(rows["messages"]) if is_dated else np.zeros(len(rows), np.int64),
-            signals={name: noticed_by(_seconds(rows[f"{name}_at"]), now) for name in SIGNALS if f"{name}_at" in rows.column_names},
+            signals={name: noticed_by(seconds(rows[f"{name}_at"]), now) for name in SIGNALS if f"{name}_at" in rows.column_names},
         ),
         segments,
     )
 
 
-def asked_by(at: Floats, now: float, max_age: Floats | float) -> Floats:
+def requested_by(at: Floats, now: float, max_age: Floats | float) -> Floats:
     """When each was requested. When one was that is dated in the future, nobody knows: it counts as due (`max_age`: seconds)."""
     return np.where(at > now + _AHEAD_S, now - max_age, np.minimum(at, now))
 
@@ -107,21 +107,21 @@ def noticed_by(at: Floats, now: float) -> Floats:
     return np.where(at > now + _AHEAD_S, np.nan, at)
 
 
-def _seconds(column: pa.ChunkedArray) -> Floats:
-    """Chunk by chunk: whole columns in between would double what planning needs."""
+def seconds(column: pa.ChunkedArray) -> Floats:
+    """Moments or days as unix seconds, chunk by chunk: whole columns in between would double what planning needs."""
+    kind = pa.timestamp("us", "UTC" if pa.types.is_timestamp(column.type) else None)
     found, at = np.empty(len(column)), 0
     for chunk in column.chunks:
-        micros = chunk.cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy(zero_copy_only=False)
+        micros = chunk.cast(kind).cast(pa.int64()).to_numpy(zero_copy_only=False)
         found[at : at + len(chunk)] = micros / 1e6
         at += len(chunk)
     return found
 
 
-def _history(asked: Floats, registered: Floats, now: float) -> Floats:
+def _history(requested: Floats, registered: Floats, now: float) -> Floats:
     """Days of the last `HISTORY_DAYS` that the last response covers."""
     began = np.fmax(registered, now - HISTORY_DAYS * DAY_S)
-    found: Floats = np.maximum(np.nan_to_num((asked - began) / DAY_S), 0.0)
-    return found
+    return np.maximum(np.nan_to_num((requested - began) / DAY_S), 0.0)
 
 
 def _counts(column: pa.ChunkedArray) -> Ints:

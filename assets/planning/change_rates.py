@@ -22,7 +22,7 @@ GROUP_DAYS = 300.0
 _SHAPES = (0.01, 20.0)
 #: Days since registration that make a group: what automations send depends on it.
 TENURE_DAYS = (2, 8, 45, 400)
-#: How often what was noticed came with a change, before anything was learnt: (changed, asked).
+#: How often what was noticed came with a change, before anything was learnt: (changed, requested).
 SIGNAL_PRIORS: Mapping[str, tuple[float, float]] = {"clicked": (19, 20), "pushed": (18, 20), "redeemed": (10, 20), "row": (6, 20)}
 #: How often a first response holds anything, before anything was learnt.
 NEW_PRIORS: Mapping[str, tuple[float, float]] = {"timelines": (20, 20), "coupons": (6, 20)}
@@ -33,22 +33,19 @@ _MEMORY = 20_000.0
 
 @dataclass(frozen=True)
 class Yields:
-    """What requests for a reason have brought, by asset and reason: (changed, asked, expected to change without that reason)."""
+    """What requests for a reason have brought, by asset and reason: (changed, requested, expected to change without that reason)."""
 
     seen: Mapping[tuple[str, str], tuple[float, float, float]]
 
     def share(self, asset: str, reason: str, prior: tuple[float, float]) -> float:
         """How often the reason itself came with something new: mean of the Beta posterior (prior as made-up observations).
 
-        Of `asked`, `expected` would have changed anyway: false alarms are those that did not, among the asked - expected others.
+        Of `requested`, `expected` would have changed anyway: false alarms are those that did not, among the requested - expected others.
         """
-        changed, asked, expected = self.seen.get((asset, reason), (0.0, 0.0, 0.0))
-        fade = min(1.0, _MEMORY / asked) if asked else 1.0
-        false = (prior[1] - prior[0] + (asked - changed) * fade) / (prior[1] + max(asked - expected, 0.0) * fade)
+        changed, requested, expected = self.seen.get((asset, reason), (0.0, 0.0, 0.0))
+        fade = min(1.0, _MEMORY / requested) if requested else 1.0
+        false = (prior[1] - prior[0] + (requested - changed) * fade) / (prior[1] + max(requested - expected, 0.0) * fade)
         return min(max(1 - false, 0.0), 1.0)
-
-
-NOTHING_LEARNT = Yields({})
 
 
 def groups(candidates: Candidates, now: float) -> Ints:
@@ -67,14 +64,14 @@ def change_rates(candidates: Candidates, group: Ints) -> Floats:
     added are intervals like those of the group: p = (X + s q) / (n + s), q = 1 - exp(-group's rate I), which is the mean of a Beta
     posterior. Groups lean on the account in the same way, and the account on a prior.
     """
-    n = np.maximum(candidates.times_asked - 1, 0).astype(float)
+    n = np.maximum(candidates.times_requested - 1, 0).astype(float)
     changed = np.minimum(np.maximum(candidates.times_changed - 1, 0), n)
-    span = np.where(n > 0, (candidates.asked - candidates.first_asked) / DAY_S, 0.0)
+    span = np.where(n > 0, (candidates.requested - candidates.first_requested) / DAY_S, 0.0)
     span = np.where(np.isnan(span), n, span)  # before first requests were kept: a day each
-    everybody = _rate(np.array(changed.sum()), np.array(n.sum()), np.array(span.sum()), np.array(PRIOR_RATE), PRIOR_INTERVALS)
+    account = _rate(np.array(changed.sum()), np.array(n.sum()), np.array(span.sum()), np.array(PRIOR_RATE), PRIOR_INTERVALS)
     size = int(group.max(initial=-1)) + 1
     total, number, length = (np.bincount(group, weights, size).astype(float) for weights in (changed, n, span))
-    own_group = _rate(total, number, length, everybody, GROUP_INTERVALS)
+    own_group = _rate(total, number, length, account, GROUP_INTERVALS)
     return _rate(changed, n, span, own_group[group], OWN_INTERVALS)
 
 
@@ -93,17 +90,13 @@ def unchanged(candidates: Candidates, group: Ints, now: float) -> Floats:
     Responses that date what they contain (timelines) show on which days something happened, also before the first request. Where there
     are such, they count alone; else what requests found.
     """
-    days = np.maximum(np.nan_to_num((now - candidates.asked) / DAY_S), 0.0)
+    days = np.maximum(np.nan_to_num((now - candidates.requested) / DAY_S), 0.0)
     if candidates.active_days.any():
-        return _quiet(candidates.active_days.astype(float), candidates.history_days, group, days)
+        active = candidates.active_days.astype(float)
+        shape, seen, _ = gamma(active, candidates.history_days, group)
+        quiet: Floats = (shape + active) * np.log(seen / (seen + days))  # no active day within `days`: negative binomial
+        return quiet
     return -change_rates(candidates, group) * days
-
-
-def _quiet(active: Floats, history: Floats, group: Ints, days: Floats) -> Floats:
-    """ln P(no active day within `days`) after `active` days in a history of so many days: negative binomial, see `gamma`."""
-    shape, seen, _ = gamma(active, history, group)
-    found: Floats = (shape + active) * np.log(seen / (seen + days))
-    return found
 
 
 def gamma(count: Floats, history: Floats, group: Ints) -> tuple[float, Floats, Floats]:
@@ -123,10 +116,10 @@ def gamma(count: Floats, history: Floats, group: Ints) -> tuple[float, Floats, F
     return shape, shape / mean + history, mean
 
 
-def chances(asset: str, candidates: Candidates, own: Floats, *, unreached: Floats | None = None, yields: Yields = NOTHING_LEARNT) -> Floats:
+def chances(asset: str, candidates: Candidates, own: Floats, *, unreached: Floats | None = None, yields: Yields) -> Floats:
     """The probability that each response has something new.
 
-    Of what was asked before: 1 - P(own habits left it alone) x product of (1 - precision) over what was noticed x P(no campaign reached
+    Of what was requested before: 1 - P(own habits left it alone) x product of (1 - precision) over what was noticed x P(no campaign reached
     it). Each noisy signal leaves the chance that it was a false alarm (Busa-Fekete et al., A Scalable Crawling Algorithm Utilizing
     Noisy Change-Indicating Signals, 2025, arXiv 2502.02430); its precision is learnt from what such requests brought. `own`: logarithm
     as of `unchanged`; `unreached`: as of `campaign_exposure`. Of what is new: the share of first responses that held anything.

@@ -1,8 +1,8 @@
-"""The crawl plan of one account's night: whom to ask, within the allowance, made once per run.
+"""The crawl plan of one account's night: whom to request, within the allowance, made once per run.
 
 Belongs here: the allowance, the statistics of campaigns, timelines and coupons, and the planner that reads what they are planned from
-(`warehouse.candidates`). Not here: how probable a change is (`change_rates`, `campaign_exposure`), which candidates are asked first
-(`order`), asking (`assets.fetch`).
+(`warehouse.candidates`). Not here: how probable a change is (`change_rates`, `campaign_exposure`), which candidates are requested
+first (`order`), requesting them (`assets.fetch`).
 """
 
 from __future__ import annotations
@@ -21,44 +21,31 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assets.planning.campaign_exposure import Exposure, unreached
-from assets.planning.candidates import DAY_S, Deadlines, Flags, Floats, Ints, asked_by, from_arrow, noticed_by
+from assets.planning.candidates import DAY_S, Deadlines, Flags, Floats, Ints, from_arrow, noticed_by, requested_by, seconds
 from assets.planning.change_rates import Yields, chances, groups, unchanged
-from assets.planning.order import REASONS, Order, Reason, draws, everybody, is_tonight, nights_left, order, reasons, smoothed_size
+from assets.planning.order import REASONS, Order, Reason, draws, in_full, in_words, is_tonight, nights_left, order, reasons, smoothed_size
 from marketing_api.operations.contacts import GETCOUPON
 from warehouse.bookkeeping import Planned
 from warehouse.warehouse import Warehouse
 
-#: Of a night's seconds times its rate, so much arrives as answers (measured: 98.9-99.4 % of the limit, and a repeat now and then).
+#: Of a night's seconds times its rate, so much arrives as responses (measured: 98.9-99.4 % of the limit, and a repeat now and then).
 USABLE = 0.97
-#: Kept back for repeats and for what the other assets still ask.
+#: Kept back for repeats and for what the other assets still request.
 _SPARE_SHARE, _SPARE_LEAST = 0.02, 5
 
 
-@dataclass(frozen=True)
-class Allowance:
-    """What one account may still spend tonight: `requests` (None: no limit), and the `rate` they leave at, a second."""
+def allowance(left: int | None, until: dt.datetime | None, now: dt.datetime, rate: float, *, accounts: int = 1) -> int | None:
+    """Requests that one account may still send tonight; None: no limit.
 
-    requests: int | None
-    rate: float
-
-    def seconds(self, requests: int) -> float:
-        """How long so many take at the limit."""
-        return requests / max(self.rate, 1e-9)
-
-    def after(self, requests: int) -> Allowance:
-        """What is left when so many have gone before."""
-        return self if self.requests is None else replace(self, requests=max(self.requests - requests, 0))
-
-
-def allowance(left: int | None, until: dt.datetime | None, now: dt.datetime, rate: float, *, accounts: int = 1) -> Allowance:
-    """From the requests that the run has `left` for all its accounts and the moment it must end, whichever is less."""
+    From those that the run has `left` for all its accounts and, at `rate` a second, the moment it must end, whichever is less.
+    """
     limits = []
     if left is not None:
         share = left // max(accounts, 1)
         limits.append(share - max(int(share * _SPARE_SHARE), min(_SPARE_LEAST, share // 2)))
     if until is not None:
         limits.append(int(max((until - now).total_seconds(), 0.0) * rate * USABLE))
-    return Allowance(min(limits, default=None), rate)
+    return min(limits, default=None)
 
 
 def next_moment(at: dt.time, zone: str, now: dt.datetime) -> dt.datetime:
@@ -69,6 +56,16 @@ def next_moment(at: dt.time, zone: str, now: dt.datetime) -> dt.datetime:
         if moment > now:
             return moment
     raise AssertionError("a clock shows every time within two days")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a night has to keep to. `limit` is in requests (None: as many as are worth it)."""
+
+    max_age: dt.timedelta = dt.timedelta(days=7)
+    limit: int | None = None
+    requests_all: bool = False
+    seed: int = 1
 
 
 #: (days since a campaign was made or its totals moved last, how old its statistics may be in days); the last one is for all others.
@@ -86,43 +83,37 @@ class CampaignPlan:
     due_at: dt.datetime
 
 
-def plan_campaigns(rows: pa.Table, now: dt.datetime, *, seed: int = 1, asks_everybody: bool = False) -> CampaignPlan:
+def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPlan:
     """Young campaigns every night, old ones weekly, very old ones monthly: never fetched, changed in the listing since, or as old as
     the age rule allows; of those with time left, an even share a night."""
     moment = now.timestamp()
     ages = max_ages(rows, moment)
-    asked = asked_by(_seconds(rows["asked_at"]), moment, ages * DAY_S)
-    is_new = np.isnan(asked)
-    is_changed = ~is_new & (noticed_by(_seconds(rows["row_at"]), moment) > asked)
-    deadline = np.where(is_new, moment, asked) + ages * DAY_S
+    requested = requested_by(seconds(rows["asked_at"]), moment, ages * DAY_S)
+    is_new = np.isnan(requested)
+    is_changed = ~is_new & (noticed_by(seconds(rows["row_at"]), moment) > requested)
+    deadline = np.where(is_new, moment, requested) + ages * DAY_S
     nights = nights_left(deadline, moment)
     rest = np.flatnonzero(~is_new & ~is_changed)
-    size = smoothed_size(nights[rest], int(is_tonight(asked[rest], moment).sum()))
-    drawn = draws(rows["campaign_id"].to_numpy().astype(np.int64), seed, 0)
-    early = rest[np.lexsort((drawn[rest], deadline[rest]))][: len(rest) if asks_everybody else size]
+    size = smoothed_size(nights[rest], int(is_tonight(requested[rest], moment).sum()))
+    drawn = draws(rows["campaign_id"].to_numpy().astype(np.int64), rules.seed, 0)
+    early = rest[np.lexsort((drawn[rest], deadline[rest]))][: len(rest) if rules.requests_all else size]
     due = nights[early] == 0
-    counts = {"new": is_new.sum(), "row": is_changed.sum(), "due": due.sum(), "all" if asks_everybody else "turn": (~due).sum()}
+    counts = {"new": is_new.sum(), "row": is_changed.sum(), "due": due.sum(), "all" if rules.requests_all else "turn": (~due).sum()}
     chosen = is_new | is_changed
     chosen[early] = True
     ids, types = rows["campaign_id"].to_pylist(), rows["type"].to_pylist()
     picked = [(ids[at], types[at]) for at in np.flatnonzero(chosen)]
     next_due = float(np.min(np.where(chosen, moment + ages * DAY_S, deadline), initial=moment + AGE_RULE[-1][1] * DAY_S))
-    found = {name: int(count) for name, count in counts.items() if count}
-    return CampaignPlan(picked, found, len(rows), dt.datetime.fromtimestamp(next_due, dt.UTC))
+    counts = {name: int(count) for name, count in counts.items() if count}
+    return CampaignPlan(picked, counts, len(rows), dt.datetime.fromtimestamp(next_due, dt.UTC))
 
 
 def max_ages(rows: pa.Table, now: float) -> Floats:
     """Days that each campaign's statistics may be old, by `AGE_RULE`. One of unknown age counts as young."""
-    alive = np.fmax(np.fmax(_seconds(rows["created_at"]), _seconds(rows["moved_on"])), -np.inf)
+    alive = np.fmax(np.fmax(seconds(rows["created_at"]), seconds(rows["moved_on"])), -np.inf)
     days = (now - np.where(np.isfinite(alive), alive, now)) / DAY_S
     limits, ages = (np.array(column) for column in zip(*AGE_RULE, strict=True))
     found: Floats = ages[np.searchsorted(limits, np.maximum(days, 0.0), side="left")]
-    return found
-
-
-def _seconds(column: pa.ChunkedArray) -> Floats:
-    at = column.cast(pa.timestamp("us", "UTC") if pa.types.is_timestamp(column.type) else pa.timestamp("us"))
-    found: Floats = at.cast(pa.int64()).cast(pa.float64()).to_numpy(zero_copy_only=False) / 1e6
     return found
 
 
@@ -143,22 +134,12 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Rules:
-    """What a night has to keep to. `limit` is in requests (None: as many as are worth it)."""
-
-    max_age: dt.timedelta = dt.timedelta(days=7)
-    limit: int | None = None
-    asks_everybody: bool = False
-    seed: int = 1
-
-
-@dataclass(frozen=True)
 class PlanEntry:
     """What is fetched for one asset: `keys` in the order of the requests, each with its reason (index into REASONS) and the chance that
     it would have something new without that (`expected`).
 
     `total` could be requested. `late` and `waiting` are left out although they pass the maximum age before the next night, or were
-    never requested; `dropped` although they are worth a request. `due_at`: when, after this night, the first of all is due.
+    never requested. `due_at`: when, after this night, the first of all is due.
     """
 
     asset: str
@@ -168,7 +149,6 @@ class PlanEntry:
     total: int
     late: int
     waiting: int
-    dropped: int
     due_at: dt.datetime
 
     @property
@@ -185,9 +165,8 @@ class PlanEntry:
     @property
     def words(self) -> str:
         """How many are requested and why, and that the others are not due: for the run's log and the terminal."""
-        why = ", ".join(f"{reason} {count:,}" for reason, count in self.counts.items())
-        rest = f"; {self.not_due:,} are not due, `--all` asks them too" if self.not_due else ""
-        return f"{len(self.keys):,} of {self.total:,} planned ({why or 'nothing was due'}){rest}"
+        rest = f"; {self.not_due:,} are not due, `--all` requests them too" if self.not_due else ""
+        return f"{len(self.keys):,} of {self.total:,} planned ({in_words(self.counts)}){rest}"
 
     @property
     def is_whole(self) -> bool:
@@ -197,7 +176,10 @@ class PlanEntry:
     @property
     def shortfall(self) -> str:
         """What is left out although the maximum age wants it fetched."""
-        parts = [f"{self.waiting:,} never asked yet" if self.waiting else "", f"{self.late:,} older than they may be" if self.late else ""]
+        parts = [
+            f"{self.waiting:,} never requested yet" if self.waiting else "",
+            f"{self.late:,} older than they may be" if self.late else "",
+        ]
         left_out = " and ".join(filter(None, parts))
         return f"the budget leaves out {left_out}, of {self.total:,}; `marketing-sync plan` tells what would be needed"
 
@@ -223,8 +205,8 @@ def plan_contacts(inputs: Inputs, rules: Rules, now: dt.datetime) -> ContactPlan
     if not parts:
         return ContactPlan(limit=rules.limit)
     together = _joined([part.deadlines for part in parts.values()])
-    if rules.asks_everybody:
-        found = everybody(together)
+    if rules.requests_all:
+        found = in_full(together)
     else:
         chance, why = (np.concatenate([getattr(part, name) for part in parts.values()]) for name in ("chance", "why"))
         found = order(together, chance, why, now.timestamp(), limit=rules.limit, seed=rules.seed)
@@ -250,10 +232,7 @@ class _Part:
         self._expected: Floats = np.where(candidates.is_new, 0.0, -np.expm1(own if campaigns is None else own + campaigns))
         self.chance: Floats = chances(asset, candidates, own, unreached=campaigns, yields=learnt)
         self.why = reasons(candidates, self.chance, campaigns)
-        self.deadlines = Deadlines(candidates.number, candidates.asked, candidates.deadline)
-
-    def _due_at(self, left: Flags) -> dt.datetime:
-        return dt.datetime.fromtimestamp(float(np.min(self.deadlines.deadline[left], initial=self._again)), dt.UTC)
+        self.deadlines = Deadlines(candidates.number, candidates.requested, candidates.deadline)
 
     def entry(self, found: Order, first: int) -> PlanEntry:
         """This part of an order over all parts, of which it begins at position `first`."""
@@ -262,6 +241,7 @@ class _Part:
         positions = found.positions[mine] - first
         left = np.ones(len(self.deadlines), bool)
         left[positions] = False
+        due_at = float(np.min(self.deadlines.deadline[left], initial=self._again))
         return PlanEntry(
             self.asset,
             keys=self._keys.take(pa.array(positions)).combine_chunks(),
@@ -270,14 +250,13 @@ class _Part:
             total=len(self.deadlines),
             late=int(found.is_late[here].sum()),
             waiting=int(found.is_waiting[here].sum()),
-            dropped=int(found.is_dropped[here].sum()),
-            due_at=self._due_at(left),
+            due_at=dt.datetime.fromtimestamp(due_at, dt.UTC),
         )
 
 
 def _joined(parts: list[Deadlines]) -> Deadlines:
     """One after the other."""
-    return Deadlines(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("number", "asked", "deadline")))
+    return Deadlines(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("number", "requested", "deadline")))
 
 
 def exposure_of(exposure: pa.Table, reach: pa.Table, segments: npt.NDArray[np.uint64]) -> Exposure:
@@ -319,27 +298,18 @@ CAMPAIGN_STATS = "campaign_stats"
 _LARGE, _ONE_LARGE = 50_000, threading.Lock()
 
 
-@dataclass(frozen=True)
-class PlanSettings:
-    """What the settings and the person say; see `pipelines.settings`."""
-
-    max_age: dt.timedelta = dt.timedelta(days=7)
-    asks_everybody: bool = False
-    seed: int = 1
-
-
 @dataclass
 class Planner:
-    """`assets`: those of TIMELINES and COUPONS that are to be fetched. `allowance` says what may be spent, when it is called.
+    """`assets`: those of TIMELINES and COUPONS that are to be fetched. `allowance` says how many requests may be sent, when it is called.
 
     Thread-safe: whoever needs a plan first makes it, others wait.
     """
 
     warehouse: Warehouse
     account: str
-    settings: PlanSettings
+    rules: Rules
     assets: Collection[str]
-    allowance: Callable[[], Allowance]
+    allowance: Callable[[], int | None]
     now: Callable[[], dt.datetime]
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _made_at: dt.datetime | None = None
@@ -358,12 +328,8 @@ class Planner:
         with self._lock:
             if self._campaigns is None:
                 rows = self.warehouse.campaign_candidates(self.account)
-                self._campaigns = plan_campaigns(rows, self.now(), seed=self.settings.seed, asks_everybody=self.settings.asks_everybody)
+                self._campaigns = plan_campaigns(rows, self.now(), self.rules)
             return self._campaigns
-
-    def entry(self, asset: str) -> PlanEntry:
-        """The plan of one asset."""
-        return self.contacts().entries[asset]
 
     def candidates(self, asset: str) -> pa.Table:
         """The rows of all that could be requested (`warehouse.candidates`)."""
@@ -376,7 +342,7 @@ class Planner:
         return self.warehouse.refused_as_nothing(self.account, GETCOUPON.name)
 
     def _plan_contacts(self) -> ContactPlan:
-        rules = Rules(self.settings.max_age, self.allowance().requests, self.settings.asks_everybody, self.settings.seed)
+        rules = replace(self.rules, limit=self.allowance())
         with self.warehouse.reading():
             tables = (
                 self.warehouse.campaign_waves(self.account, _EXPOSURE_DAYS),

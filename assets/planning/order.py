@@ -6,8 +6,10 @@ Pure functions of columns. Not here: probabilities (`change_rates`), where the b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +20,10 @@ from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Deadlines, Fl
 WORTH = 1 / 4
 #: While the maximum age cannot be kept anyway, even this chance counts for more than a long wait: whoever waits longest has as much.
 LEAST_WORTH = 1 / 10
-#: Of what is asked for its probability, so much again is drawn at random: what the estimates are wrong about is found out.
+#: Of what is requested for its probability, so much again is drawn at random: what the estimates are wrong about is found out.
 EXPLORE_SHARE = 0.02
 #: Of a budget that cannot keep the maximum age, so much at most goes to what waits longest, and only to what has waited for so many rounds
-#: (the nights in which the budget would fetch everything); the rest to what has probably changed. On nights with less to ask whatever
+#: (the nights in which the budget would fetch everything); the rest to what has probably changed. On nights with less to request whatever
 #: waits longest gets what is left, so that few wait as long.
 MAX_AGE_SHARE, STARVING_ROUNDS = 0.1, 3
 #: A night is the unit: what is fetched within half a day of its deadline is in time, wherever in the night it stands.
@@ -47,7 +49,7 @@ class Reason(StrEnum):
 REASONS = tuple(Reason)
 MEANINGS = {
     Reason.DUE: "older than allowed by tomorrow",
-    Reason.NEW: "never asked",
+    Reason.NEW: "never requested",
     Reason.CLICKED: "named by a campaign's statistics since",
     Reason.PUSHED: "written to by us since",
     Reason.REDEEMED: "redeemed a coupon since",
@@ -56,8 +58,13 @@ MEANINGS = {
     Reason.PROBABLE: "changes often",
     Reason.TURN: "not due yet, but every night has about as many",
     Reason.EXPLORE: "little speaks for it, to find out what is missed",
-    Reason.ALL: "everybody was asked for",
+    Reason.ALL: "all were asked for, with `--all`",
 }
+
+
+def in_words(counts: Mapping[Any, int]) -> str:
+    """Requests by reason, e.g. `due 3, new 12`."""
+    return ", ".join(f"{reason} {count:,}" for reason, count in counts.items()) or "nothing is due"
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,7 @@ class Order:
     """`positions` of the candidates to fetch, in that order, with the `reasons` (indexes into REASONS) for each.
 
     `needed`: requests that this night takes for what is new and for the maximum age. Left out, although: `is_late`, its deadline
-    passes before the next night; `is_waiting`, it was never fetched; `is_dropped`, it is worth a request.
+    passes before the next night; `is_waiting`, it was never fetched.
     """
 
     positions: Ints
@@ -73,15 +80,14 @@ class Order:
     needed: int
     is_late: Flags
     is_waiting: Flags
-    is_dropped: Flags
 
 
-def everybody(candidates: Deadlines) -> Order:
+def in_full(candidates: Deadlines) -> Order:
     """All of them, the newest and most active first."""
     count = len(candidates)
     reasons = np.where(candidates.is_new, REASONS.index(Reason.NEW), REASONS.index(Reason.ALL)).astype(np.int8)
     none = np.zeros(count, bool)
-    return Order(np.arange(count), reasons, count, none, none, none)
+    return Order(np.arange(count), reasons, count, none, none)
 
 
 def order(candidates: Deadlines, chance: Floats, why: npt.NDArray[np.int8], now: float, *, limit: int | None, seed: int) -> Order:
@@ -114,7 +120,7 @@ class _Choice:
         self.now = now
         self.draw = draw
         self.is_new = candidates.is_new
-        self._tonight = int(is_tonight(candidates.asked, now).sum())
+        self._tonight = int(is_tonight(candidates.requested, now).sum())
 
     def by_chance(self, among: Flags) -> Ints:
         """Those positions, the most probable first; equal ones as they stand: the newest first."""
@@ -166,7 +172,7 @@ class _Choice:
             return first, self.rest(first, size)
         # What waits longest of all, whatever else could be fetched: it may be what nothing is ever noticed about.
         a_round = len(self.chance) / max(limit, 1) * DAY_S
-        starved = int((self.now - self.candidates.asked > STARVING_ROUNDS * a_round).sum())
+        starved = int((self.now - self.candidates.requested > STARVING_ROUNDS * a_round).sum())
         turns = self.rest(np.empty(0, np.int64), min(int(MAX_AGE_SHARE * limit), starved))
         free = np.ones(len(self.chance), bool)
         free[turns] = False
@@ -188,14 +194,12 @@ def _order(chosen: _Choice, picked: Ints, turns: Ints, why: npt.NDArray[np.int8]
     codes = [np.full(len(due), REASONS.index(Reason.DUE)), reasons, np.full(len(later), REASONS.index(Reason.TURN))]
     left = np.ones(len(chosen.chance), bool)
     left[positions] = False
-    worth = chosen.is_new | (chosen.chance >= WORTH)
     return Order(
         positions,
         np.concatenate(codes).astype(np.int8),
         needed,
         left & (chosen.nights == 0) & ~chosen.is_new,
         left & chosen.is_new,
-        left & worth,
     )
 
 
@@ -244,7 +248,7 @@ def smoothed_size(nights: Ints, done_tonight: int = 0) -> int:
     return max(0, int(np.max(due // slots)) - done_tonight, int((nights == 0).sum()))
 
 
-def is_tonight(asked: Floats, now: float) -> Flags:
+def is_tonight(requested: Floats, now: float) -> Flags:
     """Fetched by an earlier run of the same night."""
-    found: Flags = asked > now - GRACE_S
+    found: Flags = requested > now - GRACE_S
     return found

@@ -10,18 +10,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from rich.console import Console
-from rich.table import Table as Grid
 
 from assets import SOURCE_ASSETS
-from assets.planning.crawl_plan import CAMPAIGN_STATS, ContactPlan, Planner, PlanSettings
-from assets.planning.order import MEANINGS, Reason
+from assets.planning.crawl_plan import CAMPAIGN_STATS, ContactPlan, Planner
+from assets.planning.order import MEANINGS, Reason, in_words
 from marketing_api.rate_limit import RateLimiter
 from pipelines import exits
 from pipelines.accounts import known_accounts
 from pipelines.commands import Arguments, command
+from pipelines.commands.status import grid
 from pipelines.options import LIMITS, parameters
 from pipelines.progress import report_waiting
-from pipelines.reading import budget_of, planner_of
+from pipelines.reading import budget_of, planner_of, rules_of
 from pipelines.settings import Settings
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
@@ -44,30 +44,30 @@ LISTINGS = "listings and details"
 
 @dataclass(frozen=True)
 class Night:
-    """What one account's night would request without a budget (`wanted`) and what of it within `allowed` requests (None: no budget).
+    """What one account's night would request without a budget (`wanted`), and within `allowed` requests (`sent`; None: no budget).
 
     Requests by kind, in their order. `plan` is the contacts' under what the budget leaves them.
     """
 
     wanted: Mapping[str, int]
-    asked: Mapping[str, int]
+    sent: Mapping[str, int]
     allowed: int | None
     plan: ContactPlan
-    asks_everybody: bool = False
+    requests_all: bool = False
 
     @property
     def left_out(self) -> dict[str, int]:
-        return {name: count - self.asked[name] for name, count in self.wanted.items() if count > self.asked[name]}
+        return {name: count - self.sent[name] for name, count in self.wanted.items() if count > self.sent[name]}
 
     def sentences(self, rate: float, max_age_days: int) -> Iterator[str]:
         """What the night would request, what the budget allows, what is left out, and whether the maximum age can be kept."""
-        whole, asked = sum(self.wanted.values()), sum(self.asked.values())
-        takes = f"{dt.timedelta(seconds=round(asked / rate))} at {rate:,.1f} a second"
+        whole, sent = sum(self.wanted.values()), sum(self.sent.values())
+        takes = f"{dt.timedelta(seconds=round(sent / rate))} at {rate:,.1f} a second"
         if self.allowed is None:
             yield f"the next sync would send {whole:,} requests, {takes}"
         else:
             allowed = f"the budget allows {self.allowed:,} beside a reserve for retries"
-            yield f"the next sync would send {whole:,} requests; {allowed}, so it sends {asked:,}, {takes}"
+            yield f"the next sync would send {whole:,} requests; {allowed}, so it sends {sent:,}, {takes}"
         if self.left_out:
             parts = ", ".join(f"{count:,} of {name}" for name, count in self.left_out.items())
             yield f"{sum(self.left_out.values()):,} are left for a later sync: {parts}"
@@ -83,7 +83,7 @@ class Night:
             why = " and ".join(f"{count:,} {what}" for what, count in parts.items() if count)
             takes = f"it would take {plan.needed:,} requests for timelines and coupons tonight"
             return f"the maximum age cannot be kept with this budget: {why}; {takes}{_age_for(plan, max_age_days)}"
-        if self.asks_everybody and limit is not None and limit < plan.requests:
+        if self.requests_all and limit is not None and limit < plan.requests:
             return f"which contacts get older than {max_age_days} days depends on which are left out: --all reads the newest first"
         if limit is not None and limit < max(plan.needed, plan.steady):
             takes = f"that takes {plan.steady:,} requests for timelines and coupons, and the budget leaves {limit:,}"
@@ -100,15 +100,15 @@ def _age_for(plan: ContactPlan, max_age_days: int) -> str:
     return f"; MARKETING_MAX_AGE_DAYS={-(-plan.steady * max_age_days // plan.limit)} can be kept"
 
 
-def night(before: Mapping[str, int], whole: ContactPlan, plan: ContactPlan, allowed: int | None, *, asks_everybody: bool = False) -> Night:
+def night(before: Mapping[str, int], whole: ContactPlan, plan: ContactPlan, allowed: int | None, *, requests_all: bool = False) -> Night:
     """`before`: what is requested first, by kind. `whole` is planned without the budget, `plan` with what `before` leaves of it."""
     planned = {**before, **{name: len(line.keys) for name, line in plan.entries.items()}}
     wanted = {**before, **{name: max(len(line.keys), planned[name]) for name, line in whole.entries.items()}}
-    asked, left = {}, allowed
+    sent, left = {}, allowed
     for name, count in planned.items():
-        asked[name] = count if left is None else min(count, left)
-        left = None if left is None else left - asked[name]
-    return Night(wanted, asked, allowed, plan, asks_everybody)
+        sent[name] = count if left is None else min(count, left)
+        left = None if left is None else left - sent[name]
+    return Night(wanted, sent, allowed, plan, requests_all)
 
 
 @command(*parameters(LIMITS))
@@ -120,54 +120,42 @@ def plan(arguments: Arguments, settings: Settings) -> int:
     with Archive(settings.home / "archive") as archive:
         warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
         warehouse.read("select 1")  # makes sure that the tables are as this version declares them
-        for number, (planner, whole, rate) in enumerate(_planners(arguments, settings, warehouse)):
+        accounts, assets = known_accounts(settings), list(SOURCE_ASSETS.values())
+        budget = budget_of(settings, arguments.max_requests, arguments.until)
+        rules = rules_of(settings, requests_all=arguments.all)
+        for number, connection in enumerate(accounts):
+            limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
+            limited, whole = (
+                planner_of(warehouse, connection.account, limiter, rules, assets, each, len(accounts)) for each in (budget, None)
+            )
             if number:
                 console.print()
-            _print(console, settings, warehouse, planner, whole, rate)
+            _print(console, settings, limited, whole, limiter.rate)
     return exits.DONE
 
 
-def _planners(arguments: Arguments, settings: Settings, warehouse: Warehouse) -> Iterator[tuple[Planner, Planner, float]]:
-    """One per account, one without the budget, and the rate at which the account's requests leave."""
-    accounts = known_accounts(settings)
-    plan_settings = PlanSettings(dt.timedelta(days=settings.max_age_days), arguments.all)
-    budget = budget_of(settings, arguments.max_requests, arguments.until)
-    for connection in accounts:
-        limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
-        limited, whole = (
-            planner_of(warehouse, connection, limiter, plan_settings, list(SOURCE_ASSETS.values()), each, len(accounts))
-            for each in (budget, None)
-        )
-        yield limited, whole, limiter.rate
-
-
-def _print(console: Console, settings: Settings, warehouse: Warehouse, planner: Planner, whole: Planner, rate: float) -> None:
+def _print(console: Console, settings: Settings, planner: Planner, whole: Planner, rate: float) -> None:
+    """One account; `whole` plans without the budget, `rate` is the one at which its requests leave."""
     campaigns = planner.campaigns()
-    others = int(warehouse.read(_OTHERS, {"account": planner.account}).column(0)[0].as_py())
+    others = int(planner.warehouse.read(_OTHERS, {"account": planner.account}).column(0)[0].as_py())
     before = {LISTINGS: others, CAMPAIGN_STATS: len(campaigns.campaigns)}
-    allowance = planner.allowance()
-    planner.allowance = lambda: allowance.after(sum(before.values()))  # a sync requests them first
+    allowed = planner.allowance()
+    if allowed is not None:
+        left = max(allowed - sum(before.values()), 0)  # a sync requests them first
+        planner.allowance = lambda: left
     plan = planner.contacts()
-    unlimited = plan if allowance.requests is None else whole.contacts()
-    found = night(before, unlimited, plan, allowance.requests, asks_everybody=planner.settings.asks_everybody)
-    reasons = {name: {str(reason): count for reason, count in line.counts.items()} for name, line in plan.entries.items()}
-    why = {LISTINGS: "as in the last run" if others else "no earlier run to go by", CAMPAIGN_STATS: _why(campaigns.counts)}
-    totals = {CAMPAIGN_STATS: campaigns.total} | {name: line.total for name, line in plan.entries.items()}
-    grid = Grid(title=f"account {planner.account}", title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
-    for column in ("what", "requests", "left out", "of", "why"):
-        grid.add_column(column, justify="left" if column in ("what", "why") else "right", overflow="fold")
-    for name, count in found.asked.items():
-        left = f"{found.left_out[name]:,}" if name in found.left_out else ""
+    planned = night(before, plan if allowed is None else whole.contacts(), plan, allowed, requests_all=planner.rules.requests_all)
+    reasons = {CAMPAIGN_STATS: campaigns.counts} | {name: entry.counts for name, entry in plan.entries.items()}
+    totals = {CAMPAIGN_STATS: campaigns.total} | {name: entry.total for name, entry in plan.entries.items()}
+    table = grid(f"account {planner.account}", "what", "requests", "left out", "of", "why", right=("requests", "left out", "of"))
+    for name, count in planned.sent.items():
+        left_out = f"{planned.left_out[name]:,}" if name in planned.left_out else ""
         total = f"{totals[name]:,}" if name in totals else ""
-        reason = why[name] if name in why else _why(reasons[name])
-        grid.add_row(name, f"{count:,}", left, total, "no budget is left" if left and not count else reason)
-    console.print(grid)
-    named = {*campaigns.counts, *(reason for counts in reasons.values() for reason in counts)}
-    for reason in (reason for reason in Reason if reason in named):
-        console.print(f"  {reason}: {MEANINGS[reason]}", style="dim")
-    for sentence in found.sentences(rate, settings.max_age_days):
+        why = in_words(reasons[name]) if name in reasons else "as in the last run" if others else "no earlier run to go by"
+        table.add_row(name, f"{count:,}", left_out, total, "no budget is left" if left_out and not count else why)
+    console.print(table)
+    for reason in Reason:
+        if any(reason in counts for counts in reasons.values()):
+            console.print(f"  {reason}: {MEANINGS[reason]}", style="dim")
+    for sentence in planned.sentences(rate, settings.max_age_days):
         console.print(sentence)
-
-
-def _why(counts: dict[str, int]) -> str:
-    return ", ".join(f"{reason} {count:,}" for reason, count in counts.items()) or "nothing is due"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -35,8 +34,6 @@ _REJECTED = """
     select account, table_name, reason, count(*) as records
     from sync.rejected_records group by all order by records desc, table_name limit 20
 """
-
-
 #: The last plan of each account, by kind of request.
 _LAST_PLANS = """
     with runs as (select account, question, arg_max(run_id, planned_at) as run_id from sync.plans group by all),
@@ -53,8 +50,7 @@ def status(arguments: Arguments, settings: Settings) -> int:
     if not settings.warehouse_path.exists():
         console.print(f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`", soft_wrap=True)
         return exits.DONE
-    tables, contacts, runs, rejected = (_rows(settings, sql) for sql in (_TABLES, _CONTACTS, _RUNS, _REJECTED))
-    plans = _rows(settings, _LAST_PLANS)
+    tables, contacts, plans, runs, rejected = (_rows(settings, sql) for sql in (_TABLES, _CONTACTS, _LAST_PLANS, _RUNS, _REJECTED))
     now = utc_now()
     for line in _standstills(tables, now):
         console.print(line, style="bold red", soft_wrap=True, markup=False)
@@ -62,9 +58,17 @@ def status(arguments: Arguments, settings: Settings) -> int:
     for row in contacts:
         console.print(_contact_line(row, now), soft_wrap=True)
     for row in plans:
-        console.print(_last_plan(row), soft_wrap=True)
+        console.print(
+            f"account {row['account']}, {row['question']}: last plan {row['planned']:,} requests ({row['why']}); "
+            f"{row['asked']:,} read, {row['changed']:,} of them changed",
+            soft_wrap=True,
+        )
     console.print(_run_grid(runs))
-    console.print(_rejected_grid(rejected) if rejected else "no rejected records")
+    if rejected:
+        table = grid("rejected records", "account", "table", "records", "reason", right=("records",))
+        for row in rejected:
+            table.add_row(row["account"], row["table_name"], f"{row['records']:,}", row["reason"])
+    console.print(table if rejected else "no rejected records")
     console.print(f"published: {what_is_published(settings, now)}", soft_wrap=True, markup=False)
     return exits.DONE
 
@@ -74,39 +78,40 @@ def _rows(settings: Settings, sql: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _grid(title: str, *columns: str, right: tuple[str, ...] = ()) -> Grid:
-    grid = Grid(title=title, title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
+def grid(title: str, *columns: str, right: tuple[str, ...] = ()) -> Grid:
+    """An empty table with these columns, those in `right` flush right."""
+    made = Grid(title=title, title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
     for column in columns:
-        grid.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    return grid
+        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return made
 
 
 def _standstills(rows: list[dict[str, Any]], now: dt.datetime) -> list[str]:
     """The accounts that are not read any more, first thing to be seen."""
+    dated = [(row["account"], row["newest"]) for row in rows if row["newest"] is not None]
+    ahead = {account: moment for account, moment in dated if is_to_come(moment, now)}
     newest: dict[str, dt.datetime] = {}
-    ahead = {row["account"]: row["newest"] for row in rows if row["newest"] is not None and is_to_come(row["newest"], now)}
-    for row in rows:
-        if row["newest"] is not None and not is_to_come(row["newest"], now):
-            newest[row["account"]] = max(row["newest"], newest.get(row["account"], row["newest"]))
-    found = {account: standstill(moment, now) for account, moment in newest.items()}
+    for account, moment in dated:
+        if not is_to_come(moment, now):
+            newest[account] = max(moment, newest.get(account, moment))
     return [
         f"account {account}: what was read last is dated {moment:%Y-%m-%d %H:%M} UTC, which is still to come: a clock was ahead, or this "
         "machine's is behind. What is read from now on replaces it\n"
         for account, moment in ahead.items()
     ] + [
         f"account {account}: {words}. Is the schedule on (`marketing-sync ui`)? `marketing-sync sync` reads now\n"
-        for account, words in found.items()
-        if words
+        for account, moment in newest.items()
+        if (words := standstill(moment, now))
     ]
 
 
 def _table_grid(rows: list[dict[str, Any]], now: dt.datetime) -> Grid:
-    grid = _grid("tables", "account", "table", "rows", "read", "due", "complete", right=("rows",))
+    table = grid("tables", "account", "table", "rows", "read", "due", "complete", right=("rows",))
     for row in rows:
         whole = row["scopes"] - row["incomplete"]
         complete = "yes" if not row["incomplete"] else f"{whole:,} of {row['scopes']:,} parts"
-        grid.add_row(row["account"], row["table"], f"{row['rows']:,}", ago(row["newest"], now), due(row["due"], now), complete)
-    return grid
+        table.add_row(row["account"], row["table"], f"{row['rows']:,}", ago(row["newest"], now), due(row["due"], now), complete)
+    return table
 
 
 def _contact_line(row: dict[str, Any], now: dt.datetime) -> str:
@@ -122,24 +127,9 @@ def _contact_line(row: dict[str, Any], now: dt.datetime) -> str:
 
 
 def _run_grid(rows: list[dict[str, Any]]) -> Grid:
-    grid = _grid("last runs", "started", "took", "job", "outcome", "requests", "not read", right=("requests",))
+    table = grid("last runs", "started", "took", "job", "outcome", "requests", "not read", right=("requests",))
     for row in rows:
         took = f"{(row['ended_at'] - row['started_at']).total_seconds():,.0f} s" if row["ended_at"] else "–"
         started = row["started_at"].astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
-        grid.add_row(started, took, row["job"], row["outcome"] or "runs", f"{row['request_count']:,}", row["message"] or "")
-    return grid
-
-
-def _rejected_grid(rows: list[dict[str, Any]]) -> Grid:
-    grid = _grid("rejected records", "account", "table", "records", "reason", right=("records",))
-    for row in rows:
-        grid.add_row(row["account"], row["table_name"], f"{row['records']:,}", row["reason"])
-    return grid
-
-
-def _last_plan(row: Mapping[str, Any]) -> str:
-    """One row of `_LAST_PLANS`."""
-    return (
-        f"account {row['account']}, {row['question']}: last plan {row['planned']:,} requests ({row['why']}); "
-        f"{row['asked']:,} read, {row['changed']:,} of them changed"
-    )
+        table.add_row(started, took, row["job"], row["outcome"] or "runs", f"{row['request_count']:,}", row["message"] or "")
+    return table

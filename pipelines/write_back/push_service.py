@@ -226,8 +226,8 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
 class _HowFar(NamedTuple):
     """In requests."""
 
-    asked: int
-    planned: int
+    done: int
+    total: int
     current: str
     phase: str = "sending"
 

@@ -18,8 +18,9 @@ from typing import Any
 import duckdb
 
 from assets.days import ChosenDays
+from assets.extract import SourceAsset
 from assets.fetch import Fetcher, FetchSettings
-from assets.result import Batch
+from assets.result import AccountResult, Batch
 from marketing_api import validation
 from marketing_api.client import Failure
 from marketing_api.errors import MarketingApiError
@@ -210,9 +211,10 @@ class Ground:
 
     def _asked(self, question: Call, body: bytes, minute: int, account: str, way: str) -> Iterator[tuple[_Service, Batch]]:
         service = _Service(body, minute, account)
-        known = SimpleNamespace(covered=lambda *a, **o: [], listed=lambda tables, days: [set() for _ in tables], responses=lambda ids: [])
+        archive = SimpleNamespace(responses=lambda ids: [])
         session: Any = SimpleNamespace(
-            known=known,
+            account=account,
+            warehouse=SimpleNamespace(covered_days=lambda *a, **o: [], listed_days=lambda *a: [], archive=archive),
             planner=None,
             today=lambda: DAY,
             client=service,
@@ -220,17 +222,17 @@ class Ground:
             confirm_key=lambda operation: None,
             zone=ZONE,
             refused={},
+            reuse=lambda asset, call: None,
         )
         params: dict[str, Any] = dict(question.params)
         first, last = params.pop("from", None), params.pop("to", None)
         days = ChosenDays(dt.date.fromisoformat(first), dt.date.fromisoformat(last)) if first and last else None
         ask = Fetcher(
             session,
-            self.tables,
-            settings=FetchSettings(dt.date(2015, 1, 1)),
+            SourceAsset("attack", self.tables, lambda fetch: iter(())),
+            AccountResult(account),
+            FetchSettings(dt.date(2015, 1, 1)),
             chosen_days=days,
-            reuse=lambda q: None,
-            on_progress=lambda *a: None,
         )
         operation = question.operation
         parts: Iterable[Batch] = (

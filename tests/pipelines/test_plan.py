@@ -99,7 +99,7 @@ def test_a_budget_takes_the_newest_first_says_what_is_left_and_the_next_night_go
     since = service.count
     ran = command("sync", "--only", "timelines", "coupons", "--max-requests", "40", sandbox=service)
     assert ran.code == 1
-    assert "never asked yet" in ran.out
+    assert "never requested yet" in ran.out
     assert service.count - since <= 40
     known = "select min(registered_at) from source.contacts join sync.contact_coverage using (account, contact_id) where status = 'active'"
     others = (

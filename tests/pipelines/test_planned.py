@@ -19,8 +19,8 @@ ages = groups.map(lambda found: [days for days, count in found for _ in range(co
 
 def found(listings: int, timelines: list[float | None], coupons: list[float | None], allowed: int | None, *, everybody: bool) -> Night:
     left = None if allowed is None else max(allowed - listings, 0)
-    whole, limited = (plan(timelines, coupons, Rules(limit=limit, asks_everybody=everybody)) for limit in (None, left))
-    return night({LISTINGS: listings}, whole, limited, allowed, asks_everybody=everybody)
+    whole, limited = (plan(timelines, coupons, Rules(limit=limit, requests_all=everybody)) for limit in (None, left))
+    return night({LISTINGS: listings}, whole, limited, allowed, requests_all=everybody)
 
 
 @given(st.integers(0, 200), ages, ages, st.one_of(st.none(), st.integers(0, 300)), st.booleans())
@@ -30,10 +30,10 @@ def test_figures_agree_for_any_budget(
     listings: int, timelines: list[float | None], coupons: list[float | None], allowed: int | None, everybody: bool
 ) -> None:
     planned = found(listings, timelines, coupons, allowed, everybody=everybody)
-    asked, wanted, left = (sum(each.values()) for each in (planned.asked, planned.wanted, planned.left_out))
+    asked, wanted, left = (sum(each.values()) for each in (planned.sent, planned.wanted, planned.left_out))
     assert asked + left == wanted
     assert allowed is None or asked <= allowed
-    assert all(count >= 0 for count in planned.asked.values())
+    assert all(count >= 0 for count in planned.sent.values())
     if allowed is None:
         assert not left
     text = "\n".join(planned.sentences(10.0, 7))

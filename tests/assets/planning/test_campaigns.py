@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from assets.planning.crawl_plan import plan_campaigns
+from assets.planning.crawl_plan import Rules, plan_campaigns
 from tests.assets.planning.people import NOW
 
 AT = pa.timestamp("us", "UTC")
@@ -33,7 +33,7 @@ def campaigns(*made: dict[str, Any]) -> pa.Table:
 
 
 def asked(*made: dict[str, Any]) -> list[int]:
-    return [campaign_id for campaign_id, _ in plan_campaigns(campaigns(*made), NOW).campaigns]
+    return [campaign_id for campaign_id, _ in plan_campaigns(campaigns(*made), NOW, Rules()).campaigns]
 
 
 def test_the_age_rule() -> None:
@@ -60,12 +60,12 @@ def test_old_ones_that_were_asked_together_are_spread_over_the_nights() -> None:
 
 
 def test_a_person_may_ask_for_all_of_them() -> None:
-    plan = plan_campaigns(campaigns({"age": 300, "asked": 0.1}), NOW, asks_everybody=True)
+    plan = plan_campaigns(campaigns({"age": 300, "asked": 0.1}), NOW, Rules(requests_all=True))
     assert plan.campaigns == [(1, "standard")]
 
 
 def test_it_is_told_when_the_first_is_due_next() -> None:
-    plan = plan_campaigns(campaigns({"age": 60, "asked": 1}, {"age": 300, "asked": 20}), NOW)
+    plan = plan_campaigns(campaigns({"age": 60, "asked": 1}, {"age": 300, "asked": 20}), NOW, Rules())
     assert plan.due_at == NOW + dt.timedelta(days=6)
 
 

@@ -18,9 +18,9 @@ def rates(times_asked: list[int], times_changed: list[int], days: float = 10.0, 
     count = len(times_asked)
     people = candidates(
         [0.0] * count,
-        times_asked=times_asked,
+        times_requested=times_asked,
         times_changed=times_changed,
-        first_asked=[T - days * DAY_S] * count,
+        first_requested=[T - days * DAY_S] * count,
         segment=segment or [0] * count,
     )
     return change_rates(people, groups(people, T))

@@ -49,7 +49,7 @@ def test_what_is_not_due_is_not_missing() -> None:
 
 
 def test_a_person_may_ask_for_everybody() -> None:
-    found = plan([1.0] * 3, [None], Rules(asks_everybody=True))
+    found = plan([1.0] * 3, [None], Rules(requests_all=True))
     assert found.entries[TIMELINES].counts == {Reason.ALL: 3}
     assert found.entries[COUPONS].counts == {Reason.NEW: 1}
 
@@ -71,15 +71,12 @@ def test_a_click_is_a_reason() -> None:
 
 def test_the_time_that_is_left_limits_the_requests() -> None:
     at_six = NOW + dt.timedelta(hours=4)
-    assert allowance(None, None, NOW, 15.0).requests is None
-    assert allowance(None, at_six, NOW, 15.0).requests == int(4 * 3600 * 15 * 0.97)
-    assert allowance(1000, at_six, NOW, 15.0).requests == 980
-    assert allowance(1000, None, NOW, 15.0, accounts=4).requests == 245
-    assert allowance(0, None, NOW, 15.0).requests == 0
-    assert allowance(1000, None, NOW, 15.0).after(300).requests == 680
-    assert allowance(100, None, NOW, 15.0).after(300).requests == 0
-    assert allowance(None, None, NOW, 15.0).after(300).requests is None
-    assert allowance(None, NOW - dt.timedelta(hours=1), NOW, 15.0).requests == 0
+    assert allowance(None, None, NOW, 15.0) is None
+    assert allowance(None, at_six, NOW, 15.0) == int(4 * 3600 * 15 * 0.97)
+    assert allowance(1000, at_six, NOW, 15.0) == 980
+    assert allowance(1000, None, NOW, 15.0, accounts=4) == 245
+    assert allowance(0, None, NOW, 15.0) == 0
+    assert allowance(None, NOW - dt.timedelta(hours=1), NOW, 15.0) == 0
 
 
 def test_until_is_the_next_time_that_the_clock_of_the_zone_shows_it() -> None:

@@ -1,12 +1,12 @@
 """How a source asset looks in Dagster: one step, a Dagster asset per table, metadata and checks.
 
-Belongs here: the factory that turns a `SourceAsset` into Dagster's terms. Not here: reading (`reader`), which assets exist
+Belongs here: the factory that turns a `SourceAsset` into Dagster's terms. Not here: reading (`prefetch`), which assets exist
 (`AREA.py`), jobs and resources (`pipelines`).
 """
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import dagster as dg
@@ -17,14 +17,27 @@ from assets.planning.crawl_plan import PlanEntry
 from assets.planning.order import Reason, in_words
 from assets.prefetch import Prefetcher
 from assets.result import AccountResult, share_read
-from assets.table_checks import check_results, check_specs
 from marketing_api.errors import Stopped
 from warehouse.loads.coverage import FRESH_FOR
-from warehouse.tables import Table
+from warehouse.tables import Column, Table
+from warehouse.warehouse import Warehouse
 
-#: One more try, after so many seconds, for what a person would simply run again. Asked for by the step itself: a retry policy
+#: One more try, after so many seconds, for what a person would simply run again. The step itself requests it: a retry policy
 #: would repeat permanent errors, too, and a step that somebody has stopped.
 _RETRIES, _RETRY_AFTER_S = 1, 30
+
+
+#: The checks that every table gets, evaluated with the step that filled it: what each holds the table to, and how bad it is otherwise.
+_CHECKS = {
+    "unique_keys": ("No two rows have the same key.", dg.AssetCheckSeverity.ERROR),
+    "complete": ("Everything that was requested came, and no fewer rows than the service counts.", dg.AssetCheckSeverity.ERROR),
+    "shrink": ("No listing was refused because it lost too many of its rows.", dg.AssetCheckSeverity.ERROR),
+    "readable": ("No record had to be set aside.", dg.AssetCheckSeverity.WARN),
+    "known_fields": (
+        "The service sent no field for the first time that the table has no column for; it would be kept in `extra`.",
+        dg.AssetCheckSeverity.WARN,
+    ),
+}
 
 
 def asset_key(table: Table) -> dg.AssetKey:
@@ -43,7 +56,9 @@ def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) 
     @dg.multi_asset(
         name=asset.name,
         specs=[_spec(asset, table) for table in asset.tables],
-        check_specs=[spec for table in asset.tables for spec in check_specs(asset_key(table))],
+        check_specs=[
+            dg.AssetCheckSpec(name, asset=asset_key(table), description=doc) for table in asset.tables for name, (doc, _) in _CHECKS.items()
+        ],
         partitions_def=partitions if asset.is_daily else None,
         backfill_policy=dg.BackfillPolicy.single_run() if asset.is_daily else None,
         required_resource_keys={"reader"},
@@ -59,7 +74,11 @@ def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) 
             raise dg.Failure(str(stopped)) from None
         with reader.warehouse.reading():
             materializations = [_materialization(reader, asset, table, results) for table in asset.tables]
-        _log(context, results)
+        for result in results:
+            spent = result.spent
+            each = f", {spent.waited_s / spent.requests:.1f} s of waiting each" if spent.requests else ""
+            planned = result.plan.words if result.plan else f"{result.fetched:,} of {result.planned:,} requests answered"
+            context.log.info(f"account {result.account}: {planned}; requests used: {spent.requests:,}{each}")
         yield from materializations
         _raise_on_failure(context, reader, asset, results)
 
@@ -74,7 +93,7 @@ def _spec(asset: SourceAsset, table: Table) -> dg.AssetSpec:
         group_name=f"source/{table.area}",
         kinds={"duckdb"},
         metadata={
-            "dagster/column_schema": _column_schema(table),
+            "dagster/column_schema": column_schema(table.columns),
             "dagster/table_name": f"source.{table.name}",
             "key": ", ".join(table.key) or "one row per account",
             "load": type(table.load).__name__.lower(),
@@ -83,23 +102,13 @@ def _spec(asset: SourceAsset, table: Table) -> dg.AssetSpec:
     )
 
 
-def _column_schema(table: Table) -> dg.TableSchema:
-    return dg.TableSchema([dg.TableColumn(column.name, column.sql_type, description=column.comment) for column in table.columns])
-
-
-def _log(context: dg.AssetExecutionContext, results: list[AccountResult]) -> None:
-    """What was planned and used, in words."""
-    for result in results:
-        spent = result.spent
-        each = f", {spent.waited_s / spent.requests:.1f} s of waiting each" if spent.requests else ""
-        planned = result.plan.words if result.plan else f"{result.fetched:,} of {result.planned:,} requests answered"
-        context.log.info(f"account {result.account}: {planned}; requests used: {spent.requests:,}{each}")
+def column_schema(columns: Iterable[Column]) -> dg.TableSchema:
+    return dg.TableSchema([dg.TableColumn(column.name, column.sql_type, description=column.comment) for column in columns])
 
 
 def _materialization(reader: Prefetcher, asset: SourceAsset, table: Table, results: list[AccountResult]) -> dg.MaterializeResult[Any]:
     counts = [report.tables[table.name] for result in results for report in result.reports if table.name in report.tables]
     share = share_read(results)
-    lines = [result.plan for result in results if result.plan is not None]
     return dg.MaterializeResult(
         asset_key=asset_key(table),
         metadata={
@@ -109,31 +118,31 @@ def _materialization(reader: Prefetcher, asset: SourceAsset, table: Table, resul
             "rows deleted": sum(count.deleted for count in counts),
             "records rejected": sum(count.rejected for count in counts),
             "requests planned": sum(result.planned for result in results),
-            **_plan_metadata(lines),
+            **_plan_metadata([result.plan for result in results if result.plan is not None]),
             "requests used": sum(result.spent.requests for result in results),
             "seconds waited": round(sum(result.spent.waited_s for result in results), 1),
             "coverage %": 100.0 if share is None else round(100 * share, 1),
             **(_days_metadata(reader, table, results) if asset.is_daily else {}),
             "preview": dg.MetadataValue.md(reader.warehouse.preview(table)),
         },
-        check_results=list(check_results(asset_key(table), reader.warehouse, table, results)),
+        check_results=list(_check_results(reader.warehouse, table, results)),
     )
 
 
-def _plan_metadata(lines: list[PlanEntry]) -> dict[str, dg.MetadataValue]:
+def _plan_metadata(entries: list[PlanEntry]) -> dict[str, dg.MetadataValue]:
     """Why contacts were read, and how many of them were not: not due, or left out for the budget."""
-    if not lines:
+    if not entries:
         return {}
-    reasons = sum((Counter(line.counts) for line in lines), Counter[Reason]())
+    reasons = sum((Counter(entry.counts) for entry in entries), Counter[Reason]())
     return {
         "planned because": dg.MetadataValue.text(in_words(reasons)),
-        "not due": dg.MetadataValue.int(sum(line.not_due for line in lines)),
-        "left out for the budget": dg.MetadataValue.int(sum(line.late + line.waiting for line in lines)),
+        "not due": dg.MetadataValue.int(sum(entry.not_due for entry in entries)),
+        "left out for the budget": dg.MetadataValue.int(sum(entry.late + entry.waiting for entry in entries)),
     }
 
 
 def _days_metadata(reader: Prefetcher, table: Table, results: list[AccountResult]) -> dict[str, dg.MetadataValue]:
-    """Partitions show the days that runs were started for; which days were read is said here."""
+    """Partitions show the days that runs were started for; this shows which days were read."""
     lines = []
     for result in results:
         days = joined(DateRange(first, last) for first, last in reader.warehouse.covered_days(table, result.account))
@@ -142,11 +151,29 @@ def _days_metadata(reader: Prefetcher, table: Table, results: list[AccountResult
     return {"days read": dg.MetadataValue.text("; ".join(now)), "days read so far": dg.MetadataValue.text("; ".join(lines))}
 
 
+def _check_results(warehouse: Warehouse, table: Table, results: list[AccountResult]) -> Iterator[dg.AssetCheckResult]:
+    """One for each of `_CHECKS`."""
+    duplicates, rejected, fields = warehouse.duplicate_keys(table), warehouse.rejected_count(table), warehouse.new_fields(table)
+    missing = [f"{result.account}: {problem}" for result in results for problem in result.problems] + warehouse.incomplete(table)
+    reports = [report for result in results for report in result.reports if table.name in report.tables]
+    shrunk = [reason for report in reports for reason in report.tables[table.name].refused]
+    verdicts = {
+        "unique_keys": (not duplicates, f"{duplicates} keys occur more than once"),
+        "complete": (not missing, "; ".join(missing) or "all that was requested came"),
+        "shrink": (not shrunk, "; ".join(shrunk) or "no listing lost too many rows"),
+        "readable": (not rejected, f"{rejected} records in sync.rejected_records"),
+        "known_fields": (not fields, f"new in extra: {', '.join(fields)}" if fields else "none"),
+    }
+    for name, (passed, text) in verdicts.items():
+        severity = _CHECKS[name][1]
+        yield dg.AssetCheckResult(asset_key=asset_key(table), check_name=name, passed=passed, severity=severity, description=text)
+
+
 def _raise_on_failure(context: dg.AssetExecutionContext, reader: Prefetcher, asset: SourceAsset, results: list[AccountResult]) -> None:
     """Fail the step, after everything that could be had is loaded, naming account and reason.
 
     Dagster skips the steps behind a failed one although their data does not depend on all of this one's, so this waits
-    until the reader is through: what could be read of them is in the warehouse, and a retry asks only what is missing.
+    until the reader is through: what could be read of them is in the warehouse, and a retry requests only what is missing.
     """
     failed = {result.account: result.problems for result in results if result.is_failure}
     for result in results:

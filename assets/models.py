@@ -16,7 +16,7 @@ from typing import Any
 import dagster as dg
 from dagster_dbt import DagsterDbtTranslator, DbtProject, dbt_assets
 
-from warehouse.dbt_internals import Outcome, Status, manifest_path
+from warehouse.dbt_internals import Status, manifest_path
 from warehouse.models import BuildReport, table_columns, table_sizes
 
 #: Builds the models of these names (all when there are none) of the home.
@@ -88,7 +88,9 @@ def model_assets(name: str, build: Build, warehouse: Path) -> dg.AssetsDefinitio
             dagster_dbt_translator=_translator(),
         )
         def step(context: dg.AssetExecutionContext) -> Iterator[dg.Output[None] | dg.AssetCheckResult]:
-            report = build(() if not context.is_subset else _selected(context, manifest))
+            models = {node["name"]: _key(manifest, id_) for id_, node in manifest["nodes"].items() if id_.startswith("model.")}
+            selected = [name for name, key in models.items() if key in context.selected_asset_keys]
+            report = build(selected if context.is_subset else ())
             yield from _events(context, manifest, report, warehouse)
             for warning in report.warnings:
                 context.log.warning(warning)
@@ -115,13 +117,6 @@ def _in_the_flow(step: dg.AssetsDefinition) -> dg.AssetsDefinition:
     return step.map_asset_specs(placed)
 
 
-def _selected(context: dg.AssetExecutionContext, manifest: Mapping[str, Any]) -> list[str]:
-    """dbt's names of the chosen models."""
-    chosen = context.selected_asset_keys
-    models = ((unique_id, node["name"]) for unique_id, node in manifest["nodes"].items() if unique_id.startswith("model."))
-    return [name for unique_id, name in models if _key(manifest, unique_id) in chosen]
-
-
 def _key(manifest: Mapping[str, Any], unique_id: str) -> dg.AssetKey:
     return _translator().get_asset_spec(manifest, unique_id, None).key
 
@@ -135,7 +130,14 @@ def _events(
         if outcome.is_test:
             check = _translator().checks.get(outcome.unique_id)
             if check is not None and check in context.selected_asset_check_keys and outcome.status is not Status.SKIPPED:
-                yield _check_result(check, outcome)
+                yield dg.AssetCheckResult(
+                    asset_key=check.asset_key,
+                    check_name=check.name,
+                    passed=outcome.status is Status.OK,
+                    severity=dg.AssetCheckSeverity.WARN if outcome.status is Status.WARNED else dg.AssetCheckSeverity.ERROR,
+                    description=outcome.sentence if outcome.status is not Status.OK else None,
+                    metadata={"rows that break it": outcome.failures or 0, "seconds": round(outcome.seconds, 2)},
+                )
         elif outcome.status is Status.OK:
             key = _key(manifest, outcome.unique_id)
             table = (key.path[0], key.path[-1])
@@ -148,14 +150,3 @@ def _events(
             if table in sizes:
                 metadata["dagster/row_count"] = sizes[table]
             yield dg.Output(None, output_name=key.to_python_identifier(), metadata=metadata)
-
-
-def _check_result(key: dg.AssetCheckKey, outcome: Outcome) -> dg.AssetCheckResult:
-    return dg.AssetCheckResult(
-        asset_key=key.asset_key,
-        check_name=key.name,
-        passed=outcome.status is Status.OK,
-        severity=dg.AssetCheckSeverity.WARN if outcome.status is Status.WARNED else dg.AssetCheckSeverity.ERROR,
-        description=outcome.sentence if outcome.status is not Status.OK else None,
-        metadata={"rows that break it": outcome.failures or 0, "seconds": round(outcome.seconds, 2)},
-    )

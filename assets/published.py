@@ -8,10 +8,11 @@ from pathlib import Path
 
 import dagster as dg
 
+from assets.materialize import column_schema
 from warehouse.errors import WarehouseError
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.publish import Published
-from warehouse.sync_tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECORDS, SyncTable
+from warehouse.sync_tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECORDS
 
 #: Publishes the home. Raises WarehouseError when it cannot.
 Publish = Callable[[], Published]
@@ -20,7 +21,6 @@ Publish = Callable[[], Published]
 WriteReport = Callable[[], tuple[Path, str]]
 
 PUBLISHED, REPORT = dg.AssetKey("published"), dg.AssetKey("report")
-_READ_BY_MODELS = (COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS)
 
 
 def published_asset(publish: Publish, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
@@ -41,20 +41,17 @@ def published_asset(publish: Publish, after: Iterable[dg.AssetKey]) -> dg.Assets
             done = publish()
         except WarehouseError as problem:
             raise dg.Failure(str(problem), allow_retries=False) from None
-        return dg.MaterializeResult(metadata=_metadata(done))
+        return dg.MaterializeResult(
+            metadata={
+                "dagster/row_count": done.row_count,
+                "tables": done.table_count,
+                "personal data": str(done.personal_data),
+                "published at": dg.MetadataValue.timestamp(done.published_at),
+                **({"data as of": dg.MetadataValue.timestamp(done.data_as_of)} if done.data_as_of else {}),
+            }
+        )
 
     return published
-
-
-def _metadata(published: Published) -> dict[str, dg.MetadataValue | str | int]:
-    """The file's own words for it, in terms of the UI."""
-    return {
-        "dagster/row_count": published.row_count,
-        "tables": published.table_count,
-        "personal data": str(published.personal_data),
-        "published at": dg.MetadataValue.timestamp(published.published_at),
-        **({"data as of": dg.MetadataValue.timestamp(published.data_as_of)} if published.data_as_of else {}),
-    }
 
 
 def report_asset(write: WriteReport) -> dg.AssetsDefinition:
@@ -85,19 +82,13 @@ def report_asset(write: WriteReport) -> dg.AssetsDefinition:
 
 def sync_tables() -> list[dg.AssetSpec]:
     """One per table, under the key that dbt's manifest gives it."""
-    return [_spec(table) for table in _READ_BY_MODELS]
-
-
-def _spec(table: SyncTable) -> dg.AssetSpec:
-    return dg.AssetSpec(
-        ["sync", table.name],
-        description=f"{table.doc} Filled by every step that reads from the service.",
-        group_name="sync",
-        kinds={"duckdb"},
-        metadata={
-            "dagster/table_name": table.qualified,
-            "dagster/column_schema": dg.TableSchema(
-                [dg.TableColumn(column.name, column.sql_type, description=column.comment) for column in table.columns]
-            ),
-        },
-    )
+    return [
+        dg.AssetSpec(
+            ["sync", table.name],
+            description=f"{table.doc} Filled by every step that reads from the service.",
+            group_name="sync",
+            kinds={"duckdb"},
+            metadata={"dagster/table_name": table.qualified, "dagster/column_schema": column_schema(table.columns)},
+        )
+        for table in (COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS)
+    ]

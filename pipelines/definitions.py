@@ -22,11 +22,11 @@ from assets.published import published_asset, report_asset, sync_tables
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.interrupts import Stop
-from pipelines.jobs import asset_jobs, publish_job, rebuild, refresh_models
+from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, rebuild
 from pipelines.logs import start_logging
 from pipelines.publishing import MODELS_STEP, Models, publish_home
 from pipelines.report.write import write_report
-from pipelines.resources import GivenReader, reader_resource, settings_resource
+from pipelines.resources import RunReader, reader_resource, settings_resource
 from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags
 from pipelines.sensors import failure_alert, models_after_failed_reads
 from pipelines.settings import Settings, load_settings
@@ -59,7 +59,7 @@ def build_definitions(
     pushes = {job.name: job for job in push_jobs()} if has_models else {}
     return dg.Definitions(
         assets=[*reads, *behind, *(sync_tables() if has_models else [])],
-        jobs=[*asset_jobs(), *([refresh_models(), publish_job()] if has_models else []), rebuild, *pushes.values()],
+        jobs=[NIGHTLY_SYNC, REFRESH_CONTACTS, *([REFRESH_MODELS, PUBLISH] if has_models else []), rebuild, *pushes.values()],
         schedules=[nightly(settings)],
         sensors=[failure_alert(settings), *([models_after_failed_reads(settings), inbox_sensor(settings, pushes)] if has_models else [])],
         resources={"settings": settings_resource(settings), "reader": reader_resource(settings, now)} | resources,
@@ -95,8 +95,7 @@ def run_in_dagster(
     """The run's id. The run is recorded in the home, where the UI finds it. `models`: build them behind the reads, then run the
     `activations`, where they are switched on.
 
-    Dagster skips what comes behind a step that failed. What could be read deserves its answers all the same: then the models are
-    another run.
+    Dagster skips what comes behind a step that failed. The models of what could be read are built all the same: in another run.
     """
     os.environ["DAGSTER_HOME"] = str(settings.home / "dagster")
     tags = partition_tags(reader.days_of_run(), reader.began_at, settings.history_start)
@@ -108,34 +107,22 @@ def run_in_dagster(
             models=models,
             activations=activations,
             has_models=models is not None,
-            reader=GivenReader(reader, is_sandbox=settings.is_sandbox),
+            reader=RunReader(settings, reader=reader),
         )
         with instance_of_the_ui() as instance:
-            reads = None if models else [asset_key(table) for asset in chosen for table in asset.tables]
-            sending = standing_order(settings) if models else {}
-            result = _execute(definitions, instance, "nightly_sync", tags, reads, sending)
-            if models and not stop.is_set and MODELS_STEP not in _tried(result):
-                _execute(definitions, instance, "refresh_models", {}, None, sending)
+            config = _QUIET | (standing_order(settings) if models else {})
+
+            def execute(job: str, tags: dict[str, str], selection: Sequence[dg.AssetKey] | None = None) -> dg.ExecuteInProcessResult:
+                return definitions.resolve_job_def(job).execute_in_process(
+                    instance=instance,
+                    asset_selection=selection,
+                    tags=tags | BY_THE_COMMAND | {COMMAND_TAG: "sync"},
+                    run_config=config,
+                    raise_on_error=False,
+                )
+
+            result = execute("nightly_sync", tags, None if models else [asset_key(table) for asset in chosen for table in asset.tables])
+            tried = {event.step_key for event in result.all_events if event.is_step_success or event.is_step_failure}
+            if models and not stop.is_set and MODELS_STEP not in tried:
+                execute("refresh_models", {})
     return str(result.run_id)
-
-
-def _execute(
-    definitions: dg.Definitions,
-    instance: dg.DagsterInstance,
-    job: str,
-    tags: dict[str, str],
-    selection: Sequence[dg.AssetKey] | None,
-    config: dict[str, Any],
-) -> dg.ExecuteInProcessResult:
-    return definitions.resolve_job_def(job).execute_in_process(
-        instance=instance,
-        asset_selection=selection,
-        tags=tags | BY_THE_COMMAND | {COMMAND_TAG: "sync"},
-        run_config=_QUIET | config,
-        raise_on_error=False,
-    )
-
-
-def _tried(result: dg.ExecuteInProcessResult) -> set[str]:
-    """The steps that ran, whatever became of them."""
-    return {str(event.step_key) for event in result.all_events if event.is_step_success or event.is_step_failure}

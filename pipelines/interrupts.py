@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pipelines import exits
 
@@ -29,7 +29,7 @@ STOPPING = "stopping: what is under way is finished first; a second Ctrl-C ends 
 _GRACE_S = 10.0
 _LOOK_S = 0.1
 #: After so long a person wants to know what goes on.
-_SAY_AFTER_S = 1.0
+_DISPLAY_AFTER_S = 1.0
 
 T = TypeVar("T")
 
@@ -80,46 +80,38 @@ def stoppable(work: Callable[[Stop], T]) -> T:
     A second signal, or work that does not end in good time, ends the process: everything is made to survive that.
     """
     signals: list[int] = []
-    stop, running = Stop(), _Running[T]()
+    results: list[T] = []
+    errors: list[BaseException] = []
+    stop = Stop()
+
+    def run() -> None:
+        try:
+            results.append(work(stop))
+        except BaseException as error:
+            errors.append(error)
+
     with _handling(lambda number, _: signals.append(number)):
-        thread = threading.Thread(target=running.run, args=(work, stop), name="work", daemon=True)
+        thread = threading.Thread(target=run, name="work", daemon=True)
         thread.start()
         while thread.is_alive() and not signals:
             thread.join(_LOOK_S)
         if signals:
             _wait_for_end(thread, stop, signals)
             raise KeyboardInterrupt
-    return running.result()
-
-
-class _Running(Generic[T]):
-    """What became of the work."""
-
-    def __init__(self) -> None:
-        self._values: list[T] = []
-        self._error: BaseException | None = None
-
-    def run(self, work: Callable[[Stop], T], stop: Stop) -> None:
-        try:
-            self._values.append(work(stop))
-        except BaseException as error:
-            self._error = error
-
-    def result(self) -> T:
-        if self._error is not None:
-            raise self._error
-        return self._values[0]
+    for error in errors:
+        raise error
+    return results[0]
 
 
 def _wait_for_end(thread: threading.Thread, stop: Stop, signals: list[int]) -> None:
     if not stop.set():
         _leave()
-    began, is_said = time.monotonic(), False
+    began, is_displayed = time.monotonic(), False
     while thread.is_alive() and len(signals) == 1 and (waited := time.monotonic() - began) < _GRACE_S:
         thread.join(_LOOK_S)
-        if waited > _SAY_AFTER_S and not is_said:
+        if waited > _DISPLAY_AFTER_S and not is_displayed:
             os.write(2, f"\n{STOPPING}\n".encode())
-            is_said = True
+            is_displayed = True
     if thread.is_alive():
         _leave()
 

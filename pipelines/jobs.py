@@ -1,12 +1,8 @@
 """The jobs: which assets run together. Not here: when (`schedules`), with what (`resources`)."""
 
-from collections.abc import Sequence
-from functools import cache
-
 import dagster as dg
 
 from assets.contacts import contacts, coupons, timelines
-from assets.extract import SourceAsset
 from assets.lists import lists
 from assets.materialize import asset_key
 from assets.published import PUBLISHED, REPORT
@@ -16,50 +12,28 @@ from pipelines.settings import Settings
 from pipelines.write_back.writebacks_export import refill
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
-
-def _selection(*assets: SourceAsset) -> dg.AssetSelection:
-    return dg.AssetSelection.assets(*(asset_key(table) for asset in assets for table in asset.tables))
-
-
-def asset_jobs() -> Sequence[AssetJob]:
-    """Jobs over source assets. They run in one process: a process per step would cost more than the reading."""
-    return [
-        dg.define_asset_job(
-            "nightly_sync",
-            selection=dg.AssetSelection.all(),
-            description="Every readable part of every account into the warehouse, then the models, the published copy and the report. "
-            "By hand it needs days, as partitions: those that are read again of what the service is asked for by date.",
-            executor_def=dg.in_process_executor,
-        ),
-        dg.define_asset_job(
-            "refresh_contacts",
-            selection=_selection(lists, contacts, timelines, coupons),
-            description="Lists, contacts, timelines and coupons only.",
-            executor_def=dg.in_process_executor,
-        ),
-    ]
-
-
-@cache
-def refresh_models() -> AssetJob:
-    """Everything behind the reads, over what is in the warehouse."""
-    return dg.define_asset_job(
-        "refresh_models",
-        selection=dg.AssetSelection.all() - dg.AssetSelection.key_prefixes("source"),
-        description="The models and what is made of them, over what the warehouse holds; nothing is read.",
-        executor_def=dg.in_process_executor,
-    )
-
-
-@cache
-def publish_job() -> AssetJob:
-    """What people outside of the warehouse get, over models that are built."""
-    return dg.define_asset_job(
-        "publish",
-        selection=dg.AssetSelection.assets(PUBLISHED, REPORT),
-        description="The copy for analysts and the report anew, over what the models hold; nothing is read or built.",
-        executor_def=dg.in_process_executor,
-    )
+#: Jobs over assets. They run in one process, as `definitions` says: a process per step would cost more than the reading.
+NIGHTLY_SYNC: AssetJob = dg.define_asset_job(
+    "nightly_sync",
+    selection=dg.AssetSelection.all(),
+    description="Every readable part of every account into the warehouse, then the models, the published copy and the report. "
+    "By hand it needs days, as partitions: those that are read again of what is requested by date.",
+)
+REFRESH_CONTACTS: AssetJob = dg.define_asset_job(
+    "refresh_contacts",
+    selection=dg.AssetSelection.assets(*(asset_key(table) for asset in (lists, contacts, timelines, coupons) for table in asset.tables)),
+    description="Lists, contacts, timelines and coupons only.",
+)
+REFRESH_MODELS: AssetJob = dg.define_asset_job(
+    "refresh_models",
+    selection=dg.AssetSelection.all() - dg.AssetSelection.key_prefixes("source"),
+    description="The models and what is made of them, over what the warehouse holds; nothing is read.",
+)
+PUBLISH: AssetJob = dg.define_asset_job(
+    "publish",
+    selection=dg.AssetSelection.assets(PUBLISHED, REPORT),
+    description="The copy for analysts and the report anew, over what the models hold; nothing is read or built.",
+)
 
 
 @dg.op(pool="warehouse", required_resource_keys={"settings"})

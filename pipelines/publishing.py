@@ -1,6 +1,6 @@
-"""Models, the published copy and its export with a home's settings, for Dagster's steps and the command line alike.
+"""Models and the published copy with a home's settings, for Dagster's steps and the command line alike.
 
-Not here: how they are made (`warehouse.models`, `warehouse.publish`, `warehouse.parquet_export`).
+Not here: how they are made (`warehouse.models`, `warehouse.publish`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import datetime as dt
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from marketing_api.clock import utc_now
@@ -21,9 +20,8 @@ from warehouse.connection import connect
 from warehouse.errors import PublishedLocked
 from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
-from warehouse.parquet_export import Export, export_parquet
 from warehouse.personal_data import PersonalData
-from warehouse.publish import Published, facts, publish, published_path, roll_back
+from warehouse.publish import Published, facts, publish, published_path
 from warehouse.schema import ensure_schema
 from warehouse.tables import TABLES
 
@@ -47,7 +45,12 @@ class Models:
         with stage("models and tests"):
             self.report = build(
                 settings.warehouse_path,
-                model_settings(settings),
+                ModelSettings(
+                    attribution_hours=settings.attribution_hours,
+                    timezone=settings.timezone,
+                    zones={account.account: account.timezone for account in settings.accounts if account.timezone},
+                    memory=settings.models_memory,
+                ),
                 select=select,
                 deadline_s=settings.lock_seconds,
                 on_wait=report_waiting,
@@ -67,19 +70,13 @@ class Models:
         return model_assets(MODELS_STEP, self.build, self._settings.warehouse_path)
 
 
-def model_settings(settings: Settings) -> ModelSettings:
-    return ModelSettings(
-        attribution_hours=settings.attribution_hours,
-        timezone=settings.timezone,
-        zones={account.account: account.timezone for account in settings.accounts if account.timezone},
-        memory=settings.models_memory,
-    )
-
-
 def publish_home(settings: Settings) -> Published:
     """Write the published file anew. Raises NotPublished when the models failed, and what `connect` raises."""
+    is_hashed = settings.personal_data is PersonalData.HASH
+    key = personal_key(settings.home, settings.personal_key) if is_hashed else None
+    masking = Masking(settings.personal_data, key, settings.personal_group_min)
     with stage("publishing"):
-        return publish(settings.home, _masking(settings), check=publish_blockers, deadline_s=settings.lock_seconds, on_wait=report_waiting)
+        return publish(settings.home, masking, check=publish_blockers, deadline_s=settings.lock_seconds, on_wait=report_waiting)
 
 
 @contextmanager
@@ -100,16 +97,6 @@ def _note(settings: Settings, run: Run) -> None:
         with connect(settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=report_waiting) as connection:
             ensure_schema(connection, TABLES.values())
             write_run(connection, run)
-
-
-def export_home(settings: Settings, folder: Path) -> Export:
-    """Write the published file's tables as Parquet. Raises NothingPublished, ForeignFolder."""
-    return export_parquet(published_path(settings.home), folder)
-
-
-def roll_back_home(settings: Settings) -> Published:
-    """Back to the copy before. Raises NothingPublished."""
-    return roll_back(settings.home, settings.personal_data, settings.personal_group_min)
 
 
 def is_published_since(settings: Settings, moment: dt.datetime) -> bool:
@@ -133,9 +120,3 @@ def in_words(published: Published, now: dt.datetime) -> str:
     personal = {"keep": "personal data as it is", "hash": "personal data hashed", "drop": "without personal data"}[published.personal_data]
     size = f"{published.table_count} tables, {published.row_count:,} rows"
     return f"{size}, published {ago(published.published_at, now)}{data}, {personal}"
-
-
-def _masking(settings: Settings) -> Masking:
-    is_hashed = settings.personal_data is PersonalData.HASH
-    key = personal_key(settings.home, settings.personal_key) if is_hashed else None
-    return Masking(settings.personal_data, key, settings.personal_group_min)

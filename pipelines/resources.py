@@ -26,37 +26,26 @@ from pipelines.settings import Settings
 from pipelines.write_back.writebacks_export import try_to_export
 
 
-class GivenReader:
-    """A reader that is already reading: the command line's."""
-
-    def __init__(self, reader: Prefetcher, *, is_sandbox: bool) -> None:
-        self._reader = reader
-        self._is_sandbox = is_sandbox
-        self._run: tuple[str, str] | None = None
-
-    def of(self, context: dg.AssetExecutionContext) -> Prefetcher:
-        self._run = self._run or (context.run.run_id, context.run.job_name)
-        return self._reader
-
-    def note(self, context: dg.AssetExecutionContext) -> None:
-        """As of `RunReader`; models that are made up for in a run of their own belong to the run that has read."""
-        self._reader.note_run(*(self._run or (context.run.run_id, context.run.job_name)), is_publishing=True)
-
-    @property
-    def sandbox_url(self) -> str | None:
-        """Where the sandbox answers that it reads from; None for a real account."""
-        return self._reader.sessions[0].client.connection.url if self._is_sandbox else None
-
-
 class RunReader:
-    """Opens a reader at a run's first step, for all assets that the run will ask, and closes it with the run."""
+    """The reader of a run's steps: one that is already reading, the command line's, or one that is opened at the run's first step for all
+    assets that the run will read, and closed with `stack`.
+    """
 
-    def __init__(self, settings: Settings, stack: ExitStack, config: Mapping[str, Any], now: Clock) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        reader: Prefetcher | None = None,
+        stack: ExitStack | None = None,
+        config: Mapping[str, Any] | None = None,
+        now: Clock = utc_now,
+    ) -> None:
         self._settings = settings
-        self._stack = stack
-        self._config = config
+        self._reader = reader
+        self._stack = stack or ExitStack()
+        self._config = config or {}
         self._now = now
-        self._reader: Prefetcher | None = None
+        self._run: tuple[str, str] | None = None  # that has read
         self._failure: str | None = None
 
     def of(self, context: dg.AssetExecutionContext) -> Prefetcher:
@@ -64,6 +53,7 @@ class RunReader:
 
         Raises dg.Failure when it cannot be opened, for every step of the run with one try.
         """
+        self._run = self._run or (context.run.run_id, context.run.job_name)
         if self._failure is not None:
             raise dg.Failure(self._failure)
         if self._reader is None:
@@ -75,33 +65,43 @@ class RunReader:
         return self._reader
 
     def note(self, context: dg.AssetExecutionContext) -> None:
-        """Write what is known of the run into the `sync` tables, for the copy that it is about to publish. Its end completes the row."""
+        """Write what is known of the run into the `sync` tables, for the copy that it is about to publish. Its end completes the row.
+
+        Models that are built in a run of their own, after a failed read, belong to the run that has read.
+        """
+        run = self._run or (context.run.run_id, context.run.job_name)
         if self._reader is not None:
-            self._reader.note_run(context.run.run_id, context.run.job_name, is_publishing=True)
+            self._reader.note_run(*run, is_publishing=True)
         else:
-            self._stack.enter_context(noted(self._settings, context.run.run_id, context.run.job_name))
+            self._stack.enter_context(noted(self._settings, *run))
 
     @property
     def sandbox_url(self) -> str | None:
-        """Where the sandbox answers that it reads from; None for a real account, and while nothing is read."""
+        """Address of the sandbox that it reads from; None for a real account, and while nothing is read."""
         return self._reader.sessions[0].client.connection.url if self._reader and self._settings.is_sandbox else None
 
     def _open(self, context: dg.AssetExecutionContext) -> Prefetcher:
-        options = values(SYNC, self._config)
         prepare_home(self._settings.home)
         reader = self._stack.enter_context(
             open_reader(
                 self._settings,
-                _chosen(context),
+                self._chosen(context),
                 chosen_days=chosen_days(context.run.tags),
                 now=self._now,
-                **limits_of(self._settings, options),
+                **limits_of(self._settings, values(SYNC, self._config)),
             )
         )
         self._stack.callback(try_to_export, reader.warehouse, self._settings.home)
         self._stack.callback(reader.note_run, context.run.run_id, context.run.job_name)
         reader.begin()
         return reader
+
+    @staticmethod
+    def _chosen(context: dg.AssetExecutionContext) -> list[SourceAsset]:
+        """The assets whose steps this run executes: its selection, or what a rerun from failure left over."""
+        steps = context.run.step_keys_to_execute
+        keys = context.job_def.asset_layer.executable_asset_keys
+        return [asset for asset in SOURCE_ASSETS.values() if asset_key(asset.tables[0]) in keys and (steps is None or asset.name in steps)]
 
 
 def settings_resource(settings: Settings) -> dg.ResourceDefinition:
@@ -115,13 +115,6 @@ def reader_resource(settings: Settings, now: Clock = utc_now) -> dg.ResourceDefi
     @dg.resource(config_schema=config_fields(SYNC), description="Reads the accounts ahead of the steps, under each account's limit.")
     def reader(context: dg.InitResourceContext) -> Iterator[RunReader]:
         with ExitStack() as stack:
-            yield RunReader(settings, stack, context.resource_config, now)
+            yield RunReader(settings, stack=stack, config=context.resource_config, now=now)
 
     return reader
-
-
-def _chosen(context: dg.AssetExecutionContext) -> list[SourceAsset]:
-    """The assets whose steps this run executes: its selection, or what a rerun from failure left over."""
-    steps = context.run.step_keys_to_execute
-    keys = context.job_def.asset_layer.executable_asset_keys
-    return [asset for asset in SOURCE_ASSETS.values() if asset_key(asset.tables[0]) in keys and (steps is None or asset.name in steps)]

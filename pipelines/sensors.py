@@ -5,7 +5,7 @@ from __future__ import annotations
 import dagster as dg
 import requests
 
-from pipelines.jobs import refresh_models
+from pipelines.jobs import REFRESH_MODELS
 from pipelines.publishing import MODELS_STEP
 from pipelines.schedules import COMMAND_TAG
 from pipelines.settings import Settings
@@ -33,13 +33,13 @@ def failure_alert(settings: Settings) -> dg.SensorDefinition:
 
 
 def models_after_failed_reads(settings: Settings) -> dg.SensorDefinition:
-    """Dagster skips what comes behind a failed step; what could be read deserves its answers all the same."""
+    """Dagster skips what comes behind a failed step; the models of what could be read are built all the same."""
 
     @dg.run_status_sensor(
         name="models_after_failed_reads",
         description="Runs the models after a nightly sync in which some table could not be read.",
         run_status=dg.DagsterRunStatus.FAILURE,
-        request_job=refresh_models(),
+        request_job=REFRESH_MODELS,
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def sensor(context: dg.RunStatusSensorContext) -> dg.RunRequest | dg.SkipReason:

@@ -15,13 +15,14 @@ from pipelines.commands import Arguments, command
 from pipelines.home import prepare_home
 from pipelines.options import Option, parameters
 from pipelines.progress import report_waiting
-from pipelines.publishing import export_home, in_words, noted, publish_home, roll_back_home
+from pipelines.publishing import in_words, noted, publish_home
 from pipelines.report.write import write_report
 from pipelines.settings import Settings
 from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.restore import restore
 from pipelines.write_back.writebacks_export import refill
-from warehouse.publish import published_path
+from warehouse.parquet_export import export_parquet
+from warehouse.publish import published_path, roll_back
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
 _PUBLISH = (
@@ -36,7 +37,7 @@ def publish(arguments: Arguments, settings: Settings) -> int:
     """When the warehouse is not fit for it, the copy that is there stays, and the exit code is 1."""
     prepare_home(settings.home)
     if arguments.rollback:
-        published = roll_back_home(settings)
+        published = roll_back(settings.home, settings.personal_data, settings.personal_group_min)
     else:
         with noted(settings, str(uuid.uuid4()), "publish"):
             published = publish_home(settings)
@@ -44,7 +45,7 @@ def publish(arguments: Arguments, settings: Settings) -> int:
     path, _ = write_report(settings.home)
     print(f"{path}: the report of it")
     if arguments.parquet:
-        export = export_home(settings, arguments.parquet)
+        export = export_parquet(published_path(settings.home), arguments.parquet)
         print(f"{export.folder}: {export.tables} tables in {export.files:,} Parquet files, {export.bytes / 1e6:,.1f} MB")
     return exits.DONE
 

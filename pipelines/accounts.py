@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from marketing_api.client import Connection
 from marketing_api.errors import AuthenticationFailed, BrokenResponse, Unreachable
@@ -28,15 +28,13 @@ def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
         from marketing_api.sandbox.cli import spawn  # a program of its own, which configured accounts do without
 
         prepare_home(settings.home)
-        sandbox = spawn("--contacts", str(settings.sandbox_contacts), "--state", str(settings.home / "sandbox.jsonl"))
-        try:
-            url = sandbox.__enter__()
-        except RuntimeError as problem:
-            raise SettingsError(f"{problem}; `marketing-sync sandbox` shows why") from None
-        try:
+        with ExitStack() as stack:
+            try:
+                process = spawn("--contacts", str(settings.sandbox_contacts), "--state", str(settings.home / "sandbox.jsonl"))
+                url = stack.enter_context(process)
+            except RuntimeError as problem:
+                raise SettingsError(f"{problem}; `marketing-sync sandbox` shows why") from None
             yield (_sandbox(url, settings),)
-        finally:
-            sandbox.__exit__(None, None, None)
 
 
 def known_accounts(settings: Settings) -> tuple[Connection, ...]:

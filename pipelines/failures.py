@@ -1,4 +1,4 @@
-"""What a person is told when a command or a step fails: one sentence that says what to do, and an exit code.
+"""What is displayed when a command or a step fails: one sentence that says what to do, and an exit code.
 
 The traceback of what nobody foresaw is in the log (`logs`), and the sentence names it.
 """
@@ -15,15 +15,16 @@ import duckdb
 from marketing_api.errors import AuthenticationFailed, InvalidCall, MarketingApiError
 from pipelines import exits
 from pipelines.home import HomeError
-from pipelines.logs import TOLD, told
+from pipelines.logs import DISPLAYED, displayed
 from pipelines.settings import SettingsError
 from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.outbox.store import OutboxError
+from warehouse.duckdb_errors import is_full
 from warehouse.errors import ForeignFolder, WarehouseError
 
 _WRONG_USE = (SettingsError, HomeError, InputError, InvalidCall, AuthenticationFailed, ForeignFolder)
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_NO_ROOM_TEXTS = ("disk is full", "disk I/O error", "No space left", "File too large", "quota exceeded")
+_SQLITE_NO_ROOM = ("disk is full", "disk I/O error")
 
 
 class Unexpected(Exception):
@@ -39,26 +40,27 @@ def explain(problem: Exception) -> tuple[str, int]:
         return str(problem), exits.WRONG_USE
     if isinstance(problem, _FORESEEN):
         return str(problem), exits.INCOMPLETE
-    if isinstance(problem, OSError) or any(isinstance(cause, sqlite3.OperationalError) or _is_full(cause) for cause in _chain(problem)):
-        TOLD.info("the system refused something", exc_info=problem)
-    else:
-        TOLD.error("something unexpected happened", exc_info=problem)
-    if any(map(_is_full, _chain(problem))):
-        return "the disk is full; free some room and run the command again, nothing that came is lost", exits.INCOMPLETE
-    if isinstance(problem, IsADirectoryError | NotADirectoryError | FileExistsError) and problem.filename:
-        return f"{problem.filename} is in the way ({problem.strerror}): move it away and run the command again", exits.INCOMPLETE
-    if isinstance(problem, OSError):
-        return str(problem), exits.INCOMPLETE
-    for cause in _chain(problem):
-        if isinstance(cause, sqlite3.OperationalError):
-            text = f"a database of the home cannot be used ({cause})"
-            return (
-                f"{text}: see that its files can be read and written, and run the command again; nothing that came is lost",
-                exits.INCOMPLETE,
-            )
-    text, log = told(problem)
+    if (refusal := _refusal(problem)) is not None:
+        DISPLAYED.info("the system refused something", exc_info=problem)
+        return refusal, exits.INCOMPLETE
+    DISPLAYED.error("something unexpected happened", exc_info=problem)
+    text, log = displayed(problem)
     where = f"{log} of the home" if log else "MARKETING_LOG=DEBUG"
     return f"something unexpected happened: {text}; {where} shows where. Nothing that came is lost", exits.INCOMPLETE
+
+
+def _refusal(problem: Exception) -> str | None:
+    """What the system refused, and what to do; None for what nobody foresaw."""
+    causes = list(_chain(problem))
+    if any(map(_is_full, causes)):
+        return "the disk is full; free some room and run the command again, nothing that came is lost"
+    if isinstance(problem, IsADirectoryError | NotADirectoryError | FileExistsError) and problem.filename:
+        return f"{problem.filename} is in the way ({problem.strerror}): move it away and run the command again"
+    if isinstance(problem, OSError):
+        return str(problem)
+    refused = next((cause for cause in causes if isinstance(cause, sqlite3.OperationalError)), None)
+    advice = "see that its files can be read and written, and run the command again; nothing that came is lost"
+    return None if refused is None else f"a database of the home cannot be used ({refused}): {advice}"
 
 
 @contextmanager
@@ -81,4 +83,6 @@ def _chain(problem: BaseException | None) -> Iterator[BaseException]:
 def _is_full(problem: BaseException) -> bool:
     if isinstance(problem, OSError):
         return problem.errno in _NO_ROOM
-    return isinstance(problem, sqlite3.Error | duckdb.Error) and any(text in str(problem) for text in _NO_ROOM_TEXTS)
+    if isinstance(problem, duckdb.Error):
+        return is_full(problem)
+    return isinstance(problem, sqlite3.Error) and any(text in str(problem) for text in _SQLITE_NO_ROOM)

@@ -14,14 +14,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 
 #: How long programs may take to end on each of the signals.
-_PATIENCE_S = {signal.SIGINT: 6.0, signal.SIGTERM: 2.0}
+_GRACE_S = {signal.SIGINT: 6.0, signal.SIGTERM: 2.0}
 
 
 class Keeper:
-    """The other side: `process` ends when one of the programs does."""
+    """The other side, for the length of a `with`, with the environment as of its beginning: `process` ends when a program does."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-IS", __file__]
@@ -33,7 +32,10 @@ class Keeper:
         self.process.stdin.write(json.dumps(command) + "\n")
         self.process.stdin.flush()
 
-    def end(self) -> None:
+    def __enter__(self) -> Keeper:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """End all programs; takes as long as the longest of them, 8 s at most."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
@@ -43,19 +45,9 @@ class Keeper:
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
-@contextlib.contextmanager
-def keeper() -> Iterator[Keeper]:
-    """Programs for the length of a `with`, with the environment as of its beginning."""
-    kept = Keeper()
-    try:
-        yield kept
-    finally:
-        kept.end()
-
-
 def _main() -> None:
     """Leader of the process group in which everything runs."""
-    for number in _PATIENCE_S:
+    for number in _GRACE_S:
         signal.signal(number, lambda *_: None)  # meant for the others; a handler, since ignoring would be passed on to them
     programs: list[subprocess.Popen[bytes]] = []
     over = threading.Event()
@@ -72,9 +64,9 @@ def _main() -> None:
 
     threading.Thread(target=read, daemon=True).start()
     over.wait()
-    for number, patience in _PATIENCE_S.items():
+    for number, grace in _GRACE_S.items():
         os.killpg(0, number)
-        until = time.monotonic() + patience
+        until = time.monotonic() + grace
         while time.monotonic() < until and any(program.poll() is None for program in programs):
             time.sleep(0.1)
     os.killpg(0, signal.SIGKILL)  # what the programs left behind, and this process

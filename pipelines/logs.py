@@ -1,7 +1,7 @@
 """What commands and Dagster's processes log: to standard error, and with every traceback to a file of each process in the home.
 
 No line holds an address of a person, a key or the place of the home, at any level and whoever writes it: tracebacks and texts of
-libraries quote values. Not here: what people are told when something fails (`failures`).
+libraries quote values. Not here: what is displayed when something fails (`failures`).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from marketing_api.redaction import Redactor, in_log, without_addresses
 from pipelines.settings import Settings
 from warehouse.archive.disk import make_folder
 
-#: Of what people are told in a sentence: its traceback is for the file alone.
-TOLD = logging.getLogger("marketing_sync.told")
+#: Of what is displayed as a sentence: its traceback is for the file alone.
+DISPLAYED = logging.getLogger("marketing_sync.displayed")
 
 _FOLDER = "logs"
 _KEPT_FILES = 20  # of each command: two hundred calls of `status` must not push out what a sync wrote
 _MOST_BYTES = 5_000_000  # of a process, and once as much of what it wrote before
 
 
-class _Discreet(logging.Formatter):
+class _Redacted(logging.Formatter):
     def __init__(self, form: str, settings: Settings, *, has_tracebacks: bool) -> None:
         super().__init__(form)
         keys = [account.key for account in settings.accounts] + [settings.personal_key] * (settings.personal_key is not None)
@@ -58,8 +58,8 @@ class HomeLog(RotatingFileHandler):
         self._process = process
         self.has_errors = False  # tracebacks that somebody should look at
         super().__init__(self.path, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8", delay=True)
-        self.discreet = _Discreet("%(asctime)s %(levelname)s %(name)s: %(message)s", settings, has_tracebacks=True)
-        self.setFormatter(self.discreet)
+        self.redacted = _Redacted("%(asctime)s %(levelname)s %(name)s: %(message)s", settings, has_tracebacks=True)
+        self.setFormatter(self.redacted)
 
     @property
     def is_open(self) -> bool:
@@ -94,8 +94,8 @@ def start_logging(settings: Settings, process: str) -> HomeLog:
     if not root.handlers:
         terminal = logging.StreamHandler()
         terminal.setLevel(settings.log_level)
-        terminal.setFormatter(_Discreet("%(levelname)s %(name)s: %(message)s", settings, has_tracebacks=is_debug))
-        terminal.addFilter(lambda record: is_debug or record.name != TOLD.name)
+        terminal.setFormatter(_Redacted("%(levelname)s %(name)s: %(message)s", settings, has_tracebacks=is_debug))
+        terminal.addFilter(lambda record: is_debug or record.name != DISPLAYED.name)
         root.addHandler(terminal)
     file = HomeLog(settings, process, utc_now())
     root.addHandler(file)
@@ -123,13 +123,13 @@ def logging_to_home(settings: Settings, process: str) -> Iterator[HomeLog]:
         logging.captureWarnings(False)
 
 
-def told(problem: Exception) -> tuple[str, str]:
+def displayed(problem: Exception) -> tuple[str, str]:
     """An error's kind and first line as people may read them; and its log as a path within the home, empty without one."""
     first = next(iter(str(problem).splitlines()), "")
     text = f"{type(problem).__name__}: {first}" if first else type(problem).__name__
     for handler in logging.getLogger().handlers:
         if isinstance(handler, HomeLog):
-            return handler.discreet.clean(text), f"{_FOLDER}/{handler.path.name}" if handler.is_open else ""
+            return handler.redacted.clean(text), f"{_FOLDER}/{handler.path.name}" if handler.is_open else ""
     return without_addresses(text), ""
 
 

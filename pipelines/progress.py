@@ -13,12 +13,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from types import TracebackType
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskID, TextColumn
+from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from marketing_api.errors import Stopped
@@ -32,22 +32,39 @@ _LOOK_SECONDS = 0.2
 _LEAST_SECONDS = 2.0
 
 
-@dataclass(slots=True)
-class Stage:
-    """`done` of `total` parts, 0 while their number is not known, and the one at work. Times are of the monotonic clock."""
+@dataclass
+class Phase:
+    """`done` of `total` parts, 0 while their number is not known, and the one at work; `requests` were sent in it. Times are of the
+    monotonic clock; `ended` is None while it lasts.
+    """
 
-    what: str
+    name: str
+    began: float
+    ended: float | None = None
     done: int = 0
     total: int = 0
     current: str = ""
-    began: float = field(default_factory=time.monotonic)
-    ended: float | None = None
+    requests: int = 0
+
+    def words(self, now: float) -> str:
+        """E.g. `reading 0:01:30, 800 of 1,300, 14.1 requests/s, about 0:00:36 left, timelines`."""
+        seconds = max((self.ended or now) - self.began, 0.001)
+        parts = [
+            f"{self.name} {_clock(seconds)}",
+            f"{self.done:,} of {self.total:,}" if self.total else "",
+            f"{self.requests / seconds:.1f} requests/s" if self.requests else "",
+        ]
+        if self.ended is None:
+            left = seconds * (self.total - self.done) / max(self.done, 1)
+            is_known = self.done and seconds >= _LEAST_SECONDS and left >= 0
+            parts += [f"about {_clock(left)} left" if is_known else "", self.current]
+        return ", ".join(filter(None, parts))
 
 
 class _Now:
     """One for the process, as there is one terminal."""
 
-    stages: list[Stage] = []  # noqa: RUF012 (all of the process, in their order)
+    stages: list[Phase] = []  # noqa: RUF012 (all of the process, in their order)
     is_stopped: bool = False
 
 
@@ -56,13 +73,9 @@ def stage(what: str) -> Iterator[None]:
     """This is being done until the context ends. Raises Stopped, once the process has to stop."""
     if _Now.is_stopped:
         raise Stopped(f"{what} was left out: the run was stopped")
-    mine = Stage(what)
-    _Now.stages.append(mine)
-    try:
-        with unexpected_logged():
-            yield
-    finally:
-        mine.ended = time.monotonic()
+    _Now.stages.append(Phase(what, time.monotonic()))
+    with unexpected_logged():
+        yield
 
 
 def stop_stages() -> None:
@@ -99,33 +112,6 @@ class Work(Protocol):
         """Requests that left this process."""
 
 
-@dataclass
-class Phase:
-    """`requests` were sent in it. `ended` is None while it lasts."""
-
-    name: str
-    began: float
-    ended: float | None = None
-    done: int = 0
-    total: int = 0
-    current: str = ""
-    requests: int = 0
-
-    def words(self, now: float) -> str:
-        """E.g. `reading 0:01:30, 800 of 1,300, 14.1 requests/s, about 0:00:36 left, timelines`."""
-        seconds = max((self.ended or now) - self.began, 0.001)
-        parts = [
-            f"{self.name} {_clock(seconds)}",
-            f"{self.done:,} of {self.total:,}" if self.total else "",
-            f"{self.requests / seconds:.1f} requests/s" if self.requests else "",
-        ]
-        if self.ended is None:
-            left = seconds * (self.total - self.done) / max(self.done, 1)
-            is_known = self.done and seconds >= _LEAST_SECONDS and left >= 0
-            parts += [f"about {_clock(left)} left" if is_known else "", self.current]
-        return ", ".join(filter(None, parts))
-
-
 class Phases:
     """What a work and the stages that come behind it have gone through, each phase once and in order."""
 
@@ -136,14 +122,13 @@ class Phases:
         self._stages_before = len(_Now.stages)
 
     def look(self, now: float) -> list[Phase]:
-        """All so far; only the last may be under way. Asking is over for good when a stage begins."""
+        """All so far; only the last may be under way. The work is over for good when a stage begins."""
         stages = _Now.stages[self._stages_before :]
         if self._own[-1].ended is None:
             self._look_at_work(stages[0].began if stages else now, is_over=bool(stages))
-        ends = [*(each.began for each in stages[1:]), None]
-        return self._own + [
-            Phase(each.what, each.began, end, each.done, each.total, each.current) for each, end in zip(stages, ends, strict=False)
-        ]
+        for each, following in pairwise(stages):
+            each.ended = following.began
+        return self._own + stages
 
     def _look_at_work(self, now: float, *, is_over: bool) -> None:
         state, sent, last = self._work.progress(), self._work.requests_sent(), self._own[-1]
@@ -165,48 +150,43 @@ class Progress:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
         self._phases = Phases(work, time.monotonic())
-        self._shown = 0  # phases whose last line is out
-        self._shown_at = time.monotonic()
+        self._printed = 0  # phases whose last line is out
+        self._printed_at = time.monotonic()
 
     def __enter__(self) -> Progress:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join(5)
 
     def _show(self) -> None:
-        if not self._console.is_terminal:
-            self._follow(None, None)
-            return
-        with Bar(BarColumn(), TextColumn("{task.description}"), console=self._console, transient=True) as bar:
-            self._follow(bar, bar.add_task("", total=None))
+        columns = (BarColumn(), TextColumn("{task.description}"))
+        with Bar(*columns, console=self._console, transient=True, disable=not self._console.is_terminal) as bar:
+            task = bar.add_task("", total=None)
+            while not self._stop.wait(_LOOK_SECONDS):
+                last, now = self._print_ended(), time.monotonic()
+                if self._console.is_terminal:
+                    bar.update(task, completed=last.done, total=last.total or None, description=last.words(now))
+                elif now - max(self._printed_at, last.began) >= _LINE_SECONDS:
+                    self._print(last.words(now))
+            last = self._print_ended()
+            if last.ended is None:
+                self._print(replace(last, ended=time.monotonic()).words(0))
 
-    def _follow(self, bar: Bar | None, task: TaskID | None) -> None:
-        while not self._stop.wait(_LOOK_SECONDS):
-            last = self._say_what_ended(is_over=False)
-            now = time.monotonic()
-            if bar is not None and task is not None:
-                bar.update(task, completed=last.done, total=last.total or None, description=last.words(now))
-            elif now - max(self._shown_at, last.began) >= _LINE_SECONDS:
-                self._say(last.words(now))
-        self._say_what_ended(is_over=True)
-
-    def _say_what_ended(self, *, is_over: bool) -> Phase:
+    def _print_ended(self) -> Phase:
         """A line for each phase that ended since; the phase that is under way."""
         now = time.monotonic()
         phases = self._phases.look(now)
-        if is_over and phases[-1].ended is None:
-            phases[-1].ended = now
-        for phase in phases[self._shown : len(phases) - (phases[-1].ended is None)]:
-            self._say(phase.words(now))
-            self._shown += 1
+        for phase in phases[self._printed : len(phases) - (phases[-1].ended is None)]:
+            self._print(phase.words(now))
+            self._printed += 1
         return phases[-1]
 
-    def _say(self, words: str) -> None:
+    def _print(self, words: str) -> None:
         self._console.print(words, highlight=False, markup=False, soft_wrap=True)
-        self._shown_at = time.monotonic()
+        self._printed_at = time.monotonic()
 
 
 def _clock(seconds: float) -> str:

@@ -6,13 +6,14 @@ Not here: what is done with them (`resources`, `cli`).
 from __future__ import annotations
 
 import datetime as dt
+import math
 import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from dotenv.parser import parse_stream
@@ -26,70 +27,55 @@ INPUT_LIMIT = 500_000_000
 QUERY_SECONDS = 600
 
 
+T = TypeVar("T")
+
+
 class SettingsError(Exception):
     """A setting is missing or malformed: the message names it and says what to write."""
 
 
-def _text(value: str) -> str:
-    return value
+def _reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
+    """`convert`, with every failure as a ValueError that says what the text is not."""
+
+    def read(text: str) -> T:
+        try:
+            return convert(text)
+        except Exception:  # a time zone's name brings about several kinds
+            raise ValueError(hint) from None
+
+    return read
 
 
-def whole(value: str) -> int:
-    """From 0 on. ValueError, here as below, says what the text is not."""
-    if not re.fullmatch(r"\d+", value):
-        raise ValueError("not a whole number")
-    return int(value)
+def _matching(pattern: str, text: str) -> str:
+    if not re.fullmatch(pattern, text):
+        raise ValueError(text)
+    return text
 
 
-def _rate(value: str) -> float:
-    if (rate := float(value)) <= 0:
-        raise ValueError("a number above 0 is needed")
-    return rate
+def _within(least: float, number: float, most: float) -> float:
+    if not least <= number <= most:
+        raise ValueError(number)
+    return number
 
 
-def count(value: str) -> int:
-    if not re.fullmatch(r"0*[1-9]\d*", value):
-        raise ValueError("not a whole number above 0")
-    return int(value)
-
-
-def clock_time(value: str) -> dt.time:
-    try:
-        return dt.datetime.strptime(value.strip(), "%H:%M").time()
-    except ValueError:
-        raise ValueError("not a time of day; write it like 06:00") from None
-
-
-def share(value: str) -> float:
+def _share(text: str) -> float:
     """`5%`, `5 %` or `0.05`."""
-    try:
-        found = float(value.rstrip("% ")) / (100 if value.strip().endswith("%") else 1)
-    except ValueError:
-        found = -1.0
-    if not 0 <= found <= 1:
-        raise ValueError("not a share from 0 to 1; write it like 5% or 0.05")
-    return found
+    return _within(0, float(text.rstrip("% ")) / (100 if text.strip().endswith("%") else 1), 1)
 
 
-def day(value: str) -> dt.date:
-    try:
-        return dt.date.fromisoformat(value)
-    except ValueError:
-        raise ValueError("not a day; write it like 2026-01-31") from None
-
-
-def _zone(value: str) -> str:
-    try:
-        return str(ZoneInfo(value))
-    except Exception:
-        raise ValueError("a time zone name is needed, like Europe/Berlin") from None
-
-
-def _personal_data(value: str) -> PersonalData:
-    try:
-        return PersonalData(value.lower())
-    except ValueError:
-        raise ValueError(f"{', '.join(PersonalData)} are the ways") from None
+whole = _reader(lambda text: int(_matching(r"\d+", text)), "not a whole number")
+count = _reader(lambda text: int(_matching(r"0*[1-9]\d*", text)), "not a whole number above 0")
+share = _reader(_share, "not a share from 0 to 1; write it like 5% or 0.05")
+clock_time = _reader(lambda text: dt.datetime.strptime(text.strip(), "%H:%M").time(), "not a time of day; write it like 06:00")
+day = _reader(dt.date.fromisoformat, "not a day; write it like 2026-01-31")
+_rate = _reader(lambda text: _within(1e-9, float(text), math.inf), "a number above 0 is needed")
+_zone = _reader(lambda text: str(ZoneInfo(text)), "a time zone name is needed, like Europe/Berlin")
+_personal_data = _reader(lambda text: PersonalData(text.lower()), f"{', '.join(PersonalData)} are the ways")
+_switch = _reader(lambda text: {"on": True, "off": False}[text.lower()], "on or off is needed")
+_log_level = _reader(
+    lambda text: _matching("DEBUG|INFO|WARNING|ERROR|CRITICAL", text.upper()), "DEBUG, INFO, WARNING, ERROR or CRITICAL is needed"
+)
+_memory = _reader(lambda text: _matching(r"[1-9]\d*(\.\d+)? ?[MG]i?B", text), "an amount of memory is needed, like 2GB or 800MB")
 
 
 def _personal_key(value: str) -> Secret:
@@ -97,24 +83,6 @@ def _personal_key(value: str) -> Secret:
     if len(value) < LEAST_KEY:
         raise SettingsError(f"MARKETING_PERSONAL_KEY is too short to be a key: {LEAST_KEY} characters are the least")
     return Secret(value)
-
-
-def _switch(value: str) -> bool:
-    if (word := value.lower()) not in ("on", "off"):
-        raise ValueError("on or off is needed")
-    return word == "on"
-
-
-def _log_level(value: str) -> str:
-    if (level := value.upper()) not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
-        raise ValueError("DEBUG, INFO, WARNING, ERROR or CRITICAL is needed")
-    return level
-
-
-def _memory(value: str) -> str:
-    if not re.fullmatch(r"[1-9]\d*(\.\d+)? ?[MG]i?B", value):
-        raise ValueError("an amount of memory is needed, like 2GB or 800MB")
-    return value
 
 
 def _size(value: str) -> int:
@@ -159,7 +127,7 @@ class Settings:
         "MARKETING_ATTRIBUTION_HOURS", whole, 120, "hours before a visit within which a message counts as its cause"
     )
     models_memory: str = setting("MARKETING_MODELS_MEMORY", _memory, "2GB", "most memory that building the models takes")
-    schedule_cron: str = setting("MARKETING_SCHEDULE_CRON", _text, "0 2 * * *", "when the nightly sync runs")
+    schedule_cron: str = setting("MARKETING_SCHEDULE_CRON", str, "0 2 * * *", "when the nightly sync runs")
     schedule_timezone: str = setting("MARKETING_SCHEDULE_TIMEZONE", _zone, "UTC", "time zone of the schedule")
     personal_data: PersonalData = setting(
         "MARKETING_PERSONAL_DATA", _personal_data, PersonalData.KEEP, "personal data in what is published: keep, hash or drop"
@@ -170,13 +138,13 @@ class Settings:
     personal_group_min: int = setting(
         "MARKETING_PERSONAL_GROUP_MIN", count, GROUP_MIN, "unless it is kept: groups of fewer people, such as mail domains, are one row"
     )
-    alert_url: str = setting("MARKETING_ALERT_URL", _text, "", "webhook address that gets an alert of failed runs")
+    alert_url: str = setting("MARKETING_ALERT_URL", str, "", "webhook address that gets an alert of failed runs")
     activations: bool = setting("MARKETING_ACTIVATIONS", _switch, False, "on: every nightly sync pushes the segments of activations.toml")
     body_limit: int = setting("MARKETING_BODY_LIMIT", _size, BODY_LIMIT, "largest response, unpacked; larger ones are rejected")
     input_limit: int = setting("MARKETING_INPUT_LIMIT", _size, INPUT_LIMIT, "largest file of a push, unpacked, or result of its query")
     query_seconds: int = setting("MARKETING_QUERY_SECONDS", count, QUERY_SECONDS, "how long the query of a push or an activation may run")
     log_level: str = setting("MARKETING_LOG", _log_level, "WARNING", "what the commands log to standard error, from DEBUG to CRITICAL")
-    sandbox_url: str = setting("MARKETING_SANDBOX_URL", _text, "", "a sandbox that runs already, instead of the embedded one")
+    sandbox_url: str = setting("MARKETING_SANDBOX_URL", str, "", "a sandbox that runs already, instead of the embedded one")
     sandbox_contacts: int = setting("MARKETING_SANDBOX_CONTACTS", whole, 600, "contacts of the embedded sandbox")
 
     @property
@@ -217,16 +185,11 @@ def load_settings(folder: Path, environment: Mapping[str, str] | None = None) ->
     accounts = _accounts(folder / "accounts.toml", values, given.get("max_rate"))
     accounts = tuple(replace(account, body_limit=given.get("body_limit", BODY_LIMIT)) for account in accounts)
     home = (folder / Path(values.get("MARKETING_HOME") or ("data/live" if accounts else "data/sandbox")).expanduser()).resolve()
-    return Settings(home=_in_utf8(home), accounts=accounts, folder=folder, **given)
-
-
-def _in_utf8(home: Path) -> Path:
-    """Names that are no text in UTF-8 (or read as none, under a locale without it) cannot be opened by every part of this."""
-    try:
+    try:  # names that are no text in UTF-8 (or read as none, under a locale without it) cannot be opened by every part of this
         str(home).encode()
     except UnicodeEncodeError:
         raise SettingsError("the home's name is no text in UTF-8: set LC_ALL=C.UTF-8, or MARKETING_HOME to another folder") from None
-    return home
+    return Settings(home=home, accounts=accounts, folder=folder, **given)
 
 
 def _read(variable: str, read: Callable[[str], Any], text: str) -> Any:
@@ -262,7 +225,13 @@ def _unreadable(path: Path, problem: Exception) -> SettingsError:
 def _accounts(path: Path, values: Mapping[str, str], max_rate: float | None) -> tuple[Connection, ...]:
     """The accounts of `accounts.toml` when there is one, else the one from the environment."""
     if path.exists():
-        return _accounts_from_file(path, values, max_rate)
+        try:
+            tables = tomllib.loads(path.read_text(encoding="utf-8")).get("accounts")
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+            raise _unreadable(path, problem) from None
+        if not isinstance(tables, dict) or not tables:
+            raise SettingsError(f"{path.name} names no account; write [accounts.NAME] with url and key_env")
+        return tuple(_account(path.name, name, table, values, max_rate) for name, table in tables.items())
     key, url = values.get("MARKETING_API_KEY", "").strip(), values.get("MARKETING_API_URL", "").strip()
     if not key and not url:
         return ()
@@ -271,16 +240,6 @@ def _accounts(path: Path, values: Mapping[str, str], max_rate: float | None) -> 
     if not url:
         raise SettingsError("MARKETING_API_KEY is set but MARKETING_API_URL is not; set the service's address up to and including /1")
     return (Connection("main", _url("MARKETING_API_URL", url), Secret(key), max_rate),)
-
-
-def _accounts_from_file(path: Path, values: Mapping[str, str], max_rate: float | None) -> tuple[Connection, ...]:
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("accounts")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise _unreadable(path, problem) from None
-    if not isinstance(tables, dict) or not tables:
-        raise SettingsError(f"{path.name} names no account; write [accounts.NAME] with url and key_env")
-    return tuple(_account(path.name, name, table, values, max_rate) for name, table in tables.items())
 
 
 _ACCOUNT_KEYS = {"url": str, "key_env": str, "max_rate": (int, float), "timezone": str}

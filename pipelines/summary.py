@@ -41,27 +41,30 @@ def print_summary(reader: Prefetcher, settings: Settings, models: BuildReport | 
     with reader.warehouse.reading():
         console.print(_tables(reader))
     console.print(_requests(reader))
-    learnt = [f"account {result.account}: {line}" for result in reader.results.values() for line in result.learnt]
-    for line in [*days_read(reader.results), *_planned_by(reader), *learnt]:
+    for line in days_read(reader.results):
         console.print(line)
+    for (asset, account), result in reader.results.items():
+        if result.plan is not None:
+            console.print(f"account {account}, {asset}: {result.plan.words}")
+    for result in reader.results.values():
+        for line in result.learnt:
+            console.print(f"account {result.account}: {line}")
     _print_problems(reader, console)
     for line in reader.notices():
         console.print(f"note: {line}", markup=False)
-    _print_models(models, console)
+    file = settings.warehouse_path
     if models is not None:
-        console.print(_published(reader, settings), markup=False)
+        _print_models(models, console)
+        what = what_is_published(settings, reader.now())
+        if is_published_since(settings, reader.began_by_files):
+            file = published_path(settings.home)
+            console.print(f"published: {what}\nreport     {settings.home / 'report' / 'index.html'}", markup=False)
+        else:
+            console.print(f"not published; analysts still have: {what}", markup=False)
     console.print(f"\nwarehouse  {settings.warehouse_path}")
-    file = (
-        published_path(settings.home)
-        if models is not None and is_published_since(settings, reader.began_by_files)
-        else settings.warehouse_path
-    )
-    console.print(f"status     {_this_program()} status\nquery      {first_query(file)}", markup=False)
-
-
-def _this_program() -> str:
-    """As it has to be typed: `make sync` leaves it in `.venv/bin`, where no shell looks for it."""
-    return "marketing-sync" if shutil.which("marketing-sync") else shlex.quote(sys.argv[0])
+    # `make sync` leaves the program in `.venv/bin`, where no shell looks for it.
+    program = "marketing-sync" if shutil.which("marketing-sync") else shlex.quote(sys.argv[0])
+    console.print(f"status     {program} status\nquery      {first_query(file)}", markup=False)
 
 
 def first_query(file: Path) -> str:
@@ -69,16 +72,9 @@ def first_query(file: Path) -> str:
     if shutil.which("duckdb"):
         typed = f'duckdb -readonly {shlex.quote(str(file))} "{_FIRST_QUERY}"'
     else:
-        ask = f'import duckdb; duckdb.connect({json.dumps(str(file))}, read_only=True).sql("""{_FIRST_QUERY}""").show()'
-        typed = f"{shlex.quote(sys.executable)} -c {shlex.quote(ask)}"
+        code = f'import duckdb; duckdb.connect({json.dumps(str(file))}, read_only=True).sql("""{_FIRST_QUERY}""").show()'
+        typed = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}"
     return typed.replace("\n", "\n           ")
-
-
-def _published(reader: Prefetcher, settings: Settings) -> str:
-    words = what_is_published(settings, reader.now())
-    if is_published_since(settings, reader.began_by_files):
-        return f"published: {words}\nreport     {settings.home / 'report' / 'index.html'}"
-    return f"not published; analysts still have: {words}"
 
 
 def _tables(reader: Prefetcher) -> Grid:
@@ -103,18 +99,12 @@ def days_read(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]
     tables: dict[str, list[str]] = {}
     for asset in SOURCE_ASSETS.values():
         by_account = {account: result.days_in_words for (name, account), result in results.items() if name == asset.name}
-        said = set(by_account.values())
-        if said - {""}:
-            words = said.pop() if len(said) == 1 else "; ".join(f"account {name}: {days or 'none'}" for name, days in by_account.items())
+        different = set(by_account.values())
+        if different - {""}:
+            by_name = "; ".join(f"account {name}: {days or 'none'}" for name, days in by_account.items())
+            words = different.pop() if len(different) == 1 else by_name
             tables.setdefault(words, []).extend(table.name for table in asset.tables)
     yield from (f"days read of {', '.join(names)}: {words}" for words, names in tables.items())
-
-
-def _planned_by(reader: Prefetcher) -> Iterator[str]:
-    """One line per account and asset: how many requests were planned and why, and that the others were not due."""
-    for (asset, account), result in reader.results.items():
-        if result.plan is not None:
-            yield f"account {account}, {asset}: {result.plan.words}"
 
 
 def _requests(reader: Prefetcher) -> str:
@@ -133,9 +123,7 @@ def _requests(reader: Prefetcher) -> str:
     return "".join(lines).lstrip("\n")
 
 
-def _print_models(report: BuildReport | None, console: Console) -> None:
-    if report is None:
-        return
+def _print_models(report: BuildReport, console: Console) -> None:
     built = [outcome for outcome in report.of(Status.OK) if not outcome.is_test]
     tests = [outcome for outcome in report.outcomes if outcome.is_test]
     console.print(f"models: {len(built)} built, {len(tests)} tests")

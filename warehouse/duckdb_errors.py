@@ -42,9 +42,14 @@ def locked(path: Path, holder: Holder, waited_s: float) -> WarehouseLocked:
     )
 
 
+def is_full(problem: duckdb.Error) -> bool:
+    """Whether there was no room for what it wrote."""
+    return any(sign in str(problem) for sign in _NO_ROOM)
+
+
 def full(path: Path, problem: duckdb.Error) -> WarehouseFull | None:
     """None when the problem is another one."""
-    if not any(sign in str(problem) for sign in _NO_ROOM):
+    if not is_full(problem):
         return None
     return WarehouseFull(
         f"there is no room for {path.name} in {path.parent}: make room and run again, nothing that came is lost. DuckDB says: {problem}"

@@ -16,7 +16,6 @@ from assets.account_session import business_of
 from marketing_api import operations
 from marketing_api.client import Client, Connection
 from marketing_api.errors import InvalidCall, MarketingApiError, OutcomeUnknown
-from marketing_api.exchange import Exchange
 from marketing_api.operation import Call
 from marketing_api.operations import account
 from marketing_api.rate_limit import RateLimiter
@@ -39,15 +38,12 @@ _SWITCHES = (
 @command()
 def check(arguments: Arguments, settings: Settings) -> int:
     """One line per account, with what to do about those that do not respond."""
-    codes = []
     with connections(settings) as accounts:
         if settings.is_sandbox:
             print(
                 "no key is configured, so this checks the embedded sandbox; MARKETING_API_KEY and MARKETING_API_URL name the real account"
             )
-        for connection in accounts:
-            codes.append(_check(connection))
-    return max(codes)
+        return max([_check(connection) for connection in accounts])
 
 
 def _check(connection: Connection) -> int:
@@ -68,23 +64,24 @@ def call(arguments: Arguments, settings: Settings) -> int:
     """Prints the payload as JSON; exit code 1 when nothing was sent because nobody agreed to a write."""
     call = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
     with connections(settings) as accounts:
-        connection = _chosen(accounts, arguments.account)
+        chosen = [each for each in accounts if each.account == arguments.account or (arguments.account is None and len(accounts) == 1)]
+        if not chosen:
+            raise SettingsError(f"say which account with --account: {', '.join(connection.account for connection in accounts)}")
+        (connection,) = chosen
         if not call.operation.is_read and not (arguments.yes or _agreed(call, connection)):
             print("nothing was sent", file=sys.stderr)
             return exits.INCOMPLETE
-        return _call(call, connection, is_xml=arguments.xml)
+        with _client(connection) as (client, _):
+            return _print_xml(client.fetch_xml(call)) if arguments.xml else _print_json(client, call)
 
 
-def _call(call: Call, connection: Connection, *, is_xml: bool) -> int:
-    with _client(connection) as (client, _):
-        if is_xml:
-            return _print_xml(client.fetch_xml(call))
-        try:
-            response = client.fetch(call) if call.operation.is_read else client.write(call)
-        except OutcomeUnknown as problem:
-            print(f"marketing-sync: {problem}\nCheck whether it took effect before you send it again.", file=sys.stderr)
-            return exits.INCOMPLETE
-        document = msgspec.json.decode(_bytes(response.body))
+def _print_json(client: Client, call: Call) -> int:
+    try:
+        response = client.fetch(call) if call.operation.is_read else client.write(call)
+    except OutcomeUnknown as problem:
+        print(f"marketing-sync: {problem}\nCheck whether it took effect before you send it again.", file=sys.stderr)
+        return exits.INCOMPLETE
+    document = msgspec.json.decode(_bytes(response.body))
     payload = document.get("response", document).get("data", document) if isinstance(document, dict) else document
     print(json.dumps(payload, indent=2, ensure_ascii=False))
     return exits.DONE
@@ -93,12 +90,9 @@ def _call(call: Call, connection: Connection, *, is_xml: bool) -> int:
 @contextmanager
 def _client(connection: Connection) -> Iterator[tuple[Client, RateLimiter]]:
     limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
-    with tempfile.TemporaryDirectory() as spool, Client(connection, limiter, record=_forget, spool=Path(spool)) as client:
+    # Requests by hand leave nothing behind.
+    with tempfile.TemporaryDirectory() as spool, Client(connection, limiter, record=lambda _: None, spool=Path(spool)) as client:
         yield client, limiter
-
-
-def _forget(exchange: Exchange) -> None:
-    """Requests by hand leave nothing behind."""
 
 
 def _print_xml(received: Received) -> int:
@@ -128,13 +122,6 @@ def _parameters(words: Sequence[str]) -> dict[str, object]:
         else:
             values[name] = value
     return values
-
-
-def _chosen(accounts: tuple[Connection, ...], name: str | None) -> Connection:
-    for connection in accounts:
-        if name == connection.account or (name is None and len(accounts) == 1):
-            return connection
-    raise SettingsError(f"say which account with --account: {', '.join(connection.account for connection in accounts)}")
 
 
 def _agreed(call: Call, connection: Connection) -> bool:

@@ -14,7 +14,7 @@ from pipelines import exits
 from pipelines.accounts import connections
 from pipelines.commands import Arguments, command
 from pipelines.home import prepare_home
-from pipelines.keeper import Keeper, keeper
+from pipelines.keeper import Keeper
 from pipelines.options import Option, parameters
 from pipelines.settings import Settings, SettingsError
 
@@ -22,7 +22,7 @@ _HOST = "127.0.0.1"
 _CODE = "pipelines.definitions"
 #: How the web server and the daemon find the code server, which they share.
 _WORKSPACE = 'load_from: [{{grpc_server: {{host: localhost, socket: "{socket}", location_name: {name}}}}}]\n'
-#: What Dagster says about itself at each start, and what nobody here can change.
+#: What Dagster warns of at each start, and what nobody here can change.
 _IDLE_WARNINGS = "ignore:Parameter `owners` of initializer `SensorDefinition"
 _REFRESH_MS = 2000
 #: How long requests under way hold up the end.
@@ -42,19 +42,16 @@ _PORT = Option("port", "port on 127.0.0.1 (default: 3000)", int, _port, 3000, "P
 def ui(arguments: Arguments, settings: Settings) -> int:
     """Serves until Ctrl-C."""
     with _listening(arguments.port) as listener, connections(settings) as accounts:
-        os.environ |= _environment(prepare_home(settings.home))
+        home = prepare_home(settings.home)
+        os.environ |= {"DAGSTER_HOME": str(home / "dagster"), "MARKETING_HOME": str(home), "PYTHONWARNINGS": _IDLE_WARNINGS}
         if settings.is_sandbox:
             os.environ["MARKETING_SANDBOX_URL"] = accounts[0].url
-            print(f"no key is configured: the embedded sandbox answers at {accounts[0].url}")
+            print(f"no key is configured: the embedded sandbox listens at {accounts[0].url}")
         print(f"Dagster UI: http://{_HOST}:{arguments.port} in about 15 seconds; Ctrl-C stops it, and the schedule with it", flush=True)
-        with tempfile.TemporaryDirectory() as folder, keeper() as programs:
+        with tempfile.TemporaryDirectory() as folder, Keeper() as programs:
             _serve(listener, programs, Path(folder))
     print("marketing-sync: a part of Dagster ended by itself, so the UI has ended; start it again", file=sys.stderr)
     return exits.INCOMPLETE
-
-
-def _environment(home: Path) -> dict[str, str]:
-    return {"DAGSTER_HOME": str(home / "dagster"), "MARKETING_HOME": str(home), "PYTHONWARNINGS": _IDLE_WARNINGS}
 
 
 def _listening(port: int) -> socket.socket:

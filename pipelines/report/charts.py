@@ -28,14 +28,6 @@ _FIGURE = Markup(
     '<figure {}>{}<svg {}{} xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
     'role="img" aria-label="{label}"><title>{label}</title>{}</svg>{}</figure>'
 )
-_BOX = Markup('<rect {}{} x="{}" y="{}" width="{}" height="{}"/>')
-_ROUNDED, _OPACITY, _ANCHOR = Markup(' rx="2"'), Markup(' opacity="{}"'), Markup(' text-anchor="{}"')
-_LINE = Markup('<line {} x1="{}" x2="{}" y1="{}" y2="{}"/>')
-_TEXT = Markup('<text {}{} x="{}" y="{}">{}</text>')
-_PATH = Markup('<path {} d="{}" fill="none" stroke-width="2" stroke-linejoin="round"/><circle {} cx="{}" cy="{}" r="4"/>')
-_STRETCHED = Markup(' preserveAspectRatio="none"')
-_CAPTION, _NOTE = Markup("<figcaption {}>{}</figcaption>"), Markup("<p {}>{}</p>")
-_SWATCH = Markup('<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10" aria-hidden="true" {}>{}</svg>')
 
 Format = Callable[[float], str]
 
@@ -104,11 +96,13 @@ def line(title: str, points: Sequence[tuple[dt.date, float]], *, shown: Format) 
     first, last = points[0][0], points[-1][0]
     days = max((last - first).days, 1)
     places = [(_n(left + (on - first).days / days * (WIDTH - left - 5)), _n(_y(value, ticks))) for on, value in points]
-    path = _PATH.format(look("s-accent"), "M" + "L".join(f"{x} {y}" for x, y in places), look("c-accent"), *places[-1])
+    track = "M" + "L".join(f"{x} {y}" for x, y in places)
+    path = Markup('<path {} d="{}" fill="none" stroke-width="2" stroke-linejoin="round"/>').format(look("s-accent"), track)
+    end = Markup('<circle {} cx="{}" cy="{}" r="4"/>').format(look("c-accent"), *places[-1])
     label = f"from {shown(points[0][1])} on {short_day(first)} to {shown(points[-1][1])} on {short_day(last)}"
     note = f"{label[0].upper()}{label[1:]}."
     return _figure(
-        title, [*_grid(ticks, shown), *_dates(first, last, left), path], _TOP + _PLOT_HEIGHT + _BOTTOM, f"{title}: {label}", note
+        title, [*_grid(ticks, shown), *_dates(first, last, left), path, end], _TOP + _PLOT_HEIGHT + _BOTTOM, f"{title}: {label}", note
     )
 
 
@@ -125,10 +119,8 @@ def columns(title: str, items: Sequence[Column], *, names: tuple[str, str], unit
         shapes += [_box("accent", x, up, wide, zero - up)] if item.up else []
         shapes += [_box("second", x, zero, wide, down - zero)] if item.down else []
     shapes += [_line("axis", left, WIDTH, zero, zero), *_dates(items[0].on, items[-1].on, left)]
-    up_total, down_total = (
-        _total(names[0], [(item.on, item.up) for item in items]),
-        _total(names[1], [(item.on, item.down) for item in items]),
-    )
+    up_total = _total(names[0], [(item.on, item.up) for item in items])
+    down_total = _total(names[1], [(item.on, item.down) for item in items])
     since = f"{unit} from {short_day(items[0].on)} on"
     note = Markup("{}{}, {}{}; {}.").format(swatch("accent"), up_total.capitalize(), swatch("second"), down_total, since)
     return _figure(title, shapes, _TOP + _PLOT_HEIGHT + _BOTTOM, f"{title}: {up_total}, {down_total}; {since}", note)
@@ -158,7 +150,8 @@ def stack(title: str, parts: Sequence[tuple[str, float]], *, unit: str) -> Marku
 
 def swatch(colour: str, opacity: float = 1) -> Markup:
     """A colour of a chart, to stand before the name of what it means."""
-    return _SWATCH.format(look("swatch"), _box(colour, 0, 0, 10, 10, is_rounded=True, opacity=opacity))
+    picture = Markup('<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10" aria-hidden="true" {}>{}</svg>')
+    return picture.format(look("swatch"), _box(colour, 0, 0, 10, 10, is_rounded=True, opacity=opacity))
 
 
 def strength(place: int, count: int) -> float:
@@ -170,11 +163,11 @@ def _figure(title: str, shapes: Iterable[Markup], height: float, label: str, not
     """The picture with its title above and its note below; `label` is what it shows, for who cannot see it. Without title it is wide."""
     return _FIGURE.format(
         look("chart" if title else "wide-chart"),
-        _CAPTION.format(look("chart-title"), title) if title else "",
+        Markup("<figcaption {}>{}</figcaption>").format(look("chart-title"), title) if title else "",
         look("picture" if title else "picture band"),
-        "" if title else _STRETCHED,
+        "" if title else Markup(' preserveAspectRatio="none"'),
         Markup().join(shapes),
-        _NOTE.format(look("chart-note"), note) if note else "",
+        Markup("<p {}>{}</p>").format(look("chart-note"), note) if note else "",
         width=WIDTH if title else 2 * WIDTH,
         height=_n(height),
         label=label,
@@ -202,17 +195,19 @@ def _dates(first: dt.date, last: dt.date, left: float) -> list[Markup]:
 
 
 def _text(words: str, x: float, y: float, colour: str, anchor: str = "start") -> Markup:
-    anchored = _ANCHOR.format(anchor) if anchor != "start" else ""
-    return _TEXT.format(look(f"c-{colour}"), anchored, _n(x), _n(y), words)
+    anchored = Markup(' text-anchor="{}"').format(anchor) if anchor != "start" else ""
+    return Markup('<text {}{} x="{}" y="{}">{}</text>').format(look(f"c-{colour}"), anchored, _n(x), _n(y), words)
 
 
 def _box(colour: str, x: float, y: float, width: float, height: float, *, is_rounded: bool = False, opacity: float = 1) -> Markup:
-    more = Markup().join([_ROUNDED if is_rounded else "", _OPACITY.format(_n(opacity, 2)) if opacity < 1 else ""])
-    return _BOX.format(look(f"c-{colour}"), more, *map(_n, (x, y, width, height)))
+    rounded = Markup(' rx="2"') if is_rounded else ""
+    faint = Markup(' opacity="{}"').format(_n(opacity, 2)) if opacity < 1 else ""
+    place = map(_n, (x, y, width, height))
+    return Markup('<rect {}{}{} x="{}" y="{}" width="{}" height="{}"/>').format(look(f"c-{colour}"), rounded, faint, *place)
 
 
 def _line(colour: str, x1: float, x2: float, y1: float, y2: float) -> Markup:
-    return _LINE.format(look(f"s-{colour}"), *map(_n, (x1, x2, y1, y2)))
+    return Markup('<line {} x1="{}" x2="{}" y1="{}" y2="{}"/>').format(look(f"s-{colour}"), *map(_n, (x1, x2, y1, y2)))
 
 
 def _fitting(words: str, room: float) -> str:

@@ -137,17 +137,13 @@ def _contacts(account: AccountData) -> Figure:
 
 
 def _openings(account: AccountData) -> Figure:
-    recent = [row for row in _recent_campaigns(account) if row["opened_count"] is not None and row["delivered_count"] is not None]
+    first, zone = account.today - _CAMPAIGN_DAYS, ZoneInfo(account.zone)
+    known = [row for row in account.rows["campaigns"] if row["opened_count"] is not None and row["delivered_count"] is not None]
+    dated = [(row, row["sent_at"] or row["created_at"]) for row in known]
+    recent = [row for row, moment in dated if moment and moment.astimezone(zone).date() > first]
     opened, delivered = total(recent, "opened_count"), total(recent, "delivered_count")
     below = plural(len(recent), "campaign") if recent else "no campaign"
     return Figure("Messages opened", share(opened / delivered if delivered else None), f"{below} in 90 days")
-
-
-def _recent_campaigns(account: AccountData) -> list[Row]:
-    """Those of the last 90 days, newest first; of an account that sends more rarely none."""
-    first, zone = account.today - _CAMPAIGN_DAYS, ZoneInfo(account.zone)
-    dated = ((row, row["sent_at"] or row["created_at"]) for row in account.rows["campaigns"])
-    return [row for row, moment in dated if moment and moment.astimezone(zone).date() > first]
 
 
 def _rating(account: AccountData) -> Figure:

@@ -55,19 +55,13 @@ def environment() -> Environment:
     )
     made.filters |= {name: getattr(formatting, name) for name in _FILTERS}
     made.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
-    made.globals |= {"look": style.look, "dark_rules": style.dark_rules, "swatch": charts.swatch, "strength": charts.strength}
-    made.globals |= {"key_figures": figures.key_figures, "changes_of": figures.changes_of, "tiers_of": figures.tiers_of}
-    made.globals |= {
-        "TIERS": figures.TIERS,
-        "as_of": _as_of,
-        "standstill": standstill,
-        "pictures_of": pictures_of,
-        "one_day": dt.timedelta(days=1),
-    }
+    functions = (style.look, style.dark_rules, charts.swatch, charts.strength, figures.key_figures, figures.changes_of, figures.tiers_of)
+    made.globals |= {function.__name__: function for function in (*functions, as_of, standstill, pictures_of)}
+    made.globals |= {"TIERS": figures.TIERS, "one_day": dt.timedelta(days=1)}
     return made
 
 
-def _as_of(account: AccountData) -> str:
+def as_of(account: AccountData) -> str:
     if account.as_of is None:
         return "no data yet"
     local, until = (moment.astimezone(ZoneInfo(account.zone)) for moment in (account.as_of, account.as_of + FRESH_FOR))
@@ -78,14 +72,17 @@ def _as_of(account: AccountData) -> str:
 def pictures_of(account: AccountData) -> dict[str, Markup | None]:
     """Every chart of the account; None where it has nothing to show."""
     campaigns = account.rows["campaigns"][:_CAMPAIGNS]
+    weeks = figures.by_week(account.rows["days"], "good_count", "bad_count", account.today, _REVIEW_WEEKS)
+    rated = [(row["channel"], row["average_rating"]) for row in account.rows["channels"] if row["average_rating"] is not None]
+    ratings = [charts.Bar(channel, average, rating(average)) for channel, average in rated]
     tiers = [(tier.capitalize(), people) for tier, people in figures.tiers_of(account).items()]
     return {
         "opened": _campaigns("Opened, share of delivered messages", campaigns, "open_rate"),
         "clicked": _campaigns("Clicked, share of delivered messages", campaigns, "click_rate"),
         **_growth(account),
         "tiers": charts.stack("People by tier", tiers, unit="people") if tiers else None,
-        "reviews": _reviews(account),
-        "ratings": _ratings(account.rows["channels"]),
+        "reviews": _columns("Good and bad reviews on the feedback page, by week", weeks, ("good", "bad"), "reviews"),
+        "ratings": charts.bars("Average rating on review sites, of 5", ratings, axis=number, top=5) if ratings else None,
         "coupons": _coupons(account.rows["coupons"]),
     }
 
@@ -111,19 +108,8 @@ def _growth(account: AccountData) -> dict[str, Markup | None]:
     }
 
 
-def _reviews(account: AccountData) -> Markup | None:
-    weeks = figures.by_week(account.rows["days"], "good_count", "bad_count", account.today, _REVIEW_WEEKS)
-    return _columns("Good and bad reviews on the feedback page, by week", weeks, ("good", "bad"), "reviews")
-
-
 def _columns(title: str, weeks: list[charts.Column], names: tuple[str, str], unit: str) -> Markup | None:
     return charts.columns(title, weeks, names=names, unit=unit) if any(week.up or week.down for week in weeks) else None
-
-
-def _ratings(channels: Rows) -> Markup | None:
-    rated = [row for row in channels if row["average_rating"] is not None]
-    items = [charts.Bar(row["channel"], row["average_rating"], rating(row["average_rating"])) for row in rated]
-    return charts.bars("Average rating on review sites, of 5", items, axis=number, top=5) if items else None
 
 
 def _coupons(rows: Rows) -> Markup | None:

@@ -22,8 +22,8 @@ time.sleep(0.5 if sys.argv[2:] else 600)
 """
 PARENT = """
 import sys, time
-from pipelines.keeper import keeper
-with keeper() as programs:
+from pipelines.keeper import Keeper
+with Keeper() as programs:
     for words in ({commands}):
         programs.start(sys.executable, "-c", {program!r}, *words)
     print(programs.process.pid, flush=True)

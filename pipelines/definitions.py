@@ -26,7 +26,7 @@ from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODE
 from pipelines.logs import start_logging
 from pipelines.publishing import MODELS_STEP, Models, publish_home
 from pipelines.report.write import write_report
-from pipelines.resources import RunReader, reader_resource, settings_resource
+from pipelines.resources import RunReader, reader_resource
 from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags
 from pipelines.sensors import failure_alert, models_after_failed_reads
 from pipelines.settings import Settings, load_settings
@@ -50,6 +50,8 @@ def build_definitions(
     seconds faster.
     """
     settings = settings or load_settings(Path.cwd())
+    # The object itself; nothing of it is shown, since keys are in it.
+    given = dg.ResourceDefinition.hardcoded_resource(settings, description="Accounts, home and settings, as they were read at the start.")
     partitions = daily_partitions(settings.history_start)
     with warnings.catch_warnings():
         # One run for a range of days is marked beta; the pinned version is tested with it.
@@ -62,7 +64,7 @@ def build_definitions(
         jobs=[NIGHTLY_SYNC, REFRESH_CONTACTS, *([REFRESH_MODELS, PUBLISH] if has_models else []), rebuild, *pushes.values()],
         schedules=[nightly(settings)],
         sensors=[failure_alert(settings), *([models_after_failed_reads(settings), inbox_sensor(settings, pushes)] if has_models else [])],
-        resources={"settings": settings_resource(settings), "reader": reader_resource(settings, now)} | resources,
+        resources={"settings": given, "reader": reader_resource(settings, now)} | resources,
         executor=dg.in_process_executor,
     )
 

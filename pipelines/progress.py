@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn
@@ -24,6 +24,9 @@ from rich.progress import Progress as Bar
 from marketing_api.errors import Stopped
 from pipelines.failures import unexpected_logged
 from warehouse.errors import Holder
+
+if TYPE_CHECKING:
+    from assets.result import WorkState
 
 #: A phase that is this long already says how far it is, and once more after as long: a job that is silent for hours looks dead.
 _LINE_SECONDS = 300.0
@@ -89,23 +92,10 @@ def advance(done: int, total: int, current: str) -> None:
         _Now.stages[-1].done, _Now.stages[-1].total, _Now.stages[-1].current = done, total, current
 
 
-class HowFar(Protocol):
-    """The phase that it is in, parts done and known so far, and what is being done."""
-
-    @property
-    def phase(self) -> str: ...
-    @property
-    def done(self) -> int: ...
-    @property
-    def total(self) -> int: ...
-    @property
-    def current(self) -> str: ...
-
-
 class Work(Protocol):
     """What can be watched."""
 
-    def progress(self) -> HowFar:
+    def progress(self) -> WorkState:
         """How far it is now."""
 
     def requests_sent(self) -> int:

@@ -1,4 +1,4 @@
-"""Dagster's resources: the settings, and the reader that all steps of one run share.
+"""Dagster's resource `reader`, which all steps of one run share.
 
 Not here: what a reader is made of (`reading`).
 """
@@ -102,11 +102,6 @@ class RunReader:
         steps = context.run.step_keys_to_execute
         keys = context.job_def.asset_layer.executable_asset_keys
         return [asset for asset in SOURCE_ASSETS.values() if asset_key(asset.tables[0]) in keys and (steps is None or asset.name in steps)]
-
-
-def settings_resource(settings: Settings) -> dg.ResourceDefinition:
-    """The resource `settings`: the object itself; nothing of it is shown, since keys are in it."""
-    return dg.ResourceDefinition.hardcoded_resource(settings, description="Accounts, home and settings, as they were read at the start.")
 
 
 def reader_resource(settings: Settings, now: Clock = utc_now) -> dg.ResourceDefinition:

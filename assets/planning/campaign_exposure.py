@@ -71,5 +71,4 @@ def written_to(candidates: Candidates) -> Ints:
     shape, seen, mean = gamma(candidates.messages.astype(float), candidates.history_days, candidates.segment)
     factor = (shape + candidates.messages) / (seen * mean)
     between = np.sqrt(np.multiply(_FACTORS[1:], np.maximum(_FACTORS[:-1], _FACTORS[1] / 4)))
-    found: Ints = np.searchsorted(between, factor)
-    return found
+    return np.searchsorted(between, factor)

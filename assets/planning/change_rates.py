@@ -51,8 +51,7 @@ class Yields:
 def groups(candidates: Candidates, now: float) -> Ints:
     """A number from 0 for each combination of segment and time since registration; there are some that nobody has."""
     tenure = np.searchsorted(np.array(TENURE_DAYS), np.nan_to_num((now - candidates.registered) / DAY_S, nan=1e9))
-    found: Ints = candidates.segment * (len(TENURE_DAYS) + 1) + tenure
-    return found
+    return candidates.segment * (len(TENURE_DAYS) + 1) + tenure
 
 
 def change_rates(candidates: Candidates, group: Ints) -> Floats:
@@ -80,8 +79,7 @@ def _rate(changed: Floats, n: Floats, span: Floats, prior: Floats, strength: flo
     interval = np.maximum(np.divide(span, np.maximum(n, 1)), _LEAST_INTERVAL)
     expected = -np.expm1(-prior * interval)
     share = (changed + strength * expected) / (n + strength)
-    found: Floats = np.where(n > 0, -np.log1p(-np.minimum(share, 1 - 1e-9)) / interval, prior)
-    return found
+    return np.where(n > 0, -np.log1p(-np.minimum(share, 1 - 1e-9)) / interval, prior)
 
 
 def unchanged(candidates: Candidates, group: Ints, now: float) -> Floats:
@@ -94,8 +92,7 @@ def unchanged(candidates: Candidates, group: Ints, now: float) -> Floats:
     if candidates.active_days.any():
         active = candidates.active_days.astype(float)
         shape, seen, _ = gamma(active, candidates.history_days, group)
-        quiet: Floats = (shape + active) * np.log(seen / (seen + days))  # no active day within `days`: negative binomial
-        return quiet
+        return (shape + active) * np.log(seen / (seen + days))  # no active day within `days`: negative binomial
     return -change_rates(candidates, group) * days
 
 

@@ -113,8 +113,7 @@ def max_ages(rows: pa.Table, now: float) -> Floats:
     alive = np.fmax(np.fmax(seconds(rows["created_at"]), seconds(rows["moved_on"])), -np.inf)
     days = (now - np.where(np.isfinite(alive), alive, now)) / DAY_S
     limits, ages = (np.array(column) for column in zip(*AGE_RULE, strict=True))
-    found: Floats = ages[np.searchsorted(limits, np.maximum(days, 0.0), side="left")]
-    return found
+    return ages[np.searchsorted(limits, np.maximum(days, 0.0), side="left")]
 
 
 TIMELINES, COUPONS = "timelines", "coupons"

@@ -220,8 +220,7 @@ def draws(number: Ints, seed: int, night: int) -> Floats:
     mixed = number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + start
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    found: Floats = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) / 2.0**53
-    return found
+    return ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) / 2.0**53
 
 
 # --- deadline smoothing ---
@@ -250,5 +249,4 @@ def smoothed_size(nights: Ints, done_tonight: int = 0) -> int:
 
 def is_tonight(requested: Floats, now: float) -> Flags:
     """Fetched by an earlier run of the same night."""
-    found: Flags = requested > now - GRACE_S
-    return found
+    return requested > now - GRACE_S

@@ -21,8 +21,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from assets.result import WorkState
 from marketing_api.rate_limit import SPECIFIED_RATE
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings, SettingsError
@@ -223,33 +224,24 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
 # ---- send and verify
 
 
-class _HowFar(NamedTuple):
-    """In requests."""
-
-    done: int
-    total: int
-    current: str
-    phase: str = "sending"
-
-
 @dataclass
 class Watch:
     """How far the work is, for whoever shows it; and whether it is to stop."""
 
     halt: threading.Event = field(default_factory=threading.Event)
-    _state: _HowFar = field(default=_HowFar(0, 0, ""))
+    _state: WorkState = field(default=WorkState("sending"))
     _channel: Channel | None = None
 
     def open(self, channel: Channel) -> None:
         self._channel = channel
 
     def sent(self, now: Progress) -> None:
-        self._state = _HowFar(now.done, now.total, f"{now.unknown:,} unknown" if now.unknown else "")
+        self._state = WorkState("sending", now.done, now.total, f"{now.unknown:,} unknown" if now.unknown else "")
 
     def reading_back(self) -> None:
-        self._state = _HowFar(0, 0, "", "reading back")
+        self._state = WorkState("reading back")
 
-    def progress(self) -> _HowFar:
+    def progress(self) -> WorkState:
         return self._state
 
     def requests_sent(self) -> int:

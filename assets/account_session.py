@@ -97,7 +97,7 @@ class AccountSession:
     def prepare(self, assets: Iterable[str], checkpoints: Checkpoints) -> None:
         """Find out from which request on archived responses have not been used by these assets. Call it before `open` and `reuse`.
 
-        Those dated in the future are not used: nobody knows how old they are.
+        Those dated in the future are not used: their age is unknown.
         """
         finished, now = self.warehouse.finished(self.account), self._now()
         for asset in assets:
@@ -127,7 +127,7 @@ class AccountSession:
         )
 
     def open(self) -> None:
-        """Request who the account is. Without this response nothing else is worth a request, and `problem` says why there is none."""
+        """Request who the account is. Without this response nothing else is worth a request, and `problem` is why there is none."""
         try:
             self._me = self.client.fetch(operations.ME.bind())
             self.business = business_of(self._me)

@@ -91,7 +91,7 @@ class _Written(msgspec.Struct):
 
 
 def _abandoned(path: Path) -> Checkpoint | None:
-    """The checkpoint of a run that is no more; None for one at work. An empty one, as earlier versions left it when they were killed, says
+    """The checkpoint of a run that is no more; None for one at work. An empty one, as earlier versions left it when they were killed, holds
     nothing and is removed. One that cannot be read is set aside: what its run was reading is requested again.
     """
     try:

@@ -1,8 +1,8 @@
-"""Which days a date-ranged read asks for, what day it is, and what an answer to a daily series proves of the days.
+"""Which days a date-ranged read requests, what day it is, and what the response to a daily series proves of the days.
 
 The first sync backfills from the start of history, later ones read the last days; a person can choose any days (a backfill).
 
-Services cut long series: then the days that lack are unknown, not empty. Nothing says whether a day without an entry had none or was
+Services cut long series: then the days that lack are unknown, not empty. Nothing shows whether a day without an entry had none or was
 left out, unless the series lists every day: where a week or more is listed without a gap, the days beyond its end lack. Its late
 beginning may be the account's own, or the service listed the newest days only: a request for the days before settles it.
 """
@@ -53,7 +53,7 @@ class DateRange:
 
 @dataclass(frozen=True, slots=True)
 class ChosenDays:
-    """The days that a person wants read; without a last one, until the account's own today."""
+    """The days that a person chose to read; without a last one, until the account's own today."""
 
     first: dt.date
     last: dt.date | None = None
@@ -135,7 +135,7 @@ def prove(
     """What the response to `requested` proves that has these days of each series; `known` were listed by others, `covered` read before.
 
     A response proves no more of any of its series than of the dense ones: what has few entries is cut later. A series with nothing
-    beside others that have something ended before, as has one that was requested on its own and had nothing more.
+    beside others that have something ended before, as has one that was requested on its own and listed nothing more.
     """
     first, last, is_empty = requested.first, requested.last, not any(served)
     for days, others in zip(served, known, strict=True):

@@ -172,7 +172,7 @@ class Fetcher:
         return replace(batch, days=days, scope={"reason": reason}, is_complete=False, problem=problem)
 
     def pages(self, operation: Operation, **params: Any) -> Batch:
-        """Every page of a listing; when a page cannot be had, the pages before it as an incomplete batch."""
+        """Every page of a listing; when a page does not come, the pages before it as an incomplete batch."""
         self.operations.add(operation)
         listing = paging.Listing(operation, params)
         ids: list[int] = []
@@ -204,7 +204,7 @@ class Fetcher:
             yield from pool.map(one, many)
 
     def each(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Iterator[Batch]:
-        """One request for each of `many`, in about that order, in batches of some hundred responses; of nothing, a batch that says so."""
+        """One request for each of `many`, in about that order, in batches of some hundred responses; of nothing, a batch that notes it."""
         self.operations.add(operation)
         calls, failures = _bind_all(operation, many)
         self._result.planned += len(calls)
@@ -229,7 +229,7 @@ class Fetcher:
             yield Batch(is_nothing_due=True)
 
     def planned(self, operation: Operation, params: Params) -> Iterator[Batch]:
-        """What the crawl plan wants fetched of contacts, and what a run that died has responses to."""
+        """What the crawl plan fetches of contacts, and what a run that died has responses to."""
         self._result.plan = entry = self.plan.contacts().entries[self._asset.name]
         keys = entry.keys.to_pylist()
         many = [params(key) for key in keys]

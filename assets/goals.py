@@ -15,7 +15,7 @@ from warehouse import tables
 
 @source_asset(tables.GOALS, after=[webhooks])
 def goals(fetch: Fetcher) -> Iterator[Batch]:
-    """Every goal. Only the listing by domain tells a goal's domain: it is fetched for domains that webhooks name or a setting adds."""
+    """Every goal. Only the listing by domain names a goal's domain: it is fetched for domains that webhooks name or a setting adds."""
     domain_ids = sorted({*fetch.warehouse.domain_ids(fetch.account), *fetch.settings.goal_domains})
     listing = fetch.once(operations.LISTS) + fetch.all(operations.LISTBYDOMAIN, ({"domainid": domain_id} for domain_id in domain_ids))
     changed = fetch.new_or_changed(listing, Goal)

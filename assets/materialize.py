@@ -23,7 +23,7 @@ from warehouse.tables import Column, Table
 from warehouse.warehouse import Warehouse
 
 #: One more try, after so many seconds, for what a person would simply run again. The step itself requests it: a retry policy
-#: would repeat permanent errors, too, and a step that somebody has stopped.
+#: would repeat permanent errors, too, and a step that was stopped.
 _RETRIES, _RETRY_AFTER_S = 1, 30
 
 
@@ -32,7 +32,7 @@ _CHECKS = {
     "unique_keys": ("No two rows have the same key.", dg.AssetCheckSeverity.ERROR),
     "complete": ("Everything that was requested came, and no fewer rows than the service counts.", dg.AssetCheckSeverity.ERROR),
     "shrink": ("No listing was refused because it lost too many of its rows.", dg.AssetCheckSeverity.ERROR),
-    "readable": ("No record had to be set aside.", dg.AssetCheckSeverity.WARN),
+    "readable": ("No record was set aside.", dg.AssetCheckSeverity.WARN),
     "known_fields": (
         "The service sent no field for the first time that the table has no column for; it would be kept in `extra`.",
         dg.AssetCheckSeverity.WARN,
@@ -77,7 +77,7 @@ def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) 
         for result in results:
             spent = result.spent
             each = f", {spent.waited_s / spent.requests:.1f} s of waiting each" if spent.requests else ""
-            planned = result.plan.words if result.plan else f"{result.fetched:,} of {result.planned:,} requests answered"
+            planned = result.plan.words if result.plan else f"{result.fetched:,} of {result.planned:,} requests with a response"
             context.log.info(f"account {result.account}: {planned}; requests used: {spent.requests:,}{each}")
         yield from materializations
         _raise_on_failure(context, reader, asset, results)
@@ -170,7 +170,7 @@ def _check_results(warehouse: Warehouse, table: Table, results: list[AccountResu
 
 
 def _raise_on_failure(context: dg.AssetExecutionContext, reader: Prefetcher, asset: SourceAsset, results: list[AccountResult]) -> None:
-    """Fail the step, after everything that could be had is loaded, naming account and reason.
+    """Fail the step, after everything that came is loaded, naming account and reason.
 
     Dagster skips the steps behind a failed one although their data does not depend on all of this one's, so this waits
     until the reader is through: what could be read of them is in the warehouse, and a retry requests only what is missing.

@@ -1,4 +1,4 @@
-"""Runs the asset functions ahead of whoever waits for them, so that the limit is busy from the first second to the last.
+"""Runs the asset functions ahead of the steps that wait for them, so that the limit is busy from the first second to the last.
 
 An asset of an account is begun when the assets it comes `after` are in the warehouse; what others wait for goes first, its requests and
 its loads. A Dagster step only waits for its asset's result. Not here: what is fetched (`AREA.py`), how (`fetch`), how it is loaded
@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 
 #: Batches that wait for their load while the next is fetched; they are in the archive, so none is lost.
 _LOADS_AHEAD = 2
-#: Seconds of a run for which loads that nobody waits for give way to those that decide what is fetched next: the start of a run is short of
-#: the processor, and later there is enough. What waits is in the archive.
+#: Seconds of a run for which loads that nothing waits for give way to those that decide what is fetched next: the start of a run is
+#: short of the processor, and later there is enough. What waits is in the archive.
 _GIVE_WAY_S = 30.0
 #: Threads that parse responses and have them loaded, for all accounts: one works while another waits for the file.
 _LOADERS = 4
@@ -155,7 +155,7 @@ class Prefetcher:
             self.result(asset)
 
     def stop_fetching(self) -> None:
-        """Send nothing more, and let nobody wait. What has come is in the archive, and the next run begins with it."""
+        """Send nothing more, and release all waiters. What has come is in the archive, and the next run begins with it."""
         self._is_stopping = True
         self._is_way_clear = True
         for session in self.sessions:
@@ -221,7 +221,7 @@ class Prefetcher:
         return sum(session.client.statistics.requests for session in self.sessions)
 
     def problems(self) -> dict[_Key, list[str]]:
-        """What could not be had: (asset, account) → reasons."""
+        """What is missing: (asset, account) → reasons."""
         return {key: result.problems for key, result in self.results.items() if result.problems}
 
     def notices(self) -> list[str]:

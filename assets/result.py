@@ -1,4 +1,4 @@
-"""What one asset fetched for one account, and what became of it: loaded, not to be had, and whether that fails the night.
+"""What one asset fetched for one account, and what became of it: loaded, missing, and whether that fails the night.
 
 Belongs here: the batches on their way to the tables, the outcome, and when a refusal means "there is nothing". Not here: fetching
 (`fetch`), loading (`prefetch`).
@@ -35,7 +35,7 @@ _REFUSED_FEW = 3
 class Batch:
     """Responses that belong together: they are loaded in one transaction.
 
-    `scope` is what the requests do not say themselves, beside the days (of a load without responses, what is gone).
+    `scope` is what the requests do not name themselves, beside the days (of a load without responses, what is gone).
     """
 
     request_ids: tuple[int, ...] = ()
@@ -100,19 +100,19 @@ class AccountResult:
     days: list[DateRange] = field(default_factory=list)  # that were read, of a date-ranged asset
     lacking: list[DateRange] = field(default_factory=list)  # that were requested and did not come whole
     shortfalls: list[str] = field(default_factory=list)
-    nothing: set[int] = field(default_factory=set)  # errorCodes by which refusals say that there is nothing
+    nothing: set[int] = field(default_factory=set)  # errorCodes of refusals that mean that there is nothing
     learnt: list[str] = field(default_factory=list)  # what this run found out and reports once
     is_fetched: bool = False  # nothing more is requested, though not all of it may be loaded
 
     def note(self, batch: Batch) -> None:
-        """Take in what a batch says about the reading."""
+        """Take in what a batch reports about the reading."""
         self.failures += batch.failures
         self.shortfalls += [batch.problem] if batch.problem else []
         if batch.days is not None:
             (self.days if batch.is_complete else self.lacking).append(batch.days)
 
     def learn_refusals(self, known: Collection[int], with_coupons: Collection[str]) -> None:
-        """Find out whether refusals say that there is nothing to be had; `known`: the errorCodes that said so in earlier runs."""
+        """Find out whether refusals mean that there is nothing; `known`: the errorCodes that meant so in earlier runs."""
         self.nothing = set(known)
         others = [failure for failure in self.failures if not is_nothing(failure, self.nothing)]
         if (code := refused_as_nothing(others, self.fetched, with_coupons)) is not None:
@@ -131,7 +131,7 @@ class AccountResult:
 
     @property
     def problems(self) -> list[str]:
-        """Why data could not be had, one line per reason; empty when all of it was."""
+        """Why data is missing, one line per reason; empty when all of it came."""
         lines = [_sentence(self.error)] if self.error else []
         reasons = Counter(_sentence(failure.error) for failure in self._serious())
         lines += [f"{reason} ({count} requests)" if count > 1 else reason for reason, count in reasons.items()]
@@ -154,7 +154,7 @@ class AccountResult:
 
     @property
     def is_worth_a_retry(self) -> bool:
-        """True when another try may succeed without anybody changing anything."""
+        """True when another try may succeed without any change."""
         errors = [self.error, *(failure.error for failure in self.failures)]
         return any(isinstance(error, Transient) and not isinstance(error, GivenUp) for error in errors)
 
@@ -183,7 +183,7 @@ def _sentence(error: Exception) -> str:
 
 
 def refused_as_nothing(failures: Sequence[Failure], fetched: int, with_coupons: Collection[str]) -> int | None:
-    """The errorCode by which nearly all of a run's refusals say "nothing"; None when nothing says that they do.
+    """The errorCode of nearly all of a run's refusals, when it means "nothing there"; None when that is not certain.
 
     `fetched`: requests with a response, refusals included. It never deletes anything: absence is proven by a whole response alone. What
     earlier runs learnt is read off `sync.requests`, so that a rebuild keeps it.

@@ -46,7 +46,7 @@ def explained(connection: Connection, problem: Exception) -> str:
     """Why an account could not be opened, with what to look at."""
     if isinstance(problem, Unreachable | BrokenResponse):
         return f"{problem}; is {connection.url} the right address, and up?"
-    if isinstance(problem, AuthenticationFailed) and not re.search(r"/\d+$", connection.url):  # the same error code answers both
+    if isinstance(problem, AuthenticationFailed) and not re.search(r"/\d+$", connection.url):  # the same error code means both
         return f"{problem}; or the address is wrong: {connection.url} does not end in /1, as the service's does"
     return str(problem)
 

@@ -1,6 +1,6 @@
 """The only module that reaches into what Dagster does not document: its storage, its run launcher, its web server.
 
-Each entry says why no public interface will do. `tests/pipelines/test_dagster_internals.py` names the version that all this was
+Each entry states why no public interface will do. `tests/pipelines/test_dagster_internals.py` names the version that all this was
 written for, and fails when a part of it has moved.
 """
 
@@ -31,7 +31,7 @@ from warehouse.archive.disk import set_aside
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-#: The types of `dg.define_asset_job` and of what a step says about its failure have no public name.
+#: The types of `dg.define_asset_job` and of what a step reports of its failure have no public name.
 __all__ = [
     "BY_THE_COMMAND",
     "DAEMON",
@@ -63,12 +63,12 @@ def set_damaged_history_aside(dagster_home: Path) -> list[str]:
     What is lost is what the UI shows of earlier runs, or which schedules and sensors are on; no data.
     """
     lost = {"history": "the runs before now are not in the UI any more", "schedules": "turn its schedules and sensors on again in the UI"}
-    said = []
+    notices = []
     for name, what in lost.items():
         folder = dagster_home / name
         if folder.exists() and not all(_is_whole(path) for path in (folder, *folder.glob("*.db"), *folder.glob("runs/index.db"))):
-            said.append(f"databases of Dagster's {name} were damaged and are in {set_aside(folder)} now: {what}")
-    return said
+            notices.append(f"databases of Dagster's {name} were damaged and are in {set_aside(folder)} now: {what}")
+    return notices
 
 
 def _is_whole(path: Path) -> bool:
@@ -89,7 +89,7 @@ def _is_whole(path: Path) -> bool:
 def instance_of_the_ui() -> Iterator[dg.DagsterInstance]:
     """Dagster's instance of `DAGSTER_HOME`, which files runs executed in this process under the UI's code location.
 
-    `execute_in_process` has no parameter for that, and the instance offers nothing else to say it with.
+    `execute_in_process` has no parameter for that, and the instance has no other way.
     """
     home = Path(os.environ["DAGSTER_HOME"])
     for line in set_damaged_history_aside(home):
@@ -142,7 +142,7 @@ class KeptOpenEventLog(SqliteEventLogStorage):
 
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Any) -> KeptOpenEventLog:
-        """`base_dir` is taken from Dagster's home on, where it is relative: Dagster tells its storage nothing else of its place."""
+        """`base_dir` is taken from Dagster's home on, where it is relative: Dagster gives its storage nothing else of its place."""
         return cls(str(Path(os.environ.get("DAGSTER_HOME", ""), config_value["base_dir"])), inst_data)
 
     @contextmanager

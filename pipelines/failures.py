@@ -1,6 +1,6 @@
-"""What is displayed when a command or a step fails: one sentence that says what to do, and an exit code.
+"""What is displayed when a command or a step fails: one sentence with what to do, and an exit code.
 
-The traceback of what nobody foresaw is in the log (`logs`), and the sentence names it.
+The traceback of what was not foreseen is in the log (`logs`), and the sentence names it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SQLITE_NO_ROOM = ("disk is full", "disk I/O error")
 
 
 class Unexpected(Exception):
-    """What nobody foresaw, as the sentence for people; logged."""
+    """What was not foreseen, as the sentence that is displayed; logged."""
 
 
 _FORESEEN = (MarketingApiError, WarehouseError, OutboxError, Unexpected)
@@ -50,7 +50,7 @@ def explain(problem: Exception) -> tuple[str, int]:
 
 
 def _refusal(problem: Exception) -> str | None:
-    """What the system refused, and what to do; None for what nobody foresaw."""
+    """What the system refused, and what to do; None for what was not foreseen."""
     causes = list(_chain(problem))
     if any(map(_is_full, causes)):
         return "the disk is full; free some room and run the command again, nothing that came is lost"
@@ -65,7 +65,7 @@ def _refusal(problem: Exception) -> str | None:
 
 @contextmanager
 def unexpected_logged() -> Iterator[None]:
-    """Log what nobody foresaw and raise Unexpected in its place: Dagster keeps the texts of errors, and they quote values."""
+    """Log what was not foreseen and raise Unexpected in its place: Dagster keeps the texts of errors, and they quote values."""
     try:
         yield
     except (*_WRONG_USE, *_FORESEEN, OSError):

@@ -26,7 +26,7 @@ def is_to_come(moment: dt.datetime, now: dt.datetime) -> bool:
 
 
 def standstill(newest: dt.datetime | None, now: dt.datetime) -> str:
-    """What to say loudly when a night has passed and nothing was read since `newest`; empty while all is well."""
+    """The warning when a night has passed and nothing was read since `newest`; empty while all is well."""
     if newest is None or now - newest <= FRESH_FOR:
         return ""
     moment = newest.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -38,7 +38,7 @@ event_log_storage:     # Dagster's own, without a flush to disk per event
   config:
     base_dir: history/runs   # in this folder, wherever it is: a home can be moved and copied
 """
-#: As earlier versions wrote it: with the place that the home had then, with the module that the class was in → as it is written now.
+#: As earlier versions wrote it: with the place of the home then, with the module that the class was in → as it is written now.
 _OUTDATED = {
     re.compile(r'^( +base_dir: )"[^"\n]*/dagster/history/runs"$', re.MULTILINE): r"\1history/runs",
     re.compile(r"^( +module: )pipelines\.run_history$", re.MULTILINE): r"\1pipelines.dagster_internals",

@@ -28,7 +28,7 @@ STOPPING = "stopping: what is under way is finished first; a second Ctrl-C ends 
 #: How long stopped work may take to end: a load under way is finished. What is not done then is done by the next run.
 _GRACE_S = 10.0
 _LOOK_S = 0.1
-#: After so long a person wants to know what goes on.
+#: After so long the message is displayed.
 _DISPLAY_AFTER_S = 1.0
 
 T = TypeVar("T")
@@ -147,8 +147,8 @@ def _alarmed() -> Iterator[None]:
 
     Python calls its handlers between two instructions of its own, so a thread that stays within one, such as a C function over a
     huge text, keeps them from being called. What does happen at once is that a byte is written to the wake-up descriptor: the kernel
-    answers it with SIGUSR2, whose handler is the C library's own `alarm`, and that takes its argument, the number of the signal, for
-    the seconds until SIGALRM. Elsewhere than on Linux there is no such answer.
+    responds with SIGUSR2, whose handler is the C library's own `alarm`, and that takes its argument, the number of the signal, for
+    the seconds until SIGALRM. Elsewhere than on Linux there is no such signal.
     """
     if not hasattr(fcntl, "F_SETSIG") or threading.current_thread() is not threading.main_thread():
         yield

@@ -45,7 +45,7 @@ def rebuild_from_archive(context: dg.OpExecutionContext) -> None:
         refill(settings)
     context.add_output_metadata({"loads replayed": report.loads, "loads failed": report.failed, "rows": report.rows})
     if report.failed:
-        context.log.warning(f"{report.failed} loads could not be applied; sync.loads says why")
+        context.log.warning(f"{report.failed} loads could not be applied; sync.loads has the reasons")
 
 
 @dg.job(executor_def=dg.in_process_executor)

@@ -41,7 +41,7 @@ class Keeper:
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
         self.process.wait()
-        with contextlib.suppress(ProcessLookupError):  # somebody killed the process between
+        with contextlib.suppress(ProcessLookupError):  # the process between was killed
             os.killpg(self.process.pid, signal.SIGKILL)
 
 

@@ -56,7 +56,7 @@ class HomeLog(RotatingFileHandler):
     def __init__(self, settings: Settings, process: str, now: dt.datetime) -> None:
         self.path = settings.home / _FOLDER / f"{now:%Y%m%dT%H%M%SZ}-{process}-{os.getpid()}.log"
         self._process = process
-        self.has_errors = False  # tracebacks that somebody should look at
+        self.has_errors = False  # tracebacks that need attention
         super().__init__(self.path, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8", delay=True)
         self.redacted = _Redacted("%(asctime)s %(levelname)s %(name)s: %(message)s", settings, has_tracebacks=True)
         self.setFormatter(self.redacted)
@@ -124,7 +124,7 @@ def logging_to_home(settings: Settings, process: str) -> Iterator[HomeLog]:
 
 
 def displayed(problem: Exception) -> tuple[str, str]:
-    """An error's kind and first line as people may read them; and its log as a path within the home, empty without one."""
+    """An error's kind and first line as it may be displayed; and its log as a path within the home, empty without one."""
     first = next(iter(str(problem).splitlines()), "")
     text = f"{type(problem).__name__}: {first}" if first else type(problem).__name__
     for handler in logging.getLogger().handlers:

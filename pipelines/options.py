@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Option:
     """One option. The run config calls it `name`; the command line `--name`, with dashes, or by its position.
 
-    `holds`: the type of its value in a run config (`list`: of texts). `read`: from text, for both; ValueError says what the text is
+    `holds`: the type of its value in a run config (`list`: of texts). `read`: from text, for both; ValueError names what the text is
     not. `in_ui`, `in_command`: what the UI or the command line has in its place, and why; empty: it has the option.
     """
 
@@ -43,7 +43,7 @@ class Option:
 
     @property
     def unset(self) -> Any:
-        """Its value when nobody chooses."""
+        """Its value when it is not chosen."""
         return {bool: False, list: []}.get(self.holds) if self.default is None else self.default
 
     def of(self, value: Any) -> Any:
@@ -120,7 +120,7 @@ def values(options: Iterable[Option], config: Mapping[str, Any]) -> dict[str, An
 
 
 def check_confirmed(chosen: Mapping[str, Any]) -> None:
-    """Whatever sends by a run config says so in a word, which no slip and no click brings about. Raises SettingsError."""
+    """Whatever sends by a run config has to be confirmed by a word, which no slip and no click types. Raises SettingsError."""
     if chosen[CONFIRM.name].strip().lower() != CONFIRM_WORD:
         raise SettingsError(f"nothing was sent: to send from the UI, add `{CONFIRM.name}: {CONFIRM_WORD}` to the config of this step")
 

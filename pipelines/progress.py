@@ -1,7 +1,7 @@
 """Progress of long work in named phases: a bar on a terminal, a line for each phase elsewhere.
 
 `Work` is reading or sending, which is looked at from outside. What comes behind it (models, publishing, report) is a `stage`, noted by
-whoever does it, also in Dagster's processes, where nobody watches. Not here: the work.
+the code that does it, also in Dagster's processes, where it is not displayed. Not here: the work.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from warehouse.errors import Holder
 if TYPE_CHECKING:
     from assets.result import WorkState
 
-#: A phase that is this long already says how far it is, and once more after as long: a job that is silent for hours looks dead.
+#: A phase that is this long already shows how far it is, and once more after as long: a job that is silent for hours looks dead.
 _LINE_SECONDS = 300.0
 _LOOK_SECONDS = 0.2
 #: Sooner there is nothing to judge by how long the rest takes.

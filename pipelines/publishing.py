@@ -106,7 +106,7 @@ def is_published_since(settings: Settings, moment: dt.datetime) -> bool:
 
 
 def what_is_published(settings: Settings, now: dt.datetime) -> str:
-    """That in a line, also when there is nothing, or when somebody keeps everybody else out of it."""
+    """That in a line, also when there is nothing, or when another program keeps it locked."""
     try:
         published = facts(published_path(settings.home))
     except PublishedLocked as problem:

@@ -28,7 +28,7 @@ def partition_tags(days: DateRange, moment: dt.datetime, history_start: dt.date)
 
 
 def chosen_days(tags: Mapping[str, str]) -> ChosenDays | None:
-    """The days that a run's tags ask for; None: all that are due. The run's first step may be one without partitions."""
+    """The days that a run's tags name; None: all that are due. The run's first step may be one without partitions."""
     first = tags.get("dagster/asset_partition_range_start") or tags.get("dagster/partition")
     last = tags.get("dagster/asset_partition_range_end") or tags.get("dagster/partition")
     if tags.get(DAYS_TAG) == ALL_DUE or not first or not last:
@@ -39,8 +39,8 @@ def chosen_days(tags: Mapping[str, str]) -> ChosenDays | None:
 def nightly(settings: Settings) -> dg.ScheduleDefinition:
     """The nightly sync over the last `lookback_days`; stopped by default where the sandbox stands in."""
 
-    told = [account.timezone for account in settings.accounts if account.timezone]
-    zones = told if told and len(told) == len(settings.accounts) else [FIRST_ZONE, LAST_ZONE]  # the others tell theirs when they are asked
+    known = [account.timezone for account in settings.accounts if account.timezone]
+    zones = known if known and len(known) == len(settings.accounts) else [FIRST_ZONE, LAST_ZONE]  # others report theirs later
 
     @dg.schedule(
         name="nightly",

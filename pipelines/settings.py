@@ -31,11 +31,11 @@ T = TypeVar("T")
 
 
 class SettingsError(Exception):
-    """A setting is missing or malformed: the message names it and says what to write."""
+    """A setting is missing or malformed: the message names it and what to write."""
 
 
 def _reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
-    """`convert`, with every failure as a ValueError that says what the text is not."""
+    """`convert`, with every failure as a ValueError that gives the hint."""
 
     def read(text: str) -> T:
         try:

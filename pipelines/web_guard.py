@@ -1,4 +1,4 @@
-"""Which requests the Dagster UI answers: those of its own pages and of programs on this machine, not those of other web pages.
+"""Which requests the Dagster UI accepts: those of its own pages and of programs on this machine, not those of other web pages.
 
 A browser lets every page send requests to 127.0.0.1, and Dagster's web server executes whatever arrives, a launch in the address of an
 `<img>` included. Belongs here: the rules, and the middleware that applies them. Not here: the server (`commands.ui`).
@@ -29,7 +29,7 @@ _REFUSED, _POLICY_VIOLATION = 403, 1008
 
 
 def objection(scope: Mapping[str, Any], port: int) -> str | None:
-    """Why a request (an ASGI scope of `http` or `websocket`) to this port is refused, and what to do; None when it is answered."""
+    """Why a request (an ASGI scope of `http` or `websocket`) to this port is refused, and what to do; None when it is accepted."""
     lines = [(name.decode("latin-1").lower(), value.decode("latin-1").strip()) for name, value in scope["headers"]]
     headers = {name: value for name, value in lines if name in _JUDGED}
     if len(headers) < sum(name in _JUDGED for name, _ in lines):
@@ -47,7 +47,7 @@ def _hosts(port: int) -> set[str]:
 
 
 def _foreign_page(scope: Mapping[str, Any], headers: Mapping[str, str], host: str) -> str | None:
-    """Browsers say where a request comes from, and no page can keep them from it: Origin (all), Sec-Fetch-Site (since 2023 all)."""
+    """Browsers send where a request comes from, and no page can keep them from it: Origin (all), Sec-Fetch-Site (since 2023 all)."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     is_browser = any(name.startswith("sec-fetch-") for name in headers)
     is_own = origin is None or origin.lower() == f"http://{host}"
@@ -65,14 +65,14 @@ def _is_page_load(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
 
 
 def _unsafe_form(scope: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
-    """What changes something is a POST of JSON, which no form and no other origin's page can send without being asked beforehand."""
+    """What changes something is a POST of JSON, which no form and no other origin's page can send without a preflight request."""
     if scope["type"] == "websocket":
         return None
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         is_query = scope["path"].rstrip("/") == "/graphql" and scope.get("query_string")
         return "queries are not taken from an address; POST them as application/json" if is_query else None
     if scope["method"] != "POST":
-        return "only GET, HEAD, OPTIONS and POST are answered"
+        return "only GET, HEAD, OPTIONS and POST are accepted"
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     return None if media_type == "application/json" else "only JSON is taken; POST it with the header content-type: application/json"
 
@@ -86,8 +86,8 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reason = objection(scope, self._port) if scope["type"] in ("http", "websocket") else None
         if scope["type"] == "http":
-            answer = PlainTextResponse(f"Refused: {reason}.\n", _REFUSED) if reason else self._app
-            await answer(scope, receive, _with_headers(send))
+            response = PlainTextResponse(f"Refused: {reason}.\n", _REFUSED) if reason else self._app
+            await response(scope, receive, _with_headers(send))
         elif reason:
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": reason})
         else:

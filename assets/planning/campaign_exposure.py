@@ -1,6 +1,6 @@
 """Campaign exposure: whom a sending probably reached, and so whose timeline may have something new.
 
-Pure functions of columns. The service does not say to whom a campaign went, but its statistics say how many it reached and name
+Pure functions of columns. The service does not report to whom a campaign went, but its statistics say how many it reached and name
 those who clicked, and the lists of those are known. Not here: single contacts' own rates (`change_rates`).
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from assets.planning.candidates import Candidates, Floats, Ints
 from assets.planning.change_rates import gamma
 
-#: Clicks that the guess "everybody was reached alike" is worth.
+#: Clicks that the guess "all were reached alike" is worth.
 PRIOR_CLICKS = 0.5
 #: How much more often than its fellows a contact may be written to; the nearest of these counts.
 _FACTORS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)

@@ -34,7 +34,7 @@ SIGNALS = ("clicked", "pushed", "redeemed", "row")
 class Deadlines:
     """One request per position, the newest and most active first. Times are unix seconds, NaN where there is none.
 
-    `number` identifies it for draws; `deadline` is when the maximum age wants it made at the latest, `requested` when it was made last.
+    `number` identifies it for draws; `deadline` is when the maximum age requires it at the latest, `requested` when it was made last.
     """
 
     number: Ints
@@ -98,7 +98,7 @@ def from_arrow(rows: pa.Table, number: str, max_age: dt.timedelta, now: float) -
 
 
 def requested_by(at: Floats, now: float, max_age: Floats | float) -> Floats:
-    """When each was requested. When one was that is dated in the future, nobody knows: it counts as due (`max_age`: seconds)."""
+    """When each was requested. One that is dated in the future is of unknown age: it counts as due (`max_age`: seconds)."""
     return np.where(at > now + _AHEAD_S, now - max_age, np.minimum(at, now))
 
 

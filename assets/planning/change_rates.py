@@ -13,9 +13,9 @@ import numpy as np
 
 from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Floats, Ints
 
-#: Changes a day of what nobody knows anything about, and how many observed intervals that guess is worth.
+#: Changes a day of what nothing is known about, and how many observed intervals that guess is worth.
 PRIOR_RATE, PRIOR_INTERVALS = 0.02, 20.0
-#: How many intervals the account's rate is worth to a group, and the group's to one of its members: few, since people differ.
+#: How many intervals the account's rate is worth to a group, and the group's to one of its members: few, since contacts differ.
 GROUP_INTERVALS, OWN_INTERVALS = 10.0, 1.0
 #: The same for dated histories, in days; and how uneven contacts may be taken to be (shape of the Gamma distribution of rates).
 GROUP_DAYS = 300.0
@@ -49,7 +49,7 @@ class Yields:
 
 
 def groups(candidates: Candidates, now: float) -> Ints:
-    """A number from 0 for each combination of segment and time since registration; there are some that nobody has."""
+    """A number from 0 for each combination of segment and time since registration; some belong to no candidate."""
     tenure = np.searchsorted(np.array(TENURE_DAYS), np.nan_to_num((now - candidates.registered) / DAY_S, nan=1e9))
     return candidates.segment * (len(TENURE_DAYS) + 1) + tenure
 

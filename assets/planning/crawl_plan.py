@@ -169,18 +169,18 @@ class PlanEntry:
 
     @property
     def is_whole(self) -> bool:
-        """Nothing is left out that the maximum age wants fetched."""
+        """Nothing is left out that the maximum age requires."""
         return not self.late and not self.waiting
 
     @property
     def shortfall(self) -> str:
-        """What is left out although the maximum age wants it fetched."""
+        """What is left out although the maximum age requires it."""
         parts = [
             f"{self.waiting:,} never requested yet" if self.waiting else "",
             f"{self.late:,} older than they may be" if self.late else "",
         ]
         left_out = " and ".join(filter(None, parts))
-        return f"the budget leaves out {left_out}, of {self.total:,}; `marketing-sync plan` tells what would be needed"
+        return f"the budget leaves out {left_out}, of {self.total:,}; `marketing-sync plan` shows what would be needed"
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,7 @@ class Planner:
         return self.warehouse.coupon_candidates(self.account, self.refused_as_nothing())
 
     def refused_as_nothing(self) -> set[int]:
-        """The errorCodes of earlier runs by which the service says that an address has no coupons (`assets.result`)."""
+        """The errorCodes of earlier runs by which the service reports that an address has no coupons (`assets.result`)."""
         return self.warehouse.refused_as_nothing(self.account, GETCOUPON.name)
 
     def _plan_contacts(self) -> ContactPlan:

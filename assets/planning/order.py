@@ -18,7 +18,7 @@ from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Deadlines, Fl
 
 #: A request is worth it when one in so many such requests finds something new.
 WORTH = 1 / 4
-#: While the maximum age cannot be kept anyway, even this chance counts for more than a long wait: whoever waits longest has as much.
+#: While the maximum age cannot be kept anyway, even this chance counts for more than a long wait: what waits longest has as much.
 LEAST_WORTH = 1 / 10
 #: Of what is requested for its probability, so much again is drawn at random: what the estimates are wrong about is found out.
 EXPLORE_SHARE = 0.02

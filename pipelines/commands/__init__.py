@@ -68,7 +68,7 @@ def _run(work: Work, **given: object) -> int:
         try:
             return _in_a_sentence(work, Arguments(**given))
         except KeyboardInterrupt:
-            return say(f"\n{interrupts.MESSAGE}", exits.INTERRUPTED)
+            return print_error(f"\n{interrupts.MESSAGE}", exits.INTERRUPTED)
 
 
 def _in_a_sentence(work: Work, arguments: Arguments) -> int:
@@ -81,7 +81,7 @@ def _in_a_sentence(work: Work, arguments: Arguments) -> int:
     try:
         settings = load_settings(Path.cwd())
     except SettingsError as problem:
-        return say(f"marketing-sync: {problem}", exits.WRONG_USE)
+        return print_error(f"marketing-sync: {problem}", exits.WRONG_USE)
     name = str(click.get_current_context().find_root().invoked_subcommand)
     with logging_to_home(settings, name) as log:
         logging.getLogger(__name__).info("%s begins", name)
@@ -92,12 +92,12 @@ def _in_a_sentence(work: Work, arguments: Arguments) -> int:
             raise
         except Exception as problem:  # a traceback helps nobody who cannot read it
             text, code = explain(problem)
-            say(f"marketing-sync: {text}", code)
+            print_error(f"marketing-sync: {text}", code)
         logging.getLogger(__name__).info("%s ends with exit code %d", name, code)
-        return say(f"marketing-sync: {log.path} shows where it happened", code) if log.has_errors and log.is_open else code
+        return print_error(f"marketing-sync: {log.path} shows where it happened", code) if log.has_errors and log.is_open else code
 
 
-def say(text: str, code: int) -> int:
+def print_error(text: str, code: int) -> int:
     """On standard error; returns the code."""
     print(plain(text), file=sys.stderr)
     return code

@@ -129,5 +129,5 @@ def _agreed(call: Call, connection: Connection) -> bool:
     print(f"{call.operation.name} ({call.operation.effect.value}) on account {connection.account}: {shown}", file=sys.stderr)
     try:
         return input("Send it? [y/N] ").strip().lower() in ("y", "yes")
-    except (EOFError, RuntimeError):  # nobody is there, or standard input is closed
+    except (EOFError, RuntimeError):  # no terminal, or standard input is closed
         return False

@@ -67,7 +67,7 @@ def rebuild(arguments: Arguments, settings: Settings) -> int:
     refill(settings)
     print(f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows, no request sent")
     if result.damaged:
-        print(f"{result.damaged:,} damaged lines of the load log are set aside; what the old warehouse had of them is kept")
+        print(f"{result.damaged:,} damaged lines of the load log are set aside; what the old warehouse holds of them is kept")
     if is_restored:
         print("the outbox was damaged: its copy is in its place, and the next push finds out what was sent since")
     if result.aside:
@@ -75,5 +75,5 @@ def rebuild(arguments: Arguments, settings: Settings) -> int:
     if result.lost:
         print(f"started anew, since no copy of the rows could be read: {', '.join(result.lost)}", file=sys.stderr)
     if result.failed:
-        print(f"{result.failed:,} loads could not be applied; sync.loads says why", file=sys.stderr)
+        print(f"{result.failed:,} loads could not be applied; sync.loads has the reasons", file=sys.stderr)
     return exits.INCOMPLETE if result.failed else exits.DONE

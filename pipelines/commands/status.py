@@ -24,10 +24,10 @@ _TABLES = """
     from sync.coverage group by all order by account, min(rowid)
 """
 _CONTACTS = """
-    with people as (select distinct account, contact_id from source.contacts where _deleted_at is null)
+    with contacts as (select distinct account, contact_id from source.contacts where _deleted_at is null)
     select p.account, count(*) as contacts, count(c.timeline_asked_at) as timelines, count(c.coupon_asked_at) as coupons,
         min(c.timeline_asked_at) as oldest, count(*) filter (c.timeline_served < c.timeline_total) as cut
-    from people p left join sync.contact_coverage c using (account, contact_id) group by p.account order by p.account
+    from contacts p left join sync.contact_coverage c using (account, contact_id) group by p.account order by p.account
 """
 _RUNS = "select started_at, ended_at, job, outcome, request_count, waited_s, message from sync.runs order by started_at desc limit 5"
 _REJECTED = """

@@ -84,7 +84,7 @@ def _days(first: dt.date | None, last: dt.date | None) -> ChosenDays | None:
     if first is None:
         raise SettingsError("--to needs --from")
     if last is None and first > today_in(FIRST_ZONE, utc_now()):
-        raise SettingsError(f"--from {first} is still to come: say --to, too")
+        raise SettingsError(f"--from {first} is still to come: give --to, too")
     if last is not None and first > last:
         raise SettingsError(f"--from {first} is after --to {last}; swap them")
     return ChosenDays(first, last)

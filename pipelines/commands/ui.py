@@ -55,7 +55,7 @@ def ui(arguments: Arguments, settings: Settings) -> int:
 
 
 def _listening(port: int) -> socket.socket:
-    """Taken before anything is started; whoever opens the page too early waits for it."""
+    """Taken before anything is started; a page that is opened too early waits for it."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that was in use a moment ago is free
     try:
@@ -63,7 +63,7 @@ def _listening(port: int) -> socket.socket:
         listener.listen()
     except OSError as problem:
         listener.close()
-        why = f"port {port} cannot be had ({problem.strerror})"
+        why = f"port {port} cannot be used ({problem.strerror})"
         raise SettingsError(f"{why}: perhaps the UI is open already; otherwise choose another with --port") from None
     return listener
 

@@ -120,7 +120,7 @@ def test_an_unknown_log_level_is_named(command: Command) -> None:
 def test_a_port_that_is_taken_is_said(command: Command) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
-        says(command("ui", "--port", port), 2, f"port {port} cannot be had (Address already in use)", "--port")
+        says(command("ui", "--port", port), 2, f"port {port} cannot be used (Address already in use)", "--port")
 
 
 # -- the service

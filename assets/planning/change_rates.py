@@ -48,6 +48,9 @@ class Yields:
         return min(max(1 - false, 0.0), 1.0)
 
 
+NOTHING_LEARNT = Yields({})
+
+
 def groups(candidates: Candidates, now: float) -> Ints:
     """A number from 0 for each combination of segment and time since registration; some belong to no candidate."""
     tenure = np.searchsorted(np.array(TENURE_DAYS), np.nan_to_num((now - candidates.registered) / DAY_S, nan=1e9))
@@ -113,7 +116,7 @@ def gamma(count: Floats, history: Floats, group: Ints) -> tuple[float, Floats, F
     return shape, shape / mean + history, mean
 
 
-def chances(asset: str, candidates: Candidates, own: Floats, *, unreached: Floats | None = None, yields: Yields) -> Floats:
+def chances(asset: str, candidates: Candidates, own: Floats, *, unreached: Floats | None = None, yields: Yields = NOTHING_LEARNT) -> Floats:
     """The probability that each response has something new.
 
     Of what was requested before: 1 - P(own habits left it alone) x product of (1 - precision) over what was noticed x P(no campaign reached

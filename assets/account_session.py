@@ -41,11 +41,8 @@ _AT_ONCE = dt.timedelta(minutes=5)
 
 def business_of(response: Response) -> Business | None:
     """The business that a response of `app/me` names."""
-    for rows in parse_rows(response, dt.UTC, response.requested_at.date()):
-        for record in rows.records:
-            if isinstance(record, Business):
-                return record
-    return None
+    records = (record for rows in parse_rows(response, dt.UTC, response.requested_at.date()) for record in rows.records)
+    return next((record for record in records if isinstance(record, Business)), None)
 
 
 class AccountSession:

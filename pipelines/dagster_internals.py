@@ -89,12 +89,19 @@ def _is_whole(path: Path) -> bool:
 def instance_of_the_ui() -> Iterator[dg.DagsterInstance]:
     """Dagster's instance of `DAGSTER_HOME`, which files runs executed in this process under the UI's code location.
 
-    `execute_in_process` has no parameter for that, and the instance has no other way.
+    `execute_in_process` has no parameter for that, and the instance has no other way. HomeError when Dagster's settings are none.
     """
     home = Path(os.environ["DAGSTER_HOME"])
     for line in set_damaged_history_aside(home):
         log.warning(line)
-    with _opened(home) as instance:
+    try:
+        opened = dg.DagsterInstance.get()
+    except Exception as problem:  # whatever a setting makes it import or read
+        reason = " ".join(str(problem).split())[:200]
+        raise HomeError(
+            f"Dagster cannot begin with {home / 'dagster.yaml'} ({reason}): correct it, or move it away and it is written anew"
+        ) from problem
+    with opened as instance:
         create = instance.create_run_for_job
 
         def filed(job_def: dg.JobDefinition, **given: Any) -> dg.DagsterRun:
@@ -102,17 +109,6 @@ def instance_of_the_ui() -> Iterator[dg.DagsterInstance]:
 
         setattr(instance, "create_run_for_job", filed)  # noqa: B010 (a plain assignment to a method is no type)
         yield instance
-
-
-def _opened(home: Path) -> dg.DagsterInstance:
-    """HomeError when its settings are none."""
-    try:
-        return dg.DagsterInstance.get()
-    except Exception as problem:  # whatever a setting makes it import or read
-        reason = " ".join(str(problem).split())[:200]
-        raise HomeError(
-            f"Dagster cannot begin with {home / 'dagster.yaml'} ({reason}): correct it, or move it away and it is written anew"
-        ) from problem
 
 
 @contextmanager

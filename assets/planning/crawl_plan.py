@@ -203,7 +203,9 @@ def plan_contacts(inputs: Inputs, rules: Rules, now: dt.datetime) -> ContactPlan
     parts = {name: _Part(name, read(), inputs, rules, now.timestamp(), learnt) for name, read in inputs.candidates.items()}
     if not parts:
         return ContactPlan(limit=rules.limit)
-    together = _joined([part.deadlines for part in parts.values()])
+    together = Deadlines(
+        *(np.concatenate([getattr(part.deadlines, name) for part in parts.values()]) for name in ("number", "requested", "deadline"))
+    )
     if rules.requests_all:
         found = in_full(together)
     else:
@@ -251,11 +253,6 @@ class _Part:
             waiting=int(found.is_waiting[here].sum()),
             due_at=dt.datetime.fromtimestamp(due_at, dt.UTC),
         )
-
-
-def _joined(parts: list[Deadlines]) -> Deadlines:
-    """One after the other."""
-    return Deadlines(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("number", "requested", "deadline")))
 
 
 def exposure_of(exposure: pa.Table, reach: pa.Table, segments: npt.NDArray[np.uint64]) -> Exposure:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 from marketing_api.operation import Call, Effect, Operation
 from marketing_api.operations import ALL
-from marketing_api.sandbox import account, campaigns, contacts, goals, lists, reputation, responses, social, timelines, users, webhooks
+from marketing_api.sandbox import account, campaigns, contacts, goals, lists, reputation, responses, social, users, webhooks
 from marketing_api.sandbox.faults import Fault, Faults
 from marketing_api.sandbox.intake import check, merge
 from marketing_api.sandbox.options import AccountOptions, Options
@@ -22,7 +22,7 @@ from marketing_api.sandbox.tenant import Journal, Logged, RateReport, Tenant, Wi
 from marketing_api.sandbox.world import Clock, World
 
 #: Importing them declares their rules.
-AREAS = (account, campaigns, contacts, goals, lists, reputation, social, timelines, users, webhooks)
+AREAS = (account, campaigns, contacts, goals, lists, reputation, social, users, webhooks)
 #: So many of the latest requests can be looked at.
 LOGGED = 50_000
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from marketing_api.sandbox.campaign_book import Campaign
 from marketing_api.sandbox.lists import AUDIENCE_IDS
-from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Payload, Refusal, missing, rule
+from marketing_api.sandbox.rules import NOT_VALID, RULES, CheckedCall, Payload, Refusal, missing, rule
 
 GROUPS = ("Sent", "Scheduled", "Draft", "Automation")
 
@@ -46,11 +46,6 @@ def campaigns(call: CheckedCall) -> Payload:
     for (group, _), item in zip(page, items, strict=True):
         groups.setdefault(group, []).append(item)
     return {"campaigns": {"count": count, "items": call.map({group: {"data": call.items(data)} for group, data in groups.items()})}}
-
-
-@rule("emailmarketing/getcampaign")
-def getcampaign(call: CheckedCall) -> Payload:
-    return {"item": _shown(call, existing(call))}
 
 
 def existing(call: CheckedCall) -> Campaign:
@@ -157,3 +152,6 @@ def editcampaign(call: CheckedCall) -> Payload:
 def deletecampaign(call: CheckedCall) -> Payload:
     call.world.account.delete_campaign(existing(call), call.now)
     return {"item": "The campaign was deleted successfully"}
+
+
+RULES["emailmarketing/getcampaign"] = lambda call: {"item": _shown(call, existing(call))}

@@ -43,11 +43,6 @@ def lists(call: CheckedCall) -> Payload:
     return call.listing("goals", found)
 
 
-@rule("goal/show")
-def show(call: CheckedCall) -> Payload:
-    return {"goal": _shown(call, call.id(), call.existing(call.world.goals))}
-
-
 def _given(call: CheckedCall) -> Thing:
     names = ("name", "type", "value_type", "value", "event_type", "goal_event_filter")
     given: Thing = {name: call.params[name] for name in names if call.has(name)}
@@ -61,5 +56,8 @@ def add(call: CheckedCall) -> Payload:
     return added(call.world.goals, {"domainid": call.id("domainid"), **_given(call)})
 
 
-RULES["goal/edit"] = lambda call: call.edited(call.world.goals, _given(call))
-RULES["goal/delete"] = lambda call: call.deleted(call.world.goals)
+RULES |= {
+    "goal/show": lambda call: {"goal": _shown(call, call.id(), call.existing(call.world.goals))},
+    "goal/edit": lambda call: call.edited(call.world.goals, _given(call)),
+    "goal/delete": lambda call: call.deleted(call.world.goals),
+}

@@ -47,16 +47,6 @@ def getlists(call: CheckedCall) -> Payload:
     return call.listing("lists", found, count)
 
 
-@rule("emailmarketing/getlist")
-def getlist(call: CheckedCall) -> Payload:
-    return {"list": _shown(call, call.id(), call.existing(call.world.lists), with_fields=True)}
-
-
-@rule("emailmarketing/getaudiences")
-def getaudiences(call: CheckedCall) -> Payload:
-    return call.listing("audiences", [{"id": call.an_id(wanted), "name": name} for wanted, name in AUDIENCE_IDS.items()])
-
-
 def _given(call: CheckedCall) -> Thing:
     thing: Thing = {{"fromemail": "from_email"}.get(name, name): value for name, value in call.params.items() if name != "id"}
     return thing | ({"double_opt_in": call.get("doubleOptin") == "1"} if call.has("doubleOptin") else {})
@@ -70,12 +60,18 @@ def addlist(call: CheckedCall) -> Payload:
     return {"id": call.an_id(new), **done(lists, "added")}
 
 
-RULES["emailmarketing/editlist"] = lambda call: call.edited(call.world.lists, _given(call))
-
-
 @rule("emailmarketing/deletelist")
 def deletelist(call: CheckedCall) -> Payload:
     """Its contacts go with it."""
     payload = call.deleted(call.world.lists)
     call.world.subscribers.delete_list(call.id(), call.now)
     return payload
+
+
+RULES |= {
+    "emailmarketing/getlist": lambda call: {"list": _shown(call, call.id(), call.existing(call.world.lists), with_fields=True)},
+    "emailmarketing/getaudiences": lambda call: call.listing(
+        "audiences", [{"id": call.an_id(wanted), "name": name} for wanted, name in AUDIENCE_IDS.items()]
+    ),
+    "emailmarketing/editlist": lambda call: call.edited(call.world.lists, _given(call)),
+}

@@ -171,18 +171,15 @@ class Mailings:
         place = self._place.get(campaign_id)
         if place is None or self.times[place] > moment or not self.sends[place].links:
             return
-        sent, links = self.times[place], len(self.sends[place].links)
         for slot, character in enumerate(CHARACTERS):
             reach = self.reach(place, slot)
             for ordinal in range(reach.clickers.count(reach.openers) if character.clicks else 0):
-                standing = reach.clickers.nth(ordinal)
-                opened = sent + delay(standing, reach.openers, reach.draw)
-                if opened > moment:
+                index = self.roll.index(slot, reach.stay + reach.order.at(reach.clickers.nth(ordinal)))
+                outcome = self.outcome(place, index, slot)
+                if outcome is None or outcome.opened_at > moment:
                     break
-                index = self.roll.index(slot, reach.stay + reach.order.at(standing))
-                draw = spread(self._salts[place], index)
-                if opened + 30 + draw % 1200 <= moment:
-                    yield index, clicks(draw, links)
+                if outcome.clicked_at <= moment:
+                    yield index, outcome.clicks
 
 
 def _by(passed: int, openers: int, draw: float) -> int:
@@ -205,14 +202,12 @@ class Automation:
         self._from = max(roll.imported, roll.registered(campaign.created_at - trigger.after))
 
     def outcome(self, index: int, slot: int) -> Outcome | None:
-        if slot not in self._slots or index < self._from or self.roll.is_deleted(index, self._sent_at(index)):
-            return None
-        sent = self._sent_at(index)
-        if sent > self.campaign.ended_at:
+        sent = self.roll.registered_at(index) + self.trigger.after
+        if slot not in self._slots or index < self._from or self.roll.is_deleted(index, sent) or sent > self.campaign.ended_at:
             return None
         opens, clickers = self._shares(slot)
         block = index // SLOTS
-        if self.trigger.kind == "sms" or not opens.has(block):
+        if not opens.has(block):
             return Outcome(sent)
         draw = spread(self._salt, index)
         opened = sent + 60 + draw % _LONGEST
@@ -220,13 +215,11 @@ class Automation:
             return Outcome(sent, opened)
         return Outcome(sent, opened, opened + 30 + draw % 1200, clicks(draw, len(self.campaign.links)))
 
-    def _sent_at(self, index: int) -> int:
-        return self.roll.registered_at(index) + self.trigger.after
-
     def _shares(self, slot: int) -> tuple[Share, Share]:
-        draw = spread(self._salt, slot)
-        character = CHARACTERS[slot]
-        return Share(min(1000, character.opens * 5 // 4), draw & 1023), Share(character.clicks, draw >> 10 & 1023)
+        """Who opens, and who of these clicks; a text message cannot be seen to be opened."""
+        draw, character = spread(self._salt, slot), CHARACTERS[slot]
+        opens = 0 if self.trigger.kind == "sms" else min(1000, character.opens * 5 // 4)
+        return Share(opens, draw & 1023), Share(character.clicks, draw >> 10 & 1023)
 
     def _range(self, slot: int, moment: int) -> range:
         """The blocks of a slot to which it was sent by `moment`."""
@@ -236,14 +229,12 @@ class Automation:
         last = min(moment, self.campaign.ended_at) - self.trigger.after
         return range(self.roll.blocks_of_first(slot, self._from), self.roll.blocks(slot, last))
 
-    def totals(self, moment: int) -> Totals:
-        sent = opened = 0
-        for slot in self._slots:
-            blocks = self._range(slot, moment)
-            sent += len(blocks)
-            if blocks and self.trigger.kind != "sms":
-                opened += self._opened(slot, blocks, moment)
-        return Totals(sent=sent, opened=opened)
+    def totals(self, campaign_id: int, moment: int) -> Totals:
+        """As of a mailing: nothing of any other campaign."""
+        if campaign_id != self.campaign.campaign_id:
+            return Totals()
+        ranges = [(slot, blocks) for slot in self._slots if (blocks := self._range(slot, moment))]
+        return Totals(sum(len(blocks) for _, blocks in ranges), opened=sum(self._opened(*one, moment) for one in ranges))
 
     def _opened(self, slot: int, blocks: range, moment: int) -> int:
         """The old ones by formula, those within the longest delay one by one."""
@@ -255,9 +246,9 @@ class Automation:
             total += outcome is not None and 0 < outcome.opened_at <= moment
         return total
 
-    def clickers(self, moment: int) -> Iterator[tuple[int, Clicks]]:
+    def clickers(self, campaign_id: int, moment: int) -> Iterator[tuple[int, Clicks]]:
         """(index, clicks) of every contact that clicked by `moment`."""
-        if self.trigger.kind == "sms":
+        if campaign_id != self.campaign.campaign_id:
             return
         for slot in self._slots:
             blocks = self._range(slot, moment)

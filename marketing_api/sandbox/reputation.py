@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.moments import DAY
 from marketing_api.sandbox.rules import CheckedCall, Payload, missing, rule
-from marketing_api.sandbox.words import BAD, FIRST_NAMES, GOOD, LAST_NAMES, NOTES, REVIEW_CHANNELS
+from marketing_api.sandbox.words import BAD, FIRST_NAMES, GOOD, LAST_NAMES, NOTES, REVIEW_CHANNELS, Thing
 
 _FIRST_REVIEW_ID = 70_000
 _PER_DAY = 16  # ids kept for each day
@@ -21,96 +21,69 @@ _SHOWN_PER_CHANNEL = 60
 _BUSY = ("Yelp", "Yelp", "Google Places", "Google Places", "Google Places", "TripAdvisor", "OpenTable", "Foursquare", "CitySearch")
 
 
-class DirectReview(NamedTuple):
-    review_id: int
-    at: int
-    email: str
-    phone: str
-    text: str
-    notes: str
-    is_good: bool
+def _days(call: CheckedCall, first: int, end: int) -> range:
+    """The days of the account, by number, in a range [first, end) of unix seconds, up to now."""
+    start = call.world.account.start
+    return range(max(0, (first - start) // DAY), max(0, (min(end, call.now + 1) - start + DAY - 1) // DAY))
 
 
-class OnlineReview(NamedTuple):
-    at: int
-    channel: str
-    username: str
-    text: str
-    stars: int
-    url: str
+def _reviews(call: CheckedCall, first: int, end: int) -> Iterator[tuple[int, Thing]]:
+    """(id, review) of the private reviews of a range, oldest first within a day's order of ids."""
+    account = call.world.account
+    series, rate = salt(account.origin.seed, "direct"), min(6.0, 0.25 + account.origin.contacts / 3000)
+    for day in _days(call, first, end):
+        for place in range(_times(rate, spread(series, day))):
+            number = day * _PER_DAY + place
+            draw, more = spread(series ^ 0x1234, number), spread(series ^ 0x4321, number)
+            at = account.start + day * DAY + 36_000 + draw % 43_200
+            guests = account.rolls[0].registered(at)
+            if not first <= at < min(end, call.now + 1) or not guests or _FIRST_REVIEW_ID + number in call.world.deleted_reviews:
+                continue
+            person, is_good = account.people.of_contact(0, more % guests), draw >> 16 & 31 > 6
+            noted_at = at + DAY + (more >> 8) % (2 * DAY)  # notes are written a day to three later
+            review = {
+                "at": at,
+                "email": person.email,
+                "phone": person.phone,
+                "inquiry": GOOD[more % len(GOOD)] if is_good else BAD[more % len(BAD)],
+                "notes": NOTES[(more >> 4) % len(NOTES)] if (not is_good or more & 7 == 0) and noted_at <= call.now else "",
+                "rating": "Good" if is_good else "Bad",
+            }
+            yield _FIRST_REVIEW_ID + number, review
 
 
-class Reviews:
-    """All reviews and mentions of one business by the moment of a call. Ranges are [first, end) in unix seconds."""
+def _public(call: CheckedCall, name: str, mask: int, rate: float, first: int = 0, end: int = 1 << 40) -> Iterator[Thing]:
+    """Public reviews or mentions of a range, oldest first."""
+    account = call.world.account
+    series = salt(account.origin.seed, name)
+    for day in _days(call, first, end):
+        for place in range(_times(rate, spread(series, day))):
+            draw = spread(series ^ mask, day * 4 + place)
+            at = account.start + day * DAY + draw % DAY
+            if first <= at < min(end, call.now + 1):
+                channel, stars = _BUSY[(draw >> 5) % len(_BUSY)], (5, 5, 5, 4, 4, 4, 3, 2, 1, 5)[(draw >> 9) % 10]
+                texts = GOOD if stars > 2 else BAD
+                yield {
+                    "at": at,
+                    "channel": channel,
+                    "username": f"{FIRST_NAMES[(draw >> 3) % len(FIRST_NAMES)][0]} {LAST_NAMES[(draw >> 11) % len(LAST_NAMES)][0][0]}.",
+                    "inquiry": texts[(draw >> 13) % len(texts)],
+                    "stars": stars,
+                    "url": f"https://reviews.example.org/{REVIEW_CHANNELS[channel]}/{draw:08x}",
+                }
 
-    def __init__(self, call: CheckedCall) -> None:
-        self._account, self._deleted, self._now = call.world.account, call.world.deleted_reviews, call.now
-        origin = self._account.origin
-        self._direct, self._online, self._mentioned, self._counted = (
-            salt(origin.seed, name) for name in ("direct", "online", "said", "counted")
-        )
-        self._rate = min(6.0, 0.25 + origin.contacts / 3000)
 
-    def _days(self, first: int, end: int) -> range:
-        start = self._account.start
-        return range(max(0, (first - start) // DAY), max(0, (end - start + DAY - 1) // DAY))
+def _counters(call: CheckedCall, first: int, end: int) -> Iterator[tuple[str, dict[str, int], int]]:
+    """(date, mentions by network, views of the feedback page) of every day of a range, up to today.
 
-    def direct(self, first: int, end: int) -> Iterator[DirectReview]:
-        """Private reviews, oldest first within a day's order of ids."""
-        for day in self._days(first, min(end, self._now + 1)):
-            for place in range(_times(self._rate, spread(self._direct, day))):
-                review = self.one(_FIRST_REVIEW_ID + day * _PER_DAY + place)
-                if review is not None and first <= review.at < end:
-                    yield review
-
-    def one(self, review_id: int) -> DirectReview | None:
-        """The private review with that id, if there is one."""
-        number = review_id - _FIRST_REVIEW_ID
-        day, place = divmod(number, _PER_DAY)
-        if review_id in self._deleted or day < 0 or place >= _times(self._rate, spread(self._direct, day)):
-            return None
-        draw, more = spread(self._direct ^ 0x1234, number), spread(self._direct ^ 0x4321, number)
-        at = self._account.start + day * DAY + 36_000 + draw % 43_200
-        guests = self._account.rolls[0].registered(at)
-        if at > self._now or not guests:
-            return None
-        person = self._account.people.of_contact(0, more % guests)
-        is_good = draw >> 16 & 31 > 6
-        text = GOOD[more % len(GOOD)] if is_good else BAD[more % len(BAD)]
-        noted_at = at + DAY + (more >> 8) % (2 * DAY)  # notes are written a day to three later
-        notes = NOTES[(more >> 4) % len(NOTES)] if (not is_good or more & 7 == 0) and noted_at <= self._now else ""
-        return DirectReview(review_id, at, person.email, person.phone, text, notes, is_good)
-
-    def online(self) -> Iterator[OnlineReview]:
-        """Public reviews, oldest first."""
-        return self._written(0.16, self._online, 0x77, self._account.start, self._now + 1)
-
-    def mentions(self, first: int, end: int) -> Iterator[OnlineReview]:
-        """What is said elsewhere."""
-        return self._written(0.3, self._mentioned, 0x99, first, end)
-
-    def _written(self, rate: float, series: int, mask: int, first: int, end: int) -> Iterator[OnlineReview]:
-        for day in self._days(first, min(end, self._now + 1)):
-            for place in range(_times(rate, spread(series, day))):
-                draw = spread(series ^ mask, day * 4 + place)
-                at = self._account.start + day * DAY + draw % DAY
-                if first <= at < end and at <= self._now:
-                    channel = _BUSY[(draw >> 5) % len(_BUSY)]
-                    stars = (5, 5, 5, 4, 4, 4, 3, 2, 1, 5)[(draw >> 9) % 10]
-                    texts = GOOD if stars > 2 else BAD
-                    username = f"{FIRST_NAMES[(draw >> 3) % len(FIRST_NAMES)][0]} {LAST_NAMES[(draw >> 11) % len(LAST_NAMES)][0][0]}."
-                    url = f"https://reviews.example.org/{REVIEW_CHANNELS[channel]}/{draw:08x}"
-                    yield OnlineReview(at, channel, username, texts[(draw >> 13) % len(texts)], stars, url)
-
-    def counters(self, first: int, end: int) -> Iterator[tuple[int, dict[str, int], int]]:
-        """(noon, mentions by network, views of the feedback page) of every day whose noon lies in the range, up to a day after now.
-
-        The noon shows the local date: local days that are 23 or 25 hours long move midnight, but never past it.
-        """
-        for day in self._days(first, min(end, self._now + DAY + 1)):
-            if first <= (noon := self._account.start + day * DAY + DAY // 2) < end:
-                mentions = {name: spread(self._counted ^ place, day) % most for place, (name, most) in enumerate(_NETWORKS.items())}
-                yield noon, mentions, 5 + spread(self._counted ^ 0x55, day) % 60
+    The noon shows the local date: local days that are 23 or 25 hours long move midnight, but never past it.
+    """
+    start, series = call.world.account.start, salt(call.world.account.origin.seed, "counted")
+    for day in range(max(0, (first - start) // DAY), max(0, (min(end, call.now + DAY + 1) - start + DAY - 1) // DAY)):
+        noon = start + day * DAY + DAY // 2
+        if first <= noon < end and call.moments.date(noon) <= call.moments.date(call.now):
+            mentions = {name: spread(series ^ place, day) % most for place, (name, most) in enumerate(_NETWORKS.items())}
+            yield call.moments.date(noon).isoformat(), mentions, 5 + spread(series ^ 0x55, day) % 60
 
 
 def _times(rate: float, draw: int) -> int:
@@ -119,17 +92,15 @@ def _times(rate: float, draw: int) -> int:
     return min(int(spread_out) + ((draw >> 16) / 0x10000 < spread_out % 1), _PER_DAY)
 
 
-def _shown(call: CheckedCall, review: DirectReview) -> dict[str, Any]:
-    form = call.moments.shape("12h", review.at)
+def _shown(call: CheckedCall, wanted: int, review: Thing) -> dict[str, Any]:
+    at, form = review["at"], call.moments.shape("12h", review["at"])
     return {
-        "id": call.an_id(review.review_id),
-        "email": review.email,
-        "phone": review.phone,
-        "date": call.moments.day(review.at, form.day),
-        "time": form.minutes[call.moments.local(review.at)[1]],
-        "inquiry": review.text,
-        "notes": review.notes,
-        "rating": "Good" if review.is_good else "Bad",
+        "id": call.an_id(wanted),
+        "email": review["email"],
+        "phone": review["phone"],
+        "date": call.moments.day(at, form.day),
+        "time": form.minutes[call.moments.local(at)[1]],
+        **{name: review[name] for name in ("inquiry", "notes", "rating")},
     }
 
 
@@ -140,23 +111,19 @@ def direct(call: CheckedCall) -> Payload:
     days = {"today": 0, "lastweek": 7, "lastmonth": 30}.get(call.get("filter"))
     if days is not None:
         first = call.moments.midnight(call.moments.date(call.now)) - days * DAY
-    return call.listing("reviews", [_shown(call, review) for review in Reviews(call).direct(first, end)])
-
-
-def _existing(call: CheckedCall) -> DirectReview:
-    if (review := Reviews(call).one(call.id())) is None:
-        raise missing("The review")
-    return review
+    return call.listing("reviews", [_shown(call, *one) for one in _reviews(call, first, end)])
 
 
 @rule("reputation/getfeedback")
-def getfeedback(call: CheckedCall) -> Payload:
-    return {"item": [_shown(call, _existing(call))]}
-
-
 @rule("reputation/deletefeedback")
-def deletefeedback(call: CheckedCall) -> Payload:
-    call.world.deleted_reviews.add(_existing(call).review_id)
+def feedback(call: CheckedCall) -> Payload:
+    day = call.world.account.start + (call.id() - _FIRST_REVIEW_ID) // _PER_DAY * DAY
+    review = dict(_reviews(call, day, day + DAY)).get(call.id())
+    if review is None:
+        raise missing("The review")
+    if call.operation.is_read:
+        return {"item": [_shown(call, call.id(), review)]}
+    call.world.deleted_reviews.add(call.id())
     return {"item": "The review was deleted successfully"}
 
 
@@ -164,28 +131,28 @@ def deletefeedback(call: CheckedCall) -> Payload:
 def online(call: CheckedCall) -> Payload:
     """Every channel has its average; a channel without reviews has null and no `data`."""
     wanted = call.words("channels") or ["all"]
-    by_channel: dict[str, list[OnlineReview]] = {name: [] for name, word in REVIEW_CHANNELS.items() if word in wanted or "all" in wanted}
-    for review in Reviews(call).online():
-        if review.channel in by_channel:
-            by_channel[review.channel].append(review)
+    by_channel: dict[str, list[Thing]] = {name: [] for name, word in REVIEW_CHANNELS.items() if word in wanted or "all" in wanted}
+    for review in _public(call, "online", 0x77, 0.16):
+        if review["channel"] in by_channel:
+            by_channel[review["channel"]].append(review)
     items = {name: _channel(call, reviews) for name, reviews in by_channel.items()}
     return {"reviews": {"count": sum(len(one.get("data", ())) for one in items.values()), "items": call.map(items)}}
 
 
-def _channel(call: CheckedCall, reviews: list[OnlineReview]) -> dict[str, Any]:
+def _channel(call: CheckedCall, reviews: list[Thing]) -> dict[str, Any]:
     if not reviews:
         return {"AvgRating": None}
     data = [
         {
-            "username": review.username,
-            "date": str(review.at),
-            "inquiry": review.text,
-            "rating": _rating(call, review.stars),
-            "sourceUrl": review.url,
+            "username": review["username"],
+            "date": str(review["at"]),
+            "inquiry": review["inquiry"],
+            "rating": _rating(call, review["stars"]),
+            "sourceUrl": review["url"],
         }
         for review in reversed(reviews[-_SHOWN_PER_CHANNEL:])
     ]
-    return {"AvgRating": f"{sum(review.stars for review in reviews) / len(reviews):.1f}", "data": data}
+    return {"AvgRating": f"{sum(review['stars'] for review in reviews) / len(reviews):.1f}", "data": data}
 
 
 def _rating(call: CheckedCall, stars: int) -> str:
@@ -204,11 +171,12 @@ def sentiment(call: CheckedCall) -> Payload:
     """Three stars are neutral and not shown."""
     wanted, channels = call.words("filter") or ["all"], call.words("channels") or ["all"]
     groups: dict[str, list[dict[str, Any]]] = {"positive": [], "negative": []}
-    for one in Reviews(call).mentions(*call.between()):
-        polarity = "positive" if one.stars > 3 else "negative"
+    for one in _public(call, "said", 0x99, 0.3, *call.between()):
+        polarity = "positive" if one["stars"] > 3 else "negative"
         is_wanted = "all" in wanted or polarity in wanted
-        if one.stars != 3 and is_wanted and ("all" in channels or REVIEW_CHANNELS[one.channel] in channels):
-            groups[polarity].append({"inquiry": one.text, "social": one.channel, "reviewdate": call.moments.day(one.at)})
+        if one["stars"] != 3 and is_wanted and ("all" in channels or REVIEW_CHANNELS[one["channel"]] in channels):
+            shown = {"inquiry": one["inquiry"], "social": one["channel"], "reviewdate": call.moments.day(one["at"])}
+            groups[polarity].append(shown)
     totals = {"positives": len(groups["positive"]), "negatives": len(groups["negative"])}
     return {"sentiment": {"overall": {"stats": totals}, "items": {"Positives": groups["positive"], "Negatives": groups["negative"]}}}
 
@@ -216,14 +184,11 @@ def sentiment(call: CheckedCall) -> Payload:
 @rule("reputation/stats")
 def stats(call: CheckedCall) -> Payload:
     """A period is a day; days without a review are left out of `Reviews`."""
-    wanted, found, date = call.get("filter", "all"), Reviews(call), call.moments.date
-    first, end = call.between()
+    wanted, (first, end) = call.get("filter", "all"), call.between()
     by_day: dict[str, list[int]] = {}
-    for review in found.direct(first, end):
-        by_day.setdefault(date(review.at).isoformat(), [0, 0])[not review.is_good] += 1
-    counted = [
-        (date(noon).isoformat(), mentions, views) for noon, mentions, views in found.counters(first, end) if date(noon) <= date(call.now)
-    ]
+    for _, review in _reviews(call, first, end):
+        by_day.setdefault(call.moments.date(review["at"]).isoformat(), [0, 0])[review["rating"] == "Bad"] += 1
+    counted = list(_counters(call, first, end))
     parts: dict[str, tuple[str, list[dict[str, Any]]]] = {
         "Reviews": ("reviews", [{"periode": day, "good": str(good), "bad": str(bad)} for day, (good, bad) in sorted(by_day.items())]),
         "SocialMedia": ("socialmedia", [{"periode": day, **mentions} for day, mentions, _ in counted]),

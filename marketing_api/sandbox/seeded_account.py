@@ -13,7 +13,7 @@ from marketing_api.sandbox.campaign_book import Campaign, CampaignBook
 from marketing_api.sandbox.chance import salt
 from marketing_api.sandbox.mailing import Automation, Mailings
 from marketing_api.sandbox.moments import DAY, moments_of
-from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS, People, Roll, list_id, list_number
+from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS, People, Roll, list_id
 from marketing_api.sandbox.words import BUSINESSES, LISTS
 
 #: Mailings are planned so far ahead of the moment that is shown.
@@ -95,8 +95,7 @@ class Account:
             self.put_campaign(replace(campaign, sent_at=0), now)
 
     def roll_of_list(self, wanted: int) -> Roll | None:
-        number = list_number(wanted)
-        return self.rolls[number] if 0 <= number < len(self.rolls) else None
+        return next((roll for roll in self.rolls if list_id(roll.number) == wanted), None)
 
 
 def _calibrated(origin: Origin, start: int) -> list[Roll]:

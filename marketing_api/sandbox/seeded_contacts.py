@@ -118,14 +118,10 @@ class Roll:
         after = CHARACTERS[self.slot(index)].deleted_after
         return bool(after) and self.registered_at(index) + after <= moment
 
-    def deleted(self, moment: int, first: int | None = None) -> int:
-        """How many (of the first `first`) have been deleted by `moment`."""
-        total = 0
-        for slot, character in enumerate(CHARACTERS):
-            if character.deleted_after:
-                gone = self.blocks(slot, moment - character.deleted_after)
-                total += gone if first is None else min(gone, self.blocks_of_first(slot, first))
-        return total
+    def deleted(self, moment: int, first: int = 1 << 40) -> int:
+        """How many of the first `first` have been deleted by `moment`."""
+        lives = [(slot, one.deleted_after) for slot, one in enumerate(CHARACTERS) if one.deleted_after]
+        return sum(min(self.blocks(slot, moment - after), self.blocks_of_first(slot, first)) for slot, after in lives)
 
     def standing(self, moment: int) -> int:
         """How many entries the list shows at `moment`."""
@@ -158,12 +154,6 @@ FIRST_LIST_ID = 1801
 def list_id(number: int) -> int:
     """The id of a seeded list."""
     return FIRST_LIST_ID + number * 13
-
-
-def list_number(wanted: int) -> int:
-    """The number of a seeded list, or of what would be one; -1 for any other id."""
-    number, odd = divmod(wanted - FIRST_LIST_ID, 13)
-    return -1 if odd else number
 
 
 @functools.cache

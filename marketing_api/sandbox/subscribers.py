@@ -123,16 +123,17 @@ class Subscribers:
     def by_email(self, email: str, now: int) -> list[Contact]:
         """The contacts with that address, one per list at most (unless written otherwise)."""
         word = email.strip().lower()
-        ids = [*self._by_email.get(word, ()), *self._entries(self._account.people.by_email(word))]
-        found = [self.get(wanted, now) for wanted in dict.fromkeys(ids)]
-        return [contact for contact in found if contact is not None and contact.email.lower() == word]
+        found = self._of_person(self._account.people.by_email(word), now, *self._by_email.get(word, ()))
+        return [contact for contact in found if contact.email.lower() == word]
 
     def by_phone(self, phone: str, now: int) -> list[Contact]:
-        found = [self.get(wanted, now) for wanted in self._entries(self._account.people.by_phone(phone))]
-        return [contact for contact in found if contact is not None]
+        return self._of_person(self._account.people.by_phone(phone), now)
 
-    def _entries(self, person: Person | None) -> list[int]:
-        return [contact_id(*entry) for entry in self._account.people.entries(person.number)] if person else []
+    def _of_person(self, person: Person | None, now: int, *written: int) -> list[Contact]:
+        """The contacts with these ids, and those of a person."""
+        entries = self._account.people.entries(person.number) if person else []
+        ids = dict.fromkeys([*written, *(contact_id(*entry) for entry in entries)])
+        return [contact for wanted in ids if (contact := self.get(wanted, now)) is not None]
 
     def email(self, wanted: int) -> str:
         """The address of a contact, of one that was deleted too."""
@@ -151,8 +152,7 @@ class Subscribers:
         """A new contact on a list; returns its id."""
         new = reserved or self.reserve()
         self.cards[new] = Card(new, where, now, False, email, status, dict(values))
-        if status == ACTIVE:
-            self.cards[new].periods.append(Period(where, now))
+        self._break(self.cards[new], now, is_active=status == ACTIVE)
         self._by_email.setdefault(email.lower(), []).append(new)
         return new
 
@@ -165,33 +165,30 @@ class Subscribers:
         card.values.update(values or {})
         if status is not None and status != contact.status:
             card.status = status
-            self._break(card, now)
-            if status == ACTIVE:
-                card.periods.append(Period(card.list_id, now))
+            self._break(card, now, is_active=status == ACTIVE)
 
     def move(self, contact: Contact, where: int, now: int) -> None:
         card = self._card(contact)
-        self._break(card, now)
         card.list_id, card.status = where, contact.status
         card.values.update(contact.values)
-        if contact.status == ACTIVE:
-            card.periods.append(Period(where, now))
+        self._break(card, now, is_active=contact.status == ACTIVE)
 
     def delete(self, contact: Contact, now: int) -> None:
         card = self._card(contact)
-        self._break(card, now)
         card.deleted_at = now
+        self._break(card, now, is_active=False)
 
     def delete_list(self, where: int, now: int) -> None:
         """Its contacts go with it; nothing more is sent to them."""
         self.deleted_lists.add(where)
         for card in self.cards.values():
             if card.list_id == where:
-                self._break(card, now)
+                self._break(card, now, is_active=False)
 
     def tag(self, contact: Contact, tags: list[str], now: int) -> None:
         card = self._card(contact)
-        card.tags = dict.fromkeys(tags, now) | card.tags
+        for tag in tags:
+            card.tags.setdefault(tag, now)
 
     def untag(self, contact: Contact, tags: list[str]) -> None:
         card = self._card(contact)
@@ -205,11 +202,14 @@ class Subscribers:
         new = Card(contact.contact_id, contact.list_id, contact.registered_at, contact.contact_id < FIRST_WRITTEN_ID)
         return self.cards.setdefault(contact.contact_id, new)
 
-    def _break(self, card: Card, now: int) -> None:
+    def _break(self, card: Card, now: int, *, is_active: bool) -> None:
+        """What was sent to the contact so far ends at this moment; something new begins if it is active."""
         if card.is_seeded:
             card.quiet_from = min(card.quiet_from, now)
         for period in card.periods:
             period.ends = min(period.ends, now)
+        if is_active:
+            card.periods.append(Period(card.list_id, now))
 
 
 class Listing:
@@ -269,32 +269,24 @@ class Activity:
     def received(self, wanted: int, now: int) -> list[Mail]:
         """Every campaign sent to the contact by `now`, oldest first."""
         card = self._subscribers.cards.get(wanted)
-        guest = [(campaign, self._guest(wanted, campaign)) for campaign in self._sent_to(card) if campaign.sent_at <= now] if card else []
-        return self._seeded_mails(wanted, _quiet(card, now)) + guest
+        mails = self._seeded(wanted, _quiet(card, now), is_automated=False)
+        for period in card.periods if card else ():
+            sends = [one for one in self._account.sends.get(period.list_id, ()) if period.begins <= one.sent_at < min(period.ends, now + 1)]
+            mails += [(campaign, self._guest(wanted, campaign)) for campaign in sends]
+        return mails
 
     def triggered(self, wanted: int, now: int) -> list[Mail]:
         """Every automation that sent something to the contact by `now`."""
-        return self._seeded_triggered(wanted, _quiet(self._subscribers.cards.get(wanted), now))
+        return self._seeded(wanted, _quiet(self._subscribers.cards.get(wanted), now), is_automated=True)
 
-    def _seeded_mails(self, wanted: int, now: int) -> list[Mail]:
+    def _seeded(self, wanted: int, now: int, *, is_automated: bool) -> list[Mail]:
+        """What a seeded contact receives by `now` (0: nothing) unless somebody writes to it."""
         number, index = roll_and_index(wanted)
-        return list(self._account.mailings[number].received(index, now)) if now else []
-
-    def _seeded_triggered(self, wanted: int, now: int) -> list[Mail]:
-        if not now:
-            return []
-        number, index = roll_and_index(wanted)
+        if not now or not is_automated:
+            return list(self._account.mailings[number].received(index, now)) if now else []
         slot = self._account.rolls[number].slot(index)
         outcomes = ((one.campaign, one.outcome(index, slot)) for one in self._account.automations[number])
         return [(campaign, outcome) for campaign, outcome in outcomes if outcome is not None and outcome.sent_at <= now]
-
-    def _sent_to(self, card: Card) -> Iterator[Campaign]:
-        for period in card.periods:
-            sends = self._account.sends.get(period.list_id, [])
-            for campaign in sends[bisect.bisect_left(sends, period.begins, key=lambda one: one.sent_at) :]:
-                if campaign.sent_at >= period.ends:
-                    break
-                yield campaign
 
     def _guest(self, wanted: int, campaign: Campaign) -> Outcome:
         draw = spread(self._salt ^ campaign.campaign_id, wanted)
@@ -305,27 +297,22 @@ class Activity:
             return Outcome(campaign.sent_at, opened)
         return Outcome(campaign.sent_at, opened, opened + 90, clicks(draw, len(campaign.links)))
 
+    def _sources(self) -> list[Mailings | Automation]:
+        return [*self._account.mailings, *itertools.chain(*self._account.automations)]
+
     def totals(self, campaign: Campaign, now: int) -> Totals:
         """The campaign's totals by `now`, over all its lists."""
-        found = []
-        for mailings, automations in self._by_list(campaign):
-            found.append(mailings.totals(campaign.campaign_id, now))
-            found += [automation.totals(now) for automation in automations]
+        found = [source.totals(campaign.campaign_id, now) for source in self._sources()]
         found += [_counted(outcome, now, -1) for _, outcome in self._suppressed(campaign, now)]
         found += [_counted(outcome, now, 1) for _, outcome in self._guests(campaign, now)]
         return Totals(*map(sum, zip(*found, strict=True)))
 
-    def _by_list(self, campaign: Campaign) -> Iterator[tuple[Mailings, list[Automation]]]:
-        for mailings, automations in zip(self._account.mailings, self._account.automations, strict=True):
-            yield mailings, [one for one in automations if one.campaign.campaign_id == campaign.campaign_id]
-
     def clickers(self, campaign: Campaign, now: int) -> Iterator[tuple[int, Clicks]]:
         """(contact id, clicks) of everybody who clicked by `now`."""
         gone = {wanted for wanted, _ in self._suppressed(campaign, now)}
-        for mailings, automations in self._by_list(campaign):
-            found = [mailings.clickers(campaign.campaign_id, now), *(automation.clickers(now) for automation in automations)]
-            for index, clicked in itertools.chain(*found):
-                if (wanted := contact_id(mailings.roll.number, index)) not in gone:
+        for source in self._sources():
+            for index, clicked in source.clickers(campaign.campaign_id, now):
+                if (wanted := contact_id(source.roll.number, index)) not in gone:
                     yield wanted, clicked
         for wanted, outcome in self._guests(campaign, now):
             if 0 < outcome.clicked_at <= now:
@@ -333,10 +320,9 @@ class Activity:
 
     def _suppressed(self, campaign: Campaign, now: int) -> Iterator[tuple[int, Outcome]]:
         """Seeded outcomes that a write prevented."""
-        mails = self._seeded_triggered if campaign.is_automated else self._seeded_mails
         for card in self._subscribers.cards.values():
             if card.is_seeded and card.quiet_from <= now and (campaign.is_automated or card.quiet_from <= campaign.sent_at <= now):
-                for sent, outcome in mails(card.contact_id, now):
+                for sent, outcome in self._seeded(card.contact_id, now, is_automated=campaign.is_automated):
                     if sent.campaign_id == campaign.campaign_id and card.quiet_from <= outcome.sent_at:
                         yield card.contact_id, outcome
 

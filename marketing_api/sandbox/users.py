@@ -31,16 +31,8 @@ def _user(user: Thing, groups: dict[int, Thing]) -> dict[str, Any]:
     return {"fullname": user["fullname"], "username": user["username"], **group, "status": user["status"]}
 
 
-@rule("user/managers")
-def managers(call: CheckedCall) -> Payload:
-    managers = call.world.managers.all(call.now).items()
-    found = [{"id": call.an_id(wanted), **{name: one[name] for name in ("fullname", "email", "status")}} for wanted, one in managers]
-    return call.listing("users", found)
-
-
-@rule("user/groups")
-def groups(call: CheckedCall) -> Payload:
-    return call.listing("groups", [{"id": call.an_id(wanted), **one} for wanted, one in call.world.groups.all(call.now).items()])
+def _shown(call: CheckedCall, shelf: Shelf, *members: str) -> list[dict[str, Any]]:
+    return [{"id": call.an_id(wanted), **{name: one[name] for name in members}} for wanted, one in shelf.all(call.now).items()]
 
 
 def _shelf(call: CheckedCall) -> Shelf:
@@ -59,14 +51,17 @@ def _with_status(call: CheckedCall, shelf: Shelf) -> Payload:
     return {"item": "The status was changed successfully"}
 
 
-@rule("user/add")
-def add(call: CheckedCall) -> Payload:
-    own = call.world.account.business.business_id
-    return added(_shelf(call), {"business": own, "group": 0, "status": "Active", **_given(call)})
+def _new(call: CheckedCall) -> Thing:
+    return {"business": call.world.account.business.business_id, "group": 0, "status": "Active"}
 
 
-RULES["user/edit"] = lambda call: call.edited(_shelf(call), _given(call))
-RULES["user/status"] = lambda call: _with_status(call, _shelf(call))
-RULES["user/delete"] = lambda call: call.deleted(_shelf(call))
-RULES["user/groupstatus"] = lambda call: _with_status(call, call.world.groups)
-RULES["user/groupdelete"] = lambda call: call.deleted(call.world.groups)
+RULES |= {
+    "user/managers": lambda call: call.listing("users", _shown(call, call.world.managers, "fullname", "email", "status")),
+    "user/groups": lambda call: call.listing("groups", _shown(call, call.world.groups, "name", "status")),
+    "user/add": lambda call: added(_shelf(call), _new(call) | _given(call)),
+    "user/edit": lambda call: call.edited(_shelf(call), _given(call)),
+    "user/status": lambda call: _with_status(call, _shelf(call)),
+    "user/delete": lambda call: call.deleted(_shelf(call)),
+    "user/groupstatus": lambda call: _with_status(call, call.world.groups),
+    "user/groupdelete": lambda call: call.deleted(call.world.groups),
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from marketing_api.sandbox.goals import DOMAINS
-from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, added, rule
+from marketing_api.sandbox.rules import RULES, CheckedCall, added
 from marketing_api.sandbox.words import Thing
 
 _TYPES = {"page_exit": "On Page Exit", "page_entry": "On Page Entry", "goal_trigger": "On Goal Trigger"}
@@ -33,16 +33,6 @@ def _shown(call: CheckedCall, wanted: int, webhook: Thing) -> dict[str, Any]:
     }
 
 
-@rule("webhook/lists")
-def lists(call: CheckedCall) -> Payload:
-    return call.listing("webhooks", [_shown(call, *one) for one in call.world.webhooks.all(call.now).items()])
-
-
-@rule("webhook/show")
-def show(call: CheckedCall) -> Payload:
-    return {"webhook": _shown(call, call.id(), call.existing(call.world.webhooks))}
-
-
 def _given(call: CheckedCall) -> Thing:
     call.must_exist("The domain", call.ids("domainid"), DOMAINS)
     call.must_exist("The list", call.ids("list_id"), call.world.lists.all(call.now))
@@ -50,6 +40,10 @@ def _given(call: CheckedCall) -> Thing:
     return given | ({"domainid": call.id("domainid")} if call.has("domainid") else {})
 
 
-RULES["webhook/add"] = lambda call: added(call.world.webhooks, {"domainid": 0, **_given(call)})
-RULES["webhook/edit"] = lambda call: call.edited(call.world.webhooks, _given(call))
-RULES["webhook/delete"] = lambda call: call.deleted(call.world.webhooks)
+RULES |= {
+    "webhook/lists": lambda call: call.listing("webhooks", [_shown(call, *one) for one in call.world.webhooks.all(call.now).items()]),
+    "webhook/show": lambda call: {"webhook": _shown(call, call.id(), call.existing(call.world.webhooks))},
+    "webhook/add": lambda call: added(call.world.webhooks, {"domainid": 0, **_given(call)}),
+    "webhook/edit": lambda call: call.edited(call.world.webhooks, _given(call)),
+    "webhook/delete": lambda call: call.deleted(call.world.webhooks),
+}

@@ -46,10 +46,11 @@ def _reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
     return read
 
 
-def _matching(pattern: str, text: str) -> str:
-    if not re.fullmatch(pattern, text):
-        raise ValueError(text)
-    return text
+def _text(found: re.Match[str] | None) -> str:
+    """What a pattern matched. Raises ValueError where it did not."""
+    if found is None:
+        raise ValueError
+    return found[0]
 
 
 def _within(least: float, number: float, most: float) -> float:
@@ -63,8 +64,8 @@ def _share(text: str) -> float:
     return _within(0, float(text.rstrip("% ")) / (100 if text.strip().endswith("%") else 1), 1)
 
 
-whole = _reader(lambda text: int(_matching(r"\d+", text)), "not a whole number")
-count = _reader(lambda text: int(_matching(r"0*[1-9]\d*", text)), "not a whole number above 0")
+whole = _reader(lambda text: int(_text(re.fullmatch(r"\d+", text))), "not a whole number")
+count = _reader(lambda text: int(_text(re.fullmatch(r"0*[1-9]\d*", text))), "not a whole number above 0")
 share = _reader(_share, "not a share from 0 to 1; write it like 5% or 0.05")
 clock_time = _reader(lambda text: dt.datetime.strptime(text.strip(), "%H:%M").time(), "not a time of day; write it like 06:00")
 day = _reader(dt.date.fromisoformat, "not a day; write it like 2026-01-31")
@@ -73,9 +74,9 @@ _zone = _reader(lambda text: str(ZoneInfo(text)), "a time zone name is needed, l
 _personal_data = _reader(lambda text: PersonalData(text.lower()), f"{', '.join(PersonalData)} are the ways")
 _switch = _reader(lambda text: {"on": True, "off": False}[text.lower()], "on or off is needed")
 _log_level = _reader(
-    lambda text: _matching("DEBUG|INFO|WARNING|ERROR|CRITICAL", text.upper()), "DEBUG, INFO, WARNING, ERROR or CRITICAL is needed"
+    lambda text: _text(re.fullmatch("DEBUG|INFO|WARNING|ERROR|CRITICAL", text.upper())), "DEBUG, INFO, WARNING, ERROR or CRITICAL is needed"
 )
-_memory = _reader(lambda text: _matching(r"[1-9]\d*(\.\d+)? ?[MG]i?B", text), "an amount of memory is needed, like 2GB or 800MB")
+_memory = _reader(lambda text: _text(re.fullmatch(r"[1-9]\d*(\.\d+)? ?[MG]i?B", text)), "an amount of memory is needed, like 2GB or 800MB")
 
 
 def _personal_key(value: str) -> Secret:

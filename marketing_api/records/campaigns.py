@@ -99,22 +99,15 @@ _AUTOMATION = frozenset({"automation", "automations", "automated"})
 def campaigns(payload: Any, params: Mapping[str, str]) -> Rows:
     """`campaigns`: {count, items: {group: {data: […]}}}; also groups that are lists, and campaigns without groups (row 16)."""
     filtered, items = params.get("filter", "all").lower(), items_of(payload)
-    for name, group in items.items() if isinstance(items, dict) else ():
-        if (data := _data(group)) in (None, "") and not is_whole(group, data):
+    is_grouped = isinstance(items, dict)
+    for name, group in items.items() if is_grouped else [("", items)]:
+        if isinstance(group, dict) and "id" in group:  # a campaign in the place of a group
+            data, name = [group], ""
+        elif (data := _data(group)) in (None, "") and is_grouped and not is_whole(group, data):
             yield missing(Campaign, name)
-    for group, entry in _grouped(items):
-        yield Campaign, _campaign(entry, group or ("" if filtered == "all" else filtered)) if isinstance(entry, dict) else entry
-
-
-def _grouped(items: Any) -> Iterator[tuple[str, Any]]:
-    if not isinstance(items, dict):
-        yield from (("", entry) for entry in entries(items))
-        return
-    for name, value in items.items():
-        if isinstance(value, dict) and "id" in value:
-            yield "", value
-        else:
-            yield from (("" if name.isdecimal() else name, entry) for entry in entries(_data(value)))
+        status = ("" if name.isdecimal() else name) or ("" if filtered == "all" else filtered)
+        for entry in entries(data):
+            yield Campaign, _campaign(entry, status) if isinstance(entry, dict) else entry
 
 
 def _data(group: Any) -> Any:

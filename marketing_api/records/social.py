@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from marketing_api.records.fields import (
@@ -104,26 +104,20 @@ def profiles(payload: Any, params: Mapping[str, str]) -> Rows:
 def posts(payload: Any, params: Mapping[str, str]) -> Rows:
     """`calendar`: {count, items: {date: {number: post}}}."""
     items = items_of(payload)
-    yield from (missing(SocialPost, date) for date, value in (items.items() if isinstance(items, dict) else ()) if value in (None, ""))
-    for date, entry in _dated(items):
-        if not isinstance(entry, dict):
-            yield SocialPost, entry
-            continue
-        channels = entry.get("channel")
-        for channel in channels if isinstance(channels, list) and channels else [channels]:  # of no channel: set aside
-            yield SocialPost, _post({**entry, "channel": channel} if channel else dict(entry), date)
-
-
-def _dated(items: Any) -> Iterator[tuple[str | None, Any]]:
-    """Posts with the date they are listed under; a collection without dates is accepted, too."""
     listed = items if isinstance(items, dict) else {str(number): entry for number, entry in enumerate(entries(items))}
     for name, value in listed.items():
+        if value in (None, "") and isinstance(items, dict):
+            yield missing(SocialPost, name)
         is_post = isinstance(value, dict) and ("id" in value or "channel" in value)
-        if is_post or (value is None and name.isdecimal()):  # a null among posts is set aside
-            yield None, value
-        else:
-            for entry in entries(value):
-                yield None if name.isdecimal() else name, entry
+        is_single = is_post or (value is None and name.isdecimal())  # no date above it; a null among posts is set aside
+        for entry in [value] if is_single else entries(value):
+            if not isinstance(entry, dict):
+                yield SocialPost, entry
+                continue
+            date = None if is_single or name.isdecimal() else name
+            channels = entry.get("channel")
+            for channel in channels if isinstance(channels, list) and channels else [channels]:  # of no channel: set aside
+                yield SocialPost, _post({**entry, "channel": channel} if channel else dict(entry), date)
 
 
 _CHANNEL = {"network": "network", "type": "channel_type", "id": "channel_id", "name": "channel_name", "date": "scheduled_at"}

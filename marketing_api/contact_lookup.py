@@ -1,4 +1,4 @@
-"""Who an address is, who is on a list, and what a timeline shows: the answers of the service's look-ups as values.
+"""Who an address is, who is on a list, and what a timeline shows: the responses to the service's look-ups as values.
 
 Belongs here: every form in which they come (api-observed rows 3, 4, 19 and 21). Nothing above this package parses them. Not here: what
 a push makes of them (`pipelines.write_back`), the tables that a sync fills from the same operations (`records`).
@@ -108,7 +108,7 @@ def _folded(label: str) -> str:
 
 
 class Directory:
-    """Looked-up addresses, each requested once however many ask for it. Thread-safe."""
+    """Looked-up addresses, each requested once however many need it. Thread-safe."""
 
     def __init__(self, fetch: Fetch) -> None:
         self._fetch = fetch
@@ -120,8 +120,8 @@ class Directory:
         """Raises what the request raises; then the next caller tries again."""
         key = (email.lower(), list_id)
         with self._lock:
-            turn = self._locks.setdefault(key, threading.Lock())
-        with turn:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
             if (known := self._known.get(key)) is None:
                 known = self._known[key] = look_up(self._fetch, email, list_id)
             return known

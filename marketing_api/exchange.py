@@ -77,7 +77,7 @@ class Response:
 class _RequestIds:
     """Microseconds << 10 | a number of the process: the clock sets the first one, and from then on only `elapsed` counts.
 
-    Two processes that run at once make the same id when they draw the same of 1,024 numbers and ask in the same microsecond.
+    Two processes that run at once make the same id when they draw the same of 1,024 numbers in the same microsecond.
     """
 
     def __init__(self) -> None:

@@ -253,7 +253,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Call:
-    """An operation with its wire parameters (without the key): what is asked, and under what it is archived."""
+    """An operation with its wire parameters (without the key): what is requested, and under what it is archived."""
 
     operation: Operation
     params: dict[str, str]

@@ -138,7 +138,7 @@ class Silence:
             self._last = now
 
     def end(self, problem: Exception | None) -> None:
-        """It has been answered, or not."""
+        """It has a response, or not."""
         with self._lock:
             self._under_way -= 1
             self._last = now = time.monotonic()
@@ -149,7 +149,7 @@ class Silence:
 
     @property
     def is_over(self) -> bool:
-        """It has lasted for `SILENCE`: nothing more is to be asked."""
+        """It has lasted for `SILENCE`: nothing more is to be sent."""
         since = self._since
         return since is not None and bool(self._why) and self._last - since > SILENCE
 
@@ -169,11 +169,11 @@ class Silence:
 
     @property
     def is_outage_given_up(self) -> bool:
-        """It was waited for and did not end: until something is answered again, one try of a call is enough."""
+        """It was waited for and did not end: until a whole response comes again, one try of a call is enough."""
         return self._is_down and time.monotonic() - self._answered_at > LONGEST_OUTAGE
 
     def is_outage(self, since: float, probe: Callable[[], object]) -> bool:
-        """Whether nothing has been answered `since` (steady clock), although it was before, nor is what `probe` requests now.
+        """Whether no whole response came `since` (steady clock), although one did before, nor comes to what `probe` requests now.
 
         False at the start of a run and after `LONGEST_OUTAGE`: then it is no use to wait. Raises what the probe raises unless it
         tells about the service: Stopped, BudgetSpent, AuthenticationFailed.

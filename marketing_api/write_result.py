@@ -36,15 +36,15 @@ def parse_write_result(response: Response) -> WriteResult:
     return WriteResult(int(text) if is_number else None, _words(values.get("item")))
 
 
-def objection(operation: Operation, sent: Mapping[str, str], told: Mapping[str, Any]) -> str | None:
-    """The words in which an `ok` response (`told`: the members of `data`) says that the write did not happen, or None.
+def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[str, Any]) -> str | None:
+    """The words in which an `ok` response (`members`: those of `data`) says that the write did not happen, or None.
 
     What was `sent` is taken out of the sentence first: a tag named "not found" is no refusal.
     """
-    nested = next(_nested_errors(told), None)
+    nested = next(_nested_errors(members), None)
     if nested is not None:
         return nested
-    for name, value in told.items():
+    for name, value in members.items():
         if name.lower() in ("item", "message", "error", "errormessage", "result") and (words := _words(value)):
             is_error = name.lower().startswith("error")
             if is_error or denies(operation, words, sent.values()):

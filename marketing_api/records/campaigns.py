@@ -130,9 +130,9 @@ def _campaign(entry: dict[str, Any], group: str) -> dict[str, Any]:
 
 
 def campaign(payload: Any, params: Mapping[str, str]) -> Rows:
-    """`item`: one campaign; its group is not told, its type is the one requested."""
-    told = {"type": params["type"]} if "type" in params else {}
-    yield from each(Campaign, objects(payload), lambda entry: {**entry, **told})
+    """`item`: one campaign; its group is not given, its type is the one requested."""
+    requested = {"type": params["type"]} if "type" in params else {}
+    yield from each(Campaign, objects(payload), lambda entry: {**entry, **requested})
 
 
 def statistics(payload: Any, params: Mapping[str, str]) -> Rows:

@@ -54,9 +54,9 @@ _NAMED = frozenset({"id", "email", "status", "registration_date", "fields", "lis
 
 def contacts(payload: Any, params: Mapping[str, str], of: Callable[[Any], Any] = items_of) -> Rows:
     """`contacts`: {count, items}; the list is the one requested."""
-    told = {"list_id": params["listid"]} if "listid" in params else {}
+    requested = {"list_id": params["listid"]} if "listid" in params else {}
     for entry in entries(of(payload)):
-        yield Contact, _contact(entry, told) if isinstance(entry, dict) else entry
+        yield Contact, _contact(entry, requested) if isinstance(entry, dict) else entry
 
 
 #: `contact`: an object by id, an array with one entry per list by e-mail (api-observed row 4). Look-ups fill no table; an object
@@ -64,12 +64,12 @@ def contacts(payload: Any, params: Mapping[str, str], of: Callable[[Any], Any] =
 found = partial(contacts, of=objects)
 
 
-def _contact(entry: dict[str, Any], told: dict[str, str]) -> dict[str, Any]:
+def _contact(entry: dict[str, Any], requested: dict[str, str]) -> dict[str, Any]:
     """A million of these are read from one response, so the usual entry takes no loop of its own."""
-    raw = {**entry, **told}
+    raw = {**entry, **requested}
     if "status" in raw:
         raw["status"], raw["status_code"] = _status(raw["status"])
-    if told and "listid" in raw:
+    if requested and "listid" in raw:
         del raw["listid"]
     beside = {} if entry.keys() <= _NAMED else {name: raw.pop(name) for name in entry if name not in _NAMED}
     if "fields" in raw and (is_collection(raw["fields"]) or is_nothing(raw["fields"])):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from marketing_api.records.fields import AccountTime, ApiInt, ApiText, MaybeBool, MaybeText, Record, Rows, Unread, field, key, missing
@@ -45,24 +46,21 @@ class Audience(Record):
     name: MaybeText = field("Name of the audience.")
 
 
-def lists(payload: Any, params: Mapping[str, str]) -> Rows:
+def lists(payload: Any, params: Mapping[str, str], of: Callable[[Any], Any] = items_of) -> Rows:
     """`lists`: {count, items}; the items may carry `fields` (api-observed row 17)."""
-    yield from _lists(items_of(payload), params)
-
-
-def contact_list(payload: Any, params: Mapping[str, str]) -> Rows:
-    """`list`: one object with `fields`; an empty one tells nothing of them."""
-    yield from _lists(objects(payload), params) if objects(payload) else [missing(ListField, "list")]
-
-
-def _lists(items: Any, params: Mapping[str, str]) -> Rows:
-    for record, raw in each(ContactList, items, _spelled):
+    if of is objects and not objects(payload):
+        yield missing(ListField, "list")
+    for record, raw in each(ContactList, of(payload), _spelled):
         fields = raw.pop("fields", None) if isinstance(raw, dict) else None
         yield record, raw
-        if not _are_told(fields) and ("id" in params or is_full(fields)):  # a listing need not have them
+        if not _are_complete(fields) and (of is objects or is_full(fields)):  # a listing need not have them
             yield missing(ListField, "fields")
         if fields is not None:
             yield from _fields(fields, raw.get("id"))
+
+
+#: `list`: one object with `fields`; an empty one tells nothing of them.
+contact_list = partial(lists, of=objects)
 
 
 def _spelled(entry: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +73,7 @@ def _spelled(entry: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
-def _are_told(fields: Any) -> bool:
+def _are_complete(fields: Any) -> bool:
     """Whether these are all fields of a list: {field id: label} or an empty collection. Entries of another kind may be anybody's."""
     return fields == [] or (isinstance(fields, dict) and all(name.isdecimal() and isinstance(fields[name], str) for name in fields))
 

@@ -24,7 +24,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from marketing_api.private_folder import private_folder
+from marketing_api.rate_limit.shared_state import private_folder
 from marketing_api.redaction import MASK, without_addresses
 from warehouse.errors import WarehouseError
 

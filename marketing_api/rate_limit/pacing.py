@@ -281,7 +281,12 @@ class Schedule:
         if refused:
             self._refused(slot, report, now, wall)
         else:
-            self._accepted(report, now, wall)
+            self.refusals = 0.0
+            recovery = max(MARGIN_RECOVERY, MARGIN_DECAY * self.margin) / (self.limit or START_RATE)
+            self.margin = max(LEAST_MARGIN, self.margin - recovery)
+            is_used_up = report is not None and report.remaining == 0 and self.margin > CONTESTED and not self.is_windowed()
+            if is_used_up and 0 < (left := _left(report, wall)) <= 1:
+                self.hold_until = max(self.hold_until, now + left)
         if (count := _count(report)) is not None:
             self._counted(slot, min(count, self.limit), now)
 
@@ -295,14 +300,6 @@ class Schedule:
                 self.edges.strike(2, now)
             elif slot.at >= slot.window + self.edges.phase + 0.1:
                 self.fixed.count(slot, count)
-
-    def _accepted(self, report: RateReport | None, now: float, wall: float) -> None:
-        self.refusals = 0.0
-        recovery = max(MARGIN_RECOVERY, MARGIN_DECAY * self.margin) / (self.limit or START_RATE)
-        self.margin = max(LEAST_MARGIN, self.margin - recovery)
-        is_used_up = report is not None and report.remaining == 0 and self.margin > CONTESTED and not self.is_windowed()
-        if is_used_up and 0 < (left := _left(report, wall)) <= 1:
-            self.hold_until = max(self.hold_until, now + left)
 
     def _refused(self, slot: Slot, report: RateReport | None, now: float, wall: float) -> None:
         self.refusals += 1

@@ -10,13 +10,14 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import stat
+import tempfile
 import zlib
 from pathlib import Path
 from types import TracebackType
 
 import msgspec
 
-from marketing_api.private_folder import private_folder
 from marketing_api.rate_limit.pacing import Schedule
 from marketing_api.redaction import Secret
 
@@ -91,3 +92,18 @@ def shared_path(url: str, key: Secret | str) -> Path:
     secret = key.reveal() if isinstance(key, Secret) else key
     name = hashlib.blake2b(f"{url.rstrip('/').lower()}\0{secret}".encode(), digest_size=16).hexdigest()
     return private_folder() / name
+
+
+def private_folder() -> Path:
+    """A folder of the temp directory that only its owner can open, made when it is not there: what processes of one user share.
+
+    What is kept in it can be made again. Raises PermissionError when somebody else has one of that name.
+    """
+    folder = Path(tempfile.gettempdir()) / f"marketing-sync-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to somebody else; remove it, or set TMPDIR")
+    if found.st_mode & 0o077:
+        folder.chmod(0o700)
+    return folder

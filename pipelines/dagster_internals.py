@@ -134,6 +134,7 @@ class KeptOpenEventLog(SqliteEventLogStorage):
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         self._engines: OrderedDict[str, Engine] = OrderedDict()
+        self._tables: set[str] = set()
         super().__init__(base_dir, inst_data)
 
     @classmethod
@@ -145,6 +146,12 @@ class KeptOpenEventLog(SqliteEventLogStorage):
     def _connect(self, shard: str) -> Iterator[Connection]:
         with self._db_lock, self._engine(shard).connect() as connection, connection.begin():
             yield connection
+
+    def has_table(self, table_name: str) -> bool:
+        """Dagster opens the index anew to ask this for every event of an asset; a table that is there stays."""
+        if table_name not in self._tables and super().has_table(table_name):
+            self._tables.add(table_name)
+        return table_name in self._tables
 
     def _engine(self, shard: str) -> Engine:
         if shard not in self._engines:

@@ -12,7 +12,6 @@ import click
 import dagster as dg
 import pytest
 from hypothesis import given
-from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
 from assets.lists import lists
@@ -113,7 +112,6 @@ def test_only_these_differ_and_say_why() -> None:
 OPTIONS = {(option.name, option.read): option for options in COMMANDS.values() for option in options if option.holds is not bool}
 
 
-@example_settings(deadline=None)
 @given(st.sampled_from(list(OPTIONS.values())), st.text() | st.from_regex(r"-?[\d:.,%= -]{1,8}", fullmatch=True))
 def test_both_read_a_text_alike_or_refuse_it_in_the_same_words(option: Option, text: str) -> None:
     """But for a blank text, which in a run config is nothing."""
@@ -168,7 +166,6 @@ def test_the_enumerated_are_the_same_in_the_launchpad() -> None:
         dg.validate_run_config(job, {"ops": ops, "resources": {}})
 
 
-@example_settings(deadline=None)
 @given(st.sampled_from(list(KINDS.values())), st.data())
 def test_what_was_chosen_can_be_typed_again(kind: Kind, data: st.DataObject) -> None:
     """The command that a plan ends with says the same as the one that made it."""

@@ -32,7 +32,7 @@ def shown(masking: Masking, text: Any, sql_type: str = "VARCHAR", *, is_personal
 HASH, DROP, KEEP = Masking(PersonalData.HASH, KEY), Masking(PersonalData.DROP), Masking(PersonalData.KEEP)
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(25))
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), st.text("0123456789abcdef", min_size=16))
 def test_a_hash_can_be_computed_elsewhere_with_the_key(text: str, key: str) -> None:
     ascii_only = text.encode("ascii", "ignore").decode() or "x"  # outside of it, tools disagree on lower case
@@ -152,7 +152,7 @@ def test_links_within_json_are_masked_and_it_stays_json() -> None:
         assert "Ann" not in found
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 @given(
     st.sampled_from(["https://x.org", "//x.org/", "http://x.org/a/b", "www.x.org/", "/a", "x.org/a"]),
     st.lists(
@@ -194,7 +194,7 @@ def folded(sizes: Sequence[int], group_min: int, masking: Masking = DROP) -> lis
         return connection.execute(f"select * exclude (account) from {masking.relation('t', columns, GROUPS)} order by domain").fetchall()
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.integers(1, 7))
 def test_no_group_is_shown_that_has_fewer_people_than_asked_for(sizes: list[int], group_min: int) -> None:
     found = folded(sizes, group_min)

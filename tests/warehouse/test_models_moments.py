@@ -57,7 +57,7 @@ def in_python(text: str, zone: str) -> dt.datetime | None:
         return None
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(st.datetimes(dt.datetime(2001, 9, 10), dt.datetime(2037, 1, 1)), st.sampled_from(FORMS), st.sampled_from(ZONES))
 def test_every_form_is_read_as_the_loading_reads_it(local: dt.datetime, form: str, zone: str) -> None:
     text = local.strftime(form)

@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marketing_api.exchange import Exchange, Outcome
@@ -47,7 +47,7 @@ def payload(body: bytes) -> Any:
         return body
 
 
-@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15))
 @given(made=st.lists(exchanges_made, min_size=1, max_size=12), sealed_after=st.sets(st.integers(0, 11)))
 def test_everything_recorded_is_read_back_in_the_order_asked_for(
     tmp_path_factory: pytest.TempPathFactory, made: list[Exchange], sealed_after: set[int]

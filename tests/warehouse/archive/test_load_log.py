@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from warehouse.archive import Archive
@@ -46,7 +46,6 @@ EVENTS = [_event(number) for number in range(30)]
 NEXT = _event(31)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_damage_of_any_kind_anywhere_costs_the_lines_that_it_meets_and_no_other(
     tmp_path_factory: pytest.TempPathFactory, data: Any

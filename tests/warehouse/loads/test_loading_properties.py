@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marketing_api.exchange import Response
@@ -19,7 +19,7 @@ from tests.warehouse.timelines import event
 from warehouse import tables
 from warehouse.tables import Table
 
-EXAMPLES = settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = settings(max_examples=examples(20))
 FEW = settings(EXAMPLES, max_examples=examples(8))
 
 

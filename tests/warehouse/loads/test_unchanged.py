@@ -9,7 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marketing_api.exchange import Response
@@ -155,7 +155,7 @@ nights = st.lists(
 )
 
 
-@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12))
 @given(payloads=payloads, nights=nights)
 def test_passing_over_what_was_said_before_changes_nothing_but_the_work(
     memory: Tables, payloads: list[tuple[list[Any], bool]], nights: list[tuple[list[tuple[int, int, int]], str, int]]

@@ -211,7 +211,7 @@ _ROWS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(_ROWS, st.sampled_from([State.APPLIED, State.UNKNOWN, State.PLANNED]))
 def test_every_row_has_one_fate_and_nothing_is_ever_sent_twice(known: Known, rows: list[dict[str, Any]], state: State) -> None:
     plan = Planner(known, ACTIVITIES)

@@ -186,7 +186,7 @@ _WHO = st.sampled_from(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(_WHO, st.sampled_from([1, 2, 3]), st.sampled_from([1, 2, 3, None])), min_size=1, max_size=6), st.booleans())
 def test_every_row_has_one_fate_and_nothing_is_left_once_it_was_sent(
     known: Known, rows: list[tuple[Any, int, int | None]], is_move: bool

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.write_back.item import OPEN, State
@@ -67,7 +67,7 @@ def shown(entries: list[Entry]) -> list[tuple[int, State, int]]:
     return [(entry.item_id, entry.state, entry.attempts) for entry in entries]
 
 
-@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30))
 @given(steps=STEPS, crash_at=st.integers(0, 12))
 def test_a_crash_at_any_statement_leaves_the_state_before_or_after_the_change(
     tmp_path_factory: Any, steps: list[tuple[str, int]], crash_at: int

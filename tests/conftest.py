@@ -2,16 +2,63 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.depth import examples
 
-settings.register_profile("here", max_examples=examples(100))
+#: Without limits of time, which say more about what else the machine does than about the code; what fixtures hold, examples share.
+_UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("here", max_examples=examples(100), deadline=None, suppress_health_check=_UNCHECKED)
 settings.load_profile("here")
 
 #: The long ones first: files are handed out in this order, so that both workers end at the same time.
 _FIRST = ("tests/independent", "tests/attack", "tests/pipelines", "tests/warehouse")
+
+
+#: When the tests began, unix seconds: the same in all workers.
+BEGAN_AT = int(os.environ.setdefault("TESTS_BEGAN_AT", str(int(time.time()))))
+#: `once("name", make)`: the folder that `make` fills, in whichever worker needs it first; nobody writes to it afterwards.
+Once = Callable[[str, Callable[[Path], object]], Path]
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """What takes long to make is made once for all workers of pytest-xdist."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def make_once(name: str, make: Callable[[Path], object]) -> Path:
+        folder, made = shared / f"once-{name}", shared / f"once-{name}.made"
+        with (shared / f"once-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not made.exists():
+                folder.mkdir()  # fails where making it failed before
+                make(folder)
+                made.touch()
+        return folder
+
+    return make_once
+
+
+@pytest.fixture(scope="session")
+def empty_tables(once: Once) -> Path:
+    """A file with all tables and no rows: making it anew for each test would take most of their time."""
+
+    def make(home: Path) -> None:
+        from warehouse.archive import Archive
+        from warehouse.warehouse import Warehouse
+
+        with Archive(home / "archive") as archive, Warehouse(home, archive).writing():
+            pass
+
+    return once("empty", make) / "warehouse.duckdb"
 
 
 @pytest.hookimpl(tryfirst=True)

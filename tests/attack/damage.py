@@ -47,6 +47,8 @@ SYNC = ("sync", "--only", "lists")
 PUSH = ("push", "tags", "--sql", "select email, 'vip' as tag from source.contacts order by 1 limit 3", "--apply")
 STATUS = ("status",)
 REBUILD = ("rebuild",)
+#: Nights: with models and a published copy, which take a minute; without.
+WHOLE, READ = ("sync",), ("sync", "--reads-only")
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class Bench:
 
     folder: Path
     service: Sandbox
-    is_whole: bool
+    night: Words
     home: Path = field(init=False)
     before: Tables = field(init=False)
 
@@ -167,7 +169,7 @@ class Bench:
     def build(self) -> None:
         """A night, a push, and what a process leaves that is killed in the middle of more."""
         built = prepare_home(self.folder / "built")
-        for words in (("sync",) if self.is_whole else ("sync", "--reads-only"), PUSH):
+        for words in (self.night, PUSH):
             ran = self.command(built, *words)
             assert ran.code == exits.DONE, ran.text[-2000:]
         personal_key(built)
@@ -194,12 +196,12 @@ class Bench:
 
 
 @contextlib.contextmanager
-def bench(*, is_whole: bool) -> Iterator[Bench]:
-    """`is_whole`: with models and a published copy, which take a minute."""
+def bench(*night: str) -> Iterator[Bench]:
+    """A home of such a night."""
     now = int(time.time()) // 60 * 60
     level = logging.getLogger().level
     with tempfile.TemporaryDirectory() as folder, serve(Options(contacts=12, rate_limit=0, now=now)) as url:
-        made = Bench(Path(folder), Sandbox(url), is_whole)
+        made = Bench(Path(folder), Sandbox(url), night)
         made.build()
         yield made
     logging.getLogger().setLevel(level)
@@ -278,7 +280,7 @@ def _first(said: list[Ran], home: Path) -> str:
 def attack(minutes: float, seed: int, files: str = "*", *, is_whole: bool = False) -> str:
     """As many cases as fit, in an order of the seed; a table of what was said."""
     until = time.monotonic() + 60 * minutes
-    with bench(is_whole=is_whole) as made:
+    with bench(*(WHOLE if is_whole else READ)) as made:
         chosen = [case for case in cases(made.home) if fnmatch.fnmatch(case[0], files)]
         random.Random(seed).shuffle(chosen)
         told, failed = [], []
@@ -319,7 +321,7 @@ def main() -> int:
     if not arguments.replay:
         print(attack(arguments.minutes, arguments.seed, arguments.files, is_whole=arguments.whole))
         return 0
-    with bench(is_whole=arguments.whole) as made:
+    with bench(*(WHOLE if arguments.whole else READ)) as made:
         name, way = arguments.replay.split("|")
         print(try_one(made, name, way, arguments.seed))
     return 0

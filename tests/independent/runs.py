@@ -35,16 +35,16 @@ def environment(service: Service, home: Path) -> dict[str, str]:
     return kept | {"MARKETING_API_URL": service.url, "MARKETING_API_KEY": service.account.key, "MARKETING_HOME": str(home)}
 
 
-def start(service: Service, home: Path, *arguments: str) -> warm.Command:
+def start(service: Service, home: Path, *arguments: str, module: str = "pipelines.cli") -> warm.Command:
     """`sync --reads-only`, not waited for; from an empty folder, so that nobody's `.env` is read."""
     elsewhere = home.parent / "elsewhere"
     elsewhere.mkdir(exist_ok=True)
-    return warm.Command("pipelines.cli", ["sync", "--reads-only", *arguments], elsewhere, environment(service, home))
+    return warm.Command(module, ["sync", "--reads-only", *arguments], elsewhere, environment(service, home))
 
 
-def sync(service: Service, home: Path, *arguments: str, patience: float = 150) -> Run:
+def sync(service: Service, home: Path, *arguments: str, module: str = "pipelines.cli", patience: float = 150) -> Run:
     began = time.monotonic()
-    process = start(service, home, *arguments)
+    process = start(service, home, *arguments, module=module)
     try:
         output = "".join(process.communicate(timeout=patience))
     except subprocess.TimeoutExpired:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import os
+import pickle
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -21,15 +24,19 @@ from pipelines import cli
 from pipelines.home import prepare_home
 from pipelines.reading import open_reader
 from pipelines.settings import Settings
+from tests.conftest import BEGAN_AT, Once
 from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import KEY, Sandbox, spawned
+from tests.pipelines.unrecorded import unrecorded as not_recorded
 from tests.warm import remember_migrations
+from warehouse import models
+from warehouse.publish import published_path
 
 remember_migrations()
 #: The clock of sandboxes stands still, so that two of them with the same seed are the same account all the time.
-NOW = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M")
+NOW = dt.datetime.fromtimestamp(BEGAN_AT, dt.UTC).strftime("%Y-%m-%dT%H:%M")
 #: An account whose clock stands still, so that every sandbox of it begins the same.
-STANDING = Options(contacts=100, rate_limit=0, now=int(dt.datetime.now(dt.UTC).timestamp()) // 60 * 60)
+STANDING = Options(contacts=100, rate_limit=0, now=BEGAN_AT // 60 * 60)
 
 
 @dataclass(frozen=True)
@@ -37,9 +44,8 @@ class Night:
     """One whole sync of the account of `start_sandbox`."""
 
     home: Path
-    sandbox: Sandbox
-    requests: int
     ran: Ran
+    asked: list[dict[str, Any]]  # what the sandbox received
 
 
 StartSandbox = Callable[..., Sandbox]
@@ -65,22 +71,32 @@ UNMISTAKABLE = "unmistakable-key-7d41c9"
 
 
 @pytest.fixture(scope="session")
-def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Night, Night]]:
-    """Two nights of the same account at once: the reads of one that nothing disturbed, and one with all faults, a key of its own and
-    every log line. Nobody writes to their homes afterwards."""
+def nights(once: Once) -> tuple[Night, Night]:
+    """Two nights of the same account: the reads of one that nothing disturbed, and one with all faults, a key of its own and every log
+    line. Nobody writes to their homes afterwards."""
+    folder = once("nights", _live_two_nights)
+    calm, rough = pickle.loads((folder / "nights").read_bytes())
+    return calm, rough
+
+
+def _live_two_nights(folder: Path) -> None:
+    """Both at once."""
     account = ("--rate-limit", "0", "--contacts", "100", "--now", NOW)
     faults = [word for name, chance in FAULTS.items() for word in (f"--fault-{name}", str(chance))]
     with spawned(*account) as calm_url, spawned(*account, *faults, "--stall-seconds", "0.7", "--key", UNMISTAKABLE) as rough_url:
         calm, rough = Sandbox(calm_url), Sandbox(rough_url)
-        homes = [tmp_path_factory.mktemp(name) / "home" for name in ("calm", "rough")]
+        homes = [folder / name / "home" for name in ("calm", "rough")]
+        for home in homes:
+            home.parent.mkdir()
         processes = [
-            start(homes[0], calm, "sync", "--reads-only"),
+            start(homes[0], calm, "sync", "--reads-only", module="tests.pipelines.unrecorded"),
             start(homes[1], rough, "sync", MARKETING_API_KEY=UNMISTAKABLE, MARKETING_LOG="DEBUG"),
         ]
         ended = [finish(process) for process in processes]
         for ran in ended:
             assert ran.code == 0, ran.text[-2000:]
-        yield Night(homes[0], calm, calm.count, ended[0]), Night(homes[1], rough, rough.count, ended[1])
+        made = [Night(home, ran, service.asked()) for home, ran, service in zip(homes, ended, (calm, rough), strict=True)]
+    (folder / "nights").write_bytes(pickle.dumps(made))
 
 
 @pytest.fixture
@@ -142,10 +158,29 @@ def command(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     logging.getLogger("urllib3").setLevel(level)
 
 
+@pytest.fixture
+def unrecorded() -> Iterator[None]:
+    """Syncs are not recorded in Dagster."""
+    with not_recorded:
+        yield
+
+
+@contextmanager
+def few_models(*names: str) -> Iterator[None]:
+    """Runs build these models alone and write no report: building all takes longer than reading. Those of `nights` build all."""
+    few = (*models._BUILD, "--indirect-selection", "cautious", "--select", *(f"+{name}" for name in names))
+    with patch.object(models, "_BUILD", few), patch("pipelines.definitions.write_report", lambda home: (published_path(home), "")):
+        yield
+
+
 @pytest.fixture(scope="session")
-def known_account(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def known_account(once: Once) -> Path:
     """A home that has read business, lists and contacts of the account of `service`; to be copied."""
-    home = prepare_home(tmp_path_factory.mktemp("known") / "home")
+    return once("known", _read_account) / "home"
+
+
+def _read_account(folder: Path) -> None:
+    home = prepare_home(folder / "home")
     with serve(STANDING) as url:
         settings = Settings(home, (Connection("main", url, Secret(KEY)),))
         with open_reader(settings, [SOURCE_ASSETS[name] for name in ("business", "lists", "contacts")]) as reader:
@@ -153,7 +188,6 @@ def known_account(tmp_path_factory: pytest.TempPathFactory) -> Path:
             reader.finish()
             assert not reader.problems()
             reader.note_run("first", "nightly_sync")
-    return home
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,15 +48,13 @@ def environment(home: Path, sandbox: Sandbox | None = None, **settings: str) -> 
     return kept | {"MARKETING_HOME": str(home)} | live | settings
 
 
-def start(home: Path, sandbox: Sandbox | None, *words: str, **settings: str) -> warm.Command:
+def start(home: Path, sandbox: Sandbox | None, *words: str, module: str = "pipelines.cli", **settings: str) -> warm.Command:
     """The command, not waited for; from an empty folder, so that nobody's `.env` is read."""
-    return warm.Command("pipelines.cli", words, _elsewhere(home), environment(home, sandbox, **settings))
+    return warm.Command(module, words, _elsewhere(home), environment(home, sandbox, **settings))
 
 
-def start_cold(
-    home: Path, sandbox: Sandbox | None, *words: str, before: Callable[[], None] | None = None, **settings: str
-) -> subprocess.Popen[str]:
-    """The same from the very start, with its imports; `before` runs in the child."""
+def start_cold(home: Path, sandbox: Sandbox | None, *words: str, **settings: str) -> subprocess.Popen[str]:
+    """The same from the very start, with its imports."""
     return subprocess.Popen(
         [sys.executable, "-m", "pipelines.cli", *words],
         cwd=_elsewhere(home),
@@ -65,7 +63,6 @@ def start_cold(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=before,
     )
 
 
@@ -75,7 +72,7 @@ def _elsewhere(home: Path) -> Path:
     return elsewhere
 
 
-def finish(process: warm.Command | subprocess.Popen[str], patience: float = 120) -> Ran:
+def finish(process: warm.Command | subprocess.Popen[str], patience: float = 600) -> Ran:
     """Wait for it; a process that does not end is killed and fails the test."""
     try:
         out, err = process.communicate(timeout=patience)

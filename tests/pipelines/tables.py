@@ -13,6 +13,11 @@ WHEN = ("_first_seen_at", "_changed_at", "_deleted_at")
 Tables = dict[str, list[tuple[Any, ...]]]
 
 
+def query(home: Path, sql: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
+        return connection.execute(sql).fetchall()
+
+
 def rows(home: Path, schema: str, *left_out: str) -> Tables:
     """Every row of every table of a schema, in an order of its own, without the columns `left_out`."""
     found = {}

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
+import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,8 +25,6 @@ from marketing_api.sandbox.server import serve
 from tests.pipelines.conftest import Command, StartSandbox
 from tests.pipelines.running import Ran, finish, start, start_cold
 from tests.pipelines.sandboxes import Sandbox
-from warehouse.archive import Archive
-from warehouse.warehouse import Warehouse
 
 PROGRAM = Path(sys.executable).name
 
@@ -40,10 +41,10 @@ def says(ran: Ran, code: int, *words: str) -> None:
 
 
 @pytest.fixture
-def warehouse(home: Path) -> Path:
+def warehouse(home: Path, empty_tables: Path) -> Path:
     """A warehouse file with all its tables, empty."""
-    with Archive(home / "archive") as archive, Warehouse(home, archive).writing():
-        return home / "warehouse.duckdb"
+    shutil.copytree(empty_tables.parent, home)
+    return home / empty_tables.name
 
 
 # -- what was typed
@@ -281,7 +282,9 @@ def test_a_full_disk_is_said_and_the_next_run_goes_on(start_sandbox: StartSandbo
     """The largest file may have so many bytes: which of the archive, the warehouse and Dagster's history is hit first differs."""
     service = start_sandbox()
     words = ("sync", "--only", "lists", "contacts", "timelines")
-    ran = finish(start_cold(home, service, *words, before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))))
+    process = start(home, service, *words)
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, limit))
+    ran = finish(process)
     assert ran.code == 1, ran.text
     assert "Traceback" not in ran.text
     assert "the disk is full" in ran.text or "make room and run again" in ran.text
@@ -296,16 +299,24 @@ def test_a_full_disk_is_said_and_the_next_run_goes_on(start_sandbox: StartSandbo
 # -- Ctrl-C
 
 
+def slowness() -> float:
+    """How many times longer everything takes where other programs compute, too."""
+    return max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
+
+
+def catches(pid: int, number: int) -> bool:
+    """Whether the process handles the signal by itself."""
+    caught = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)
+
+
 def interrupted(home: Path, service: Sandbox, words: tuple[str, ...], number: int, requests: int) -> Ran:
     """The command, with a signal after so many requests."""
     process = start(home, service, *words)
     while service.count < requests and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(number)
-    began = time.monotonic()
-    ran = finish(process, 30)
-    assert time.monotonic() - began < 12
-    return ran
+    return finish(process, 12 * slowness())
 
 
 def test_an_interrupt_ends_the_sync_within_seconds_and_loses_nothing(start_sandbox: StartSandbox, home: Path, command: Command) -> None:
@@ -327,10 +338,13 @@ def test_a_service_manager_ends_the_sync_as_ctrl_c_does(start_sandbox: StartSand
     assert "FATAL" not in ran.text
 
 
-@pytest.mark.parametrize("seconds", [0.7, 1.5])
+@pytest.mark.parametrize("seconds", [0.0, 0.8])
 def test_an_interrupt_at_the_start_ends_it_at_once(home: Path, start_sandbox: StartSandbox, seconds: float) -> None:
+    """So long after the signals are handled; before, Python itself is starting."""
     process = start_cold(home, start_sandbox(), "sync", "--only", "lists")
+    while not catches(process.pid, signal.SIGTERM):
+        time.sleep(0.01)
     time.sleep(seconds)
     process.send_signal(signal.SIGINT)
-    ran = finish(process, 12)
+    ran = finish(process, 12 * slowness())
     says(ran, 130, "stopped; what has come is kept")

@@ -9,7 +9,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import dagster as dg
-import duckdb
 import pytest
 
 from assets import reputation, social
@@ -24,8 +23,10 @@ from pipelines.schedules import ALL_DUE, DAYS_TAG, chosen_days, partition_tags
 from pipelines.settings import Settings
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.tables import query
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+UNRECORDED = pytest.mark.usefixtures("unrecorded")
 
 DAY = dt.timedelta(days=1)
 START = dt.date(2015, 1, 1)
@@ -47,11 +48,6 @@ def asked(service: Sandbox, operation: str, since: int = 0) -> list[tuple[str, s
     return [(params["from"], params["to"]) for params in found]
 
 
-def query(home: Path, sql: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
-        return connection.execute(sql).fetchall()
-
-
 STATS = "reputation/stats"
 SERIES = ("review_stats", "social_media_stats", "feedback_views")
 
@@ -67,6 +63,7 @@ def incomplete(home: Path) -> list[tuple[Any, ...]]:
 # -- series that the service cuts
 
 
+@UNRECORDED
 def test_a_series_that_the_service_cuts_is_read_in_smaller_ranges(command: Command, service: Sandbox, home: Path, tmp_path: Path) -> None:
     service.control("switches", **{"series-cut": 100})
     ran = command("sync", "--only", "reputation_stats", sandbox=service)
@@ -88,6 +85,7 @@ def test_a_series_that_the_service_cuts_is_read_in_smaller_ranges(command: Comma
     assert len(asked(service, STATS, since)) == 1, "what was read before is not asked for once more"
 
 
+@UNRECORDED
 def test_the_newest_days_alone_are_recognised_as_a_cut_too(command: Command, service: Sandbox, home: Path) -> None:
     service.control("switches", **{"series-cut": 300, "series-kept": "last"})
     assert command("sync", "--only", "reputation_stats", sandbox=service).code == 0
@@ -95,6 +93,7 @@ def test_the_newest_days_alone_are_recognised_as_a_cut_too(command: Command, ser
     assert len(series(home)["feedback_views"]) > 700
 
 
+@UNRECORDED
 @pytest.mark.parametrize("kept", ["first", "last"])
 def test_more_smaller_ranges_than_one_run_asks_for_are_left_to_the_next(
     command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch, kept: str
@@ -113,6 +112,7 @@ def test_more_smaller_ranges_than_one_run_asks_for_are_left_to_the_next(
     assert len(series(home)["feedback_views"]) >= 730
 
 
+@UNRECORDED
 def test_days_that_no_range_brings_are_told_once_stay_incomplete_and_cost_no_further_request(command: Command, home: Path) -> None:
     """The sandbox's clock is forty days behind: nothing it lists is newer."""
     today = dt.datetime.now(dt.UTC).date()
@@ -150,6 +150,7 @@ def test_days_that_no_range_brings_are_told_once_stay_incomplete_and_cost_no_fur
 ONLY = ("sync", "--only", "direct_reviews", "social_posts")
 
 
+@UNRECORDED
 @pytest.mark.parametrize("last", ["today", "tomorrow", "2026-03-09"])
 def test_chosen_days_are_asked_exactly_on_a_first_sync_and_for_the_calendar(command: Command, service: Sandbox, last: str) -> None:
     today = dt.datetime.now(dt.UTC).date()
@@ -171,6 +172,7 @@ def test_without_an_end_chosen_days_last_until_the_accounts_own_today(command: C
         assert {last for _, last in asked(service, "reputation/direct") + asked(service, "socialmedia/calendar")} == {str(today)}
 
 
+@UNRECORDED
 def test_the_sync_without_days_completes_history_and_says_so(command: Command, service: Sandbox, home: Path) -> None:
     assert command(*ONLY, "--from", "2026-03-05", "--to", "2026-03-09", sandbox=service).code == 0
     ran = command(*ONLY, sandbox=service)

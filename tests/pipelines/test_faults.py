@@ -26,23 +26,23 @@ from warehouse.errors import ArchiveFull
 BROKEN = FAULTS.keys() - {"stall"}
 
 
-def repeats(service: Sandbox) -> dict[tuple[str, str], int]:
+def repeats(night: Night) -> dict[tuple[str, str], int]:
     """How often each question was asked beyond once and its faults."""
     asked: Counter[tuple[str, str]] = Counter()
-    for entry in service.asked():
+    for entry in night.asked:
         asked[entry["operation"], str(entry["params"])] += entry["outcome"] not in BROKEN
     return {question: count for question, count in asked.items() if count != 1}
 
 
 def test_a_calm_night_asks_every_question_once(calm_night: Night) -> None:
-    assert repeats(calm_night.sandbox) == {}
+    assert repeats(calm_night) == {}
 
 
 def test_faults_cost_one_more_request_each_and_no_row(calm_night: Night, rough_night: Night) -> None:
-    met = Counter(entry["outcome"] for entry in rough_night.sandbox.asked())
+    met = Counter(entry["outcome"] for entry in rough_night.asked)
     assert met.keys() >= FAULTS.keys(), "some fault did not happen: this proves nothing about it"
     assert differing(source(rough_night.home), source(calm_night.home)) == set()
-    assert repeats(rough_night.sandbox) == {}
+    assert repeats(rough_night) == {}
 
 
 @pytest.mark.filterwarnings("ignore")

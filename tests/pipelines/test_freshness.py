@@ -41,6 +41,7 @@ def pass_time(path: Path, hours: float) -> None:
         connection.execute(f"update sync.coverage set {moved}")
 
 
+@pytest.mark.usefixtures("unrecorded")
 def test_what_had_nothing_due_is_current_and_what_stands_still_is_late(service: Sandbox, command: Command, home: Path) -> None:
     warehouse = home / "warehouse.duckdb"
     assert command("sync", "--reads-only", sandbox=service).code == 0

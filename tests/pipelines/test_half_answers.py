@@ -90,6 +90,7 @@ def a_day_passes(home: Path) -> None:
         connection.execute("update source.campaign_stats set observed_on = observed_on - 2, _changed_at = _changed_at - interval 2 day")
 
 
+@pytest.mark.usefixtures("unrecorded")
 def test_half_answers_take_no_row_and_are_said_until_a_whole_one_comes(command: Command, between: Between, home: Path) -> None:
     service = Sandbox(between.url)
     assert command(*ONLY, sandbox=service).code == 0

@@ -25,7 +25,7 @@ RATE = 100  # so that a run takes long enough to be killed in the middle
 
 
 @pytest.fixture(scope="module")
-def killed_night(tmp_path_factory: pytest.TempPathFactory, nights: tuple[Night, Night]) -> Iterator[Night]:
+def killed(tmp_path_factory: pytest.TempPathFactory, nights: tuple[Night, Night]) -> Iterator[tuple[Night, Sandbox]]:
     """A night of the same account as the calm one, killed again and again, a few dozen requests after it went on."""
     home = tmp_path_factory.mktemp("kill") / "home"
     moments = random.Random(20261121)
@@ -33,12 +33,17 @@ def killed_night(tmp_path_factory: pytest.TempPathFactory, nights: tuple[Night, 
         service = Sandbox(url)
         for _ in range(KILLS):
             process = start(home, service, "sync", "--reads-only")
-            _wait(service, service.count + moments.randrange(1, 2 * nights[0].requests // KILLS))
+            _wait(service, service.count + moments.randrange(1, 2 * len(nights[0].asked) // KILLS))
             time.sleep(moments.uniform(0, 0.5))
             process.kill()
             process.communicate()
         ended = finish(start(home, service, "sync", "--reads-only"))
-        yield Night(home, service, service.count, ended)
+        yield Night(home, ended, service.asked()), service
+
+
+@pytest.fixture(scope="module")
+def killed_night(killed: tuple[Night, Sandbox]) -> Night:
+    return killed[0]
 
 
 def _wait(service: Sandbox, count: int) -> None:
@@ -62,7 +67,7 @@ def test_nothing_is_lost(calm_night: Night, killed_night: Night) -> None:
 
 def test_little_is_asked_again(calm_night: Night, killed_night: Night) -> None:
     """What was under way, and what came in the last second before each kill."""
-    assert killed_night.requests <= calm_night.requests * 1.05 + KILLS * (IN_FLIGHT + RATE)
+    assert len(killed_night.asked) <= len(calm_night.asked) * 1.05 + KILLS * (IN_FLIGHT + RATE)
 
 
 def test_the_archive_alone_makes_the_warehouse_anew(killed_night: Night) -> None:
@@ -76,10 +81,10 @@ def test_the_archive_alone_makes_the_warehouse_anew(killed_night: Night) -> None
         assert differing(before[schema], after) == set()
 
 
-def test_an_interrupt_while_models_are_built_publishes_nothing(killed_night: Night) -> None:
+def test_an_interrupt_while_models_are_built_publishes_nothing(killed: tuple[Night, Sandbox]) -> None:
     """What a building that was ended half-way leaves: `tests/warehouse/test_models.py`."""
-    home = killed_night.home
-    process = start(home, killed_night.sandbox, "sync")
+    home = killed[0].home
+    process = start(home, killed[1], "sync")
     assert process.stderr
     said = list(takewhile(lambda line: "loading" not in line, process.stderr))
     process.send_signal(signal.SIGINT)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
-import duckdb
 import pytest
 
 from marketing_api.client import Connection, Secret
@@ -17,8 +15,9 @@ from pipelines.home import prepare_home
 from pipelines.publishing import MODELS_STEP
 from pipelines.schedules import COMMAND_TAG
 from pipelines.settings import Settings
-from tests.pipelines.conftest import Command
+from tests.pipelines.conftest import Command, few_models
 from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.tables import query
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -30,11 +29,6 @@ def instance(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.Dagster
         yield instance
 
 
-def rows(home: Path, sql: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
-        return connection.execute(sql).fetchall()
-
-
 def test_a_table_that_cannot_be_read_costs_the_night_no_models(
     command: Command, sandbox: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -42,14 +36,13 @@ def test_a_table_that_cannot_be_read_costs_the_night_no_models(
     monkeypatch.setattr("marketing_api.retry.TRIES", 1)
     monkeypatch.setattr("assets.materialize._RETRY_AFTER_S", 0)
     sandbox.control("faults", **{"500-before": "1@user/managers"})
-    try:
+    with few_models("contact_engagement", "signup_cohorts"):
         ran = command("sync", sandbox=sandbox)
-    finally:
-        sandbox.control("faults", off=1)
+    sandbox.control("faults", off=1)
     assert ran.code == 1
     assert "managers, account main: user/managers: HTTP 500" in ran.out
     assert "models: " in ran.out
-    assert rows(home, "select count(*) from marts.contact_engagement") != [(0,)]
+    assert query(home, "select count(*) from marts.contact_engagement") != [(0,)]
     with dg.DagsterInstance.from_config(str(home / "dagster")) as instance:
         of_the_ui = dg.RunsFilter(tags={".dagster/repository": "__repository__@pipelines.definitions"})
         runs = {run.job_name: run for run in instance.get_runs(of_the_ui)}  # as the UI looks for the runs of a job
@@ -65,7 +58,7 @@ def _one_model_alone(settings: Settings, instance: dg.DagsterInstance) -> None:
     result = job.execute_in_process(instance=instance, asset_selection=[key], run_config=quiet)
     assert [event.asset_key for event in result.get_asset_materialization_events()] == [key]
     (materialization,) = result.asset_materializations_for_node(MODELS_STEP)
-    ((count,),) = rows(settings.home, "select count(*) from marts.signup_cohorts")
+    ((count,),) = query(settings.home, "select count(*) from marts.signup_cohorts")
     assert materialization.metadata["dagster/row_count"].value == count
     checks = {check.check_name for check in result.get_asset_check_evaluations() if check.passed}
     assert "signup_cohorts_parts_fit" in checks

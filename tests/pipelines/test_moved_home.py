@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,8 @@ import requests
 from pipelines.home import prepare_home
 from tests.pipelines.conftest import UNMISTAKABLE, Night, StartSandbox
 from tests.pipelines.leftovers import contents
-from tests.pipelines.running import finish, run, start_cold
+from tests.pipelines.running import finish, run, start
+from tests.warm import Command
 
 #: What the overview page asks for, and only shows when a run has a `repositoryOrigin` of a loaded code location (Dagster 1.13).
 TIMELINE = """{
@@ -68,7 +68,7 @@ def test_the_ui_of_a_copied_home_has_the_commands_runs_in_its_timeline(copied: P
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = start_cold(copied, None, "ui", "--port", str(port))
+    process = start(copied, None, "ui", "--port", str(port))
     try:
         answer = _timeline(port, process)
     finally:
@@ -83,7 +83,7 @@ def test_the_ui_of_a_copied_home_has_the_commands_runs_in_its_timeline(copied: P
     assert {"key": "user", "value": "marketing-sync sync"} in night["tags"], "else it is shown as launched manually"
 
 
-def _timeline(port: int, process: subprocess.Popen[str]) -> Any:
+def _timeline(port: int, process: Command) -> Any:
     for _ in range(120):
         assert process.poll() is None, "it did not start"
         try:

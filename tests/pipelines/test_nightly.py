@@ -29,6 +29,7 @@ from pipelines.home import prepare_home
 from pipelines.settings import Settings, load_settings
 from tests.pipelines.conftest import Command, StartSandbox
 from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.tables import query
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -249,7 +250,7 @@ def test_an_account_with_a_wrong_key_does_not_keep_the_others_out(
     ran = command(*words, HARBOR="k1", HILL="wr0ng")
     assert ran.code == 1, ran.text
     assert "contacts, account hill: app/me: the service refused" in ran.out
-    assert _rows(home, "select account, count(*) from source.contacts group by 1") == [("harbor", 100)]
+    assert query(home, "select account, count(*) from source.contacts group by 1") == [("harbor", 100)]
     with dg.DagsterInstance.from_config(str(home / "dagster")) as instance:
         (run,) = instance.get_runs()
         assert run.status is dg.DagsterRunStatus.FAILURE
@@ -259,14 +260,9 @@ def test_an_account_with_a_wrong_key_does_not_keep_the_others_out(
 
     asked = service.count
     assert command(*words, HARBOR="k1", HILL="k2").code == 0
-    assert _rows(home, "select account, count(*) from source.contacts group by 1 order by 1") == [("harbor", 100), ("hill", 100)]
+    assert query(home, "select account, count(*) from source.contacts group by 1 order by 1") == [("harbor", 100), ("hill", 100)]
     assert service.count > asked
     assert command(*words, HARBOR="x", HILL="y").code == 2, "nobody could be asked"
-
-
-def _rows(home: Path, sql: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
-        return connection.execute(sql).fetchall()
 
 
 def test_a_run_that_somebody_stops_ends_and_the_next_goes_on(
@@ -284,7 +280,7 @@ def test_a_run_that_somebody_stops_ends_and_the_next_goes_on(
     run = instance.get_run_by_id(result.run_id)
     assert run is not None
     assert run.status is dg.DagsterRunStatus.FAILURE
-    assert [row[0] for row in _rows(settings.home, "select outcome from sync.runs")] == ["partial"]
+    assert [row[0] for row in query(settings.home, "select outcome from sync.runs")] == ["partial"]
     service.control("faults", **{"rate-limit": 0})
     since = service.count
     assert run_job(lists.lists, users.users).success
@@ -371,12 +367,12 @@ def test_the_job_rebuild_makes_the_same_tables_without_a_request(
     run_job: RunJob, settings: Settings, instance: dg.DagsterInstance, service: Sandbox
 ) -> None:
     assert run_job(lists.lists).success
-    before, asked = _rows(settings.home, "from source.lists order by all"), service.count
+    before, asked = query(settings.home, "from source.lists order by all"), service.count
     with duckdb.connect(str(settings.warehouse_path)) as connection:
         connection.execute("delete from source.lists")
     result = build_definitions(settings).resolve_job_def("rebuild").execute_in_process(instance=instance)
     assert result.success
-    assert _rows(settings.home, "from source.lists order by all") == before != []
+    assert query(settings.home, "from source.lists order by all") == before != []
     assert service.count == asked
 
 

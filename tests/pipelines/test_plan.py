@@ -15,8 +15,11 @@ from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import Sandbox
+from tests.pipelines.tables import query
 from warehouse.archive import Archive
 from warehouse.loads.load import Load
+
+pytestmark = pytest.mark.usefixtures("unrecorded")
 
 CONTACTS = 100
 ONLY = ("sync", "--only", "lists", "contacts", "campaigns", "campaign_stats", "timelines", "coupons")
@@ -31,11 +34,6 @@ def service() -> Iterator[Sandbox]:
 
 def asked(service: Sandbox, since: int) -> Counter[str]:
     return Counter(entry["operation"].rpartition("/")[2] for entry in service.asked(since))
-
-
-def rows(home: Path, sql: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
-        return connection.execute(sql).fetchall()
 
 
 def age(home: Path, days: int) -> None:
@@ -84,8 +82,8 @@ def test_the_first_night_asks_everybody_and_the_next_what_is_due(
     night = asked(service, since)
     seventh = (first["getcontacttimeline"] + first["getcoupon"]) // 7
     assert night["getcontacttimeline"] + night["getcoupon"] in range(seventh, seventh + 6), "whose turn it is, and a few that changed"
-    assert rows(home, "select count(*), bool_and(is_complete) from sync.coverage where table_name = 'timeline_events'") == [(1, True)]
-    assert "turn" in {reason for (reason,) in rows(home, "select reason from sync.plans")}
+    assert query(home, "select count(*), bool_and(is_complete) from sync.coverage where table_name = 'timeline_events'") == [(1, True)]
+    assert "turn" in {reason for (reason,) in query(home, "select reason from sync.plans")}
 
     since = service.count
     assert command(*ONLY, "--all", sandbox=service).code == 0
@@ -105,9 +103,9 @@ def test_a_budget_takes_the_newest_first_says_what_is_left_and_the_next_night_go
     others = (
         "select max(registered_at) from source.contacts anti join sync.contact_coverage using (account, contact_id) where status = 'active'"
     )
-    assert rows(home, known) >= rows(home, others)
+    assert query(home, known) >= query(home, others)
     coverage = "select table_name, is_complete from sync.coverage where table_name in ('coupons', 'timeline_events') order by all"
-    assert rows(home, coverage) == [("coupons", False), ("timeline_events", False)], "no coupons were asked yet"
+    assert query(home, coverage) == [("coupons", False), ("timeline_events", False)], "no coupons were asked yet"
 
     planned = command("plan", "--max-requests", "30", sandbox=service)
     assert "the maximum age cannot be kept with this budget" in planned.out
@@ -115,6 +113,6 @@ def test_a_budget_takes_the_newest_first_says_what_is_left_and_the_next_night_go
     since = service.count
     assert command("sync", "--only", "timelines", "coupons", sandbox=service).code == 0
     assert asked(service, since)["getcontacttimeline"] < CONTACTS, "what was asked before is not asked again"
-    assert rows(home, "select count(timeline_asked_at) from sync.contact_coverage") == [(CONTACTS,)]
-    assert rows(home, coverage) == [("coupons", True), ("timeline_events", True)]
+    assert query(home, "select count(timeline_asked_at) from sync.contact_coverage") == [(CONTACTS,)]
+    assert query(home, coverage) == [("coupons", True), ("timeline_events", True)]
     assert "due" in command("status", sandbox=service).out

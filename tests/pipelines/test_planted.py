@@ -31,16 +31,21 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Planter]:
 @pytest.fixture(scope="module")
 def homes(filled: tuple[Path, Planter], tmp_path_factory: pytest.TempPathFactory) -> Homes:
     """Everything kept; and each other way after that, published twice: with predecessors."""
-    made = {}
-    for way in WAYS:
-        made[way] = home = tmp_path_factory.mktemp(way)
-        shutil.copy(filled[0] / "warehouse.duckdb", home)
-        later = [] if way == "keep" else [Masking(PersonalData(way), personal_key(home))] * 2
-        for masking in (Masking(PersonalData.KEEP), *later):
-            publish(home, masking)
-            export_parquet(published_path(home), home / "parquet")
-            write_report(home)
+    made = {way: tmp_path_factory.mktemp("homes") / way for way in WAYS}
+    made["keep"].mkdir()
+    shutil.copy(filled[0] / "warehouse.duckdb", made["keep"])
+    publish_all(made["keep"], Masking(PersonalData.KEEP))
+    for way in ("hash", "drop"):
+        shutil.copytree(made["keep"], made[way], symlinks=True)
+        for _ in range(2):
+            publish_all(made[way], Masking(PersonalData(way), personal_key(made[way])))
     return made
+
+
+def publish_all(home: Path, masking: Masking) -> None:
+    publish(home, masking)
+    export_parquet(published_path(home), home / "parquet")
+    write_report(home)
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +12,17 @@ import duckdb
 import pytest
 
 from marketing_api.client import Connection, Secret
-from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
 from pipelines.settings import Settings
 from tests.depth import DEEP
-from tests.pipelines.conftest import Command
+from tests.pipelines.conftest import STANDING, Command, Night
 from tests.pipelines.sandboxes import KEY, Sandbox
 from warehouse.publish import published_path
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 Row = dict[str, Any]
-
-
-@pytest.fixture
-def service() -> Iterator[Sandbox]:
-    with serve(Options(contacts=100, rate_limit=0)) as url:
-        yield Sandbox(url)
 
 
 def rows(path: Path, sql: str) -> list[Row]:
@@ -72,33 +65,32 @@ def check_noted(warehouse: Path, published: Path, job: str) -> None:
 
 
 @pytest.mark.deep
-def test_the_copy_holds_the_run_that_wrote_it_night_after_night(service: Sandbox, command: Command, home: Path) -> None:
+def test_the_copy_holds_the_run_that_wrote_it_night_after_night(rough_night: Night, command: Command, home: Path) -> None:
+    shutil.copytree(rough_night.home, home)
     warehouse, published = home / "warehouse.duckdb", published_path(home)
-    settings = Settings(home, (Connection("main", service.url, Secret(KEY)),))
-
-    ran = command("sync", sandbox=service)
-    assert ran.code == 0, ran.text[-2000:]
     check_noted(warehouse, published, "nightly_sync")
     assert of_the_run(published, runs(published)[-1])[1] == {"timelines", "coupons"}
-    first = service.count
+    first = len(rough_night.asked)
     assert rows(published, "select count(*) as n from sync.requests") == [{"n": first}]
     assert runs(published)[-1]["request_count"] == first
 
     if DEEP:  # as the schedule and the UI run it: a whole night more
-        assert run_job(settings, "nightly_sync").success
+        with serve(STANDING) as url:
+            assert run_job(Settings(home, (Connection("main", url, Secret(KEY)),)), "nightly_sync").success
+            again = Sandbox(url).count
         check_noted(warehouse, published, "nightly_sync")
-        assert rows(published, "select count(*) as n from sync.requests") == [{"n": service.count}]
-        assert runs(published)[-1]["request_count"] == service.count - first > 10
+        assert rows(published, "select count(*) as n from sync.requests") == [{"n": first + again}]
+        assert runs(published)[-1]["request_count"] == again > 10
 
-    for publish_alone in (lambda: command("publish").code == 0, lambda: run_job(settings, "publish").success):
+    for publish_alone in (lambda: command("publish").code == 0, lambda: run_job(Settings(home), "publish").success):
         assert publish_alone()
         check_noted(warehouse, published, "publish")
         assert runs(published)[-1]["request_count"] == 0
     assert [row["outcome"] for row in runs(warehouse)] == ["done"] * (4 if DEEP else 3)
 
 
-def test_a_run_that_could_not_publish_says_so(service: Sandbox, command: Command, home: Path) -> None:
-    assert command("sync", "--only", "business", sandbox=service).code == 0
+def test_a_run_that_could_not_publish_says_so(sandbox: Sandbox, command: Command, home: Path) -> None:
+    assert command("sync", "--only", "business", sandbox=sandbox).code == 0
     assert command("publish").code == 1, "there are no models yet"
     assert [(row["job"], row["outcome"], row["message"]) for row in runs(home / "warehouse.duckdb")][1:] == [
         ("publish", "failed", "nothing was published")

@@ -12,10 +12,8 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
-import duckdb
 import pytest
 
 from marketing_api.client import Connection, Secret
@@ -28,16 +26,12 @@ from tests.pipelines.conftest import STANDING, UNMISTAKABLE, Command
 from tests.pipelines.leftovers import contents
 from tests.pipelines.running import Ran, finish, run, start
 from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.tables import query
 from tests.pipelines.test_cli_errors import says
 from warehouse.connection import connect
 
 ACTIVE = "select distinct email from source.contacts where status = 'active' order by email limit 12"
 TAGS = ("push", "tags", "--sql", f"select email, 'vip' as tag from ({ACTIVE})")
-
-
-def ask(home: Path, sql: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
-        return connection.execute(sql).fetchall()
 
 
 def write(folder: Path, name: str, *lines: str) -> str:
@@ -59,12 +53,12 @@ def test_a_plan_sends_nothing_and_ends_with_the_command_that_sends_it(command: C
     assert "12 requests" in ran.out
     assert ran.out.rstrip().endswith("--apply")
     assert service.count == 0
-    assert not ask(home, "from sync.writebacks")
+    assert not query(home, "from sync.writebacks")
     assert command("push", "status", sandbox=service).out.strip() == "nothing has been pushed yet"
 
 
 def test_a_plan_shows_what_changes(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
-    email, list_id, city = ask(
+    email, list_id, city = query(
         home,
         "select email, list_id, custom_fields ->> (select field_id from source.list_fields f where label = 'City' and f.list_id = "
         "c.list_id) from source.contacts c where status = 'active' order by 1, 2 limit 1",
@@ -116,10 +110,10 @@ def test_what_is_sent_is_sent_once_and_shown(command: Command, service: Sandbox,
     assert ran.code == 0, ran.text
     assert "done; 12 requests sent" in ran.out
     assert sent(service) == ["addtag"] * 12
-    assert ask(home, "select state, count(*), sum(attempts) from sync.writebacks group by 1") == [("applied", 12, 12)]
-    assert ask(home, "select job, outcome, request_count from sync.runs order by started_at desc limit 1") == [("push_tags", "done", 12)]
+    assert query(home, "select state, count(*), sum(attempts) from sync.writebacks group by 1") == [("applied", 12, 12)]
+    assert query(home, "select job, outcome, request_count from sync.runs order by started_at desc limit 1") == [("push_tags", "done", 12)]
     of_requests = "select count(*) from sync.requests r join sync.writebacks w using (request_id) where r.operation = w.operation"
-    assert ask(home, of_requests) == [(12,)]
+    assert query(home, of_requests) == [(12,)]
 
     assert command(*TAGS, sandbox=service).out.rstrip().endswith("nothing to send: 0 requests")
     again = command(*TAGS, "--apply", sandbox=service)
@@ -132,7 +126,7 @@ def test_contacts_are_read_back(command: Command, service: Sandbox, home: Path, 
     name = write(folder, "people.csv", "E-Mail,list,city", "ann@example.com,Newsletter,Rome", "bob@example.com,Newsletter,=1+1")
     ran = command("push", "contacts", "--from", name, "--map", "email=E-Mail", "--verify", "all", "--apply", sandbox=service)
     assert ran.code == 0, ran.text
-    assert ask(home, "select state, params ->> 'email', drift from sync.writebacks order by 2") == [
+    assert query(home, "select state, params ->> 'email', drift from sync.writebacks order by 2") == [
         ("verified", "ann@example.com", "{}"),
         ("verified", "bob@example.com", "{}"),
     ]
@@ -143,7 +137,7 @@ def test_contacts_are_read_back(command: Command, service: Sandbox, home: Path, 
 def test_an_answer_that_a_push_read_is_no_answer_for_a_sync(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
     name = write(folder, "people.csv", "email,list", "ann@example.com,Newsletter")
     assert command("push", "contacts", "--from", name, "--verify", "all", "--apply", sandbox=service).code == 0
-    read = ask(home, "select bytes from sync.requests where operation = 'emailmarketing/getcontactbyemail'")
+    read = query(home, "select bytes from sync.requests where operation = 'emailmarketing/getcontactbyemail'")
     assert read
     assert {size for (size,) in read} == {0}
 
@@ -177,11 +171,11 @@ def test_the_corrected_rejected_csv_can_be_pushed_as_it_is(command: Command, ser
     path = home / "pushes" / "1" / "rejected.csv"
     path.write_text(path.read_text(encoding="utf-8").replace("nobody at ", "nobody@"), encoding="utf-8")
     ran = command("push", "tags", "--from", str(path), "--apply", sandbox=service)
-    assert ask(home, "select params ->> 'tagname' from sync.writebacks where push_id = 2") == [("=vip",)], ran.text
+    assert query(home, "select params ->> 'tagname' from sync.writebacks where push_id = 2") == [("=vip",)], ran.text
 
 
 def _tag_lines(home: Path, count: int) -> list[str]:
-    people = ask(home, f"select distinct email from source.contacts where status = 'active' order by 1 limit {count}")
+    people = query(home, f"select distinct email from source.contacts where status = 'active' order by 1 limit {count}")
     return [f"{email},vip,add" if count > 1 else f"{email},vip" for (email,) in people]
 
 
@@ -227,12 +221,12 @@ def test_what_is_planned_can_be_cancelled(command: Command, service: Sandbox, ho
     before = service.count
     assert command("push", "retry", sandbox=service).code == 0
     assert service.count == before
-    assert ask(home, "select distinct state from sync.writebacks") == [("planned",)]  # until the next push or sync
+    assert query(home, "select distinct state from sync.writebacks") == [("planned",)]  # until the next push or sync
     assert command("sync", "--only", "business", sandbox=service).code == 0
-    assert ask(home, "select distinct state from sync.writebacks") == [("skipped",)]
+    assert query(home, "select distinct state from sync.writebacks") == [("skipped",)]
     (home / "warehouse.duckdb").unlink()
     assert command("rebuild", sandbox=service).code == 0
-    assert ask(home, "select state, count(*) from sync.writebacks group by 1") == [("skipped", 12)]
+    assert query(home, "select state, count(*) from sync.writebacks group by 1") == [("skipped", 12)]
 
 
 def test_a_refused_key_leaves_everything_open(command: Command, service: Sandbox) -> None:
@@ -318,13 +312,13 @@ def test_deletions_have_to_be_agreed_to(command: Command, service: Sandbox, monk
 def test_what_a_push_took_away_is_no_listing_that_shrinks(command: Command, service: Sandbox, home: Path) -> None:
     largest = "(select list_id from source.contacts group by 1 order by count(*) desc, 1 limit 1)"
     there = f"from source.contacts where list_id = {largest} and _deleted_at is null"
-    ((before,),) = ask(home, f"select count(*) {there}")
+    ((before,),) = query(home, f"select count(*) {there}")
     taken = before * 2 // 3
     words = ("push", "deletions", "--sql", f"select contact_id, list_id {there} order by 1 limit {taken}", "--apply", "--yes")
     assert command(*words, sandbox=service).code == 0
     ran = command("sync", "--only", "contacts", sandbox=service)
     assert ran.code == 0, ran.text
-    assert ask(home, f"select count(*) {there}") == [(before - taken,)]
+    assert query(home, f"select count(*) {there}") == [(before - taken,)]
 
 
 # -- the embedded sandbox

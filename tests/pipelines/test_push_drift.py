@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any
 
-import duckdb
 import pytest
 
 from pipelines.write_back import push_service
@@ -14,6 +12,7 @@ from pipelines.write_back.retry_policy import RetryPolicy
 from pipelines.write_back.verification import verify
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import Sandbox
+from tests.pipelines.tables import query
 
 
 @pytest.fixture(autouse=True)
@@ -24,15 +23,10 @@ def _nothing_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def people(folder: Path, home: Path, count: int, lists: int) -> tuple[str, ...]:
     """The command that adds so many to so many lists; the last of them to one more line of its own."""
-    names = [name for (name,) in ask(home, f"select list_id from source.lists order by 1 limit {lists}")]
+    names = [name for (name,) in query(home, f"select list_id from source.lists order by 1 limit {lists}")]
     rows = [f'new{row}@example.com,"{",".join(map(str, names))}"' for row in range(count)]
     (folder / "people.csv").write_text("\n".join(["email,list", *rows]) + "\n")
     return "push", "contacts", "--from", "people.csv", "--apply"
-
-
-def ask(home: Path, sql: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
-        return connection.execute(sql).fetchall()
 
 
 def members(service: Sandbox) -> int:
@@ -47,7 +41,7 @@ def test_what_is_missing_in_a_list_is_sent_list_by_list(command: Command, servic
     ran = command(*words, sandbox=service)
     assert ran.code == 0, ran.text
     assert members(service) == 24
-    assert ask(home, "select state, count(*), max(drift) from sync.writebacks group by 1") == [("verified", 12, "{}")]
+    assert query(home, "select state, count(*), max(drift) from sync.writebacks group by 1") == [("verified", 12, "{}")]
     before = service.count
     assert command(*words, sandbox=service).code == 0
     assert service.count == before
@@ -66,7 +60,7 @@ def test_drift_is_not_done_until_it_is_retried(command: Command, service: Sandbo
     assert (again.code, service.count) == (1, before), again.text
     assert "this was sent before, with a mismatch on read-back" in again.out
     assert "`marketing-sync push retry` sends once more" in again.out
-    assert ask(home, "select state, drift ->> '$.contact[1]', count(*) from sync.writebacks where push_id = 1 group by all") == [
+    assert query(home, "select state, drift ->> '$.contact[1]', count(*) from sync.writebacks where push_id = 1 group by all") == [
         ("applied", "not there", 3)
     ]
 

@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from tests.pipelines.browser import CHROMIUM, Browser, browser
-from tests.pipelines.running import finish, start_cold
+from tests.pipelines.running import finish, start
 
 pytestmark = pytest.mark.timeout(300)
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: `apt-get install chromium`")
@@ -65,9 +65,8 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = start_cold(tmp_path_factory.mktemp("ui") / "home", None, "ui", "--port", str(port), MARKETING_SANDBOX_CONTACTS="10")
+    process = start(tmp_path_factory.mktemp("ui") / "home", None, "ui", "--port", str(port), MARKETING_SANDBOX_CONTACTS="10")
     try:
-        assert process.stdout is not None
         while "Dagster UI" not in process.stdout.readline():
             assert process.poll() is None
         assert requests.get(f"http://127.0.0.1:{port}/server_info", timeout=180).ok, "whoever comes early waits"

@@ -16,16 +16,6 @@ from warehouse.sql import rows
 from warehouse.tables import TABLES
 
 
-@pytest.fixture(scope="session")
-def empty_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with all tables and no rows: making it anew for each test would take most of their time."""
-    home = Home(tmp_path_factory.mktemp("empty"))
-    with home.warehouse.writing():
-        pass
-    home.close()
-    return home.warehouse.path
-
-
 @pytest.fixture
 def home(tmp_path: Path, empty_tables: Path) -> Iterator[Home]:
     """An empty warehouse and its archive."""

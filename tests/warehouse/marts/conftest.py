@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tests.conftest import Once
 from tests.warehouse.marts import by_hand
 from tests.warehouse.marts.expected import Source
 from tests.warehouse.marts.generate import ACCOUNTS, ZONES, generated
@@ -17,13 +18,16 @@ from warehouse.models import ModelSettings, build
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(once: Once) -> Path:
     """The file with all models over the made-up accounts and the one by hand."""
-    path = tmp_path_factory.mktemp("marts") / "warehouse.duckdb"
+    return once("marts", _build) / "warehouse.duckdb"
+
+
+def _build(folder: Path) -> None:
+    path = folder / "warehouse.duckdb"
     write(path, together([generated(), *by_hand.PARTS]))
     report = build(path, ModelSettings(zones={"hill": ACCOUNTS["hill"][0]}))
     assert not report.problem, report.problem
-    return path
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from tests.attack.damage import FILES, bench, cases, try_one
 
 
 def test_damaged_files_of_a_home_have_a_way_out() -> None:
-    with bench("sync", "--only", "lists", "contacts", "timelines") as made:
+    with bench("sync", "--only", "business", "lists", "contacts", "timelines") as made:
         found = {name for name, _ in cases(made.home)}
         assert len(found) >= len(FILES) // 2
         for name, way in (("archive/loads.jsonl", "bit"), ("warehouse.duckdb", "cut"), ("outbox.sqlite", "empty")):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -42,10 +45,18 @@ def _plain(kind: str, value: Any, case: Case) -> Any:
     return case.account.today if kind == "observed" else value
 
 
-def holding(case: Case, tables: dict[str, list[Row]]) -> Any:
+@cache
+def _memory() -> Any:
+    """One for all: beginning a database takes longer than filling it."""
+    return duckdb.connect()
+
+
+@contextmanager
+def holding(case: Case, tables: dict[str, list[Row]]) -> Iterator[Any]:
     """A connection to a warehouse in memory that holds exactly these rows."""
     extra = json.dumps(SURPRISE if case.variants.extra_fields else {})
-    connection = duckdb.connect()
+    connection = _memory()
+    connection.execute("drop schema if exists source cascade")
     connection.execute("create schema source")
     for name, found in tables.items():
         spec = TABLES[name]
@@ -59,7 +70,7 @@ def holding(case: Case, tables: dict[str, list[Row]]) -> Any:
         ]
         if values:
             connection.executemany(f"insert into source.{name} values ({', '.join('?' * len(kinds))})", values)
-    return connection
+    yield connection
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ import duckdb
 import pytest
 
 from tests.warehouse.marts.comparing import is_same
+from tests.warehouse.marts.described import described
 from tests.warehouse.marts.rows import Row, together, write
 from warehouse.model_files import definitions
-from warehouse.model_files import marts as described
 from warehouse.models import build
 
 _WINDOW = re.compile(r"_(\d+)d(?=_|$)")

@@ -8,10 +8,10 @@ import duckdb
 import pytest
 
 from docs import generate
+from tests.warehouse.marts.described import described
 from tests.warehouse.marts.test_against_pandas import MARTS
 from tests.warehouse.marts.test_by_hand import BY_HAND
 from warehouse.model_files import Mart, Question
-from warehouse.model_files import marts as described
 
 QUESTIONS = [(mart.name, question) for mart in described() for question in mart.questions]
 

@@ -39,6 +39,8 @@ _USES: dict[str, Callable[[re.Pattern[Any], Any], Any]] = {
 _SAME = {"subn": "sub", "split": "sub", "findall": "sub", "finditer": "sub"}
 #: Made of nothing but what a running program has.
 RUNNING = {"marketing_api.redaction": Redactor(Secret('k+"ä/k'))._pattern}
+#: What has neither a pattern nor a use of one need not be parsed.
+_MENTIONS = re.compile(rf"\.({'|'.join([*_MODULE_FUNCTIONS, *_USES, *_SAME])})\b")
 _LETTERS = ' a1@."<\n'
 
 
@@ -72,19 +74,23 @@ class _Names(dict[str, Any]):
 
 def patterns() -> Iterator[Found]:
     """Every call of `re` in the sources, with what its module knows; what only a running program knows is `aa`."""
-    trees = {module: ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8")) for module in _modules()}
+    sources = {module: Path(module.__file__ or "").read_text(encoding="utf-8") for module in _modules()}
+    trees = {module: ast.parse(source) for module, source in sources.items() if _MENTIONS.search(source)}
     uses = _uses_by_name(trees)
     for module, tree in trees.items():
-        names = {id(node.value): ast.unparse(node.targets[0]) for node in ast.walk(tree) if isinstance(node, ast.Assign)}
-        for call in ast.walk(tree):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "re":
-                if call.func.attr not in _MODULE_FUNCTIONS:
-                    continue
-                name = names.get(id(call), "")
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_of_re(node.func)]
+        assigned = {id(node.value): node.targets[0] for node in ast.walk(tree) if isinstance(node, ast.Assign)} if calls else {}
+        for call in calls:
+            if isinstance(call.func, ast.Attribute) and call.func.attr in _MODULE_FUNCTIONS:
+                name = ast.unparse(assigned[id(call)]) if id(call) in assigned else ""
                 place = (module.__name__ if _last(name).startswith("_") else "", _last(name))
                 used = uses[place] if call.func.attr == "compile" else {call.func.attr}
                 kinds = frozenset(_SAME.get(use, use) for use in used) or frozenset(_USES)
                 yield Found(module.__name__, call.lineno, name, _compiled(module, call), kinds)
+
+
+def _is_of_re(function: ast.expr) -> bool:
+    return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "re"
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -102,8 +108,15 @@ def _uses_by_name(trees: Mapping[ModuleType, ast.Module]) -> dict[tuple[str, str
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and node.attr in {*_USES, *_SAME}:
                 for place in (module.__name__, ""):
-                    found[place, _last(ast.unparse(node.value))].add(node.attr)
+                    found[place, _last_name(node.value)].add(node.attr)
     return found
+
+
+def _last_name(value: ast.expr) -> str:
+    """Of a call and the like, the text behind its last dot."""
+    if isinstance(value, ast.Name):
+        return value.id
+    return value.attr if isinstance(value, ast.Attribute) else _last(ast.unparse(value))
 
 
 def _last(name: str) -> str:

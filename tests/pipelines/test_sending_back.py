@@ -11,7 +11,6 @@ import pytest
 
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import Sandbox
-from tests.pipelines.test_push_command import ask
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sending-back.md").read_text(encoding="utf-8")
 
@@ -34,8 +33,8 @@ def test_the_commands_run_and_the_plan_is_the_one_shown(command: Command, servic
     (plan,) = blocks("text")
     assert _shape(plan) <= _shape(outputs[0])
     (query,) = blocks("sql")
-    assert ask(home, query) == [("applied", int(outputs[0].split()[0]))]
-    assert ask(home, "select distinct state from sync.writebacks where push_id = 2 and operation is not null") == [("verified",)]
+    assert query(home, query) == [("applied", int(outputs[0].split()[0]))]
+    assert query(home, "select distinct state from sync.writebacks where push_id = 2 and operation is not null") == [("verified",)]
 
 
 def _shape(text: str) -> set[str]:

@@ -19,7 +19,8 @@ from pipelines.write_back.inbox import CONTENT_TAG, inbox_sensor
 from pipelines.write_back.kinds import Kind
 from pipelines.write_back.push_jobs import push_jobs
 from tests.pipelines.sandboxes import KEY, Sandbox
-from tests.pipelines.test_push_command import ACTIVE, ask
+from tests.pipelines.tables import query
+from tests.pipelines.test_push_command import ACTIVE
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -62,7 +63,7 @@ def daemon(home: Path, service: Sandbox) -> Iterator[Daemon]:
 @pytest.fixture
 def tags(home: Path) -> list[str]:
     """Lines of a file that tags twelve people."""
-    return ["email,tag", *(f"{email},vip" for (email,) in ask(home, ACTIVE))]
+    return ["email,tag", *(f"{email},vip" for (email,) in query(home, ACTIVE))]
 
 
 Drop = Callable[..., Path]

@@ -30,8 +30,9 @@ from pipelines.write_back.verification import verify
 from tests.pipelines.conftest import STANDING, Command
 from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.tables import query
 from tests.pipelines.test_nightly import failures
-from tests.pipelines.test_push_command import ACTIVE, ask, sent
+from tests.pipelines.test_push_command import ACTIVE, sent
 from tests.pipelines.write_back.test_inbox import Daemon
 from tests.pipelines.write_back.test_push_jobs import job
 
@@ -129,7 +130,7 @@ def by_inbox(settings: Settings, home: Path) -> Push:
     def push(people: str) -> None:
         path = prepare_home(home) / "inbox" / "tags" / "vip.csv"
         path.parent.mkdir(parents=True)
-        path.write_text("\n".join(["email,tag", *(f"{email},vip" for (email,) in ask(home, people))]) + "\n")
+        path.write_text("\n".join(["email,tag", *(f"{email},vip" for (email,) in query(home, people))]) + "\n")
         os.utime(path, (time.time() - 60, time.time() - 60))
         with dg.DagsterInstance.ephemeral() as instance:
             daemon = Daemon(settings, instance)

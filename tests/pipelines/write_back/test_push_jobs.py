@@ -19,8 +19,9 @@ from pipelines.write_back import kinds
 from pipelines.write_back.kinds import CONTACTS, DELETIONS, KINDS, Kind
 from pipelines.write_back.push_jobs import push_jobs
 from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.tables import query
 from tests.pipelines.test_nightly import failures
-from tests.pipelines.test_push_command import ACTIVE, ask
+from tests.pipelines.test_push_command import ACTIVE
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -81,10 +82,10 @@ def test_a_push_is_sent_counted_and_shown_without_addresses(push: RunJob, servic
     told = metadata(result, "report_push")
     assert (told["push"], told["requests"], told["rows applied"]) == (1, 12, 12)
     assert "•••@" in told["result"]
-    (person,) = ask(home, "select email from sync.writebacks limit 1")
+    (person,) = query(home, "select email from sync.writebacks limit 1")
     shown = "\n".join(str(event) for event in result.all_events)
     assert person[0] not in shown
-    assert ask(home, "select run_id, outcome from sync.runs where job = 'push_tags'") == [(result.run_id, "done")]
+    assert query(home, "select run_id, outcome from sync.runs where job = 'push_tags'") == [(result.run_id, "done")]
     again = push(kinds.TAGS, sql=TAGS, dry_run=False, confirm="send")
     assert again.success
     assert service.count == 12
@@ -177,7 +178,7 @@ def test_a_rerun_from_failure_goes_on_and_repeats_nothing(
     with dg.execute_job(dg.reconstructable(tags_job), instance, reexecution_options=options) as again:
         assert again.success, [event.event_specific_data for event in again.all_events if event.is_failure]
     assert service.count - since == 12
-    assert ask(home, "select state, count(*) from sync.writebacks group by 1") == [("applied", 12)]
+    assert query(home, "select state, count(*) from sync.writebacks group by 1") == [("applied", 12)]
 
 
 def tags_job() -> dg.JobDefinition:

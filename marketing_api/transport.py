@@ -274,7 +274,7 @@ class Watch:
         self._on_look = on_look
         self._under_way: set[UnderWay] = set()
         self._lock = threading.Lock()
-        self._mine = threading.local()
+        self.mine = threading.local()  # `request`: the one of this thread, whose connection notes how far it has come
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 
@@ -282,7 +282,7 @@ class Watch:
     def over(self, timeout: float) -> Iterator[UnderWay]:
         """Look after one request of an operation with this time-out."""
         now = time.monotonic()
-        self._mine.request = request = UnderWay(now + BEGUN * timeout, now + WHOLE * timeout)
+        self.mine.request = request = UnderWay(now + BEGUN * timeout, now + WHOLE * timeout)
         with self._lock:
             self._under_way.add(request)
             if self._thread is None:
@@ -295,18 +295,6 @@ class Watch:
                 self._under_way.discard(request)
                 if request.connecting is not None:
                     request.connecting.close()
-
-    def connected(self, sock: socket.socket) -> None:
-        """The request of this thread has a connection, over which TLS may still have to be agreed."""
-        self._mine.request.connecting = sock.dup()
-
-    def begins(self) -> None:
-        """The request of this thread may leave from now on."""
-        self._mine.request.is_sent = True
-
-    def sent(self, sock: Any) -> None:
-        """The request of this thread has left through `sock`."""
-        self._mine.request.sock = sock
 
     def close(self) -> None:
         self._closing.set()

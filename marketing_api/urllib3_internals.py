@@ -54,16 +54,16 @@ def _keyed(kind: Any, query: str, watch: Watch) -> Any:
         debuglevel = 0  # http.client would print request lines
 
         def putrequest(self, method: str, url: str, *args: Any, **options: Any) -> None:
-            watch.begins()
+            watch.mine.request.is_sent = True  # it may leave from now on
             super().putrequest(method, f"{url}{'&' if '?' in url else '?'}{query}", *args, **options)
 
         def _new_conn(self) -> Any:
             sock = super()._new_conn()
-            watch.connected(sock)
+            watch.mine.request.connecting = sock.dup()  # TLS may still have to be agreed over it
             return sock
 
         def getresponse(self) -> Any:
-            watch.sent(self.sock)
+            watch.mine.request.sock = self.sock
             return super().getresponse()
 
     return Keyed

@@ -93,17 +93,14 @@ class WorkerPool:
         elif self._idle:
             self._changed.notify()
         elif self._lanes and not self._is_entering and len(self._threads) < self.size:
-            self._start()
-
-    def _start(self) -> None:
-        thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:  # no room for one more: those that are there do the work
-            if not self._threads:
-                raise
-        else:
-            self._threads.append(thread)
+            thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # no room for one more: those that are there do the work
+                if not self._threads:
+                    raise
+            else:
+                self._threads.append(thread)
 
     def _work(self) -> None:
         while (taken := self._next()) is not None:

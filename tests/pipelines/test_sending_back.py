@@ -11,6 +11,7 @@ import pytest
 
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import Sandbox
+from tests.pipelines.tables import query
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sending-back.md").read_text(encoding="utf-8")
 

@@ -29,7 +29,7 @@ def createaccount(call: CheckedCall) -> Payload:
     """The new account is listed among the agency's sub-accounts, with its contact as the first user."""
     name, contact, email = call.get("business_name"), call.get("contact_name"), call.get("business_email")
     new = call.world.businesses.add({"name": name, "contact": contact, "email": email})
-    call.world.users.add({"business": new, "fullname": contact, "username": email, "group": 0, "status": "Active"})
+    call.world.users.add({"business": new, "fullname": contact, "username": email, "status": "Active"})
     return {"item": "The account was created successfully"}
 
 

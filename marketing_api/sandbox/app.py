@@ -55,7 +55,8 @@ class App:
         if rate.reached:
             response, outcome = responses.error(known, responses.RATE_LIMITED, rate), "429"
         elif tenant is None or not tenant.admits(arrived):
-            response, outcome = responses.unknown_key(known, rate), "key"
+            is_as_specified = known.switches["bad-key"] == "1002"
+            response, outcome = responses.error(known, responses.UNKNOWN if is_as_specified else responses.UNKNOWN_KEY, rate), "key"
         elif operation is None or (operation.area == "reputation" and tenant.switches["reputation"] == "gone"):
             response, outcome = responses.error(tenant, responses.UNKNOWN, rate), "1002"
         else:
@@ -63,7 +64,7 @@ class App:
         if path.endswith(".xml"):
             response = responses.as_xml(response)
         if fault is not None:
-            response, outcome = responses.broken(known, fault, response), fault.name
+            response, outcome = responses.broken(known, fault, rate, response), fault.name
         self.requests += 1
         known.outcomes[name][outcome] += 1
         shown = Call(operation, given).shown if operation else given
@@ -78,7 +79,7 @@ class App:
         if tenant.faults.chances:
             fault = tenant.faults.draw(operation.name, repr(sorted(given.items())), is_write=not operation.is_read)
         if fault is not None and not fault.has_effect:
-            return responses.without_effect(tenant, fault, rate), fault.name, None
+            return responses.broken(tenant, fault, rate, Response(200, b"")), fault.name, None
         try:
             return self._apply(tenant, operation, verb, given, arrived, rate), "ok", fault
         except Refusal as refusal:
@@ -126,10 +127,8 @@ def build(options: Options) -> App:
 
 
 def _tenant(options: Options, account: AccountOptions, journal: Journal | None) -> Tenant:
-    faults = Faults(options.fault_seed, options.stall_seconds)
-    for name, chance in options.faults.items():
-        faults.set(name, chance)
     world = World(_origin(options, account, journal), Clock(options.now))
+    faults = Faults(options.fault_seed, options.stall_seconds, options.faults)
     window, switches = Window(options.rate_limit), Switches(options.switches)
     return Tenant(account.name, account.key, world, window, switches, faults, options.revoke_after)
 

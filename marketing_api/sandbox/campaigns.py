@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from marketing_api.sandbox.campaign_book import Campaign
 from marketing_api.sandbox.lists import AUDIENCE_IDS
+from marketing_api.sandbox.mailing import Campaign
 from marketing_api.sandbox.rules import NOT_VALID, RULES, CheckedCall, Payload, Refusal, missing, rule
 
 GROUPS = ("Sent", "Scheduled", "Draft", "Automation")
@@ -81,21 +81,18 @@ def _clicks(call: CheckedCall, campaign: Campaign) -> list[dict[str, Any]]:
     ]
 
 
-def _flags(call: CheckedCall) -> tuple[int, int]:
-    """(scheduled_at, sent_at): a draft is never sent, a scheduled one at its time, any other at once.
+def _schedule(call: CheckedCall) -> dict[str, Any]:
+    """A draft is never sent, a scheduled one at its time, any other at once.
 
     Where only editing sends (api-observed row 34), what is added is a draft, and what is edited is sent when it is scheduled.
     """
-    if call.is_true("isdraft") or call.get("type") == "automated":
-        return 0, 0
-    is_edit = call.operation.name == "emailmarketing/editcampaign"
-    if call.switches["sending"] == "edited" and not (is_edit and call.is_true("isscheduled")):
-        return 0, 0
-    if not call.is_true("isscheduled"):
-        return call.now, call.now
-    if not call.has("scheduled_datetime"):
+    is_scheduled = call.is_true("isscheduled")
+    may_send = call.switches["sending"] == "added" or (is_scheduled and call.operation.name == "emailmarketing/editcampaign")
+    if call.is_true("isdraft") or call.get("type") == "automated" or not may_send:
+        return {"scheduled_at": 0, "sent_at": 0}
+    if is_scheduled and not call.has("scheduled_datetime"):
         raise Refusal(NOT_VALID, "scheduled_datetime is required", ("scheduled_datetime",))
-    return call.now, max(call.now, call.moment("scheduled_datetime"))
+    return {"scheduled_at": call.now, "sent_at": max(call.now, call.moment("scheduled_datetime")) if is_scheduled else call.now}
 
 
 def _texts(call: CheckedCall) -> dict[str, Any]:
@@ -117,15 +114,13 @@ def _targets(call: CheckedCall) -> tuple[int, ...]:
 
 @rule("emailmarketing/addcampaign")
 def addcampaign(call: CheckedCall) -> Payload:
-    scheduled, sent = _flags(call)
-    account = call.world.account
+    schedule, account = _schedule(call), call.world.account
     new = next(account.campaign_ids)
     campaign = Campaign(
         new,
         lists=_targets(call),
         created_at=call.now,
-        scheduled_at=scheduled,
-        sent_at=sent,
+        **schedule,
         links=_links(call.get("body")),
         audiences=tuple(call.ids("audiences")),
         is_automated=call.get("type") == "automated",
@@ -141,9 +136,8 @@ def editcampaign(call: CheckedCall) -> Payload:
     campaign = existing(call)
     changed = replace(campaign, **_texts(call))
     if not campaign.is_automated and campaign.group(call.now) != "Sent":
-        scheduled, sent = _flags(call)
-        lists = _targets(call) or campaign.lists
-        changed = replace(changed, scheduled_at=scheduled, sent_at=sent, lists=lists, links=_links(changed.body))
+        schedule = _schedule(call)
+        changed = replace(changed, lists=_targets(call) or campaign.lists, links=_links(changed.body), **schedule)
     call.world.account.put_campaign(changed, call.now)
     return {"item": "The campaign was updated successfully"}
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from marketing_api.sandbox.campaign_book import Campaign
 from marketing_api.sandbox.chance import spread
 from marketing_api.sandbox.lists import email_field, labels
-from marketing_api.sandbox.mailing import Outcome
+from marketing_api.sandbox.mailing import Campaign, Outcome
 from marketing_api.sandbox.moments import DAY
 from marketing_api.sandbox.rules import NOT_FOUND, NOT_VALID, RULES, CheckedCall, Payload, Refusal, Streamed, missing, rule
 from marketing_api.sandbox.subscribers import ACTIVE, BOUNCED, UNCONFIRMED, UNSUBSCRIBED, Contact, Listing, Mail
@@ -312,8 +313,9 @@ def _newest_first(call: CheckedCall, dated: list[tuple[int, Entry]]) -> list[Ent
     return [_stamped(call, at, entry) for at, entry in sorted(dated, key=lambda one: one[0], reverse=True)]
 
 
-def _detail(key: str, label: str, value: Any) -> Entry:
-    return {"key": key, "label": label, "value": value}
+def _entry(key: str, snippet: str, details: Mapping[str, Any] = MappingProxyType({})) -> Entry:
+    labelled = [{"key": name, "label": name.replace("-", " ").title(), "value": value} for name, value in details.items()]
+    return {"key": key, "snippet": snippet, "details": labelled}
 
 
 def _number(call: CheckedCall, value: int) -> str | int:
@@ -326,41 +328,32 @@ def _date(call: CheckedCall, at: int) -> str:
 
 def _entries(call: CheckedCall, contact: Contact, received: list[Mail], triggered: list[Mail]) -> list[Entry]:
     name = call.world.lists.all(call.now)[contact.list_id]["name"]
-    subscription = {"key": "list-subscription", "snippet": f"Subscribed to the list {name}", "details": []}
-    dated: list[tuple[int, Entry]] = [(contact.registered_at, subscription)]
-    dated += [(outcome.sent_at, _sent(call, campaign, outcome)) for campaign, outcome in received]
-    dated += [(outcome.sent_at, _trigger(call, campaign)) for campaign, outcome in triggered]
+    dated = [(contact.registered_at, _entry("list-subscription", f"Subscribed to the list {name}"))]
+    for campaign, outcome in received:
+        times = sum(times for _, times in outcome.clicks) if 0 < outcome.clicked_at <= call.now else 0
+        details = {
+            "subject": campaign.subject,
+            "send-date": _date(call, outcome.sent_at),
+            "open-date": _date(call, outcome.opened_at),
+            "links-clicked": _number(call, times),
+        }
+        dated.append((outcome.sent_at, _entry(call.switches["sent-key"], campaign.subject, details)))
+    for campaign, outcome in triggered:
+        if campaign.trigger is not None:
+            details = {"steps": _number(call, campaign.trigger.steps), "actions": campaign.trigger.actions}
+            dated.append((outcome.sent_at, _entry("automation-triggered", campaign.name, details)))
     if card := call.world.subscribers.cards.get(contact.contact_id):
         dated += [(at, _activity(call, text)) for at, text in card.activities]
         if call.switches["tags"] == "timeline":
-            dated += [(at, {"key": "tag-added", "snippet": f"Tag added: {tag}", "details": []}) for tag, at in card.tags.items()]
+            dated += [(at, _entry("tag-added", f"Tag added: {tag}")) for tag, at in card.tags.items()]
     return _newest_first(call, dated)
-
-
-def _sent(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Entry:
-    times = sum(times for _, times in outcome.clicks) if 0 < outcome.clicked_at <= call.now else 0
-    details = [
-        _detail("subject", "Subject", campaign.subject),
-        _detail("send-date", "Send Date", _date(call, outcome.sent_at)),
-        _detail("open-date", "Open Date", _date(call, outcome.opened_at)),
-        _detail("links-clicked", "Links Clicked", _number(call, times)),
-    ]
-    return {"key": call.switches["sent-key"], "snippet": campaign.subject, "details": details}
-
-
-def _trigger(call: CheckedCall, campaign: Campaign) -> Entry:
-    assert campaign.trigger is not None
-    steps = _detail("steps", "Steps", _number(call, campaign.trigger.steps))
-    details = [steps, _detail("actions", "Actions", campaign.trigger.actions)]
-    return {"key": "automation-triggered", "snippet": campaign.name, "details": details}
 
 
 def _activity(call: CheckedCall, text: str) -> Entry:
     """Several forms: none is specified."""
-    form = call.switches["activity"]
-    if form == "detail":
-        return {"key": "activity", "snippet": "Activity added", "details": [_detail("description", "Description", text)]}
-    return {"key": "custom-activity" if form == "other-key" else "activity", "snippet": text, "details": []}
+    if call.switches["activity"] == "detail":
+        return _entry("activity", "Activity added", {"description": text})
+    return _entry("custom-activity" if call.switches["activity"] == "other-key" else "activity", text)
 
 
 def _automated(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Entry:

@@ -5,6 +5,7 @@ They lie outside `/1`, need no key and count towards no limit. Responses are pla
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import urllib.parse
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -141,18 +142,14 @@ def _mails(world: World, now: int) -> dict[str, int]:
 
 def _days(world: World, moments: Moments, days: int, now: int) -> Iterator[dict[str, Any]]:
     """Seeded registrations and deletions, and mails, of each of the last local days."""
-    today = moments.date(now)
-    dates = [today - dt.timedelta(days=back) for back in reversed(range(days))]
-    ends = [min(now, moments.midnight(date + dt.timedelta(days=1)) - 1) for date in dates]
-    first = moments.midnight(dates[0]) - 1 if dates else now
-    before, rolls = _mails(world, first), world.account.rolls
-    for date, last in zip(dates, ends, strict=True):
-        after = _mails(world, last)
+    tomorrow, rolls = moments.date(now) + dt.timedelta(days=1), world.account.rolls
+    ends = [min(now, moments.midnight(tomorrow - dt.timedelta(days=back)) - 1) for back in reversed(range(days + 1))]
+    mails = [_mails(world, end) for end in ends]
+    for (first, last), (before, after) in zip(itertools.pairwise(ends), itertools.pairwise(mails), strict=True):
         yield {
-            "day": date.isoformat(),
+            "day": moments.date(last).isoformat(),
             "registered": sum(roll.registered(last) - roll.registered(first) for roll in rolls),
             "deleted": sum(roll.deleted(last) - roll.deleted(first) for roll in rolls),
             "campaigns_sent": [campaign.campaign_id for campaign in world.account.campaigns(now) if first < campaign.sent_at <= last],
             **{name: after[name] - before[name] for name in after},
         }
-        first, before = last, after

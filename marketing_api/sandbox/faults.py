@@ -7,7 +7,8 @@ order of its requests, and a repeated call draws anew. Not here: how a broken re
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from marketing_api.sandbox.chance import salt
 
@@ -58,14 +59,15 @@ def read_chance(text: str) -> Chance:
     return Chance(probability, frozenset(word.strip().lower() for word in tail.split(",") if word.strip()))
 
 
-@dataclass
 class Faults:
     """The faults that are switched on."""
 
-    seed: int = 1
-    stall_seconds: float = 60.0
-    chances: dict[str, Chance] = field(default_factory=dict)
-    _requested: Counter[int] = field(default_factory=Counter)
+    def __init__(self, seed: int = 1, stall_seconds: float = 60.0, chances: Mapping[str, str] | None = None) -> None:
+        self._seed, self.stall_seconds = seed, stall_seconds
+        self.chances: dict[str, Chance] = {}
+        self._requested: Counter[int] = Counter()
+        for name, chance in (chances or {}).items():
+            self.set(name, chance)
 
     def set(self, name: str, chance: str) -> None:
         if name not in BY_NAME:
@@ -78,7 +80,7 @@ class Faults:
         """The fault that this request meets, if any."""
         call = hash((operation, params))
         self._requested[call] += 1
-        at = salt(self.seed, operation, params, self._requested[call]) / 0x100000000
+        at = salt(self._seed, operation, params, self._requested[call]) / 0x100000000
         for name, chance in self.chances.items():
             if (chance.operations and operation not in chance.operations) or (BY_NAME[name].writes_only and not is_write):
                 continue

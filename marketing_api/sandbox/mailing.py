@@ -1,22 +1,152 @@
-"""What happens to the campaigns that are sent to one list: who receives, opens, clicks, leaves; and the totals of it.
+"""The campaigns and what becomes of them: when each is written, scheduled and sent; who receives, opens, clicks, leaves; the totals of it.
 
-Within a slot of the register the recipients of a campaign are a contiguous range of blocks, its openers a shuffled prefix of
-that range in the order of opening, and its clickers an even share of the openers. So a contact's outcome and a campaign's totals
-are read off the same formulas: they agree for every size of account and at every moment, and nobody is counted one by one.
-Not here: automations, and what contacts written through the interface receive (`subscribers`).
+The seeded calendar goes on for ever, so that advancing the clock keeps producing sends. Within a slot of the register the recipients
+of a campaign are a contiguous range of blocks, its openers a shuffled prefix of that range in the order of opening, and its clickers
+an even share of the openers. So a contact's outcome and a campaign's totals are read off the same formulas: they agree for every size
+of account and at every moment, and nobody is counted one by one. Not here: what contacts written through the interface receive
+(`subscribers`).
 """
 
 from __future__ import annotations
 
 import bisect
+import datetime as dt
 import functools
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from marketing_api.sandbox.campaign_book import Campaign, Trigger
 from marketing_api.sandbox.chance import Share, Shuffle, salt, spread
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.seeded_contacts import CHARACTERS, SLOTS, Roll
+from marketing_api.sandbox.seeded_contacts import CHARACTERS, HISTORY_DAYS, SLOTS, Roll
+from marketing_api.sandbox.words import AUTOMATIONS, CAMPAIGN_LISTS, CAMPAIGNS, DRAFTS, LINKS
+
+FIRST_ID = 41_000
+FIRST_DRAFT_ID = 47_000
+FIRST_AUTOMATION_ID = 52_000
+SENT_IN_HISTORY = 20
+
+#: (address, text) each.
+Links = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """An automation's rule: what it sends, to whom, how long after registration."""
+
+    kind: str  # email or sms
+    after: int  # seconds since registration
+    characters: list[str]
+    steps: int
+    actions: str
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """One mailing. `lists` are list ids; `sent_at` is 0 for a draft; times are unix seconds."""
+
+    campaign_id: int
+    name: str
+    subject: str
+    body: str
+    lists: tuple[int, ...]
+    created_at: int
+    scheduled_at: int = 0
+    sent_at: int = 0
+    links: Links = ()
+    appeal: int = 1024  # of 1024: how much better or worse than usual it is opened
+    has_coupon: bool = False
+    trigger: Trigger | None = None
+    reply_to: str = "hello@example.com"
+    from_email: str = "news@example.com"
+    from_name: str = ""
+    audiences: tuple[int, ...] = ()
+    is_automated: bool = False
+    ended_at: int = 1 << 40  # when an automation was deleted
+
+    @property
+    def slug(self) -> str:
+        return f"c{self.campaign_id}-" + "-".join(word for word in self.subject.lower().split() if word.isalpha())[:24].rstrip("-")
+
+    def group(self, moment: int) -> str:
+        """The status group it stands in at `moment`."""
+        if self.is_automated:
+            return "Automation"
+        if not self.sent_at or moment < self.scheduled_at:
+            return "Draft"
+        return "Sent" if self.sent_at <= moment else "Scheduled"
+
+
+class CampaignBook:
+    """The seeded campaigns of an account. `list_ids` are the ids of the seeded lists, by number."""
+
+    def __init__(self, seed: int, start: int, list_ids: list[int], business: str) -> None:
+        self._start = start
+        self._list_ids = list_ids
+        self._business = business
+        self._salt = salt(seed, "campaigns")
+        self._standard: list[Campaign] = []
+        self._fixed = self._drafts() + self._automations()
+
+    def until(self, moment: int) -> list[Campaign]:
+        """Every seeded campaign created by `moment`, in order of creation within each kind."""
+        while not self._standard or self._standard[-1].created_at <= moment:
+            self._standard.append(self._campaign(len(self._standard)))
+        return [campaign for campaign in self._standard + self._fixed if campaign.created_at <= moment]
+
+    def _campaign(self, ordinal: int) -> Campaign:
+        draw = spread(self._salt, ordinal)
+        # Days from the start to a send: ever closer together within the history, every eighth day after it.
+        days = HISTORY_DAYS + 6 + 8 * (ordinal - SENT_IN_HISTORY)
+        if ordinal < SENT_IN_HISTORY:
+            days = int(HISTORY_DAYS * (1 - (1 - (ordinal + 0.5) / SENT_IN_HISTORY) ** 1.25))
+        sent = self._start + days * DAY + (9 + draw % 8) * 3600 + (draw >> 4 & 3) * 900
+        month = dt.datetime.fromtimestamp(sent, dt.UTC).strftime("%B %Y")
+        subject, opening = (text.format(month=month) for text in CAMPAIGNS[ordinal % len(CAMPAIGNS)])
+        links = tuple(LINKS[(ordinal + position) % len(LINKS)] for position in range(2 + draw % 3))
+        return Campaign(
+            campaign_id=FIRST_ID + ordinal * 7 + (draw >> 8) % 5,
+            name=subject,
+            subject=subject,
+            body=self._body(opening, links),
+            lists=tuple(self._list_ids[number] for number in CAMPAIGN_LISTS[ordinal % len(CAMPAIGN_LISTS)]),
+            created_at=sent - 24 * DAY - draw % 40_000,
+            scheduled_at=sent - 12 * DAY - draw % 30_000,
+            sent_at=sent,
+            links=links,
+            appeal=800 + (draw >> 12) % 420,
+            has_coupon="coupon" in (subject + opening).lower(),
+            from_name=self._business,
+        )
+
+    def _body(self, opening: str, links: Links) -> str:
+        anchors = "".join(f'<p><a href="{url}">{text}</a></p>' for url, text in links)
+        return f"<html><body><h1>{self._business}</h1><p>Hello [first_name],</p><p>{opening}</p>{anchors}<p>[unsubscribe]</p></body></html>"
+
+    def _drafts(self) -> list[Campaign]:
+        first, body = self._start + 90 * DAY + 40_000, self._body("", ())
+        return [
+            Campaign(FIRST_DRAFT_ID + place * 3, subject, subject, body, (), first + place * 170 * DAY, from_name=self._business)
+            for place, subject in enumerate(DRAFTS)
+        ]
+
+    def _automations(self) -> list[Campaign]:
+        return [
+            Campaign(
+                campaign_id=FIRST_AUTOMATION_ID + place * 11,
+                name=one["name"],
+                subject=one["subject"],
+                body=self._body(one["subject"] + ".", LINKS[:2]),
+                lists=tuple(self._list_ids[number] for number in one["lists"]),
+                created_at=self._start + (20 + place * 45) * DAY + 36_000,
+                links=LINKS[place : place + 2],
+                trigger=Trigger(one["kind"], one["after"], one["characters"], one["steps"], one["actions"]),
+                is_automated=True,
+                from_name=self._business,
+            )
+            for place, one in enumerate(AUTOMATIONS)
+        ]
+
 
 #: Nobody opens a campaign later than this, nor the mail of an automation.
 LONGEST = 14 * DAY
@@ -111,7 +241,10 @@ class Mailings:
             return None
         sent = self.times[place]
         if block < reach.stay:
-            return self._leaving(reach, block, slot, sent)
+            if CHARACTERS[slot].fate == "bounces":
+                return Outcome(sent, bounced_at=sent + _BOUNCES_AFTER)
+            opened = sent + delay(block - reach.first, reach.stay - reach.first, reach.draw)
+            return Outcome(sent, opened, left_at=opened + _LEAVES_WITHIN)
         if reach.openers == 0 or (standing := reach.order.place(block - reach.stay)) >= reach.openers:
             return Outcome(sent)
         opened = sent + delay(standing, reach.openers, reach.draw)
@@ -120,12 +253,6 @@ class Mailings:
             return Outcome(sent, opened)
         draw = spread(self._salts[place], index)
         return Outcome(sent, opened, opened + 30 + draw % 1200, clicks(draw, links))
-
-    def _leaving(self, reach: Reach, block: int, slot: int, sent: int) -> Outcome:
-        if CHARACTERS[slot].fate == "bounces":
-            return Outcome(sent, bounced_at=sent + _BOUNCES_AFTER)
-        opened = sent + delay(block - reach.first, reach.stay - reach.first, reach.draw)
-        return Outcome(sent, opened, left_at=opened + _LEAVES_WITHIN)
 
     def received(self, index: int, moment: int) -> Iterator[tuple[Campaign, Outcome]]:
         """Every campaign that was sent to the contact by `moment`, oldest first."""
@@ -139,12 +266,9 @@ class Mailings:
 
     def left(self, index: int, slot: int) -> int:
         """When the contact unsubscribes or bounces; 0 when it does not (as far as sends are known)."""
-        if not (after := CHARACTERS[slot].leaves_after):
-            return 0
+        after = CHARACTERS[slot].leaves_after
         place = bisect.bisect_left(self.times, self.roll.registered_at(index)) + after - 1
-        if place >= len(self.times):
-            return 0
-        outcome = self.outcome(place, index, slot)
+        outcome = self.outcome(place, index, slot) if after and place < len(self.times) else None
         return (outcome.left_at or outcome.bounced_at) if outcome else 0
 
     def totals(self, campaign_id: int, moment: int) -> Totals:

@@ -10,23 +10,30 @@ from zoneinfo import ZoneInfo
 DAY = 86_400
 
 
+@functools.cache
+def _minutes(clock: str) -> tuple[str, ...]:
+    return tuple(dt.time(minute // 60, minute % 60).strftime(clock) for minute in range(1440))
+
+
 class Form(NamedTuple):
-    """How a day is written, and the text of every minute of a day."""
+    """How a day and a time of day are written (strftime)."""
 
-    day: str  # strftime
-    minutes: tuple[str, ...]
+    day: str
+    clock: str
+
+    @property
+    def minutes(self) -> tuple[str, ...]:
+        """The text of every minute of a day."""
+        return _minutes(self.clock)
 
 
-_HALVES = ["AM" if minute < 720 else "PM" for minute in range(1440)]
-_24H = [f"{minute // 60:02d}:{minute % 60:02d}" for minute in range(1440)]
-_12H = [f"{(minute // 60 + 11) % 12 + 1:02d}:{minute % 60:02d} {_HALVES[minute]}" for minute in range(1440)]
 FORMS = {
-    "24h": Form("%m/%d/%Y", tuple(_24H)),
-    "24h-pm": Form("%m/%d/%Y", tuple(f"{clock} {half}" for clock, half in zip(_24H, _HALVES, strict=True))),
-    "12h": Form("%m/%d/%Y", tuple(_12H)),
-    "iso-12h": Form("%Y-%m-%d", tuple(_12H)),
-    "dmy-12h": Form("%d-%m-%Y", tuple(_12H)),
-    "iso-12h-tight": Form("%Y-%m-%d", tuple(clock.replace(" ", "") for clock in _12H)),
+    "24h": Form("%m/%d/%Y", "%H:%M"),
+    "24h-pm": Form("%m/%d/%Y", "%H:%M %p"),
+    "12h": Form("%m/%d/%Y", "%I:%M %p"),
+    "iso-12h": Form("%Y-%m-%d", "%I:%M %p"),
+    "dmy-12h": Form("%d-%m-%Y", "%I:%M %p"),
+    "iso-12h-tight": Form("%Y-%m-%d", "%I:%M%p"),
 }
 _MIXED = tuple(FORMS.values())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
+from marketing_api.sandbox.faults import BY_NAME as FAULTS_BY_NAME
 from marketing_api.sandbox.faults import FAULTS, read_chance
 from marketing_api.sandbox.switches import AS_OBSERVED, RATE_OBSERVED, RATE_SPECIFIED, SWITCHES
+from marketing_api.sandbox.switches import BY_NAME as SWITCHES_BY_NAME
 
 DEFAULT_KEY = "sandbox-key"
 _LIMITS = f"requests a second and key; 0: no limit (default: {RATE_SPECIFIED}, with --as-observed {RATE_OBSERVED})"
@@ -99,33 +101,34 @@ class Options:
 
 class _InSections(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections = {
-            "fault": "Faults (P: a probability; OPERATIONS like emailmarketing/getcoupon,goal/show)",
-            "switch": "Switches ([rows of the observations])",
-        }
-        rows: dict[str, list[tuple[str, str]]] = {}
+        sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
+            flag = parameter.opts[0].removeprefix("--")
+            title = "Switches ([rows of the observations])" if flag in SWITCHES_BY_NAME else "Options"
+            if flag.startswith("fault-"):
+                title = "Faults (P: a probability; OPERATIONS like emailmarketing/getcoupon,goal/show)"
             if record := parameter.get_help_record(ctx):
-                rows.setdefault(sections.get(str(parameter.name).partition("_")[0], "Options"), []).append(record)
-        for title, records in rows.items():
+                sections.setdefault(title, []).append(record)
+        for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
 
 
 def command(run: Callable[[Options, int | None], int]) -> click.Command:
     """The command line; `run` is given the options, and the id of the process with which the sandbox ends."""
-    parameters: list[click.Parameter] = [_of_field(one) for one in fields(Options) if one.metadata]
-    parameters.append(click.Option(["--parent"], type=int, help="end when the process with this id is no longer the parent"))
     observed = ", ".join([f"rate-limit {RATE_OBSERVED}", *(f"{name} {value}" for name, value in AS_OBSERVED.items())])
     as_observed = f"set switches to what clients of the live service have met: {observed}"
-    parameters.append(click.Option(["--as-observed"], is_flag=True, help=as_observed))
+    parameters: list[click.Parameter] = [
+        *(_of_field(one) for one in fields(Options) if one.metadata),
+        click.Option(["--parent"], type=int, help="end when the process with this id is no longer the parent"),
+        click.Option(["--as-observed"], is_flag=True, help=as_observed),
+    ]
     for fault in FAULTS:
         parameters.append(click.Option([f"--fault-{fault.name}"], type=_checked(_chance), metavar="P[@OPERATIONS]", help=fault.doc))
     for switch in SWITCHES:
         about = f"{switch.doc} (default: {switch.default})" + (f" [{switch.row}]" if switch.row != "–" else "")
         metavar = "[" + "|".join(switch.choices) + "]" if switch.choices else "N"
-        names = [f"--{switch.name}", _dest("switch", switch.name)]
-        parameters.append(click.Option(names, type=_checked(switch.check), metavar=metavar, help=about))
+        parameters.append(click.Option([f"--{switch.name}"], type=_checked(switch.check), metavar=metavar, help=about))
     return _InSections(
         "sandbox",
         params=parameters,
@@ -142,14 +145,14 @@ def _of_field(one: Any) -> click.Option:
     return click.Option([flag, one.name], show_default=how["default"] not in (None, (), (0.0, 0.0)), **how)
 
 
-def _dest(kind: str, name: str) -> str:
-    return f"{kind}_{name.replace('-', '_')}"
-
-
 def _options(given: dict[str, Any]) -> Options:
     is_observed = given.pop("as_observed")
-    switches = {one.name: value for one in SWITCHES if (value := given.pop(_dest("switch", one.name))) is not None}
-    faults = {one.name: value for one in FAULTS if (value := given.pop(_dest("fault", one.name))) is not None}
+
+    def chosen(names: Iterable[str], prefix: str = "") -> dict[str, str]:
+        values = {name: given.pop((prefix + name).replace("-", "_")) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
+
+    switches, faults = chosen(SWITCHES_BY_NAME), chosen(FAULTS_BY_NAME, "fault_")
     if given["rate_limit"] is None:
         given["rate_limit"] = RATE_OBSERVED if is_observed else RATE_SPECIFIED
     return Options(**given, switches={**(AS_OBSERVED if is_observed else {}), **switches}, faults=faults)

@@ -63,14 +63,9 @@ def error(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Response:
 
 
 RATE_LIMITED = Refusal(429, "Too Many Requests")
-#: For unknown operations, and for unknown keys by the specification.
+#: For unknown operations, and for unknown keys by the specification (api-observed row 1).
 UNKNOWN = Refusal(UNAVAILABLE, "The system cannot find the requested action")
-_UNKNOWN_KEY = Refusal(WRONG_KEY, "Authentication failed: the key is missing or wrong")
-
-
-def unknown_key(tenant: Tenant, rate: RateReport) -> Response:
-    """api-observed row 1."""
-    return error(tenant, UNKNOWN if tenant.switches["bad-key"] == "1002" else _UNKNOWN_KEY, rate)
+UNKNOWN_KEY = Refusal(WRONG_KEY, "Authentication failed: the key is missing or wrong")
 
 
 def _joined(head: str, data: str) -> str:
@@ -104,29 +99,19 @@ def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[str, str]:
     return (f"{head}{{{member[1:]}," if at("data") else head), f"{at('response', '')}}}{at('top', '')}}}"
 
 
-def without_effect(tenant: Tenant, fault: Fault, rate: RateReport) -> Response:
-    """The response to a request that took no effect because of a fault."""
+def broken(tenant: Tenant, fault: Fault, rate: RateReport, response: Response) -> Response:
+    """The response as it arrives; what it was to be matters only where the fault has an effect."""
     match fault.name:
         case "429":
             return error(tenant, RATE_LIMITED, rate)
         case "1002":
             return error(tenant, UNKNOWN, rate)
-        case "reset":
-            return Response(200, b"", mishap="reset")
-        case "502-html":
-            return Response(502, _HTML, "text/html", rate.headers())
-    return Response(500, b"Internal Server Error", "text/plain", rate.headers())
-
-
-def broken(tenant: Tenant, fault: Fault, response: Response) -> Response:
-    """The response to a request that took effect, as it arrives."""
-    match fault.name:
-        case "500-after":
-            return Response(500, b"Internal Server Error", "text/plain", response.headers)
-        case "html-200":
-            return Response(200, _HTML, "text/html", response.headers)
-        case "lost-answer":
-            return Response(200, b"", mishap="close")
+        case "reset" | "lost-answer":
+            return Response(200, b"", mishap="reset" if fault.name == "reset" else "close")
+        case "502-html" | "html-200":
+            return Response(502 if fault.name == "502-html" else 200, _HTML, "text/html", rate.headers())
+        case "500-before" | "500-after":
+            return Response(500, b"Internal Server Error", "text/plain", rate.headers())
         case "stall":
             response.wait = tenant.faults.stall_seconds
         case "cut-json":

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from marketing_api.operation import Operation
-from marketing_api.sandbox.shelves import Shelf
 from marketing_api.sandbox.tenant import Tenant
 from marketing_api.sandbox.words import Thing
+from marketing_api.sandbox.world import Shelf
 
 #: Error codes besides 1000 and 1002 are assumed: the specification shows none.
 WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID = 1000, 1002, 1003, 1004

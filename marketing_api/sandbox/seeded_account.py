@@ -9,9 +9,8 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from marketing_api.sandbox.campaign_book import Campaign, CampaignBook
 from marketing_api.sandbox.chance import salt
-from marketing_api.sandbox.mailing import Automation, Mailings
+from marketing_api.sandbox.mailing import Automation, Campaign, CampaignBook, Mailings
 from marketing_api.sandbox.moments import DAY, moments_of
 from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS, People, Roll, list_id
 from marketing_api.sandbox.words import BUSINESSES, LISTS
@@ -93,9 +92,6 @@ class Account:
             self.put_campaign(replace(campaign, ended_at=now), now)
         elif campaign.sent_at > now:
             self.put_campaign(replace(campaign, sent_at=0), now)
-
-    def roll_of_list(self, wanted: int) -> Roll | None:
-        return next((roll for roll in self.rolls if list_id(roll.number) == wanted), None)
 
 
 def _calibrated(origin: Origin, start: int) -> list[Roll]:

@@ -209,14 +209,8 @@ class People:
     def entries(self, number: int) -> list[tuple[int, int]]:
         """(list number, index) of every entry of a person, whether registered yet or not."""
         index, home = divmod(number, LISTS)
-        if home:
-            return [(home, index)] if home < len(self._rolls) and self.number(home, index) == number else []
-        found = [(0, index)]
-        for roll_number in range(1, len(self._rolls)):
-            other, odd = divmod(index - roll_number, 2)
-            if not odd and other >= 0 and other % 8 == 0 and self.number(roll_number, other) == number:
-                found.append((roll_number, other))
-        return found
+        shared = [(roll_number, (index - roll_number) // 2) for roll_number in range(1, len(self._rolls)) if not home]
+        return [one for one in [(home, index), *shared] if home < len(self._rolls) and self.number(*one) == number]
 
     def person(self, number: int) -> Person:
         """Their address is at a domain that suits the character of their first entry."""

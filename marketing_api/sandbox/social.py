@@ -8,8 +8,8 @@ from typing import Any
 
 from marketing_api.sandbox.chance import salt
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Payload, Refusal, done, missing, rule
-from marketing_api.sandbox.shelves import channel
 from marketing_api.sandbox.words import PROFILES, Thing
+from marketing_api.sandbox.world import channel
 
 #: `channelid` as specified, beside the ids of pages and profiles (api-observed row 24).
 _CHANNEL_NUMBERS = (1, 2, 3, 4)

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from marketing_api.sandbox.campaign_book import Campaign
 from marketing_api.sandbox.chance import salt, spread
-from marketing_api.sandbox.mailing import Automation, Clicks, Mailings, Outcome, Totals, clicks
+from marketing_api.sandbox.mailing import Automation, Campaign, Clicks, Mailings, Outcome, Totals, clicks
 from marketing_api.sandbox.moments import DAY, day_text
 from marketing_api.sandbox.seeded_account import Account
 from marketing_api.sandbox.seeded_contacts import CHARACTERS, Person, Roll, contact_id, field_ids, list_id, roll_and_index
@@ -115,7 +114,7 @@ class Subscribers:
         character = CHARACTERS[slot]
         if character.fate == "unconfirmed":
             return UNCONFIRMED
-        left = self._account.mailings[roll.number].left(index, slot) if character.leaves_after else 0
+        left = character.leaves_after and self._account.mailings[roll.number].left(index, slot)
         if not left or left > now:
             return ACTIVE
         return BOUNCED if character.fate == "bounces" else UNSUBSCRIBED
@@ -218,7 +217,7 @@ class Listing:
     def __init__(self, account: Account, subscribers: Subscribers, wanted: int, now: int) -> None:
         self._subscribers, self._wanted, self._now = subscribers, wanted, now
         is_there = wanted not in subscribers.deleted_lists
-        self._roll = roll = account.roll_of_list(wanted) if is_there else None
+        self._roll = roll = next((one for one in account.rolls if is_there and list_id(one.number) == wanted), None)
         self._registered = roll.registered(now) if roll else 0
         #: By how much writes changed the number of seeded contacts, by index; and who else stands on the list, oldest first.
         self._changes: dict[int, int] = {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, added, missing, rule
-from marketing_api.sandbox.shelves import Shelf
 from marketing_api.sandbox.words import Thing
+from marketing_api.sandbox.world import Shelf
 
 
 @rule("user/lists")
@@ -27,7 +27,7 @@ def lists(call: CheckedCall) -> Payload:
 
 
 def _user(user: Thing, groups: dict[int, Thing]) -> dict[str, Any]:
-    group = {"group": groups[user["group"]]["name"]} if user["group"] in groups else {}
+    group = {"group": groups[user["group"]]["name"]} if user.get("group") in groups else {}
     return {"fullname": user["fullname"], "username": user["username"], **group, "status": user["status"]}
 
 
@@ -51,14 +51,10 @@ def _with_status(call: CheckedCall, shelf: Shelf) -> Payload:
     return {"item": "The status was changed successfully"}
 
 
-def _new(call: CheckedCall) -> Thing:
-    return {"business": call.world.account.business.business_id, "group": 0, "status": "Active"}
-
-
 RULES |= {
     "user/managers": lambda call: call.listing("users", _shown(call, call.world.managers, "fullname", "email", "status")),
     "user/groups": lambda call: call.listing("groups", _shown(call, call.world.groups, "name", "status")),
-    "user/add": lambda call: added(_shelf(call), _new(call) | _given(call)),
+    "user/add": lambda call: added(_shelf(call), {"business": call.world.account.business.business_id, "status": "Active", **_given(call)}),
     "user/edit": lambda call: call.edited(_shelf(call), _given(call)),
     "user/status": lambda call: _with_status(call, _shelf(call)),
     "user/delete": lambda call: call.deleted(_shelf(call)),

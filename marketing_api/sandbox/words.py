@@ -20,29 +20,23 @@ def _plain(name: str) -> tuple[str, str]:
 
 FIRST_NAMES, LAST_NAMES = ([_plain(name) for name in _TEXTS[names].split()] for names in ("first_names", "last_names"))
 CITIES: list[str] = _TEXTS["cities"]
-#: Name, contact, name of the service.
 BUSINESSES: list[tuple[str, str, str]] = _TEXTS["businesses"]
 SITE = "https://www.example.com"
 LISTS: list[Thing] = _TEXTS["lists"]
+LIST_TEXTS: dict[str, str] = _TEXTS["list_texts"]
 AUDIENCES: list[str] = _TEXTS["audiences"]
-#: Custom fields of every list: position in the id → label.
 FIELDS: list[str] = _TEXTS["fields"]
-#: (subject, first line), with `{month}`.
 CAMPAIGNS: list[tuple[str, str]] = _TEXTS["campaigns"]
 CAMPAIGN_LISTS: list[list[int]] = _TEXTS["campaign_lists"]
 DRAFTS: list[str] = _TEXTS["drafts"]
 AUTOMATIONS: list[Thing] = _TEXTS["automations"]
-#: (address, text) each.
 LINKS = tuple((url, text) for url, text in _TEXTS["links"])
 GOOD: list[str] = _TEXTS["good_reviews"]
 BAD: list[str] = _TEXTS["bad_reviews"]
 NOTES: list[str] = _TEXTS["notes"]
 REVIEW_CHANNELS: dict[str, str] = _TEXTS["review_channels"]
-#: (title, message), some with `{link}`.
 POSTS: list[tuple[str, str]] = _TEXTS["posts"]
-#: network → (what it is posted to, id, name)
 PROFILES: dict[str, tuple[str, int, str]] = _TEXTS["profiles"]
-#: (name, offset of the business, group).
 STAFF: list[tuple[str, int, int]] = _TEXTS["staff"]
 
 

@@ -13,7 +13,7 @@ import mmap
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -219,6 +219,7 @@ class Envelope:
     data: msgspec.Raw | None
     bare: bool = False
     text: bytes | memoryview = b""
+    _opened: dict[str, Parts | None] = field(default_factory=dict)
 
     def repeated(self, operation: Operation) -> str:
         """A member that any part of the response has twice, case aside, of which decoding kept one; "" when none.
@@ -227,8 +228,7 @@ class Envelope:
         """
         if not operation.is_streamed:
             return "" if _holds_all(self.text) else _repeated_within(self.text)
-        listing = self.payload(operation)
-        wrapper = parts_or_none(listing)
+        listing, wrapper = self.payload(operation), self.opened(operation.at)
         items = part(wrapper, "items")
         levels: list[tuple[Buffer | None, Parts | None]] = [
             (self.text, self.top),
@@ -243,6 +243,12 @@ class Envelope:
     def members(self) -> Parts | None:
         """The members of `data`, undecoded; None when it is no object."""
         return self.top if self.bare else parts_or_none(self.data)
+
+    def opened(self, name: str) -> Parts | None:
+        """The members of a member of `data`, undecoded; None when it is no object. Opened once: it may be huge."""
+        if name not in self._opened:
+            self._opened[name] = parts_or_none(part(self.members, name))
+        return self._opened[name]
 
     @property
     def status(self) -> str:

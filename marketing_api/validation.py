@@ -145,7 +145,7 @@ def _check_payload(operation: Operation, status: int, envelope: Envelope) -> Non
     for name in (operation.at,) if operation.at else operation.members:
         if (raw := part(envelope.members, name)) is None:
             raise BrokenResponse(f"{operation.name}: the response lacks `{name}`", status=status)
-        _check_member(operation, status, name, raw)
+        _check_member(operation, status, envelope, name, raw)
 
 
 def _check_echo(call: Call, status: int, envelope: Envelope) -> None:
@@ -160,11 +160,11 @@ def _check_echo(call: Call, status: int, envelope: Envelope) -> None:
         raise OtherSubject(f"{call.operation.name}: {text}", named=named, status=status)
 
 
-def _check_member(operation: Operation, status: int, name: str, raw: msgspec.Raw) -> None:
+def _check_member(operation: Operation, status: int, envelope: Envelope, name: str, raw: msgspec.Raw) -> None:
     kind = first_letter(raw)
     # a look-up may hide its error in a list of one; a long list is not looked into
     entries = collection(raw) if kind == b"[" and len(memoryview(raw)) <= 2000 else []
-    inner = parts_or_none(entries[0] if len(entries) == 1 else raw)
+    inner = parts_or_none(entries[0]) if len(entries) == 1 else envelope.opened(name)
     if part(inner, "errorCode") is not None:  # api-observed row 3
         error = {key: decode(value) for key, value in (inner or {}).items()}
         code, text = _code_and_text(error)

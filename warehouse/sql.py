@@ -1,9 +1,11 @@
-"""The few terms in which SQL is put together and run. Not here: any query."""
+"""The few terms in which SQL is put together and run. Not here: any query (`queries/`, or where it is run)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -19,6 +21,12 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """An SQL string."""
     return "'" + text.replace("'", "''") + "'"
+
+
+@cache
+def query(name: str) -> str:
+    """The longer queries stand in `queries/`, a file each."""
+    return (Path(__file__).parent / "queries" / f"{name}.sql").read_text(encoding="utf-8")
 
 
 def rows(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None) -> list[tuple[Any, ...]]:

@@ -1,0 +1,48 @@
+-- What is known about the timeline of each contact that exists; one row per contact.
+with people as (
+    select contact_id, min(lower(trim(email))) as email, coalesce(bool_or(status = 'active'), false) as is_active,
+        bit_xor(hash(list_id)) as lists, max(registered_at) as registered_at, min(_first_seen_at) as first_seen_at,
+        max(_changed_at) as row_at
+    from source.contacts where account = $account and _deleted_at is null group by contact_id
+),
+clicked as (
+    select lower(trim(email)) as email, max(_changed_at) as clicked_at from source.campaign_clickers
+    where account = $account and _deleted_at is null group by 1
+),
+redeemed as (
+    -- by the day that the service names: the row itself may have come after tonight's timeline
+    select lower(trim(email)) as email, max(redeemed_on)::timestamptz + interval 1 day as redeemed_at from source.coupons
+    where account = $account and is_redeemed group by 1
+),
+happened as (
+    -- what a timeline calls messages of campaigns (api-observed row 22) says what the account does, not the contact
+    select contact_id, occurred_at, coalesce(key in ('email-campaign-sent', 'mail-sent', 'email-sent'), false) as is_message
+    from source.timeline_events where account = $account
+    union all select contact_id, visited_at, false from source.timeline_visits
+    where account = $account and lower(utm_medium) is distinct from 'email'  -- those are clicks, which campaigns name
+    union all select contact_id, triggered_at, false from source.timeline_automations where account = $account
+),
+active as (
+    select contact_id, count(distinct occurred_at::date) filter (where not is_message) as active_days,
+        count(*) filter (where is_message) as messages
+    from happened where occurred_at > now() - to_days($days::integer) group by 1
+),
+pushes as (
+    -- our own writes, those included whose outcome is not known
+    select contact_id, lower(trim(email)) as email, greatest(sent_at, done_at) as pushed_at from sync.writebacks
+    where account = $account and coalesce(done_at, sent_at) is not null and coalesce(state, '') not in ('rejected', 'skipped')
+),
+pushed as (select contact_id, max(pushed_at) as pushed_at from pushes where contact_id is not null group by 1),
+pushed_to as (select email, max(pushed_at) as pushed_at from pushes where contact_id is null group by 1)
+select p.contact_id, hash(p.lists, p.is_active) as segment, p.is_active, p.registered_at, p.first_seen_at,
+    c.timeline_asked_at as asked_at, c.timeline_request as request_id, c.timeline_first_asked_at as first_asked_at,
+    c.timeline_times_asked as times_asked, c.timeline_times_changed as times_changed,
+    a.active_days, a.messages, p.row_at, k.clicked_at, r.redeemed_at, greatest(w.pushed_at, t.pushed_at) as pushed_at
+from people p
+left join sync.contact_coverage c on c.account = $account and c.contact_id = p.contact_id
+left join active a on a.contact_id = p.contact_id
+left join clicked k on k.email = p.email
+left join redeemed r on r.email = p.email
+left join pushed w on w.contact_id = p.contact_id
+left join pushed_to t on t.email = p.email
+order by p.is_active desc, p.registered_at desc nulls last, p.contact_id desc

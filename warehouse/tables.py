@@ -6,11 +6,11 @@ Columns follow from the records (`marketing_api.records`). Not here: what the lo
 from __future__ import annotations
 
 import datetime as dt
-import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from types import MappingProxyType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import pyarrow as pa
@@ -73,7 +73,7 @@ _SQL_TYPES: dict[type, str] = {
 
 def sql_type(annotation: Any) -> str:
     """The DuckDB type of a record's field; TypeError for annotations that have none."""
-    if get_origin(annotation) in (Union, types.UnionType):
+    if get_origin(annotation) in (Union, UnionType):
         words = {sql_type(part) for part in get_args(annotation) if part is not type(None)}
         if len(words) == 1:
             return words.pop()
@@ -89,14 +89,27 @@ def sql_type(annotation: Any) -> str:
     raise TypeError(f"no column type for {annotation!r}")
 
 
+class _LoadMode:
+    """What the modes below declare, each as far as it needs it."""
+
+    scope: Mapping[str, str] = MappingProxyType({})
+    is_whole: bool = False
+    listing: tuple[str, ...] = ()
+    detail: str = ""
+    within: str = ""
+    per_address: bool = False
+    column: str = ""
+    contact_parameter: str = ""
+
+
 @dataclass(frozen=True)
-class Snapshot:
+class Snapshot(_LoadMode):
     """A complete listing of a scope: missing rows are marked as deleted, once the scope was read completely.
 
     `scope` maps the columns that name the scope to the wire parameters it is requested with; empty: the account is the scope.
-    `is_whole`: each response is the whole of its scope (otherwise the load's `is_complete` says whether all pages came).
+    `is_whole`: each response is the whole of its scope, the parts of one entry (its fields, its clickers), of which a few may always go;
+    otherwise the load's `is_complete` says whether all pages came, and every listing that shrinks too much is refused.
     `listing`: operations that prove which rows exist; empty: all. `detail`: the operation requested per new or changed row.
-    `is_guarded`: every listing that shrinks too much is refused; of parts of one entry (its fields, its clickers) a few may always go.
     `within`: the table whose deleted rows take the rows here with them (they share the columns of its key).
     `per_address`: each response is about one address, noted in `sync.contact_coverage`; rows go with the last contact of their address.
     """
@@ -105,13 +118,12 @@ class Snapshot:
     is_whole: bool = False
     listing: tuple[str, ...] = ()
     detail: str = ""
-    is_guarded: bool = True
     within: str = ""
     per_address: bool = False
 
 
 @dataclass(frozen=True)
-class Window:
+class Window(_LoadMode):
     """A range of days, `from_on` to `to_on` of the load's scope, by `column` (its day in the account's zone).
 
     Rows of the range that a complete response no longer has are marked as deleted. Without a column the row itself is about the range: it
@@ -122,7 +134,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Accumulate:
+class Accumulate(_LoadMode):
     """Rows are added and updated, none is ever removed: the service shows only part of them.
 
     The last column of the key is `identity-occurrence` (`records.fields.keyed`).
@@ -135,7 +147,7 @@ class Accumulate:
 
 
 @dataclass(frozen=True)
-class Daily:
+class Daily(_LoadMode):
     """One row per key, which ends in `observed_on`: the account's local date of the request."""
 
 
@@ -157,11 +169,19 @@ class Table:
     record: type[Record]
     key: tuple[str, ...]
     load: LoadKind
-    area: str
-    doc: str
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+    @property
+    def area(self) -> str:
+        """The part of the service that it belongs to."""
+        module = self.record.__module__.rpartition(".")[2]
+        return "contacts" if module == "timelines" else module
+
+    @property
+    def doc(self) -> str:
+        return (self.record.__doc__ or "").strip()
 
     @property
     def qualified(self) -> str:
@@ -170,17 +190,7 @@ class Table:
     @property
     def is_composed(self) -> bool:
         """Whether several operations contribute to one row."""
-        return isinstance(self.load, Snapshot) and bool(self.load.listing)
-
-    @property
-    def contact_parameter(self) -> str:
-        """See Accumulate; empty for tables of another mode."""
-        return self.load.contact_parameter if isinstance(self.load, Accumulate) else ""
-
-    @property
-    def is_per_address(self) -> bool:
-        """See Snapshot."""
-        return isinstance(self.load, Snapshot) and self.load.per_address
+        return bool(self.load.listing)
 
     @property
     def is_partial(self) -> bool:
@@ -196,13 +206,12 @@ class Table:
     @property
     def marks_deleted(self) -> bool:
         """Whether responses prove rows to be gone, which are then marked."""
-        return isinstance(self.load, Snapshot) or (isinstance(self.load, Window) and bool(self.load.column))
+        return isinstance(self.load, Snapshot) or bool(self.load.column)
 
     @cached_property
     def system_columns(self) -> tuple[Column, ...]:
         """The columns that loading fills."""
-        has_details = isinstance(self.load, Snapshot) and self.load.detail
-        return (_FIRST_SEEN, _CHANGED, *((_DELETED,) if self.marks_deleted else ()), *((_LISTING_HASH,) if has_details else ()))
+        return (_FIRST_SEEN, _CHANGED, *((_DELETED,) if self.marks_deleted else ()), *((_LISTING_HASH,) if self.load.detail else ()))
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -218,129 +227,82 @@ class Table:
         return next(column for column in self.columns if column.name == name)
 
 
-__all__ = ["TABLES", "Accumulate", "Column", "Daily", "LoadKind", "Snapshot", "Table", "Window", "by_name"]
-
 #: Every table by name, in the order of declaration.
 TABLES: dict[str, Table] = {}
 
 
-def by_name(name: str) -> Table:
-    """KeyError when there is no such table."""
-    return TABLES[name]
-
-
-def _table(name: str, record: type[Record], *key: str, load: LoadKind, area: str, doc: str = "") -> Table:
-    table = TABLES[name] = Table(name, record, key, load, area, doc or (record.__doc__ or "").strip())
+def _table(name: str, record: type[Record], *key: str, load: LoadKind) -> Table:
+    table = TABLES[name] = Table(name, record, key, load)
     return table
 
 
-BUSINESS = _table("business", account_records.Business, load=Snapshot(), area="account")
+BUSINESS = _table("business", account_records.Business, load=Snapshot())
 
-DIRECT_REVIEWS = _table("direct_reviews", reputation_records.DirectReview, "review_id", load=Window("reviewed_at"), area="reputation")
-ONLINE_REVIEWS = _table("online_reviews", reputation_records.OnlineReview, "review_key", load=Accumulate(), area="reputation")
-ONLINE_REVIEW_CHANNELS = _table(
-    "online_review_channels", reputation_records.OnlineReviewChannel, "channel", "observed_on", load=Daily(), area="reputation"
-)
-SENTIMENT_MENTIONS = _table(
-    "sentiment_mentions", reputation_records.SentimentMention, "mention_key", load=Window("reviewed_on"), area="reputation"
-)
-SENTIMENT_TOTALS = _table("sentiment_totals", reputation_records.SentimentTotals, "from_on", "to_on", load=Window(), area="reputation")
-REVIEW_STATS = _table("review_stats", reputation_records.ReviewStats, "period_on", load=Window("period_on"), area="reputation")
-SOCIAL_MEDIA_STATS = _table(
-    "social_media_stats", reputation_records.SocialMediaStats, "period_on", "network", load=Window("period_on"), area="reputation"
-)
-FEEDBACK_VIEWS = _table("feedback_views", reputation_records.FeedbackViews, "period_on", load=Window("period_on"), area="reputation")
+DIRECT_REVIEWS = _table("direct_reviews", reputation_records.DirectReview, "review_id", load=Window("reviewed_at"))
+ONLINE_REVIEWS = _table("online_reviews", reputation_records.OnlineReview, "review_key", load=Accumulate())
+ONLINE_REVIEW_CHANNELS = _table("online_review_channels", reputation_records.OnlineReviewChannel, "channel", "observed_on", load=Daily())
+SENTIMENT_MENTIONS = _table("sentiment_mentions", reputation_records.SentimentMention, "mention_key", load=Window("reviewed_on"))
+SENTIMENT_TOTALS = _table("sentiment_totals", reputation_records.SentimentTotals, "from_on", "to_on", load=Window())
+REVIEW_STATS = _table("review_stats", reputation_records.ReviewStats, "period_on", load=Window("period_on"))
+SOCIAL_MEDIA_STATS = _table("social_media_stats", reputation_records.SocialMediaStats, "period_on", "network", load=Window("period_on"))
+FEEDBACK_VIEWS = _table("feedback_views", reputation_records.FeedbackViews, "period_on", load=Window("period_on"))
 
-SOCIAL_PROFILES = _table("social_profiles", social_records.SocialProfile, "network", "kind", "profile_id", load=Snapshot(), area="social")
-SOCIAL_POSTS = _table("social_posts", social_records.SocialPost, "post_id", "network", load=Window("scheduled_at"), area="social")
+SOCIAL_PROFILES = _table("social_profiles", social_records.SocialProfile, "network", "kind", "profile_id", load=Snapshot())
+SOCIAL_POSTS = _table("social_posts", social_records.SocialPost, "post_id", "network", load=Window("scheduled_at"))
 SOCIAL_POST_DETAILS = _table(
     "social_post_details",
     social_records.SocialPostDetail,
     "post_id",
     "network",
-    load=Snapshot(
-        scope={"post_id": "id", "network": "channel"},
-        is_whole=True,
-        is_guarded=False,
-        detail=social.GETPOST.name,
-        within="social_posts",
-    ),
-    area="social",
+    load=Snapshot(scope={"post_id": "id", "network": "channel"}, is_whole=True, detail=social.GETPOST.name, within="social_posts"),
 )
-SOCIAL_LINKS = _table("social_links", social_records.SocialLink, "link_id", load=Snapshot(), area="social")
-SOCIAL_LINK_CLICKS = _table(
-    "social_link_clicks", social_records.SocialLinkClicks, "link_id", "network", "observed_on", load=Daily(), area="social"
-)
+SOCIAL_LINKS = _table("social_links", social_records.SocialLink, "link_id", load=Snapshot())
+SOCIAL_LINK_CLICKS = _table("social_link_clicks", social_records.SocialLinkClicks, "link_id", "network", "observed_on", load=Daily())
 
 CAMPAIGNS = _table(
     "campaigns",
     campaign_records.Campaign,
     "campaign_id",
     load=Snapshot(listing=(campaigns.CAMPAIGNS.name,), detail=campaigns.GETCAMPAIGN.name),
-    area="campaigns",
 )
-CAMPAIGN_STATS = _table("campaign_stats", campaign_records.CampaignStats, "campaign_id", "observed_on", load=Daily(), area="campaigns")
-CAMPAIGN_LINKS = _table(
-    "campaign_links", campaign_records.CampaignLink, "campaign_id", "url", "observed_on", load=Daily(), area="campaigns"
-)
+CAMPAIGN_STATS = _table("campaign_stats", campaign_records.CampaignStats, "campaign_id", "observed_on", load=Daily())
+CAMPAIGN_LINKS = _table("campaign_links", campaign_records.CampaignLink, "campaign_id", "url", "observed_on", load=Daily())
 CAMPAIGN_CLICKERS = _table(
     "campaign_clickers",
     campaign_records.CampaignClicker,
     "campaign_id",
     "url",
     "email",
-    load=Snapshot(scope={"campaign_id": "id"}, is_whole=True, is_guarded=False, within="campaigns"),
-    area="campaigns",
+    load=Snapshot(scope={"campaign_id": "id"}, is_whole=True, within="campaigns"),
 )
 
-LISTS = _table(
-    "lists",
-    list_records.ContactList,
-    "list_id",
-    load=Snapshot(listing=(lists.GETLISTS.name,), detail=lists.GETLIST.name),
-    area="lists",
-)
+LISTS = _table("lists", list_records.ContactList, "list_id", load=Snapshot(listing=(lists.GETLISTS.name,), detail=lists.GETLIST.name))
 LIST_FIELDS = _table(
     "list_fields",
     list_records.ListField,
     "list_id",
     "field_id",
-    load=Snapshot(scope={"list_id": "id"}, is_whole=True, is_guarded=False, within="lists"),
-    area="lists",
+    load=Snapshot(scope={"list_id": "id"}, is_whole=True, within="lists"),
 )
-AUDIENCES = _table("audiences", list_records.Audience, "audience_id", load=Snapshot(), area="lists")
+AUDIENCES = _table("audiences", list_records.Audience, "audience_id", load=Snapshot())
 
-CONTACTS = _table(
-    "contacts",
-    contact_records.Contact,
-    "list_id",
-    "contact_id",
-    load=Snapshot(scope={"list_id": "listid"}, within="lists"),
-    area="contacts",
-)
+CONTACTS = _table("contacts", contact_records.Contact, "list_id", "contact_id", load=Snapshot(scope={"list_id": "listid"}, within="lists"))
 _TIMELINE = Accumulate(contact_parameter="id")
-TIMELINE_EVENTS = _table("timeline_events", timeline_records.TimelineEvent, "contact_id", "event_key", load=_TIMELINE, area="contacts")
-TIMELINE_VISITS = _table("timeline_visits", timeline_records.TimelineVisit, "contact_id", "visit_key", load=_TIMELINE, area="contacts")
-TIMELINE_AUTOMATIONS = _table(
-    "timeline_automations", timeline_records.TimelineAutomation, "contact_id", "automation_key", load=_TIMELINE, area="contacts"
-)
+TIMELINE_EVENTS = _table("timeline_events", timeline_records.TimelineEvent, "contact_id", "event_key", load=_TIMELINE)
+TIMELINE_VISITS = _table("timeline_visits", timeline_records.TimelineVisit, "contact_id", "visit_key", load=_TIMELINE)
+TIMELINE_AUTOMATIONS = _table("timeline_automations", timeline_records.TimelineAutomation, "contact_id", "automation_key", load=_TIMELINE)
 COUPONS = _table(
     "coupons",
     contact_records.Coupon,
     "coupon_id",
-    load=Snapshot(scope={"email": "email"}, is_whole=True, is_guarded=False, per_address=True),
-    area="contacts",
+    load=Snapshot(scope={"email": "email"}, is_whole=True, per_address=True),
 )
 
-USERS = _table("users", user_records.User, "business_id", "user_id", load=Snapshot(), area="users")
-MANAGERS = _table("managers", user_records.Manager, "manager_id", load=Snapshot(), area="users")
-USER_GROUPS = _table("user_groups", user_records.UserGroup, "group_id", load=Snapshot(), area="users")
+USERS = _table("users", user_records.User, "business_id", "user_id", load=Snapshot())
+MANAGERS = _table("managers", user_records.Manager, "manager_id", load=Snapshot())
+USER_GROUPS = _table("user_groups", user_records.UserGroup, "group_id", load=Snapshot())
 
-GOALS = _table("goals", goal_records.Goal, "goal_id", load=Snapshot(listing=(goals.LISTS.name,), detail=goals.SHOW.name), area="goals")
+GOALS = _table("goals", goal_records.Goal, "goal_id", load=Snapshot(listing=(goals.LISTS.name,), detail=goals.SHOW.name))
 WEBHOOKS = _table(
-    "webhooks",
-    webhook_records.Webhook,
-    "webhook_id",
-    load=Snapshot(listing=(webhooks.LISTS.name,), detail=webhooks.SHOW.name),
-    area="webhooks",
+    "webhooks", webhook_records.Webhook, "webhook_id", load=Snapshot(listing=(webhooks.LISTS.name,), detail=webhooks.SHOW.name)
 )

@@ -39,9 +39,9 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
 
 def _fill(target: Target, load: Load, staged: Staged, tables: Mapping[str, Table]) -> list[ScopeResult]:
     kind = target.table.load
-    if isinstance(kind, Snapshot) and kind.detail and not kind.listing:
+    if kind.detail and not kind.listing:
         take_entry_hashes(target, tables[kind.within])
-    if target.table.is_per_address:
+    if kind.per_address:
         contact_coverage.drop_orphans(target)
     if isinstance(kind, Snapshot | Window):
         return load_listing(target, load.scope, is_complete=load.is_complete, shrink_limit=load.shrink_limit)
@@ -73,7 +73,7 @@ def _take_along(target: Target, targets: Sequence[Target], tables: Mapping[str, 
     if not target.report.deleted:
         return
     for table in tables.values():
-        if not isinstance(table.load, Snapshot) or table.load.within != target.table.name:
+        if table.load.within != target.table.name:
             continue
         gone = f"(from {target.temp('missing')} m where {target.on('m', 'c')})"
         rids = f"select rowid from {table.qualified} c where account = {target.account} and _deleted_at is null and exists {gone}"

@@ -34,10 +34,10 @@ _COUPON = _Aspect("coupon", ("coupon_count",))
 
 def note_contacts(connection: duckdb.DuckDBPyConnection, account: str, staged: Staged, targets: Sequence[Target]) -> None:
     """Note the responses that are about one contact or address each, as their tables declare it."""
-    if timelines := [target for target in targets if target.table.contact_parameter]:
+    if timelines := [target for target in targets if target.table.load.contact_parameter]:
         _note_timelines(connection, account, timelines, staged)
     for target in targets:
-        if target.table.is_per_address:
+        if target.table.load.per_address:
             _note_coupons(connection, account, target)
 
 

@@ -16,7 +16,7 @@ from warehouse.loads.listing import ALL, days_of, label_of, label_of_days
 from warehouse.loads.staging import ResponseHead
 from warehouse.loads.target import ScopeResult, Target
 from warehouse.sql import literal, quoted
-from warehouse.tables import Snapshot, Table, Window
+from warehouse.tables import Table, Window
 
 #: How late a night's reading may be before what it should have read is overdue: who comes to work after it sees that it failed.
 GRACE = dt.timedelta(hours=6)
@@ -59,7 +59,7 @@ def write_coverage(
 
 def _is_listed_by_scope(table: Table) -> bool:
     """Whether its rows come and go scope by scope, as contacts do list by list; parts of a single entry are no listing."""
-    return isinstance(table.load, Snapshot) and bool(table.load.scope) and not table.load.is_whole
+    return bool(table.load.scope) and not table.load.is_whole
 
 
 def _write_readings(target: Target, tables: Collection[str], zone: str) -> None:
@@ -107,7 +107,7 @@ def _as_arrow(results: Sequence[tuple[Target, ScopeResult]], service_count: int 
 
 def forget_scopes(target: Target, table: Table) -> None:
     """Drop the coverage of scopes of `table` that are gone with rows of the target."""
-    if not isinstance(table.load, Snapshot) or not _is_listed_by_scope(table):
+    if not _is_listed_by_scope(table):
         return
     label = " || ', ' || ".join(f"{literal(name + '=')} || {quoted(name)}" for name in table.load.scope)
     target.run(
@@ -173,7 +173,7 @@ def _scope_label(target: Target, head: ResponseHead, scope: Mapping[str, Any]) -
     load = target.table.load
     if isinstance(load, Window):
         return label_of_days(days_of(scope))
-    if isinstance(load, Snapshot) and load.scope and all(name in head.params for name in load.scope.values()):
+    if load.scope and all(name in head.params for name in load.scope.values()):
         return label_of(load.scope, [head.params[name] for name in load.scope.values()])
     if "id" in head.params and target.table.key:
         return label_of(target.table.key[:1], [head.params["id"]])

@@ -47,19 +47,12 @@ def load_listing(target: Target, asked_scope: Mapping[str, Any], *, is_complete:
     return _results(target, kept, refused, is_complete=is_complete)
 
 
-def _is_whole(target: Target) -> bool:
-    return isinstance(target.table.load, Snapshot) and target.table.load.is_whole
-
-
 def _stale(target: Target, scopes: Sequence[Scope]) -> list[Scope]:
     """Scopes of which a newer response is loaded already: a slower run must not put older rows over newer ones."""
-    if not isinstance(target.table.load, Snapshot) or _is_whole(target) or not scopes:
+    if not isinstance(target.table.load, Snapshot) or target.table.load.is_whole or not scopes:
         return []
-    newer = target.rows(
-        f"select scope from sync.coverage where account = {target.account} and table_name = {literal(target.table.name)} "
-        f"and last_request > {target.last_request}"
-    )
-    labels = {row[0] for row in newer}
+    here = f"account = {target.account} and table_name = {literal(target.table.name)}"
+    labels = {label for (label,) in target.rows(f"select scope from sync.coverage where {here} and last_request > {target.last_request}")}
     return [scope for scope in scopes if scope.label in labels]
 
 
@@ -71,7 +64,7 @@ def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None)
     checked = [scope for scope in scopes if scope.proves_absence]
     if limit is None or not checked or target.is_first:
         return []
-    is_guarded = not isinstance(target.table.load, Snapshot) or target.table.load.is_guarded
+    few = FEW if target.table.load.is_whole else 0
     live = _count_by_scope(target, checked, _live(target))
     received = _count_by_scope(target, checked, f"(from {target.staged} where _is_listed)") if live else {}
 
@@ -80,7 +73,7 @@ def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None)
 
     def is_shrunk(scopes: Sequence[Scope]) -> bool:
         before, now = totals(scopes)
-        return now < (1 - limit) * before and before - now > (0 if is_guarded else FEW)
+        return now < (1 - limit) * before and before - now > few
 
     def sentence(scopes: Sequence[Scope]) -> str:
         before, now = totals(scopes)
@@ -88,7 +81,7 @@ def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None)
 
     refused = [scope for scope in checked if is_shrunk([scope])]
     rest = [scope for scope in checked if scope not in refused]
-    if not is_guarded and is_shrunk(rest):
+    if few and is_shrunk(rest):
         refused += [scope for scope in rest if live.get(scope.number, 0) > received.get(scope.number, 0)]
     target.report.refused += _sentences(target, refused, sentence)
     for scope in refused:
@@ -100,7 +93,7 @@ def _sentences(target: Target, scopes: Sequence[Scope], sentence: Callable[[Sequ
     """Why something of these scopes is not believed; single entries (an address) are not named."""
     for scope in scopes:
         scope.reason = sentence([scope])
-    if _is_whole(target):
+    if target.table.load.is_whole:
         return [sentence(scopes)] if scopes else []
     return [f"{scope.label}: {scope.reason}" if scope.label != ALL else str(scope.reason) for scope in scopes]
 
@@ -168,8 +161,7 @@ def _live(target: Target) -> str:
 
 
 def _count_by_scope(target: Target, scopes: Sequence[Scope], relation: str) -> dict[int, int]:
-    scopes = [scope for scope in scopes if scope.values is not None]
-    if not scopes:
+    if not (scopes := [scope for scope in scopes if scope.values is not None]):
         return {}
     here = f"{these(target, scopes)} x on {in_scope(target, 't')}"
     return dict(target.rows(f"select x._scope, count(*) from {relation} t join {here} group by all"))
@@ -178,7 +170,7 @@ def _count_by_scope(target: Target, scopes: Sequence[Scope], relation: str) -> d
 def _results(target: Target, kept: Sequence[Scope], refused: Sequence[Scope], *, is_complete: bool) -> list[ScopeResult]:
     """One line per scope; tables whose scopes are single entries have one line in all (`contact_coverage` has the others)."""
     unread = f"{target.report.rejected} entries could not be read: nothing was marked as deleted"
-    if _is_whole(target):
+    if target.table.load.is_whole:
         reasons = "; ".join([*target.report.refused, *target.report.unproven])
         reason = reasons or (unread if target.report.rejected else None if is_complete else "not everything could be had")
         return [ScopeResult(ALL, is_complete and not reasons, target.value(f"select count(*) from {_live(target)}"), reason)]
@@ -233,14 +225,15 @@ def scopes_of(target: Target, asked_scope: Mapping[str, Any], is_complete: bool)
     """The scopes that the load's listing responses are about; of a load without responses, those that it names."""
     load = target.table.load
     if not isinstance(load, Snapshot):
-        return [_range_of(target, load.column if isinstance(load, Window) else "", asked_scope, is_complete)]
+        return [_range_of(target, load.column, asked_scope, is_complete)]
     columns = tuple(load.scope)
     found: dict[tuple[Any, ...], Scope] = {}
     for head in target.responses:
         if not target.is_listing(head):
             continue
-        values = _from_params(target.table, load, head.params)
-        for each in [values] if values is not None else _from_rows(target, columns, head.index):
+        values = [head.params[name] for name in load.scope.values() if name in head.params]
+        typed = _typed(target.table, columns, values) if len(values) == len(columns) else None
+        for each in [typed] if typed is not None else _from_rows(target, columns, head.index):
             scope = found.setdefault(each, Scope(len(found), each, label_of(columns, each), is_complete or load.is_whole))
             scope.take(target, head.index)
     if not target.responses:
@@ -278,13 +271,13 @@ def label_of(columns: Iterable[str], values: Iterable[Any]) -> str:
 def make_scopes(target: Target, scopes: Sequence[Scope]) -> None:
     """Keep the scopes that rows may be in as the relation `scopes`, for `these` and `in_scope`."""
     scopes = [scope for scope in scopes if scope.values is not None]
-    load = target.table.load
-    types = [target.table.column(name).arrow_type for name in load.scope] if isinstance(load, Snapshot) else [pa.date32(), pa.date32()]
-    names = list(load.scope) if isinstance(load, Snapshot) else ["first", "last"]
-    arrays = [pa.array([scope.values[index] for scope in scopes if scope.values], type_) for index, type_ in enumerate(types)]
-    target.connection.register(
-        "arrow_scopes", pa.table([*arrays, pa.array([s.number for s in scopes], pa.int64())], names=[*names, "_scope"])
-    )
+    if isinstance(target.table.load, Snapshot):
+        types = {name: target.table.column(name).arrow_type for name in target.table.load.scope}
+    else:
+        types = {"first": pa.date32(), "last": pa.date32()}
+    arrays = [pa.array([scope.values[index] for scope in scopes if scope.values], type_) for index, type_ in enumerate(types.values())]
+    numbers = pa.array([scope.number for scope in scopes], pa.int64())
+    target.connection.register("arrow_scopes", pa.table([*arrays, numbers], names=[*types, "_scope"]))
     target.make("scopes", "from arrow_scopes")
     target.connection.unregister("arrow_scopes")
 
@@ -297,25 +290,17 @@ def these(target: Target, scopes: Sequence[Scope]) -> str:
 
 def in_scope(target: Target, alias: str) -> str:
     """The condition that a row of `alias` is in scope `x`; text is compared as addresses are, days are those of the account."""
-    load = target.table.load
+    load, terms = target.table.load, []
     if isinstance(load, Window):
         day = f"{alias}.{quoted(load.column)}"
         if target.table.column(load.column).sql_type == "TIMESTAMPTZ":
             day = f"({day} at time zone {literal(target.zone)})::date"
         return f"{day} between x.first and x.last"
-    terms = [f"{_comparable(target, alias, name)} = x.{quoted(name)}" for name in load.scope] if isinstance(load, Snapshot) else []
+    for name in load.scope:
+        column = f"{alias}.{quoted(name)}"
+        is_text = target.table.column(name).sql_type == "VARCHAR"
+        terms.append(f"{f'lower(trim({column}))' if is_text else column} = x.{quoted(name)}")
     return " and ".join(terms) or "true"
-
-
-def _comparable(target: Target, alias: str, name: str) -> str:
-    column = f"{alias}.{quoted(name)}"
-    return f"lower(trim({column}))" if target.table.column(name).sql_type == "VARCHAR" else column
-
-
-def _from_params(table: Table, load: Snapshot, params: Mapping[str, str]) -> tuple[Any, ...] | None:
-    if not all(name in params for name in load.scope.values()):
-        return None
-    return _typed(table, tuple(load.scope), [params[name] for name in load.scope.values()])
 
 
 def _from_rows(target: Target, columns: tuple[str, ...], response: int) -> Iterator[tuple[Any, ...]]:
@@ -356,7 +341,6 @@ def needs_detail(
 
     `known` has the stored hashes by key (`lookups.listing_hashes`). Responses of operations that do not list are passed over.
     """
-    assert isinstance(table.load, Snapshot)
     listed: dict[Key, Record] = {}
     for response in responses:
         if response.call.operation.name not in table.load.listing:

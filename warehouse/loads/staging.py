@@ -263,8 +263,8 @@ class LastLoaded:
 def contact_of(call: Call, tables: Iterable[Table]) -> int | None:
     """The one contact that a response to the call is about, where one of the tables that it fills declares how it is named."""
     for table in tables:
-        if table.contact_parameter and table.record in call.operation.records:
-            wanted = call.params.get(table.contact_parameter, "")
+        if table.load.contact_parameter and table.record in call.operation.records:
+            wanted = call.params.get(table.load.contact_parameter, "")
             return int(wanted) if wanted.isdecimal() else None
     return None
 

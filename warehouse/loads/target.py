@@ -19,7 +19,7 @@ from warehouse.loads.arrow import ANSWER, ENTRY_HASH, KNOWN, PART
 from warehouse.loads.staging import ResponseHead, Staged
 from warehouse.sql import literal, quoted, value
 from warehouse.sql import rows as sql_rows
-from warehouse.tables import EXTRA, Snapshot, Table
+from warehouse.tables import EXTRA, Table
 
 #: Two JSON objects as one, the second's members before the first's, in the order of their names: equal whatever the order in
 #: which they came. (json_merge_patch leaves the order open and drops members that are null.)
@@ -87,8 +87,7 @@ class Target:
 
     def is_listing(self, head: ResponseHead) -> bool:
         """Whether the response proves which rows exist."""
-        load = self.table.load
-        return not isinstance(load, Snapshot) or not load.listing or head.operation in load.listing
+        return not self.table.load.listing or head.operation in self.table.load.listing
 
     @property
     def has_listing(self) -> bool:
@@ -147,8 +146,7 @@ class Target:
         if isinstance(rows, pa.Table):
             source = f"arrow_{self.table.name}"
             self.connection.register(source, rows)
-        load = self.table.load
-        detail = load.detail if isinstance(load, Snapshot) else ""
+        detail = self.table.load.detail
         listed = _among(head.index for head in self.responses if self.is_listing(head)) if self.table.is_composed else "true"
         detailed = _among(head.index for head in self.responses if head.operation == detail) if detail else "false"
         query = f"select *, {listed} as _is_listed, {detailed} as _has_detail from {source}"

@@ -89,7 +89,7 @@ def open_reader(
 
 def _warehouse(settings: Settings, archive: Archive) -> Warehouse:
     """Made anew from the archive when its file is gone."""
-    if not settings.warehouse_path.exists() and any(archive.loads()):
+    if not settings.warehouse_path.exists() and any(archive.load_log.read()):
         log.warning("%s is gone: it is made anew from the archive, the models with this sync", settings.warehouse_path)
         rebuild(settings.home, archive=archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
     return Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)

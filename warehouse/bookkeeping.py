@@ -24,17 +24,13 @@ def load_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) -> in
     loaded = {row[0] for row in rows(connection, "select archive_file from sync.archive_files")}
     added = 0
     for name, exchanges in archive.exchanges(exclude=loaded):
-        _load_file(connection, name, exchanges)
+        connection.register("arrow_requests", exchanges)
+        with transaction(connection):
+            rows(connection, "insert into sync.requests by name from arrow_requests")
+            rows(connection, "insert into sync.archive_files values (?, ?)", [name, exchanges.num_rows])
+        connection.unregister("arrow_requests")
         added += exchanges.num_rows
     return added
-
-
-def _load_file(connection: duckdb.DuckDBPyConnection, name: str, exchanges: pa.Table) -> None:
-    connection.register("arrow_requests", exchanges)
-    with transaction(connection):
-        rows(connection, "insert into sync.requests by name from arrow_requests")
-        rows(connection, "insert into sync.archive_files values (?, ?)", [name, exchanges.num_rows])
-    connection.unregister("arrow_requests")
 
 
 #: The outcome of a run in the copy that it publishes itself: the run goes on behind it.
@@ -57,15 +53,13 @@ class Run:
 
 def write_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
     """Add the run, or replace what was written of it before: it is written ahead of publishing, and once more when it has ended."""
-    values = asdict(run)
-    names = ", ".join(values)
     with transaction(connection):
         rows(connection, "delete from sync.runs where run_id = ?", [run.run_id])
-        rows(connection, f"insert into sync.runs ({names}) values ({', '.join('?' * len(values))})", list(values.values()))
+        rows(connection, "insert into sync.runs by name select unnest($row)", {"row": asdict(run)})
 
 
 #: How each kind of call finds its contacts: (their column in the plan and in sync.contact_coverage, prefix of its columns there).
-_QUESTIONS = {"timelines": ("contact_id", "timeline"), "coupons": ("lower(trim(email))", "coupon")}
+_CALLS = {"timelines": ("contact_id", "timeline"), "coupons": ("lower(trim(email))", "coupon")}
 
 
 @dataclass(frozen=True)
@@ -84,22 +78,20 @@ def write_plan(connection: duckdb.DuckDBPyConnection, run_id: str, planned: Plan
         rows(connection, "delete from sync.plans where run_id = ? and account = ?", [run_id, planned.account])
         for call, line in planned.lines.items():
             connection.register("arrow_planned", line)
-            rows(connection, _insert(call), {"run": run_id, "account": planned.account, "at": planned.at, "question": call})
+            column, prefix = _CALLS[call]
+            sql = f"""
+                with known as (
+                    select {column} as key, max({prefix}_asked_at) as asked_at, max({prefix}_changed_at) as changed_at
+                    from sync.contact_coverage where account = $account and {prefix}_asked_at >= $at group by 1
+                )
+                insert into sync.plans by name
+                select $run as run_id, $account as account, $at as planned_at, $call as question, reason, count(*) as planned_count,
+                    count(asked_at) as asked_count, count(*) filter (changed_at >= $at) as changed_count,
+                    coalesce(sum(expected) filter (asked_at is not null), 0) as expected_count
+                from arrow_planned left join known using (key) group by reason
+            """
+            rows(connection, sql, {"run": run_id, "account": planned.account, "at": planned.at, "call": call})
             connection.unregister("arrow_planned")
-
-
-def _insert(call: str) -> str:
-    column, prefix = _QUESTIONS[call]
-    return f"""
-        with known as (
-            select {column} as key, max({prefix}_asked_at) as asked_at, max({prefix}_changed_at) as changed_at
-            from sync.contact_coverage where account = $account and {prefix}_asked_at >= $at group by 1
-        )
-        insert into sync.plans (run_id, account, planned_at, question, reason, planned_count, asked_count, changed_count, expected_count)
-        select $run, $account, $at, $question, reason, count(*), count(asked_at), count(*) filter (changed_at >= $at),
-            coalesce(sum(expected) filter (asked_at is not null), 0)
-        from arrow_planned left join known using (key) group by reason
-    """
 
 
 _SCHEMA = pa.schema([(column.name, column.arrow_type) for column in WRITEBACKS.columns])
@@ -120,9 +112,9 @@ def write_changes(
     `changes` have the table's columns but for `outbox_begun_at`, each item once. Skipped rows planned before `forget_before` go, as they
     do in the outbox: a nightly push of 100,000 rows would fill the table with rows that had nothing to do.
     """
-    written = 0
+    written, waiting = 0, iter(changes)
     with transaction(connection):
-        for chunk in _chunks(changes):
+        while chunk := list(itertools.islice(waiting, _CHUNK)):
             entries = [dict(change) | {"outbox_begun_at": begun_at} for change in chunk]
             connection.register("arrow_writebacks", pa.Table.from_pylist(entries, _SCHEMA))
             same = f"{_SAME} and item_id in (select item_id from arrow_writebacks)"
@@ -132,8 +124,3 @@ def write_changes(
             written += len(entries)
         rows(connection, "delete from sync.writebacks where state = 'skipped' and planned_at < ?", [forget_before])
     return written
-
-
-def _chunks(changes: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:
-    waiting = iter(changes)
-    return iter(lambda: list(itertools.islice(waiting, _CHUNK)), [])

@@ -26,8 +26,8 @@ from warehouse.masking import LINEAGE
 from warehouse.models import compiled
 from warehouse.schema import SCHEMAS
 from warehouse.sql import rows
-from warehouse.sync_tables import SYNC_TABLES, SyncTable
-from warehouse.tables import TABLES, Column, Table
+from warehouse.sync_tables import ALL_TABLES
+from warehouse.tables import Column
 
 #: Personal columns, as `table.column`, that a value is made of.
 Sources = frozenset[str]
@@ -86,8 +86,7 @@ def follow(models: Iterable[Compiled], schema: Mapping[str, Mapping[str, Mapping
         relation: dict.fromkeys(schema[relation[0]][relation[1]], NOTHING) for relation in (q.model.relation for q in queries)
     }
     made = [relation for relation in known if relation[0] in SCHEMAS]
-    declared: tuple[Table | SyncTable, ...] = (*TABLES.values(), *SYNC_TABLES)
-    known |= {_relation(table.qualified): {column.name: _of(table.name, column) for column in table.columns} for table in declared}
+    known |= {_relation(table.qualified): {column.name: _of(table.name, column) for column in table.columns} for table in ALL_TABLES}
     released: dict[str, Sources] = {}
     before: Any = None
     while before != (known, released):

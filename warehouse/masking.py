@@ -24,8 +24,7 @@ from warehouse.archive.disk import create, make_folder, sync_folder
 from warehouse.errors import WarehouseError
 from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
 from warehouse.sql import quoted, rows
-from warehouse.sync_tables import SYNC_TABLES, SyncTable
-from warehouse.tables import TABLES, Table
+from warehouse.sync_tables import ALL_TABLES
 
 #: Written by `python -m warehouse.lineage`.
 LINEAGE = Path(__file__).with_name("lineage.json")
@@ -55,8 +54,7 @@ def lineage() -> Mapping[str, Any]:
 
 @cache
 def _declared() -> Mapping[tuple[str, str], bool]:
-    tables: tuple[Table | SyncTable, ...] = (*TABLES.values(), *SYNC_TABLES)
-    return {(table.qualified, column.name): column.is_personal for table in tables for column in table.columns}
+    return {(table.qualified, column.name): column.is_personal for table in ALL_TABLES for column in table.columns}
 
 
 #: Hexadecimal digits of a hash that are kept: 128 bits, so that two people never share one; 64 for links.

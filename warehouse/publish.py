@@ -30,8 +30,8 @@ from warehouse.masking import Masking, is_personal, small_groups
 from warehouse.personal_data import GROUP_MIN, PersonalData
 from warehouse.schema import SCHEMAS, comments, statements
 from warehouse.sql import literal, quoted, rows, transaction, value
-from warehouse.sync_tables import SYNC_TABLES, SyncTable
-from warehouse.tables import TABLES, Column
+from warehouse.sync_tables import ALL_TABLES, SYNC_TABLES, SyncTable
+from warehouse.tables import Column
 
 #: Analysts' tools lag behind: DuckDB 1.5 is supported until March 2027.
 STORAGE_VERSION = "v1.5.0"
@@ -217,12 +217,7 @@ def _checked(path: Path, counts: dict[str, int]) -> Published:
 
 #: Where archive files stand, and the loading's own notes.
 INTERNAL_TABLES = {table.qualified for table in SYNC_TABLES if table.is_internal} | {"sync.meta"}
-INTERNAL_COLUMNS = {
-    (qualified, column.name)
-    for qualified, columns in [(t.qualified, t.columns) for t in TABLES.values()] + [(t.qualified, t.columns) for t in SYNC_TABLES]
-    for column in columns
-    if column.is_internal
-}
+INTERNAL_COLUMNS = {(table.qualified, column.name) for table in ALL_TABLES for column in table.columns if column.is_internal}
 
 
 #: How many earlier files stay to go back to.

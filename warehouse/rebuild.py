@@ -102,7 +102,7 @@ def _rebuild(old: Warehouse, new: Warehouse, on_progress: Callable[[int], None],
 
 def _replay(new: Warehouse, archive: Archive, connection: duckdb.DuckDBPyConnection, on_progress: Callable[[int], None]) -> RebuildReport:
     loads = failed = 0
-    for report in new.replay(connection, map(Load.from_event, archive.loads())):
+    for report in new.replay(connection, map(Load.from_event, archive.load_log.read())):
         loads += report is not None
         failed += report is None
         on_progress(loads + failed)

@@ -26,9 +26,10 @@ from warehouse.candidates import Candidates
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived, WarehouseLocked
 from warehouse.loads.apply import apply_tables
-from warehouse.loads.load import APPLIED, Load, LoadReport, done_ids, is_log_whole, logged_last, outcome_of, repair_log, write_load
+from warehouse.loads.load import APPLIED, Load, LoadReport, is_log_whole, logged_last, outcome_of, repair_log, write_load
 from warehouse.loads.queue import LoadQueue
 from warehouse.loads.staging import LastLoaded, ParseRows, Staged, are_current, contact_of, last_loaded, stage
+from warehouse.loads.target import TableReport
 from warehouse.lookups import Lookups
 from warehouse.schema import ensure_schema
 from warehouse.sql import Params, rows, transaction
@@ -98,7 +99,14 @@ class Warehouse(Lookups, Candidates):
         nothing. Whatever is raised, the tables are as before; a load that was logged is tried again by the next one. Of those that
         wait in this process the one of the highest `urgency` goes first.
         """
-        staged, problem = self._try_to_stage(load, responses)
+        staged: Staged | None = None
+        problem: Exception | None = None
+        try:
+            staged = self.stage(load, responses)
+        except _PASSING:
+            raise
+        except Exception as found:  # logged all the same: a later version may read the responses
+            problem = found
         self.archive.flush()
         return self._queue.do(lambda session: self._apply(session, load, staged, problem), urgency)
 
@@ -106,10 +114,10 @@ class Warehouse(Lookups, Candidates):
         if (report := session.recovered.pop(load.load_id, None)) is not None:
             return report
         if outcome_of(session.connection, load.load_id) == APPLIED:
-            return LoadReport.of_repeat(load)
+            return LoadReport(load.load_id, {name: TableReport(name) for name in load.tables}, is_repeat=True)
         logged = session.logged.get(load.load_id)
         if logged is None:
-            self.archive.log_load(load.event())
+            self.archive.load_log.append(load.event())
         if problem is not None:
             raise problem
         assert staged is not None
@@ -121,14 +129,15 @@ class Warehouse(Lookups, Candidates):
     def finish_assets(self, finished: Iterable[tuple[str, str]]) -> None:
         """Note that all of these (account, asset) was read: responses from before need not be used again (`lookups.finished`)."""
         loads = [Load(account, asset, (), (), "UTC") for account, asset in finished]
-        self.archive.flush()
-        self._queue.do(lambda session: self._note_finished(session.connection, loads))
 
-    def _note_finished(self, connection: duckdb.DuckDBPyConnection, loads: Sequence[Load]) -> None:
-        self.archive.log_load(*(load.event() for load in loads))
-        with transaction(connection):
-            for load in loads:
-                write_load(connection, load, None, ())
+        def note(session: _Session) -> None:
+            self.archive.load_log.append(*(load.event() for load in loads))
+            with transaction(session.connection):
+                for load in loads:
+                    write_load(session.connection, load, None, ())
+
+        self.archive.flush()
+        self._queue.do(note)
 
     def load_requests(self) -> int:
         """Show in sync.requests what the archive has sealed since; returns how many requests are new."""
@@ -166,7 +175,7 @@ class Warehouse(Lookups, Candidates):
 
     def replay(self, connection: duckdb.DuckDBPyConnection, loads: Iterable[Load]) -> Iterator[LoadReport | None]:
         """Apply logged loads in their order from the archive; None for one that cannot be applied (sync.loads says why)."""
-        done = done_ids(connection)
+        done = {load_id for (load_id,) in rows(connection, "select load_id from sync.loads")}
         for load in loads:
             if load.load_id in done:
                 continue
@@ -203,25 +212,22 @@ class Warehouse(Lookups, Candidates):
         with self.writing() as connection:
             rows(connection, _ONE_THREAD)
             logged = self._logged(connection)
-            yield _Session(connection, logged, self._recover(connection, logged))
+            recovered = {}
+            if waiting := [load for load_id, load in logged.items() if outcome_of(connection, load_id) is None]:
+                log.warning("%d loads that were logged and not applied are applied from the archive", len(waiting))
+                recovered = {report.load_id: report for report in self.replay(connection, waiting) if report is not None}
+            yield _Session(connection, logged, recovered)
             rows(connection, _ALL_THREADS)  # readers of this process may stay at the file
 
     def _logged(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Load]:
         """The last loads of the log, which is mended first where it is damaged; the first time all of it is looked at."""
-        logged = logged_last(connection, self.archive.loads_backwards())
+        logged = logged_last(connection, self.archive.load_log.read_backwards())
         if is_log_whole(connection, self.archive, logged, is_checked=self._is_log_checked):
             self._is_log_checked = True
             return logged
         repair_log(connection, self.archive)
         self._is_log_checked = True
-        return logged_last(connection, self.archive.loads_backwards())
-
-    def _recover(self, connection: duckdb.DuckDBPyConnection, logged: Mapping[str, Load]) -> dict[str, LoadReport]:
-        waiting = [load for load_id, load in logged.items() if outcome_of(connection, load_id) is None]
-        if not waiting:
-            return {}
-        log.warning("%d loads that were logged and not applied are applied from the archive", len(waiting))
-        return {report.load_id: report for report in self.replay(connection, waiting) if report is not None}
+        return logged_last(connection, self.archive.load_log.read_backwards())
 
     def commit(
         self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged, *, instead_of: Load | None = None, error: str | None = None
@@ -240,33 +246,22 @@ class Warehouse(Lookups, Candidates):
                     write_load(own, instead_of or load, staged.as_of, reports, error)
         finally:
             staged.discard()
-        return LoadReport.of(load, reports)
-
-    def _try_to_stage(self, load: Load, responses: Sequence[Response] | None) -> tuple[Staged | None, Exception | None]:
-        """A load whose responses cannot be read is logged all the same: a later version may read them."""
-        try:
-            return self.stage(load, responses), None
-        except _PASSING:
-            raise
-        except Exception as problem:
-            return None, problem
+        return LoadReport(load.load_id, {report.table: report for report in reports})
 
     def stage(self, load: Load, responses: Sequence[Response] | None = None) -> Staged:
         """Read the load's responses: all of those in the archive, or these but for unchanged ones (`Accumulate.contact_parameter`)."""
-        last = {} if responses is None else self._last_loaded(load, responses)
+        tables = [self.tables[name] for name in load.tables]
+        last: dict[int, LastLoaded] = {}
+        if responses is not None:
+            if [response.request_id for response in responses] != list(load.request_ids):
+                raise ValueError("the responses are not those of the load's request_ids, in that order: a rebuild would take others")
+            contacts = {contact for response in responses if (contact := contact_of(response.call, tables)) is not None}
+            if contacts:
+                with self._reading() as connection:
+                    last = last_loaded(connection, load.account, contacts)
         read = self.archive.responses(load.request_ids) if responses is None else responses
-        tables = [self.tables[name] for name in load.tables]
-        return stage(read, tables, ZoneInfo(load.zone), self.parse_rows, self._new_file, last)
 
-    def _last_loaded(self, load: Load, responses: Sequence[Response]) -> dict[int, LastLoaded]:
-        if [response.request_id for response in responses] != list(load.request_ids):
-            raise ValueError("the answers are not those of the load's request_ids, in that order: a rebuild would take others")
-        tables = [self.tables[name] for name in load.tables]
-        contacts = {contact for response in responses if (contact := contact_of(response.call, tables)) is not None}
-        if not contacts:
-            return {}
-        with self._reading() as connection:
-            return last_loaded(connection, load.account, contacts)
+        def new_file(name: str) -> Path:
+            return self._workspace.file(f"{next(self._numbers)}-{name}")
 
-    def _new_file(self, name: str) -> Path:
-        return self._workspace.file(f"{next(self._numbers)}-{name}")
+        return stage(read, tables, ZoneInfo(load.zone), self.parse_rows, new_file, last)

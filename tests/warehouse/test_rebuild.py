@@ -79,7 +79,7 @@ def test_a_rebuilt_warehouse_equals_the_old_row_for_row(full_home: Home) -> None
     before = full_home.contents()
     report = rebuild(full_home.path, archive=full_home.archive)
     assert full_home.contents() == before
-    assert (report.loads, report.failed) == (len(list(full_home.archive.loads())), 0)
+    assert (report.loads, report.failed) == (len(list(full_home.archive.load_log.read())), 0)
     assert report.rows == sum(len(found) for name, found in before.items() if name.startswith("source."))
     assert {name for name, found in before.items() if found} > {"source.contacts", "source.timeline_events", "sync.rejected_records"}
 
@@ -147,16 +147,16 @@ HARMS = [Path.unlink, truncate, flip, lambda path: path.write_bytes(b""), lambda
 @pytest.mark.parametrize("mend", ["load", "rebuild"])
 def test_a_damaged_log_of_loads_is_written_anew_from_the_warehouse(full_home: Home, harm: Callable[[Path], None], mend: str) -> None:
     log = full_home.path / "archive" / "loads.jsonl"
-    logged, before = list(full_home.archive.loads()), full_home.contents()
+    logged, before = list(full_home.archive.load_log.read()), full_home.contents()
     harm(log)
     again = Home(full_home.path)
     if mend == "load":
         again.warehouse.finish_assets([("main", "contacts")])
-        logged.append(list(again.archive.loads())[-1])
+        logged.append(list(again.archive.load_log.read())[-1])
     else:
         assert rebuild(full_home.path, archive=again.archive).failed == 0
         assert again.contents() == before
-    assert list(again.archive.loads()) == logged
+    assert list(again.archive.load_log.read()) == logged
     again.close()
 
 
@@ -227,13 +227,13 @@ def test_of_a_load_only_the_answers_that_are_damaged_are_missing_and_nothing_cou
 
 
 def test_a_load_that_never_could_be_applied_keeps_no_rebuild_from_the_rest(full_home: Home) -> None:
-    full_home.archive.log_load(Load("main", "test", ("contacts",), (999,), "UTC").event())
+    full_home.archive.load_log.append(Load("main", "test", ("contacts",), (999,), "UTC").event())
     assert rebuild(full_home.path, archive=full_home.archive).failed == 1
 
 
 def test_a_rebuild_takes_in_loads_that_were_never_applied(home: Home) -> None:
     answer = home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": 1, "name": "A"}]}})
-    home.archive.log_load(home.event([answer], tables.AUDIENCES).event())
+    home.archive.load_log.append(home.event([answer], tables.AUDIENCES).event())
     home.archive.flush()
     report = rebuild(home.path, archive=home.archive)
     assert (report.loads, report.rows) == (1, 1)

@@ -7,19 +7,19 @@ index takes them in, and only then the journal goes. Not here: how journals look
 
 from __future__ import annotations
 
-import datetime as dt
+import contextlib
 import itertools
 import logging
 import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 import pyarrow as pa
@@ -28,10 +28,10 @@ from marketing_api.exchange import Exchange, Response, exceed_request_id
 from warehouse.archive import disk, sealed
 from warehouse.archive.index import AccountCall, Index, Last
 from warehouse.archive.journal import Journal, JournalView, frame_of, journals_in
-from warehouse.archive.load_log import Event, LoadLog
+from warehouse.archive.load_log import LoadLog
 from warehouse.archive.reader import Between, Reader, Reusable
 from warehouse.archive.row import HEAD_SCHEMA, Digests, Row, row_of
-from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull
+from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ _SYNC_S = 0.5
 
 class Archive:
     """All requests of all accounts of one home, in the folder `root`. Safe for several threads, and for several processes
-    that have it open at once. Opening seals what dead processes left.
+    that have it open at once. Opening seals what dead processes left. `load_log` is written only while holding the warehouse's lock.
     """
 
     def __init__(self, root: Path, *, full_bytes: int = _FULL_BYTES, full_rows: int = _FULL_ROWS) -> None:
@@ -53,13 +53,13 @@ class Archive:
         self._index = Index(root / "index.sqlite", root / "requests")
         self._reader = Reader(root, self._index, self._workspace)
         self._sealer = Sealer(root, self._index, self._workspace)
-        self._loads = LoadLog(root / "loads.jsonl")
+        self.load_log = LoadLog(root / "loads.jsonl")
         self._lock = threading.Lock()
         self._journal: Journal | None = None
         self._full: deque[Journal] = deque()
         self._sealing = threading.Lock()
         self._background = ThreadPoolExecutor(1, thread_name_prefix="archive-seal")
-        self._syncer: threading.Thread | None = None
+        self._syncer = threading.Thread(target=self._keep_durable, name="archive-sync", daemon=True)
         self._unsynced = threading.Event()
         self._closing = threading.Event()
         self._failure: OSError | None = None
@@ -83,7 +83,13 @@ class Archive:
         """
         if isinstance(exchange.body, Path):
             row = row_of(exchange, sealed.digests_of(exchange.body), sealed.name_of(exchange.request_id, exchange.requested_at))
-            self._record_large(row, exchange.body)
+            packed = self._root / str(row.body_file)
+            sealed.pack(exchange.body, self._workspace.file(packed.name), packed)
+            try:
+                self._append(frame_of(row, b""))
+            except BaseException:
+                packed.unlink(missing_ok=True)
+                raise
         else:
             row = row_of(exchange, Digests.of(exchange.body), None)
             self._append(frame_of(row, exchange.body))
@@ -116,7 +122,7 @@ class Archive:
             self._seal_full()
         finally:
             self._unsynced.set()
-            if self._syncer:
+            if self._syncer.is_alive():
                 self._syncer.join()
             for journal in self._full:
                 journal.sync()
@@ -134,7 +140,11 @@ class Archive:
 
     def readable(self, request_ids: Iterable[int]) -> list[int]:
         """Those whose responses can be had. Slow: for what is left when some cannot."""
-        return [request_id for request_id in request_ids if self._reader.is_readable(request_id)]
+        found = []
+        for request_id in request_ids:
+            with contextlib.suppress(ArchiveDamaged, NotArchived):
+                found += [response.request_id for response in self.responses([request_id])]
+        return found
 
     def reusable(self, account: str, since: int, between: Between) -> Reusable:
         """The latest whole response to each call by `Call.key`: of request `since` or a later one, requested `between` the two
@@ -159,35 +169,6 @@ class Archive:
                     continue
                 yield name, table.cast(HEAD_SCHEMA)
 
-    def log_load(self, *events: Mapping[str, Any]) -> None:
-        """Durably add these events to the log of loads. Only while holding the warehouse's lock. ArchiveFull."""
-        self._loads.append(*events)
-
-    def loads(self) -> Iterator[Event]:
-        """The whole events of the log of loads, oldest first."""
-        return self._loads.read()
-
-    def loads_backwards(self) -> Iterator[Event]:
-        """The whole events of the log of loads, newest first."""
-        return self._loads.read_backwards()
-
-    def damaged_loads(self) -> int:
-        """How many lines of the log of loads are damaged; `loads` passes them over."""
-        return self._loads.damaged()
-
-    def rewrite_loads(self, following: Callable[[Event | None], Iterable[Event]]) -> Path | None:
-        """See LoadLog.rewrite. Only while holding the warehouse's lock."""
-        return self._loads.rewrite(following)
-
-    def _record_large(self, row: Row, spool: Path) -> None:
-        packed = self._root / str(row.body_file)
-        sealed.pack(spool, self._workspace.file(packed.name), packed)
-        try:
-            self._append(frame_of(row, b""))
-        except BaseException:
-            packed.unlink(missing_ok=True)
-            raise
-
     def _append(self, frame: bytes) -> None:
         with self._lock:
             if self._closing.is_set():
@@ -195,21 +176,17 @@ class Archive:
             if self._failure:
                 raise ArchiveError(f"what was recorded cannot be made durable: {self._failure}") from self._failure
             if self._journal is None:
-                self._journal = self._begin_journal()
+                if not self._syncer.is_alive():
+                    self._syncer.start()
+                folder = disk.make_folder(self._root / "journals")
+                with disk.room_for(folder):
+                    self._journal = Journal(folder)
             self._journal.append(frame)
             full_bytes, full_rows = self._limits
             if self._journal.size >= full_bytes or self._journal.rows >= full_rows:
                 self._retire_journal()
                 self._background.submit(self._seal_in_background)
         self._unsynced.set()
-
-    def _begin_journal(self) -> Journal:
-        folder = disk.make_folder(self._root / "journals")
-        if self._syncer is None:
-            self._syncer = threading.Thread(target=self._keep_durable, name="archive-sync", daemon=True)
-            self._syncer.start()
-        with disk.room_for(folder):
-            return Journal(folder)
 
     def _retire_journal(self) -> None:
         if self._journal:
@@ -271,26 +248,21 @@ class Sealer:
             return
         if view.unread:
             log.warning("%s holds %d bytes of requests that were not recorded whole", journal, view.unread)
-        entries = view.entries
-        for day, rows in itertools.groupby(sorted((entry.row for entry in entries.values()), key=_order), key=_day):
+        rows = sorted((entry.row for entry in view.entries.values()), key=lambda row: (row.requested_at.date(), row.request_id))
+        for day, own in itertools.groupby(rows, key=lambda row: row.requested_at.date()):
             name = f"date={day}/{journal.stem}.parquet"
-            if not self._is_sealed(name):
-                self._write(name, list(rows), view)
+            self._write(self.root / "requests" / name, list(own), view)
             self.index.add(name)
             self._drop_repeated_bodies(name, view)
         journal.unlink()
         disk.sync_folder(journal.parent)
 
-    def _is_sealed(self, name: str) -> bool:
-        """Whether somebody got as far as this before being interrupted."""
-        try:
-            return bool(sealed.read_columns(self.root / "requests" / name, ("request_id",)).num_rows)
-        except ArchiveDamaged:
-            return False
-
-    def _write(self, name: str, rows: list[Row], view: JournalView) -> None:
+    def _write(self, target: Path, rows: list[Row], view: JournalView) -> None:
+        """Nothing when somebody got as far as this before being interrupted."""
+        with contextlib.suppress(ArchiveDamaged):
+            if sealed.read_columns(target, ("request_id",)).num_rows:
+                return
         last = self.index.last(AccountCall(row.account, row.question_key) for row in rows if row.is_whole)
-        target = self.root / "requests" / name
         temporary = self.workspace.file(target.name)
         with disk.room_for(target):
             try:
@@ -327,11 +299,3 @@ def with_references(rows: Iterable[Row], last: dict[AccountCall, Last]) -> Itera
         else:
             last[call] = Last(row.content_sha256, row.request_id)
             yield row
-
-
-def _day(row: Row) -> dt.date:
-    return row.requested_at.date()
-
-
-def _order(row: Row) -> tuple[dt.date, int]:
-    return _day(row), row.request_id

@@ -24,7 +24,7 @@ from marketing_api.exchange import Outcome, Response
 from warehouse.archive import disk, sealed
 from warehouse.archive.index import Extent, Index
 from warehouse.archive.journal import JournalView, journals_in
-from warehouse.archive.row import Row, answer_of
+from warehouse.archive.row import Row, response_of
 from warehouse.errors import ArchiveDamaged, ArchiveError, NotArchived
 
 log = logging.getLogger(__name__)
@@ -36,6 +36,7 @@ Between = tuple[dt.datetime, dt.datetime]
 #: Responses are read in slabs of at most so many rows and bytes, each in the order in which it stands on disk.
 _SLAB_ROWS, _SLAB_BYTES = 1_000, 32 << 20
 _KEPT_BODY_BYTES, _KEPT_HEADS, _KEPT_FILES = 64 << 20, 64, 16
+_CALL_COLUMNS = ("question_key", "request_id", "requested_at", "account", "outcome", "bytes")
 
 
 class _Kept(Generic[K, V]):
@@ -87,34 +88,29 @@ class Reader:
         """See Archive.responses."""
         for start in range(0, len(request_ids), _SLAB_ROWS):
             for slab in self._slabs(self._find(request_ids[start : start + _SLAB_ROWS])):
-                small = self._small_bodies(slab)
+                wanted = {source.row.request_id: source for _, source in slab if source.row.body_file is None}
+                with self._lock:
+                    small = {source.row.request_id: source.body() for source in sorted(wanted.values(), key=lambda found: found.place)}
                 for found, source in slab:
                     if source.row.body_file is None:
-                        yield answer_of(found.row, small[source.row.request_id])
+                        yield response_of(found.row, small[source.row.request_id])
                     else:
                         path = self._unpack(source)
                         try:
-                            yield answer_of(found.row, path)
+                            yield response_of(found.row, path)
                         finally:
                             path.unlink(missing_ok=True)
-
-    def is_readable(self, request_id: int) -> bool:
-        """Whether the response can be had whole."""
-        try:
-            return any(True for _ in self.responses([request_id]))
-        except (ArchiveDamaged, NotArchived):
-            return False
 
     def response(self, request_id: int) -> Response:
         """One response; the file of a large body stays until the archive is closed."""
         ((found, source),) = self._find([request_id])
         with self._lock:
             if source.row.body_file is None:
-                return answer_of(found.row, source.body())
+                return response_of(found.row, source.body())
             body_id = source.row.request_id
             if body_id not in self._unpacked:
                 self._unpacked[body_id] = self._unpack(source)
-            return answer_of(found.row, self._unpacked[body_id])
+            return response_of(found.row, self._unpacked[body_id])
 
     def last_id(self) -> int:
         """The largest request id; 0 in an empty archive."""
@@ -133,31 +129,26 @@ class Reader:
             files = [extent.name for extent in self._files if extent.last_id >= since and extent.last_at >= first]
         newest: dict[str, int] = {}
         for name in files:
-            for key, request_id in self._whole_answers(name, account, since, between):
+            try:
+                table = sealed.read_columns(self._root / "requests" / name, _CALL_COLUMNS)
+            except ArchiveDamaged as problem:
+                log.warning("archived responses cannot be used again: %s", problem)
+                continue
+            fits = [
+                pc.equal(table["account"], account),
+                pc.equal(table["outcome"], Outcome.OK.value),
+                pc.greater(table["bytes"], 0),
+                pc.greater_equal(table["request_id"], since),
+                pc.greater_equal(table["requested_at"], pa.scalar(first, table["requested_at"].type)),
+                pc.less_equal(table["requested_at"], pa.scalar(last, table["requested_at"].type)),
+            ]
+            whole = table.filter(functools.reduce(pc.and_, fits))
+            for key, request_id in zip(whole["question_key"].to_pylist(), whole["request_id"].to_pylist(), strict=True):
                 newest[key] = max(newest.get(key, 0), request_id)
         for row in rows:
             if row.account == account and row.is_whole and row.request_id >= since and first <= row.requested_at <= last:
                 newest[row.question_key] = max(newest.get(row.question_key, 0), row.request_id)
         return newest
-
-    def _whole_answers(self, name: str, account: str, since: int, between: Between) -> Iterator[tuple[str, int]]:
-        columns = ("question_key", "request_id")
-        try:
-            table = sealed.read_columns(self._root / "requests" / name, (*columns, "requested_at", "account", "outcome", "bytes"))
-        except ArchiveDamaged as problem:
-            log.warning("answers cannot be used again: %s", problem)
-            return iter(())
-        first, last = between
-        fits = [
-            pc.equal(table["account"], account),
-            pc.equal(table["outcome"], Outcome.OK.value),
-            pc.greater(table["bytes"], 0),
-            pc.greater_equal(table["request_id"], since),
-            pc.greater_equal(table["requested_at"], pa.scalar(first, table["requested_at"].type)),
-            pc.less_equal(table["requested_at"], pa.scalar(last, table["requested_at"].type)),
-        ]
-        whole = table.filter(functools.reduce(pc.and_, fits))
-        return zip(*(whole[column].to_pylist() for column in columns), strict=True)
 
     def _find(self, request_ids: Sequence[int]) -> list[tuple[_Found, _Found]]:
         """Each row with the row that has its body: itself, or the one that it refers to. NotArchived, ArchiveDamaged."""
@@ -207,16 +198,16 @@ class Reader:
 
     def _look_into(self, name: str, request_id: int) -> _Found | None:
         file = self._open.get(name, lambda: sealed.SealedFile(self._root / "requests" / name))
-        if (group := file.group_of(request_id)) is None:
-            return None
-        heads = self._heads.get((name, group), lambda: file.heads(group))
+        group = file.group_of(request_id)
+        heads = self._heads.get((name, group), lambda: file.heads(group)) if group >= 0 else {}
         if request_id not in heads:
             return None
         position, row = heads[request_id]
-        return _Found(row, (name, group, position), functools.partial(self._sealed_body, name, group, position, file))
 
-    def _sealed_body(self, name: str, group: int, position: int, file: sealed.SealedFile) -> bytes:
-        return self._bodies.get((name, group), lambda: file.bodies(group))[position].as_py() or b""
+        def body() -> bytes:
+            return self._bodies.get((name, group), lambda: file.bodies(group))[position].as_py() or b""
+
+        return _Found(row, (name, group, position), body)
 
     @staticmethod
     def _slabs(pairs: list[tuple[_Found, _Found]]) -> Iterator[list[tuple[_Found, _Found]]]:
@@ -232,11 +223,6 @@ class Reader:
             size += own
         if slab:
             yield slab
-
-    def _small_bodies(self, slab: list[tuple[_Found, _Found]]) -> dict[int, bytes]:
-        wanted = {source.row.request_id: source for _, source in slab if source.row.body_file is None}
-        with self._lock:
-            return {source.row.request_id: source.body() for source in sorted(wanted.values(), key=lambda found: found.place)}
 
     def _unpack(self, source: _Found) -> Path:
         """The large body as it was received, in a file of its own."""
@@ -279,13 +265,12 @@ class Reusable:
 
         Never the response to a write: that has to take effect again.
         """
-        newest = self.request_id(question_key, since)
-        if newest is None:
+        if (newest := self.request_id(question_key, since)) is None:
             return None
         try:
             response = self._reader.response(newest)
         except ArchiveError as problem:
-            log.warning("an archived answer cannot be used again: %s", problem)
+            log.warning("an archived response cannot be used again: %s", problem)
             return None
         return response if response.call.operation.is_read else None
 

@@ -10,9 +10,9 @@ import functools
 import hashlib
 import json
 import mmap
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, get_args, get_origin, get_type_hints
 
 import msgspec
 import pyarrow as pa
@@ -31,28 +31,26 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     """One request, without its body."""
 
     request_id: Annotated[int, _doc("The request; ids of later requests are larger.")]
-    account: Annotated[str, _doc("The account that was asked, by its name in the settings.")]
+    account: Annotated[str, _doc("The account it was sent for, by its name in the settings.")]
     operation: Annotated[str, _doc("area/operation, as in its path.")]
-    question_key: Annotated[str, _doc("Hash of operation and parameters: equal for equal questions.")]
+    question_key: Annotated[str, _doc("Hash of operation and parameters: equal for equal calls.")]
     params: Annotated[str, _doc("The wire parameters as a JSON object, without the key; secrets are shown as ***.")]
     requested_at: Annotated[dt.datetime, _doc("When it was sent, UTC.")]
-    waited_ms: Annotated[int, _doc("Milliseconds it waited for its turn under the rate limit.")]
+    waited_ms: Annotated[int, _doc("Milliseconds it waited under the rate limit.")]
     took_ms: Annotated[int, _doc("Milliseconds from sending to the last byte.")]
-    http_status: Annotated[int | None, _doc("HTTP status; NULL when no answer came.")]
+    http_status: Annotated[int | None, _doc("HTTP status; NULL when no response came.")]
     outcome: Annotated[str, _doc("ok, refused, rate_limited, broken or unreachable.")]
     error: Annotated[str | None, _doc("What went wrong; NULL for ok.")]
     bytes: Annotated[int, _doc("Size of the body as received; 0 when none came or it holds a secret.")]
     body_sha256: Annotated[str, _doc("SHA-256 of the body as received.")]
     content_sha256: Annotated[
         str,
-        _doc(
-            "SHA-256 of the payload (response.data) alone: the envelope differs in every answer. As body_sha256 when there is no envelope."
-        ),
+        _doc("SHA-256 of the payload (response.data) alone: the envelope always differs. As body_sha256 without an envelope."),
     ]
     body_file: Annotated[str | None, _doc("Where a large body stands, below the archive's folder; NULL otherwise.")]
     body_ref: Annotated[
         int | None,
-        _doc("The earlier answer to the same question, with an equal payload, whose body stands for this one's; NULL when it has its own."),
+        _doc("The earlier response to the same call, with an equal payload, whose body stands for this one's; NULL when it has its own."),
     ]
 
     @property
@@ -61,34 +59,20 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
         return self.outcome == Outcome.OK and self.bytes > 0
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of the archive's Parquet files."""
-
-    name: str
-    type: pa.DataType
-    doc: str
-
-
 _ARROW_TYPES = {int: pa.int64(), str: pa.string(), dt.datetime: pa.timestamp("us", "UTC")}
 
 
-def _columns() -> tuple[Column, ...]:
-    found = []
+def _fields() -> Iterator[pa.Field]:
     for name, hint in get_type_hints(Row, include_extras=True).items():
         python_type, meta = get_args(hint)
         plain = python_type if get_origin(python_type) is None and isinstance(python_type, type) else get_args(python_type)[0]
-        found.append(Column(name, _ARROW_TYPES[plain], meta.description))
-    return tuple(found)
+        yield pa.field(name, _ARROW_TYPES[plain], metadata={"comment": meta.description})
 
 
-#: The columns without the body: what `sync.requests` shows.
-COLUMNS = _columns()
-BODY = Column("body", pa.binary(), "The body as received, UTF-8 JSON unless broken; NULL when body_ref or body_file is set, or none came.")
-
-SCHEMA = pa.schema([pa.field(column.name, column.type, metadata={"comment": column.doc}) for column in (*COLUMNS, BODY)])
-#: The schema of the rows without bodies.
-HEAD_SCHEMA = SCHEMA.remove(SCHEMA.get_field_index(BODY.name))
+#: The columns without the body, each with its comment: what `sync.requests` shows.
+HEAD_SCHEMA = pa.schema(_fields())
+_BODY_COMMENT = "The body as received, UTF-8 JSON unless broken; NULL when body_ref or body_file is set, or none came."
+SCHEMA = HEAD_SCHEMA.append(pa.field("body", pa.binary(), metadata={"comment": _BODY_COMMENT}))
 
 
 def row_of(exchange: Exchange, digests: Digests, body_file: str | None) -> Row:
@@ -115,7 +99,7 @@ def row_of(exchange: Exchange, digests: Digests, body_file: str | None) -> Row:
     )
 
 
-def answer_of(row: Row, body: Body) -> Response:
+def response_of(row: Row, body: Body) -> Response:
     """The row as the response to its call."""
     call = Call(_operation(row.operation), msgspec.json.decode(row.params, type=dict[str, str]))
     return Response(row.request_id, row.account, call, row.requested_at, body)
@@ -166,8 +150,3 @@ def payload_of(body: bytes | mmap.mmap) -> msgspec.Raw | None:
         return _decoder.decode(body).response.data
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-
-
-def head_of(values: Mapping[str, Any]) -> Row:
-    """A row read back from Parquet."""
-    return Row(**values)

@@ -12,7 +12,7 @@ import datetime as dt
 import hashlib
 import mmap
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warehouse.archive import disk
-from warehouse.archive.row import BODY, COLUMNS, SCHEMA, Digests, Row, head_of
+from warehouse.archive.row import HEAD_SCHEMA, SCHEMA, Digests, Row
 from warehouse.errors import ArchiveDamaged
 
 _GROUP_ROWS = 500
 _GROUP_BYTES = 8 << 20
-_NAMES = tuple(column.name for column in COLUMNS)
 #: Columns with few values; the others (ids, times, hashes, bodies) would only fill a dictionary to throw it away.
 _REPETITIVE = ["account", "operation", "params", "http_status", "outcome", "error"]
 
@@ -42,9 +41,8 @@ def write(path: Path, rows: Iterable[Row], body_of: Callable[[Row], bytes]) -> N
             write_page_checksum=True,
         )
         for group, bodies in _groups(rows, body_of):
-            columns = [pa.array([getattr(row, column.name) for row in group], column.type) for column in COLUMNS]
-            table = pa.Table.from_arrays([*columns, pa.array(bodies, BODY.type)], schema=SCHEMA)
-            writer.write_table(table, row_group_size=len(group))
+            columns = [pa.array([getattr(row, field.name) for row in group], field.type) for field in HEAD_SCHEMA]
+            writer.write_table(pa.Table.from_arrays([*columns, pa.array(bodies, pa.binary())], schema=SCHEMA), row_group_size=len(group))
         writer.close()
 
 
@@ -64,10 +62,10 @@ def _groups(rows: Iterable[Row], body_of: Callable[[Row], bytes]) -> Iterator[tu
         yield group, bodies
 
 
-def read_columns(path: Path, names: Collection[str] = _NAMES) -> pa.Table:
+def read_columns(path: Path, names: Collection[str] = tuple(HEAD_SCHEMA.names)) -> pa.Table:
     """All rows of a file with the columns named, in the schema's order; by default all but the body. ArchiveDamaged."""
     with _readable(path):
-        return pq.ParquetFile(path, page_checksum_verification=True).read([name for name in _NAMES if name in names])
+        return pq.ParquetFile(path, page_checksum_verification=True).read([name for name in HEAD_SCHEMA.names if name in names])
 
 
 @contextlib.contextmanager
@@ -86,28 +84,23 @@ class SealedFile:
         self._path = path
         with _readable(path):
             self._file = pq.ParquetFile(path, page_checksum_verification=True)
-        self._firsts = self._smallest_ids()
+        metadata, column = self._file.metadata, self._file.schema_arrow.get_field_index("request_id")
+        self._firsts = [metadata.row_group(group).column(column).statistics.min for group in range(metadata.num_row_groups)]
 
-    def _smallest_ids(self) -> Sequence[int]:
-        metadata = self._file.metadata
-        column = self._file.schema_arrow.get_field_index("request_id")
-        return [metadata.row_group(group).column(column).statistics.min for group in range(metadata.num_row_groups)]
-
-    def group_of(self, request_id: int) -> int | None:
-        """The group in which the row stands if it is in this file at all."""
-        group = bisect.bisect_right(self._firsts, request_id) - 1
-        return group if group >= 0 else None
+    def group_of(self, request_id: int) -> int:
+        """The group in which the row stands if it is in this file at all; negative when it cannot be."""
+        return bisect.bisect_right(self._firsts, request_id) - 1
 
     def heads(self, group: int) -> dict[int, tuple[int, Row]]:
         """The group's rows by id, each with its position in the group."""
         with _readable(self._path):
-            table = self._file.read_row_group(group, columns=_NAMES)
-        return {values["request_id"]: (position, head_of(values)) for position, values in enumerate(table.to_pylist())}
+            table = self._file.read_row_group(group, columns=HEAD_SCHEMA.names)
+        return {values["request_id"]: (position, Row(**values)) for position, values in enumerate(table.to_pylist())}
 
     def bodies(self, group: int) -> Any:
         """The group's bodies as an Arrow array, by position."""
         with _readable(self._path):
-            return self._file.read_row_group(group, columns=[BODY.name]).column(0).combine_chunks()
+            return self._file.read_row_group(group, columns=["body"]).column(0).combine_chunks()
 
 
 _CHUNK = 1 << 20

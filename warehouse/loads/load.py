@@ -102,14 +102,6 @@ class LoadReport:
         """What was not applied since a newer response had been loaded before, a sentence for each table."""
         return [f"{name}: {', '.join(report.stale)}" for name, report in self.tables.items() if report.stale]
 
-    @classmethod
-    def of(cls, load: Load, reports: Iterable[TableReport]) -> LoadReport:
-        return cls(load.load_id, {report.table: report for report in reports})
-
-    @classmethod
-    def of_repeat(cls, load: Load) -> LoadReport:
-        return cls(load.load_id, {name: TableReport(name) for name in load.tables}, is_repeat=True)
-
 
 APPLIED, FAILED = "applied", "failed"
 
@@ -130,11 +122,6 @@ def logged_last(connection: duckdb.DuckDBPyConnection, backwards: Iterable[Mappi
     return {load.load_id: load for load in reversed(loads)}
 
 
-def done_ids(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """The ids of all loads with an outcome."""
-    return {row[0] for row in rows(connection, "select load_id from sync.loads")}
-
-
 def applied_ids(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """The ids of the loads that the tables are made of."""
     return {row[0] for row in rows(connection, "select load_id from sync.loads where outcome = $applied", {"applied": APPLIED})}
@@ -149,31 +136,23 @@ def write_load(
 ) -> None:
     """Note the load as applied, or as failed with its `error`; what was noted of it before is replaced."""
     event = load.event()
+    row = {
+        "load_id": load.load_id,
+        "logged_at": load.logged_at,
+        "account": load.account,
+        "asset": load.asset,
+        "tables": list(load.tables),
+        "scope": json.dumps(event["scope"]),
+        "request_count": len(load.request_ids),
+        "as_of": as_of,
+        "last_request": max(load.request_ids, default=load.place),
+        "outcome": FAILED if error else APPLIED,
+        "error": error,
+        **{f"{what}_count": sum(getattr(report, what) for report in reports) for what in ("new", "changed", "deleted", "rejected")},
+        "event": msgspec.json.encode(event).decode(),
+    }
     rows(connection, "delete from sync.loads where load_id = ?", [load.load_id])
-    rows(
-        connection,
-        "insert into sync.loads by name select unnest($row)",
-        {
-            "row": {
-                "load_id": load.load_id,
-                "logged_at": load.logged_at,
-                "account": load.account,
-                "asset": load.asset,
-                "tables": list(load.tables),
-                "scope": json.dumps(event["scope"]),
-                "request_count": len(load.request_ids),
-                "as_of": as_of,
-                "last_request": max(load.request_ids, default=load.place),
-                "outcome": FAILED if error else APPLIED,
-                "error": error,
-                "new_count": sum(report.new for report in reports),
-                "changed_count": sum(report.changed for report in reports),
-                "deleted_count": sum(report.deleted for report in reports),
-                "rejected_count": sum(report.rejected for report in reports),
-                "event": msgspec.json.encode(event).decode(),
-            }
-        },
-    )
+    rows(connection, "insert into sync.loads by name select unnest($row)", {"row": row})
 
 
 log = logging.getLogger(__name__)
@@ -186,7 +165,7 @@ def is_log_whole(connection: duckdb.DuckDBPyConnection, archive: Archive, logged
     newest = value(connection, "select load_id from sync.loads order by rowid desc limit 1")
     if newest is not None and newest not in logged:
         return False
-    return is_checked or not (archive.damaged_loads() or value(connection, "select 1 from sync.loads where event is null limit 1"))
+    return is_checked or not (archive.load_log.damaged() or value(connection, "select 1 from sync.loads where event is null limit 1"))
 
 
 def repair_log(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
@@ -194,9 +173,14 @@ def repair_log(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
 
     What is damaged is kept beside the log. What neither has stays lost: a rebuild says so.
     """
-    damaged = archive.damaged_loads()
-    _fill_in(connection, archive)
-    logged = {Load.from_event(event).load_id for event in archive.loads()}
+    damaged = archive.load_log.damaged()
+    if lacking := {load_id for (load_id,) in rows(connection, "select load_id from sync.loads where event is null")}:  # of earlier versions
+        with transaction(connection):
+            for event in archive.load_log.read():
+                if (load_id := Load.from_event(event).load_id) in lacking:
+                    encoded = msgspec.json.encode(event).decode()
+                    rows(connection, "update sync.loads set event = ? where load_id = ?", [encoded, load_id])
+    logged = {Load.from_event(event).load_id for event in archive.load_log.read()}
     following: defaultdict[str | None, list[Event]] = defaultdict(list)
     before, missing = None, 0
     for load_id, event in rows(connection, "select load_id, event from sync.loads where event is not null order by rowid"):
@@ -206,19 +190,7 @@ def repair_log(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
             following[before].append(msgspec.json.decode(event))
             missing += 1
     if damaged or missing:
-        aside = archive.rewrite_loads(lambda event: following.pop(Load.from_event(event).load_id if event else None, ()))
+        aside = archive.load_log.rewrite(lambda event: following.pop(Load.from_event(event).load_id if event else None, ()))
         kept = f"; what was damaged is in {aside.name}" if aside else ""
         log.warning("the log of loads had %d damaged lines: %d loads were written anew from the warehouse%s", damaged, missing, kept)
     return damaged
-
-
-def _fill_in(connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
-    """Warehouses of earlier versions do not hold the events."""
-    lacking = {load_id for (load_id,) in rows(connection, "select load_id from sync.loads where event is null")}
-    if not lacking:
-        return
-    with transaction(connection):
-        for event in archive.loads():
-            if (load_id := Load.from_event(event).load_id) in lacking:
-                encoded = msgspec.json.encode(event).decode()
-                rows(connection, "update sync.loads set event = ? where load_id = ?", [encoded, load_id])

@@ -53,18 +53,15 @@ class LoadQueue(Generic[S]):
         with self._lock:
             heapq.heappush(self._waiting, waiting)
         while not waiting.outcome.done():
-            self._have_served()
+            # whoever waits sees to it: a thread that could not be started, or ended however it did, leaves nobody waiting for ever
+            with self._lock:
+                if not (self._is_served and self._server.is_alive()):
+                    self._server = threading.Thread(target=self._serve, name="loads", daemon=True)
+                    self._server.start()
+                    self._is_served = True
             wait([waiting.outcome], _LOOK_S)
         result: R = waiting.outcome.result()
         return result
-
-    def _have_served(self) -> None:
-        """Whoever waits sees to it: a thread that could not be started, or ended however it did, leaves nobody waiting for ever."""
-        with self._lock:
-            if not (self._is_served and self._server.is_alive()):
-                self._server = threading.Thread(target=self._serve, name="loads", daemon=True)
-                self._server.start()
-                self._is_served = True
 
     def _serve(self) -> None:
         while self._someone_waits():
@@ -73,13 +70,18 @@ class LoadQueue(Generic[S]):
                 with self._opened() as session:
                     until = time.monotonic() + KEEP_S
                     while True:
-                        served = self._take()
+                        with self._lock:
+                            served = heapq.heappop(self._waiting)
                         result = served.work(session)
                         if not self._waiting or time.monotonic() >= until:
                             break
                         served.outcome.set_result(result)
             except BaseException as problem:  # whatever it is, those who wait have to know; the rest goes on with a new opening
-                for one in [served] if served else self._take_all():
+                failed = [served] if served else []
+                if not failed:
+                    with self._lock:
+                        failed, self._waiting = self._waiting, []
+                for one in failed:
                     one.outcome.set_exception(problem)
             else:
                 served.outcome.set_result(result)  # of the last one once the file is closed
@@ -90,12 +92,3 @@ class LoadQueue(Generic[S]):
         with self._lock:
             self._is_served = bool(self._waiting)
             return self._is_served
-
-    def _take(self) -> _Waiting:
-        with self._lock:
-            return heapq.heappop(self._waiting)
-
-    def _take_all(self) -> list[_Waiting]:
-        with self._lock:
-            waiting, self._waiting = self._waiting, []
-            return waiting

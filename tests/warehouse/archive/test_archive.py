@@ -22,7 +22,7 @@ from marketing_api.operations import find
 from tests.depth import examples
 from tests.warehouse.exchanges import ALWAYS, NOON, bodies, envelope, exchange, files, question, record, rows
 from warehouse.archive import Archive
-from warehouse.archive.row import COLUMNS
+from warehouse.archive.row import HEAD_SCHEMA
 from warehouse.errors import ArchiveError, NotArchived
 
 bodies_received = st.one_of(
@@ -79,7 +79,7 @@ def test_a_row_says_everything_about_its_request(root: Path) -> None:
         (request_id,) = record(archive, exchange(b"<html>", asked, outcome=Outcome.BROKEN, error="HTTP 502"))
     with Archive(root) as archive:
         row = rows(archive)[request_id]
-    assert list(row) == [column.name for column in COLUMNS]
+    assert list(row) == HEAD_SCHEMA.names
     assert row | {"body_sha256": "", "content_sha256": ""} == {
         "request_id": request_id,
         "account": "main",
@@ -98,7 +98,7 @@ def test_a_row_says_everything_about_its_request(root: Path) -> None:
         "body_file": None,
         "body_ref": None,
     }
-    assert all(column.doc for column in COLUMNS)
+    assert all(field.metadata[b"comment"] for field in HEAD_SCHEMA)
 
 
 def test_the_files_can_be_queried_as_they_are(root: Path) -> None:
@@ -117,7 +117,7 @@ def test_files_are_for_the_owner_only(root: Path, tmp_path: Path) -> None:
     spool.write_bytes(envelope({"large": 1}))
     with Archive(root) as archive:
         record(archive, exchange(b"x"), exchange(spool))
-        archive.log_load({})
+        archive.load_log.append({})
         while_open = {path: path.stat().st_mode for path in [root, *root.rglob("*")]}
     for path, mode in {**while_open, **{path: path.stat().st_mode for path in root.rglob("*")}}.items():
         assert stat.S_IMODE(mode) in ({0o700} if stat.S_ISDIR(mode) else {0o600}), path

@@ -120,11 +120,11 @@ def test_a_large_body_without_room_leaves_nothing_behind(root: Path, tmp_path: P
 
 def test_a_load_that_could_not_be_logged_leaves_the_log_as_it_was(root: Path) -> None:
     with Archive(root) as archive:
-        archive.log_load({"n": 1})
+        archive.load_log.append({"n": 1})
         with largest_file(50_000), pytest.raises(ArchiveFull):
-            archive.log_load({"long": "x" * 100_000})
-        archive.log_load({"n": 2})
-        assert list(archive.loads()) == [{"n": 1}, {"n": 2}]
+            archive.load_log.append({"long": "x" * 100_000})
+        archive.load_log.append({"n": 2})
+        assert list(archive.load_log.read()) == [{"n": 1}, {"n": 2}]
 
 
 def test_memory_stays_flat_with_a_large_body(root: Path, tmp_path: Path) -> None:

@@ -51,7 +51,8 @@ def fingerprint() -> str:
     found = hashlib.blake2b(digest_size=12)
     for name in ("dbt-core", "dbt-duckdb"):
         found.update(f"{name} {version(name)}\0".encode())
-    for path in sorted(_files()):
+    files = [path for folder in _FOLDERS for path in (PROJECT / folder).rglob("*") if path.suffix in (".sql", ".yml", ".md")]
+    for path in sorted([*PROJECT.glob("*.yml"), *files]):
         found.update(f"{path.relative_to(PROJECT)}\0".encode() + path.read_bytes() + b"\0")
     return found.hexdigest()
 
@@ -59,17 +60,6 @@ def fingerprint() -> str:
 def manifest_path() -> Path:
     """dbt's manifest.json of the project. Takes seconds the first time. Raises ProjectBroken."""
     return _prepared() / _MANIFEST
-
-
-def _parsed_path() -> Path:
-    """dbt's own form of the same, which is read faster."""
-    return _prepared() / _PARSED
-
-
-def _files() -> Iterator[Path]:
-    yield from PROJECT.glob("*.yml")
-    for folder in _FOLDERS:
-        yield from (path for path in (PROJECT / folder).rglob("*") if path.suffix in (".sql", ".yml", ".md"))
 
 
 def _prepared() -> Path:
@@ -80,9 +70,15 @@ def _prepared() -> Path:
 
 
 def _prepare(folder: Path) -> None:
-    """Parse into a folder beside it, which takes the name when it is complete: several programs may do so at once."""
+    """Parse into a folder beside it, which takes the name when it is complete: several programs may do so at once.
+
+    In a process of its own: it computes for seconds, and threads of this one may be sending requests meanwhile.
+    """
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="models-new-") as made:
-        _parse(Path(made))
+        words = ["parse", *QUIET, "--log-level", "error", "--target-path", made, "--log-path", made]
+        ran = subprocess.run([sys.executable, "-W", "ignore", "-m", "dbt.cli.main", *words], capture_output=True, text=True)  # noqa: S603
+        if ran.returncode:
+            raise ProjectBroken(f"the models cannot be read: {' '.join((ran.stdout or ran.stderr).split())[-600:]}")
         shutil.rmtree(folder, ignore_errors=True)
         try:
             Path(made).replace(folder)
@@ -90,14 +86,6 @@ def _prepare(folder: Path) -> None:
             if not (folder / _PARSED).exists():
                 raise
         Path(made).mkdir(exist_ok=True)  # for the context to remove
-
-
-def _parse(target: Path) -> None:
-    """In a process of its own: it computes for seconds, and threads of this one may be asking the service meanwhile."""
-    words = ["parse", *QUIET, "--log-level", "error", "--target-path", str(target), "--log-path", str(target)]
-    ran = subprocess.run([sys.executable, "-W", "ignore", "-m", "dbt.cli.main", *words], capture_output=True, text=True)  # noqa: S603
-    if ran.returncode:
-        raise ProjectBroken(f"the models cannot be read: {' '.join((ran.stdout or ran.stderr).split())[-600:]}")
 
 
 #: DuckDB quotes the values that it chokes on in single quotes; names stand in double ones.
@@ -147,20 +135,14 @@ class Outcome:
         return f"test of {self.model}: {self.name} could not be evaluated: {self.message}"
 
 
-def _status_of(word: str) -> Status:
-    """What dbt's word means."""
-    return _STATUS.get(word, Status.SKIPPED)
-
-
 def discreet(message: str) -> str:
     """The first telling line of one of dbt's messages, without what it may quote from the data."""
-    lines = [
-        line.strip() for line in message.splitlines() if line.strip() and not line.lstrip().startswith(("Database Error", "Runtime Error"))
-    ]
+    stripped = map(str.strip, message.splitlines())
+    lines = [line for line in stripped if line and not line.startswith(("Database Error", "Runtime Error"))]
     return without_addresses(_QUOTED_VALUE.sub(MASK, lines[0]))[:300] if lines else ""
 
 
-#: Told when a model or test begins: its number, how many there are, and the name of the model ("tests" for tests).
+#: Called when a model or test begins: its number, how many there are, and the name of the model ("tests" for tests).
 OnNode = Callable[[int, int, str], None]
 
 
@@ -182,12 +164,18 @@ def compiled_of(node: Any) -> Compiled:
 def invoke(parsed: Any, words: Sequence[str], folder: Path, environment: Mapping[str, str], on_node: OnNode | None) -> Sequence[Any]:
     """dbt's results of a command; it writes into `folder` and reads its profile from the `environment`. Raises WarehouseError."""
     folders = ("--target-path", str(folder), "--log-path", str(folder), "--no-write-json")
+
+    def observe(event: Any) -> None:
+        if on_node and event.info.name == "LogStartLine":
+            node = event.data.node_info
+            on_node(event.data.index, event.data.total, "tests" if node.resource_type == "test" else node.node_name)
+
     with _quiet(), _environment(environment):
         from dbt.adapters.duckdb.connections import DuckDBConnectionManager
         from dbt.cli.main import dbtRunner
 
         try:
-            result = dbtRunner(parsed, [_teller(on_node)] if on_node else []).invoke([*words, *QUIET, *folders])
+            result = dbtRunner(parsed, [observe] if on_node else []).invoke([*words, *QUIET, *folders])
         finally:
             DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
     if isinstance(result.exception, KeyboardInterrupt):
@@ -197,25 +185,15 @@ def invoke(parsed: Any, words: Sequence[str], folder: Path, environment: Mapping
     return getattr(result.result, "results", ())
 
 
-def _teller(on_node: OnNode) -> Callable[[Any], None]:
-    def tell(event: Any) -> None:
-        if event.info.name == "LogStartLine":
-            node = event.data.node_info
-            on_node(event.data.index, event.data.total, "tests" if node.resource_type == "test" else node.node_name)
-
-    return tell
-
-
 def outcome_of(result: Any) -> Outcome:
     node = result.node
     is_test = str(node.resource_type) == "test"
-    model = str(node.attached_node or "").rsplit(".", 1)[-1] if is_test else node.name
     return Outcome(
         unique_id=node.unique_id,
         name=(node.description if is_test else "") or node.name,
-        model=model,
+        model=str(node.attached_node or "").rsplit(".", 1)[-1] if is_test else node.name,
         is_test=is_test,
-        status=_status_of(str(result.status)),
+        status=_STATUS.get(str(result.status), Status.SKIPPED),
         seconds=float(result.execution_time),
         failures=result.failures,
         message=discreet(result.message or ""),
@@ -226,7 +204,7 @@ def manifest() -> Any:
     with _quiet():
         from dbt.contracts.graph.manifest import Manifest
 
-        return Manifest.from_msgpack(_parsed_path().read_bytes())
+        return Manifest.from_msgpack((_prepared() / _PARSED).read_bytes())
 
 
 @contextmanager

@@ -33,7 +33,7 @@ LINEAGE = Path(__file__).with_name("lineage.json")
 def is_personal(schema: str, table: str, column: str) -> bool:
     """Whether the column names, reaches or quotes a person."""
     if schema in ("source", "sync"):
-        return _declared().get((f"{schema}.{table}", column), True)
+        return _DECLARED.get((f"{schema}.{table}", column), True)
     return bool(lineage()["columns"].get(f"{schema}.{table}", {}).get(column, True))
 
 
@@ -52,9 +52,7 @@ def lineage() -> Mapping[str, Any]:
     return found
 
 
-@cache
-def _declared() -> Mapping[tuple[str, str], bool]:
-    return {(table.qualified, column.name): column.is_personal for table in ALL_TABLES for column in table.columns}
+_DECLARED = {(table.qualified, column.name): column.is_personal for table in ALL_TABLES for column in table.columns}
 
 
 #: Hexadecimal digits of a hash that are kept: 128 bits, so that two people never share one; 64 for links.
@@ -97,9 +95,10 @@ class Masking:
         Without one, links are told apart by a key that nobody ever has: it goes with the connection.
         """
         key = self._key or Secret(secrets.token_hex(32))
-        inner, outer = _pads(key)
-        rows(connection, "set variable mask_inner = $1::blob", [inner])
-        rows(connection, "set variable mask_outer = $1::blob", [outer])
+        raw = key.reveal().encode()
+        block = (hashlib.sha256(raw).digest() if len(raw) > 64 else raw).ljust(64, b"\0")
+        for pad, constant in (("inner", 0x36), ("outer", 0x5C)):  # RFC 2104
+            rows(connection, f"set variable mask_{pad} = $1::blob", [bytes(byte ^ constant for byte in block)])
         connection.create_function("mask_text", lru_cache(_CACHED)(lambda text: shown_text(text, key)), ["VARCHAR"], "VARCHAR")
 
     def expression(self, name: str, sql_type: str, *, is_personal: bool) -> str:
@@ -110,7 +109,10 @@ class Masking:
         if not is_personal and sql_type in _SHOWN:
             return f"{_SHOWN[sql_type].format(column)} as {column}"
         if self.personal_data is PersonalData.HASH and sql_type == "VARCHAR":
-            return f"{_hashed(column)} as {column}"
+            # one hash for all spellings of an address (RFC 2104); an empty text tells nothing and stays
+            inner = f"sha256(getvariable('mask_inner') || encode(lower(trim({column}))))"
+            outer = f"left(sha256(getvariable('mask_outer') || unhex({inner})), {_DIGITS})"
+            return f"case when {column} = '' then '' when {column} is not null then {outer} end as {column}"
         return f"null::{sql_type} as {column}"
 
     def relation(self, source: str, columns: Sequence[tuple[str, str]], groups: Mapping[str, Any] | None) -> str:
@@ -136,8 +138,10 @@ def _of_groups(name: str, sql_type: str, by: str, other: str, share: Sequence[st
     column = quoted(name)
     if column == by:
         return f"case when is_small then {other} else any_value({by}) end as {by}"
-    if name == "account" or name.endswith("_count"):
-        return f"{'account' if name == 'account' else f'sum({column})::{sql_type} as {column}'}"
+    if name == "account":
+        return name
+    if name.endswith("_count"):
+        return f"sum({column})::{sql_type} as {column}"
     if name.startswith(("first_", "last_")):
         return f"{'min' if name.startswith('first_') else 'max'}({column}) as {column}"
     follows = "null"
@@ -145,13 +149,6 @@ def _of_groups(name: str, sql_type: str, by: str, other: str, share: Sequence[st
         part, whole = (f"sum({quoted(one)})" for one in share)
         follows = f"case when {part} between 0 and {whole} then {part}::double / nullif({whole}, 0) end"
     return f"case when is_small then {follows} else any_value({column}) end as {column}"
-
-
-def _hashed(column: str) -> str:
-    """One hash for all spellings of an address (RFC 2104). An empty text tells nothing and stays."""
-    inner = f"sha256(getvariable('mask_inner') || encode(lower(trim({column}))))"
-    outer = f"left(sha256(getvariable('mask_outer') || unhex({inner})), {_DIGITS})"
-    return f"case when {column} = '' then '' when {column} is not null then {outer} end"
 
 
 _MAY_TELL = "regexp_matches({}, '[@?#%]')"
@@ -171,11 +168,13 @@ def shown_text(text: str, key: Secret) -> str:
     first = next(iter(text.split(None, 1)), "")
     if _BEGINS_LINK.match(first) or _has_query(first):
         return _link(text, key)
-    return _without_addresses(_PART.sub(lambda part: _link(part[0], key) if _is_link(part[0]) else part[0], text))
 
+    def shown(part: re.Match[str]) -> str:
+        word = part[0]
+        is_link = "//" in word or "www." in word.lower() or _has_query(word) or "=" in word.partition("?")[2]
+        return _link(word, key) if is_link else word
 
-def _is_link(word: str) -> bool:
-    return "//" in word or "www." in word.lower() or _has_query(word) or "=" in word.partition("?")[2]
+    return _without_addresses(_PART.sub(shown, text))
 
 
 def _has_query(word: str) -> bool:
@@ -215,13 +214,13 @@ def personal_key(home: Path, given: Secret | None = None) -> Secret:
         return _checked(given, "MARKETING_PERSONAL_KEY")
     path = home / "personal.key"
     if not path.exists():
-        _write_key(path)
+        _make_key(path)
     for left in home.glob(f".{path.name}-*"):  # of a process that was killed while it made the key
         left.unlink(missing_ok=True)
     return _checked(Secret(path.read_text(encoding="utf-8", errors="replace").strip()), str(path))
 
 
-def _write_key(path: Path) -> None:
+def _make_key(path: Path) -> None:
     """Whole or not at all, and only once: another process may be doing the same."""
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
@@ -246,10 +245,3 @@ def _checked(key: Secret, where: str) -> Secret:
     if len(text) < LEAST_KEY or not text.isprintable() or "\ufffd" in text:
         raise WarehouseError(f"{where} holds no key of at least {LEAST_KEY} printable characters: put the old one back, or a new one")
     return key
-
-
-def _pads(key: Secret) -> tuple[bytes, bytes]:
-    """RFC 2104: the key, padded to a block, with the inner and the outer constant."""
-    raw = key.reveal().encode()
-    block = (hashlib.sha256(raw).digest() if len(raw) > 64 else raw).ljust(64, b"\0")
-    return bytes(byte ^ 0x36 for byte in block), bytes(byte ^ 0x5C for byte in block)

@@ -136,17 +136,15 @@ def _key_test(description: str, columns: list[str], where: str = "") -> dict[str
 
 
 def _sources() -> str:
-    tables = [{"name": table.name, "description": table.doc} for table in TABLES.values()]
-    sync = [{"name": table.name, "description": table.doc} for table in SYNC_TABLES]
-    return _yaml(
-        {
-            "version": 2,
-            "sources": [
-                {"name": "source", "description": "Typed mirror of the service.", "tables": tables},
-                {"name": "sync", "description": "What was asked, loaded, refused and is known to be read.", "tables": sync},
-            ],
-        }
+    schemas = (
+        ("source", "Typed mirror of the service.", TABLES.values()),
+        ("sync", "What was requested, loaded, refused and is known to be read.", SYNC_TABLES),
     )
+    sources = [
+        {"name": name, "description": doc, "tables": [{"name": table.name, "description": table.doc} for table in tables]}
+        for name, doc, tables in schemas
+    ]
+    return _yaml({"version": 2, "sources": sources})
 
 
 def _yaml(content: object) -> str:
@@ -209,16 +207,12 @@ def _resolved(description: str) -> str:
 def marts(schema: str = "marts") -> list[Mart]:
     """All models of a folder, by area in the order of the source tables, then by name."""
     areas = list(dict.fromkeys(table.area for table in TABLES.values()))
-    found = [_mart(model, schema, content) for content in _contents(schema) for model in content.get("models") or ()]
+    contents = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in (MODELS / schema).rglob("*.yml")]
+    found = [_mart(model, schema) for content in contents for model in content.get("models") or ()]
     return sorted(found, key=lambda mart: (areas.index(mart.area), mart.name))
 
 
-def _contents(schema: str) -> Iterator[dict[str, Any]]:
-    for path in sorted((MODELS / schema).rglob("*.yml")):
-        yield yaml.safe_load(path.read_text(encoding="utf-8"))
-
-
-def _mart(model: dict[str, Any], schema: str, content: dict[str, Any]) -> Mart:
+def _mart(model: dict[str, Any], schema: str) -> Mart:
     meta, name = model["config"]["meta"], model["config"].get("alias", model["name"])
     columns = tuple((column["name"], _resolved(column["description"])) for column in model["columns"])
     tests = [test["key"] for test in model.get("data_tests") or () if "key" in test]

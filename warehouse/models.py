@@ -11,8 +11,8 @@ import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
@@ -20,7 +20,7 @@ from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.dbt_internals import Compiled, OnNode, Outcome, Status, compiled_of, fingerprint, invoke, manifest, outcome_of
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
-from warehouse.schema import ensure_schema
+from warehouse.schema import ensure_schema, fact, note_fact
 from warehouse.sql import quoted, rows, transaction, value
 from warehouse.tables import TABLES
 
@@ -112,14 +112,17 @@ def build(
     with _one_at_a_time, connect(path, deadline_s=deadline_s, memory_limit=settings.memory, on_wait=on_wait) as connection:
         ensure_schema(connection, TABLES.values())
         mark = _mark(connection, settings)
-        full = full or _marked(connection) != mark
+        full = full or fact(connection, _MARK) != mark
         words = [*(["--select", *select] if select else []), *(["--full-refresh"] if full else [])]
         blocked = _blocker(connection)
-        _note(connection, _BLOCKER, "the last building of the models did not come to its end")
-        report = BuildReport(tuple(map(outcome_of, _invoke(parsed, path, settings, (*_BUILD, *words), on_node))), full)
-        _note(connection, _BLOCKER, report.problem or (blocked if select else ""))
-        if not select and not report.problem:
-            _note(connection, _MARK, mark)
+        with transaction(connection):
+            note_fact(connection, _BLOCKER, "the last building of the models did not come to its end")
+        results = invoke(parsed, (*_BUILD, *words), path.parent / "dbt", settings.environment(path), on_node)
+        report = BuildReport(tuple(map(outcome_of, results)), full)
+        with transaction(connection):
+            note_fact(connection, _BLOCKER, report.problem or (blocked if select else ""))
+            if not select and not report.problem:
+                note_fact(connection, _MARK, mark)
         connection.execute("checkpoint")
     return report
 
@@ -148,9 +151,13 @@ def table_columns(path: Path) -> dict[tuple[str, str], list[tuple[str, str, str]
 
 def publish_blockers(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """What blocks publishing the models of the open warehouse, a line each."""
-    if found := _blocker(connection):
-        return [f"{found}. Correct that and run `marketing-sync sync`"] if found != _NOT_BUILT else [found]
-    return []
+    found = _blocker(connection)
+    return [found if found == _NOT_BUILT else f"{found}. Correct that and run `marketing-sync sync`"] if found else []
+
+
+def _blocker(connection: duckdb.DuckDBPyConnection) -> str:
+    found = fact(connection, _BLOCKER)
+    return _NOT_BUILT if found is None else found
 
 
 def compiled(path: Path) -> list[Compiled]:
@@ -158,13 +165,10 @@ def compiled(path: Path) -> list[Compiled]:
     settings = ModelSettings()
     with _one_at_a_time, connect(path, memory_limit=settings.memory) as connection:
         ensure_schema(connection, TABLES.values())
-        first, _, later = (_invoke(manifest(), path, settings, (word,)) for word in ("compile", "run", "compile"))
+        run = partial(invoke, folder=path.parent / "dbt", environment=settings.environment(path), on_node=None)
+        first, _, later = (run(manifest(), (word,)) for word in ("compile", "run", "compile"))
     nodes = [result.node for result in (*first, *later) if str(result.node.resource_type) == "model"]
     return [compiled_of(node) for node in nodes]
-
-
-def _invoke(parsed: Any, path: Path, settings: ModelSettings, words: Sequence[str], on_node: OnNode | None = None) -> Sequence[Any]:
-    return invoke(parsed, words, path.parent / "dbt", settings.environment(path), on_node)
 
 
 def _mark(connection: duckdb.DuckDBPyConnection, settings: ModelSettings) -> str:
@@ -173,23 +177,3 @@ def _mark(connection: duckdb.DuckDBPyConnection, settings: ModelSettings) -> str
     values = {name: value for name, value in asdict(settings).items() if name != "memory"}
     text = json.dumps([fingerprint(), values, zones], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
-
-
-def _marked(connection: duckdb.DuckDBPyConnection) -> str | None:
-    return _noted(connection, _MARK)
-
-
-def _blocker(connection: duckdb.DuckDBPyConnection) -> str:
-    found = _noted(connection, _BLOCKER)
-    return _NOT_BUILT if found is None else found
-
-
-def _noted(connection: duckdb.DuckDBPyConnection, name: str) -> str | None:
-    found = value(connection, "select value from sync.meta where name = ?", [name])
-    return None if found is None else str(found)
-
-
-def _note(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> None:
-    with transaction(connection):
-        rows(connection, "delete from sync.meta where name = ?", [name])
-        rows(connection, "insert into sync.meta values (?, ?)", [name, text])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,7 +51,9 @@ def export_parquet(published: Path, folder: Path) -> Export:
     if not published.exists():
         raise NothingPublished(f"there is no {published} yet: run `marketing-sync publish`")
     folder = folder.absolute()
-    _check_ours(folder)
+    is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    if not (_is_ours(folder, folder.readlink().name) if folder.is_symlink() else is_free):
+        raise ForeignFolder(f"{folder} is not an earlier export: name a folder that does not exist, or an empty one")
     target = make_folder(folder.parent) / f".{folder.name}-{new_name()}"
     target.mkdir(mode=0o700)
     try:
@@ -62,16 +64,6 @@ def export_parquet(published: Path, folder: Path) -> Export:
         raise
     files = [path.stat().st_size for path in target.rglob("*.parquet")]
     return Export(folder, tables, len(files), sum(files))
-
-
-def _check_ours(folder: Path) -> None:
-    """A link of ours, nothing, or an empty folder that somebody has made for us."""
-    if folder.is_symlink():
-        if _is_ours(folder, folder.readlink().name):
-            return
-    elif not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
-    raise ForeignFolder(f"{folder} is not an earlier export: name a folder that does not exist, or an empty one")
 
 
 def _is_ours(folder: Path, name: str) -> bool:
@@ -85,20 +77,16 @@ def _write(published: Path, target: Path) -> int:
         rows(connection, "set timezone = 'UTC'")
         rows(connection, f"set partitioned_write_max_open_files = {_OPEN_FILES}")
         rows(connection, "set preserve_insertion_order = false")
-        tables = list(_tables(connection))
+        tables = rows(
+            connection,
+            "select schema_name, table_name, list(column_name) from duckdb_columns() "
+            "where database_name = current_database() and not internal group by all order by all",
+        )
         for schema, name, columns in tables:
             is_empty = not rows(connection, f"select 1 from {quoted(schema)}.{quoted(name)} limit 1")
             rows(connection, _copy(schema, name, () if is_empty else columns, target))
     shutil.rmtree(target / ".tmp", ignore_errors=True)
     return len(tables)
-
-
-def _tables(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str, list[str]]]:
-    sql = (
-        "select schema_name, table_name, list(column_name order by column_index) from duckdb_columns() "
-        "where database_name = current_database() and not internal group by all order by all"
-    )
-    yield from rows(connection, sql)
 
 
 def _copy(schema: str, name: str, columns: Sequence[str], target: Path) -> str:

@@ -7,7 +7,6 @@ published file open for as long as they like: it is never changed, a newer one t
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import fcntl
 import os
@@ -82,7 +81,11 @@ def publish(
     masking = masking or Masking(PersonalData.KEEP)
     with turn(home), _snapshot(home, deadline_s, on_wait) as snapshot:
         temporary = snapshot.with_name("published.duckdb")
-        with _open(snapshot) as connection:
+        config = {"memory_limit": MEMORY_LIMIT, "temp_directory": f"{snapshot}.tmp", "autoinstall_known_extensions": False}
+        with duckdb.connect(":memory:", config=config) as connection:  # type: ignore[arg-type]
+            rows(connection, "set timezone = 'UTC'")
+            rows(connection, f"attach {literal(str(snapshot))} as warehouse")
+            rows(connection, "use warehouse")
             if found := list(check(connection)):
                 raise NotPublished(_not_published(home, found))
             counts = _write(connection, temporary, masking)
@@ -112,8 +115,8 @@ def _snapshot(home: Path, deadline_s: float, on_wait: OnWait | None) -> Iterator
         copy = workspace.file("warehouse.duckdb")
         with connect(path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait):
             for suffix in ("", ".wal"):
-                if Path(f"{path}{suffix}").exists():
-                    _copy_file(f"{path}{suffix}", f"{copy}{suffix}")
+                if Path(source := f"{path}{suffix}").exists():
+                    _copy_file(source, f"{copy}{suffix}")
         yield copy
     finally:
         workspace.close()
@@ -125,23 +128,16 @@ def _copy_file(source: str, target: str) -> None:
         raise OSError(code, f"{source} cannot be copied to {target}: {os.strerror(code)}")
 
 
-@contextmanager
-def _open(snapshot: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The copy, as the catalog `warehouse`."""
-    config = {"memory_limit": MEMORY_LIMIT, "temp_directory": f"{snapshot}.tmp", "autoinstall_known_extensions": False}
-    with duckdb.connect(":memory:", config=config) as connection:  # type: ignore[arg-type]
-        rows(connection, "set timezone = 'UTC'")
-        rows(connection, f"attach {literal(str(snapshot))} as warehouse")
-        rows(connection, "use warehouse")
-        yield connection
-
-
 def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) -> dict[str, int]:
     """The new file with everything in it; the number of rows of each table."""
     masking.prepare(connection)
     rows(connection, f"attach {literal(str(path))} as published (storage_version {literal(STORAGE_VERSION)})")
     relations = list(_relations(connection))
-    commented = [statement for relation in relations for statement in _comments(connection, relation)]
+    commented = [
+        statement
+        for each in relations
+        for statement in comments(connection, each.schema, each.name, dict(each.columns), kind="view" if each.view else "table")
+    ]
     as_of = value(connection, "select max(as_of) from sync.coverage")
     with transaction(connection):  # one flush to disk instead of a thousand
         for schema in SCHEMAS:
@@ -155,7 +151,8 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
         for statement in (*commented, *statements(FACTS)):
             rows(connection, statement)
         now = utc_now()
-        write_facts(connection, Published(now, as_of, masking.personal_data, masking.group_min, len(counts), sum(counts.values())))
+        facts = Published(now, as_of, masking.personal_data, masking.group_min, len(counts), sum(counts.values()))
+        rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": asdict(facts)})
     rows(connection, "use warehouse")
     rows(connection, "detach published")
     return counts
@@ -167,41 +164,27 @@ def _copy_table(connection: duckdb.DuckDBPyConnection, relation: _Relation, mask
         for name, sql_type in relation.columns
     )
     source = masking.relation(f"warehouse.{relation.qualified}", relation.columns, small_groups(relation.schema, relation.name))
-    found = value(connection, f"create table published.{relation.qualified} as select {shown} from {source}")
-    return int(found)
+    return int(value(connection, f"create table published.{relation.qualified} as select {shown} from {source}"))
 
 
 def _relations(connection: duckdb.DuckDBPyConnection) -> Iterator[_Relation]:
     """What is published: all of `source`, `history`, `marts` and `sync`, but for what only the loading and the models need."""
+    views = "select schema_name, view_name, sql from duckdb_views() where database_name = 'warehouse' and contains(sql, 'now()')"
+    clocked = {(schema, name): sql for schema, name, sql in rows(connection, views)}
     found = rows(
         connection,
-        "select schema_name, table_name, list((column_name, data_type) order by column_index) from duckdb_columns() "
-        "where database_name = 'warehouse' and not internal group by all order by all",
+        "select schema_name, table_name, list((column_name, replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ')) "
+        "order by column_index) from duckdb_columns() where database_name = 'warehouse' and not internal group by all order by all",
     )
-    views = rows(
-        connection, "select schema_name, view_name, sql from duckdb_views() where database_name = 'warehouse' and contains(sql, 'now()')"
-    )
-    clocked = {(schema, name): sql for schema, name, sql in views}
     for schema, name, columns in found:
         if schema in SCHEMAS and f"{schema}.{name}" not in INTERNAL_TABLES:
-            kept = tuple((column, _short(sql_type)) for column, sql_type in columns if not _is_internal(schema, name, column))
+            # the models mark what only their next building needs with `_`, the loading declares it
+            is_made = schema in ("history", "marts")
+            internal = {
+                column for column, _ in columns if (column[0] == "_" if is_made else (f"{schema}.{name}", column) in INTERNAL_COLUMNS)
+            }
+            kept = tuple((column, sql_type) for column, sql_type in columns if column not in internal)
             yield _Relation(schema, name, kept, clocked.get((schema, name), ""))
-
-
-def _is_internal(schema: str, table: str, column: str) -> bool:
-    """The models mark what only their next building needs with `_`, the loading declares it."""
-    if schema in ("history", "marts"):
-        return column.startswith("_")
-    return (f"{schema}.{table}", column) in INTERNAL_COLUMNS
-
-
-def _short(sql_type: str) -> str:
-    return {"TIMESTAMP WITH TIME ZONE": "TIMESTAMPTZ"}.get(sql_type, sql_type)
-
-
-def _comments(connection: duckdb.DuckDBPyConnection, relation: _Relation) -> Iterator[str]:
-    names = {name for name, _ in relation.columns}
-    return comments(connection, relation.schema, relation.name, names, kind="view" if relation.view else "table")
 
 
 def _checked(path: Path, counts: dict[str, int]) -> Published:
@@ -289,11 +272,6 @@ def read_facts(connection: duckdb.DuckDBPyConnection, source: str) -> Published:
     return Published(**found | {"personal_data": PersonalData(found["personal_data"])})
 
 
-def write_facts(connection: duckdb.DuckDBPyConnection, published: Published) -> None:
-    """Fill `sync.published`."""
-    rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": asdict(published)})
-
-
 def earlier(home: Path) -> list[Path]:
     """The copies that can be gone back to, newest first."""
     return sorted(_earlier_folder(home).glob("marketing-*.duckdb"), reverse=True)
@@ -329,26 +307,19 @@ def roll_back(home: Path, personal_data: PersonalData = PersonalData.KEEP, group
     raise NothingPublished(f"there is no earlier copy{allowed} in {_earlier_folder(home)} to go back to")
 
 
-@contextlib.contextmanager
-def turn(home: Path) -> Iterator[Path]:
-    """The folder of the published file, for one process at a time; what killed ones left in it is removed."""
+@contextmanager
+def turn(home: Path) -> Iterator[None]:
+    """The folder of the published file, for one process at a time; what killed ones of earlier versions left in it is removed."""
     folder = make_folder(published_path(home).parent)
     folder.chmod(0o700)
     descriptor = os.open(folder / ".turn", os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        _sweep(folder)
-        try:
-            yield folder
-        finally:
-            _sweep(folder)
+        for leftover in folder.glob(".marketing-*"):
+            leftover.unlink()
+        yield
     finally:
         os.close(descriptor)
-
-
-def _sweep(folder: Path) -> None:
-    for leftover in folder.glob(".marketing-*"):
-        leftover.unlink()
 
 
 def _is_allowed(copy: Path, personal_data: PersonalData, group_min: int) -> bool:

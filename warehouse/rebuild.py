@@ -91,24 +91,19 @@ def _rebuild(old: Warehouse, new: Warehouse, on_progress: Callable[[int], None],
         rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
         damaged = repair_log(connection, old.archive)
         with new.writing() as empty:
-            report = _replay(new, old.archive, empty, on_progress)
+            loads = failed = 0
+            for applied in new.replay(empty, map(Load.from_event, old.archive.load_log.read())):
+                loads += applied is not None
+                failed += applied is None
+                on_progress(loads + failed)
+            load_requests(empty, old.archive)
+            total = sum(int(value(empty, f"select count(*) from {table.qualified}")) for table in new.tables.values())
             lost = len(applied_ids(connection) - applied_ids(empty))
         if lost and not accept_loss:
             raise ArchiveGone(_LOSS.format(lost=lost, path=old.path))
         _take_over(connection, new.path)
         new.path.replace(old.path)
-    return replace(report, damaged=damaged)
-
-
-def _replay(new: Warehouse, archive: Archive, connection: duckdb.DuckDBPyConnection, on_progress: Callable[[int], None]) -> RebuildReport:
-    loads = failed = 0
-    for report in new.replay(connection, map(Load.from_event, archive.load_log.read())):
-        loads += report is not None
-        failed += report is None
-        on_progress(loads + failed)
-    load_requests(connection, archive)
-    total = sum(int(value(connection, f"select count(*) from {table.qualified}")) for table in new.tables.values())
-    return RebuildReport(loads, failed, total)
+    return RebuildReport(loads, failed, total, damaged)
 
 
 def _set_aside(path: Path) -> Path:
@@ -135,7 +130,11 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     commented = [statement for schema, name in kept for statement in comments(connection, schema, name)]
     rows(connection, f"attach {literal(str(path))} as rebuilt")
     for schema, name in kept:
-        _copy(connection, f"{quoted(schema)}.{quoted(name)}", schema)
+        table = f"{quoted(schema)}.{quoted(name)}"
+        with transaction(connection):
+            rows(connection, f"create schema if not exists rebuilt.{quoted(schema)}")
+            rows(connection, f"create table if not exists rebuilt.{table} as from {table} limit 0")
+            rows(connection, f"insert into rebuilt.{table} by name from {table}")
     rows(connection, "use rebuilt")
     for statement in commented:
         rows(connection, statement)
@@ -144,28 +143,18 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     rows(connection, "detach rebuilt")
 
 
-def _copy(connection: duckdb.DuckDBPyConnection, name: str, schema: str) -> None:
-    with transaction(connection):
-        rows(connection, f"create schema if not exists rebuilt.{quoted(schema)}")
-        rows(connection, f"create table if not exists rebuilt.{name} as from {name} limit 0")
-        rows(connection, f"insert into rebuilt.{name} by name from {name}")
-
-
 def _make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> None:
     """Views may need one another, in any order. Those that fit the new tables no longer are left to their maker."""
-    left = [sql for sql in views if not _is_made(connection, sql)]
+    left = []
+    for sql in views:
+        try:
+            rows(connection, sql)
+        except duckdb.Error:
+            left.append(sql)
     if left and len(left) < len(views):
         _make_views(connection, left)
     elif left:
         log.warning("%d views were not taken over: build the models again", len(left))
-
-
-def _is_made(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
-    try:
-        rows(connection, sql)
-    except duckdb.Error:
-        return False
-    return True
 
 
 _NAMES = "select schema_name, table_name from duckdb_tables() where database_name = 'damaged' and not temporary"
@@ -176,40 +165,28 @@ def salvage(warehouse: Warehouse, sources: Iterable[Path]) -> tuple[str, ...]:
     wanted = {("sync", table.name) for table in KEPT if table is not WRITEBACKS}  # the outbox has these
     found: set[tuple[str, str]] = set()
     for source in sources:
-        names = _names(warehouse, source)
+        names = set(_read_from(warehouse, source, _NAMES) or ())
         wanted |= {(schema, name) for schema, name in names if schema == "history"}
-        found |= {name for name in sorted(wanted & names - found) if _is_copied(warehouse, source, *name)}
+        for schema, name in sorted(wanted & names - found):
+            table = f"{quoted(schema)}.{quoted(name)}"
+            make = f"create table if not exists {table} as from damaged.{table} limit 0"
+            if _read_from(warehouse, source, make, f"insert into {table} by name from damaged.{table}") is not None:
+                found.add((schema, name))
     return tuple(sorted(".".join(name) for name in wanted - found))
 
 
-def _names(warehouse: Warehouse, source: Path) -> set[tuple[str, str]]:
+def _read_from(warehouse: Warehouse, source: Path, *statements: str) -> list[tuple[str, str]] | None:
+    """The rows of the last statement; None when one fails. `source` is the catalog `damaged`, opened once for each table: what is
+    damaged of another one must not get in the way."""
     try:
         with warehouse.writing() as connection:
-            return set(_attached(connection, source, _NAMES))
+            rows(connection, f"attach {literal(str(source))} as damaged (read_only)")
+            try:
+                with transaction(connection):
+                    *_, found = [rows(connection, statement) for statement in statements]
+                return found
+            finally:
+                rows(connection, "detach damaged")
     except (duckdb.Error, WarehouseError) as problem:
-        log.warning("nothing can be read in %s: %s", source.name, str(problem).splitlines()[0])
-        return set()
-
-
-def _is_copied(warehouse: Warehouse, source: Path, schema: str, table: str) -> bool:
-    """One opening a table: what is damaged of another one must not get in the way."""
-    name = f"{quoted(schema)}.{quoted(table)}"
-    make = (f"create table if not exists {name} as from damaged.{name} limit 0", f"insert into {name} by name from damaged.{name}")
-    try:
-        with warehouse.writing() as connection:
-            _attached(connection, source, *make)
-        return True
-    except (duckdb.Error, WarehouseError) as problem:
-        log.warning("%s cannot be read in %s: %s", name, source.name, str(problem).splitlines()[0])
-        return False
-
-
-def _attached(connection: duckdb.DuckDBPyConnection, source: Path, *statements: str) -> list[tuple[str, str]]:
-    """The rows of the last statement; `source` is the catalog `damaged` meanwhile."""
-    rows(connection, f"attach {literal(str(source))} as damaged (read_only)")
-    try:
-        with transaction(connection):
-            *_, found = [rows(connection, statement) for statement in statements]
-        return found
-    finally:
-        rows(connection, "detach damaged")
+        log.warning("%s: %s cannot be read: %s", source.name, statements[0], str(problem).splitlines()[0])
+        return None

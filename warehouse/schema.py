@@ -32,24 +32,22 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]
     """
     wanted: tuple[Table | SyncTable, ...] = (*tables, *SYNC_TABLES)
     fingerprint = _fingerprint(wanted)
-    if _stored_fingerprint(connection) == fingerprint:
+    if fact(connection, "tables") == fingerprint:
         return
     with transaction(connection):
-        _make(connection, wanted, fingerprint)
-
-
-def _make(connection: duckdb.DuckDBPyConnection, wanted: Iterable[Table | SyncTable], fingerprint: str) -> None:
-    for schema in SCHEMAS:
-        connection.execute(f"create schema if not exists {schema}")
-    for table in wanted:
-        for statement in statements(table, _types(connection, table)):
-            try:
-                rows(connection, statement)
-            except duckdb.ConversionException as problem:
-                raise WarehouseError(f"{table.qualified} cannot be adapted to this version: run `marketing-sync rebuild`") from problem
-    stamp_version(connection)
-    connection.execute("delete from sync.meta where name = 'tables'")
-    connection.execute("insert into sync.meta values ('tables', ?)", [fingerprint])
+        for schema in SCHEMAS:
+            rows(connection, f"create schema if not exists {schema}")
+        types = "select column_name, data_type from duckdb_columns() where database_name = current_database()"
+        for table in wanted:
+            schema, name = table.qualified.split(".")
+            existing = dict(rows(connection, f"{types} and schema_name = ? and table_name = ?", [schema, name]))
+            for statement in statements(table, existing):
+                try:
+                    rows(connection, statement)
+                except duckdb.ConversionException as problem:
+                    raise WarehouseError(f"{table.qualified} cannot be adapted to this version: run `marketing-sync rebuild`") from problem
+        stamp_version(connection)
+        note_fact(connection, "tables", fingerprint)
 
 
 def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = None) -> Iterator[str]:
@@ -82,35 +80,29 @@ def comments(
             yield f"comment on column {table}.{quoted(column)} is {literal(comment)}"
 
 
-def _types(connection: duckdb.DuckDBPyConnection, table: Table | SyncTable) -> dict[str, str]:
-    schema, name = table.qualified.split(".")
-    found = rows(
-        connection,
-        "select column_name, data_type from duckdb_columns() "
-        "where database_name = current_database() and schema_name = ? and table_name = ?",
-        [schema, name],
-    )
-    return dict(found)
-
-
 @cache
 def _fingerprint(tables: tuple[Table | SyncTable, ...]) -> str:
     text = "\n".join(statement for table in tables for statement in statements(table))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _stored_fingerprint(connection: duckdb.DuckDBPyConnection) -> str | None:
+def fact(connection: duckdb.DuckDBPyConnection, name: str) -> str | None:
+    """What `sync.meta` has under the name; None when it has nothing, or is not there. Not to be called within a transaction."""
     try:
-        found = value(connection, "select value from sync.meta where name = 'tables'")
+        found: str | None = value(connection, "select value from sync.meta where name = ?", [name])
     except duckdb.CatalogException:
         return None
-    return None if found is None else str(found)
+    return found
+
+
+def note_fact(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> None:
+    """Write it down in `sync.meta`, in the caller's transaction."""
+    rows(connection, "delete from sync.meta where name = ?", [name])
+    rows(connection, "insert into sync.meta values (?, ?)", [name, text])
 
 
 #: Goes up when a program of the version before could no longer load into the file or would damage it.
 SCHEMA_VERSION = 3
-
-_OURS = {"source", "history", "marts", "sync"}
 
 
 def stamp_version(connection: duckdb.DuckDBPyConnection, version: int = SCHEMA_VERSION) -> None:
@@ -120,32 +112,25 @@ def stamp_version(connection: duckdb.DuckDBPyConnection, version: int = SCHEMA_V
     connection.execute("comment on table sync.meta is 'Facts about this file; one row per name.'")
     connection.execute("comment on column sync.meta.name is 'schema_version: the version of the tables in this file.'")
     connection.execute("comment on column sync.meta.value is 'The fact, as text.'")
-    connection.execute("delete from sync.meta where name = 'schema_version'")
-    connection.execute("insert into sync.meta values ('schema_version', ?)", [str(version)])
+    note_fact(connection, "schema_version", str(version))
 
 
 def schema_version(connection: duckdb.DuckDBPyConnection) -> int | None:
     """The file's version; None when it was never stamped (an empty or foreign file). Not to be called within a transaction."""
-    try:
-        found = connection.execute("select value::integer from sync.meta where name = 'schema_version'").fetchall()
-    except duckdb.CatalogException:
-        return None
-    return int(found[0][0]) if found else None
+    found = fact(connection, "schema_version")
+    return None if found is None else int(found)
 
 
 def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """WarehouseTooNew when the file needs a newer program, NotAWarehouse when it holds somebody else's tables."""
     version = schema_version(connection)
     if version is None:
-        _check_schemas(connection, path)
+        found = rows(connection, "select distinct schema_name from duckdb_tables() where database_name = current_database()")
+        if (schemas := {schema for (schema,) in found}) and not schemas.intersection(SCHEMAS):
+            names = ", ".join(sorted(schemas))
+            raise NotAWarehouse(f"{path} is a DuckDB file with tables of something else in {names}: choose another home")
     elif version > SCHEMA_VERSION:
         raise WarehouseTooNew(
             f"{path} has schema version {version}, this installation knows {SCHEMA_VERSION}: upgrade marketing-sync "
             "(or move the file away and run `marketing-sync rebuild`)"
         )
-
-
-def _check_schemas(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    found = connection.execute("select distinct schema_name from duckdb_tables() where database_name = current_database()").fetchall()
-    if (schemas := {schema for (schema,) in found}) and not schemas & _OURS:
-        raise NotAWarehouse(f"{path} is a DuckDB file with tables of something else in {', '.join(sorted(schemas))}: choose another home")

@@ -23,50 +23,43 @@ def load_accumulate(target: Target, whole_answers: frozenset[int], *, is_complet
     if not target.report.received:
         return [result]
     target.merge_parts()
-    held = target.make(
+    stored = target.make(
         "held",
         f"select rowid as rid, * from {target.table.qualified} t "
         f"where account = {target.account} and exists (from {target.staged} s where {target.on_outer('s', 't')})",
     )
     target.held = target.temp("held")
-    is_cut = len(whole_answers) < len(target.responses)
-    if held and is_cut and _find_small_groups(target, whole_answers):
-        _renumber_unseen(target)
+    if stored and len(whole_answers) < len(target.responses):
+        _renumber_small_groups(target, whole_answers)
     upsert(target)
     return [result]
 
 
-def _group(target: Target, alias: str) -> str:
-    """The columns before the last of the key, and the identity that the last one holds."""
-    *outer, last = (f"{alias}.{name}" for name in target.key)
-    return ", ".join([*outer, f"split_part({last}, '-', 1) as _identity"])
-
-
-def _find_small_groups(target: Target, whole_answers: frozenset[int]) -> int:
-    """Groups of cut responses with fewer entries than are stored, and how many those are: `small`."""
+def _renumber_small_groups(target: Target, whole_answers: frozenset[int]) -> None:
+    """Of groups of cut responses with fewer entries than are stored keep only content that is not stored, numbered behind what is."""
+    *outer, last = target.key
+    group = ", ".join([*outer, "_identity"])
+    identity = f"split_part({last}, '-', 1) as _identity"
     whole = ", ".join(map(str, sorted(whole_answers)))
     is_whole = f"bool_or({ANSWER} in ({whole}))" if whole else "false"
-    names = ", ".join([*target.key[:-1], "_identity"])
-    return target.make(
+    small = target.make(
         "small",
         f"""
-        with served as (select {_group(target, "s")}, count(*) as _served, {is_whole} as _is_whole from {target.staged} s group by all),
-        stored as (select {_group(target, "t")}, count(*) as _stored from {target.held} t group by all)
-        select {names}, _stored from served join stored using ({names}) where _served < _stored and not _is_whole
+        with served as (
+            select {", ".join([*outer, identity])}, count(*) as _served, {is_whole} as _is_whole from {target.staged} group by all
+        ),
+        stored as (select {", ".join([*outer, identity])}, count(*) as _stored from {target.held} group by all)
+        select {group}, _stored from served join stored using ({group}) where _served < _stored and not _is_whole
         """,
     )
-
-
-def _renumber_unseen(target: Target) -> None:
-    """Of the small groups keep only content that is not stored, numbered behind what is."""
-    last = target.key[-1]
-    group = ", ".join([*target.key[:-1], "_identity"])
+    if not small:
+        return
     content = f"hash({', '.join(quoted(column.name) for column in target.table.values)})"
     target.make(
         "sifted",
         f"""
-        with served as (select *, split_part({last}, '-', 1) as _identity, {content} as _content from {target.staged}),
-        seen as (select {_group(target, "t")}, {content} as _content from {target.held} t),
+        with served as (select *, {identity}, {content} as _content from {target.staged}),
+        seen as (select {", ".join([*outer, identity])}, {content} as _content from {target.held}),
         unseen as (
             select distinct on ({group}, _content) * from served s
             where exists (from {target.temp("small")} g where {_same_group(target, "g", "s")})

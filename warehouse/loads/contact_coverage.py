@@ -53,21 +53,8 @@ def _note_timelines(connection: duckdb.DuckDBPyConnection, account: str, targets
         timeline_total=pa.array([staged.extents[index][1] for index in people], pa.int64()),
         timeline_digest=pa.array([staged.digests[contact] for contact in people.values()], pa.string()),
     )
-    _forget_overtaken(connection, account, table)
-    changed = " union ".join(
-        ["select null::bigint as contact_id where false"]
-        + [
-            f"select contact_id from {target.temp('change')} join {target.staged} using (_part)"
-            for target in targets
-            if target.report.received
-        ]
-    )
-    _note(connection, account, _TIMELINE, table, "select *, null::varchar as email from arrow_answers", changed)
-
-
-def _forget_overtaken(connection: duckdb.DuckDBPyConnection, account: str, received: pa.Table) -> None:
-    """A response that is loaded late, behind newer ones, counts for nothing here, but its rows are the last that were loaded."""
-    connection.register("arrow_answers", received)
+    # a response that is loaded late, behind newer ones, counts for nothing here, but its rows are the last that were loaded
+    connection.register("arrow_answers", table)
     rows(
         connection,
         f"""
@@ -77,6 +64,10 @@ def _forget_overtaken(connection: duckdb.DuckDBPyConnection, account: str, recei
         """,
     )
     connection.unregister("arrow_answers")
+    received = [target for target in targets if target.report.received]
+    changes = [f"select contact_id from {target.temp('change')} join {target.staged} using (_part)" for target in received]
+    changed = " union ".join(["select null::bigint as contact_id where false", *changes])
+    _note(connection, account, _TIMELINE, table, "select *, null::varchar as email from arrow_answers", changed)
 
 
 def _note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Target) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
@@ -51,7 +52,12 @@ def write_coverage(
     )
     target.run("insert into sync.coverage by name from covered")
     if listed := {target.table.name for target, _ in results if _is_listed_by_scope(target.table)}:
-        _write_readings(target, listed, zone)
+        # figures of a day that was observed rest on these
+        new = f"(from covered where as_of is not null and table_name in ({', '.join(map(literal, listed))}))"
+        same = "r.account = n.account and r.table_name = n.table_name and r.scope = n.scope and r.as_of = n.as_of"
+        target.run(f"delete from sync.readings r where exists (from {new} n where {same})")
+        columns = f"account, table_name, scope, as_of, {literal(zone)} as timezone, is_complete"
+        target.run(f"insert into sync.readings by name select {columns} from {new}")
     for each, result in results:
         if isinstance(each.table.load, Window) and result.scope != ALL:
             _take_out(each, result.scope)
@@ -60,16 +66,6 @@ def write_coverage(
 def _is_listed_by_scope(table: Table) -> bool:
     """Whether its rows come and go scope by scope, as contacts do list by list; parts of a single entry are no listing."""
     return bool(table.load.scope) and not table.load.is_whole
-
-
-def _write_readings(target: Target, tables: Collection[str], zone: str) -> None:
-    """Keep that these scopes were read: figures of a day that was observed rest on it."""
-    new = f"(from covered where as_of is not null and table_name in ({', '.join(map(literal, tables))}))"
-    same = "r.account = n.account and r.table_name = n.table_name and r.scope = n.scope and r.as_of = n.as_of"
-    target.run(f"delete from sync.readings r where exists (from {new} n where {same})")
-    target.run(
-        f"insert into sync.readings by name select account, table_name, scope, as_of, {literal(zone)} as timezone, is_complete from {new}"
-    )
 
 
 def _take_out(target: Target, scope: str) -> None:
@@ -88,21 +84,28 @@ def _take_out(target: Target, scope: str) -> None:
         target.run(f"insert into sync.coverage by name from {target.temp('left')} where scope is not null and scope not in ({known})")
 
 
+_RESULTS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("table_name", "scope", "reason")),
+        *((name, pa.int64()) for name in ("rows", "new", "service_count")),
+        ("is_complete", pa.bool_()),
+    ]
+)
+
+
 def _as_arrow(results: Sequence[tuple[Target, ScopeResult]], service_count: int | None) -> pa.Table:
     """The service's count is that of the load's only scope."""
     scopes = Counter(target.table.name for target, _ in results)
-    counts = [service_count if scopes[target.table.name] == 1 else None for target, _ in results]
-    return pa.table(
+    entries = [
         {
-            "table_name": pa.array([target.table.name for target, _ in results], pa.string()),
-            "scope": pa.array([result.scope for _, result in results], pa.string()),
-            "is_complete": pa.array([result.is_complete for _, result in results], pa.bool_()),
-            "rows": pa.array([result.rows for _, result in results], pa.int64()),
-            "new": pa.array([target.report.new for target, _ in results], pa.int64()),
-            "service_count": pa.array(counts, pa.int64()),
-            "reason": pa.array([result.reason for _, result in results], pa.string()),
+            **asdict(result),
+            "table_name": target.table.name,
+            "new": target.report.new,
+            "service_count": service_count if scopes[target.table.name] == 1 else None,
         }
-    )
+        for target, result in results
+    ]
+    return pa.Table.from_pylist(entries, _RESULTS)
 
 
 def forget_scopes(target: Target, table: Table) -> None:
@@ -127,8 +130,15 @@ def write_rejected(targets: Sequence[Target], scope: Mapping[str, Any]) -> None:
 
 
 def _replace_rejected(target: Target, scope: Mapping[str, Any]) -> None:
+    """Of a range, also what belongs to ranges that lie within it."""
+    table, is_window = literal(target.table.name), isinstance(target.table.load, Window)
+    here = f"account = {target.account} and table_name = {table}"
     labels = {head.index: _scope_label(target, head, scope) for head in target.responses}
-    _forget_rejected(target, sorted(set(labels.values())))
+    known = sorted(set(labels.values()))
+    same = [f"scope in ({', '.join(map(literal, known)) or 'null'})"]
+    for first, last in (map(literal, label.split("..")) for label in known if is_window and ".." in label):
+        same.append(f"(split_part(scope, '..', 1) >= {first} and split_part(scope, '..', 2) between {first} and {last})")
+    target.run(f"delete from sync.rejected_records where {here} and ({' or '.join(same)})")
     if not target.rejects:
         return
     requests = {head.index: head for head in target.responses}
@@ -141,31 +151,12 @@ def _replace_rejected(target: Target, scope: Mapping[str, Any]) -> None:
             "raw": [reject.raw for reject in target.rejects],
         }
     )
-    table = literal(target.table.name)
     target.connection.register("arrow_rejected", rows)
-    if isinstance(target.table.load, Window):  # ranges overlap: an entry that an earlier range had, too, moves to this one
-        target.run(
-            f"delete from sync.rejected_records where account = {target.account} and table_name = {table} "
-            "and raw in (select raw::json from arrow_rejected)"
-        )
-    target.run(
-        f"insert into sync.rejected_records by name select {target.account} as account, {table} as table_name, * from arrow_rejected"
-    )
+    if is_window:  # ranges overlap: an entry that an earlier range had, too, moves to this one
+        target.run(f"delete from sync.rejected_records where {here} and raw in (select raw::json from arrow_rejected)")
+    columns = f"{target.account} as account, {table} as table_name, *"
+    target.run(f"insert into sync.rejected_records by name select {columns} from arrow_rejected")
     target.connection.unregister("arrow_rejected")
-
-
-def _forget_rejected(target: Target, labels: Sequence[str]) -> None:
-    """Of a range, also what belongs to ranges that lie within it."""
-    here = f"account = {target.account} and table_name = {literal(target.table.name)}"
-    same = [f"scope in ({', '.join(literal(label) for label in labels) or 'null'})"]
-    if isinstance(target.table.load, Window):
-        same += [_is_within(*label.split("..")) for label in labels if ".." in label]
-    target.run(f"delete from sync.rejected_records where {here} and ({' or '.join(same)})")
-
-
-def _is_within(first: str, last: str) -> str:
-    """The condition that a stored scope is a range within this one."""
-    return f"(split_part(scope, '..', 1) >= {literal(first)} and split_part(scope, '..', 2) between {literal(first)} and {literal(last)})"
 
 
 def _scope_label(target: Target, head: ResponseHead, scope: Mapping[str, Any]) -> str:

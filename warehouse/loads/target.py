@@ -163,8 +163,15 @@ class Target:
         repeated = f"select 1 from {self.staged} group by {key} having count(*) > 1 limit 1"
         if self.value(repeated) is None:
             return
-        columns = [*self.key, *(self._last_known(quoted(column.name)) for column in self.table.values), self._merged_extra()]
-        columns += [
+        names, extra = [quoted(column.name) for column in self.table.values], EXTRA.name
+        last = [f"arg_max_null({name}, {PART}) filter (where {KNOWN} & {self.bit(name)} <> 0) as {name}" for name in names]
+        if self.table.is_composed:
+            merged = f"list_reduce(list({extra} order by {PART}) filter (where {extra} is not null), lambda a, b: merged(a, b))"
+            extra = f"case when count({extra}) > 0 then {merged} end as {extra}"
+        else:
+            extra = f"arg_max_null({extra}, {PART}) as {extra}"
+        columns = [
+            *(*self.key, *last, extra),
             f"max({ANSWER}) as {ANSWER}, max({PART}) as {PART}, bit_or({KNOWN}) as {KNOWN}",
             f"arg_max({ENTRY_HASH}, {PART}) filter (where _is_listed) as {ENTRY_HASH}",
             "bool_or(_is_listed) as _is_listed, bool_or(_has_detail) as _has_detail",
@@ -176,16 +183,6 @@ class Target:
         """The column's bit in the mask of known columns."""
         names = [column.name for column in self.table.record_columns]
         return 1 << names.index(name.strip('"'))
-
-    def _last_known(self, name: str) -> str:
-        return f"arg_max_null({name}, {PART}) filter (where {KNOWN} & {self.bit(name)} <> 0) as {name}"
-
-    def _merged_extra(self) -> str:
-        extra = EXTRA.name
-        if not self.table.is_composed:
-            return f"arg_max_null({extra}, {PART}) as {extra}"
-        merged = f"list_reduce(list({extra} order by {PART}) filter (where {extra} is not null), lambda a, b: merged(a, b))"
-        return f"case when count({extra}) > 0 then {merged} end as {extra}"
 
 
 def _among(indexes: Iterable[int]) -> str:

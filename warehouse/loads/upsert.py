@@ -42,17 +42,21 @@ def _find_changes(target: Target) -> None:
     partial = _partial_columns(target)
     always = [name for name in _value_names(target) if name not in partial]
     both = ", ".join([*target.key, f"hash({', '.join(always) or '0'}) as _hash", *partial, EXTRA.name])
+    differs = ["s._hash <> t._hash", f"{_new_extra(target)} is distinct from t.{EXTRA.name}"]
+    differs += [f"(s.{KNOWN} & {target.bit(name)} <> 0 and s.{name} is distinct from t.{name})" for name in partial]
+    present = {column.name for column in target.table.system_columns}
+    system = ", ".join(name if name in present else f"null as {name}" for name in ("_deleted_at", "_listing_hash"))
     target.make(
         "change",
         f"""
         with stored as (
-            select rid, {_stored_system(target)}, {both} from {target.stored} t
+            select rid, {system}, {both} from {target.stored} t
             where exists (from {target.staged} s where {target.on("s", "t")})
         ),
         staged as (select {PART}, {KNOWN}, {ENTRY_HASH}, _is_listed, _has_detail, {both} from {target.staged}),
         compared as (
             select s.{PART}, t.rid, t.rid is null as is_new,
-                t.rid is not null and ({_differs(target, partial)}) as is_different,
+                t.rid is not null and ({" or ".join(differs)}) as is_different,
                 t._deleted_at is not null and {may_show} as is_back,
                 t.rid is not null and s._has_detail and s.{ENTRY_HASH} <> coalesce(t._listing_hash, '') as is_touched,
                 t.rid is not null or {may_show} as is_wanted
@@ -64,23 +68,24 @@ def _find_changes(target: Target) -> None:
     )
 
 
-def _differs(target: Target, partial: list[str]) -> str:
-    """The condition that staged row `s` says something else than stored row `t`."""
-    terms = ["s._hash <> t._hash", f"{_new_extra(target)} is distinct from t.{EXTRA.name}"]
-    terms += [f"(s.{KNOWN} & {target.bit(name)} <> 0 and s.{name} is distinct from t.{name})" for name in partial]
-    return " or ".join(terms)
-
-
-def _stored_system(target: Target) -> str:
-    """The system columns that matter for what changed, also of tables that lack them."""
-    present = {column.name for column in target.table.system_columns}
-    return ", ".join(name if name in present else f"null as {name}" for name in ("_deleted_at", "_listing_hash"))
-
-
 def _write(target: Target, *, replaces: bool) -> None:
-    """Write the changed rows, in the place of stored ones or beside what is stored."""
-    change, table = target.temp("change"), target.table
-    columns = [*(f"s.{name}" for name in target.key), *_new_values(target), f"{_new_extra(target)} as {EXTRA.name}", *_new_system(target)]
+    """Write the changed rows, in the place of stored ones or beside what is stored.
+
+    Deleted rows stay deleted unless they are back; the listing's hash is renewed with the detail only.
+    """
+    change, table, partial = target.temp("change"), target.table, _partial_columns(target)
+    values = [
+        f"case when s.{KNOWN} & {target.bit(name)} <> 0 then s.{name} else t.{name} end as {name}" if name in partial else f"s.{name}"
+        for name in _value_names(target)
+    ]
+    new = {
+        "_first_seen_at": f"coalesce(t._first_seen_at, {target.as_of})",
+        "_changed_at": f"case when is_new or is_different or is_back then {target.as_of} else t._changed_at end",
+        "_deleted_at": "case when is_back then null else t._deleted_at end",
+        "_listing_hash": f"case when s._has_detail then coalesce(s.{ENTRY_HASH}, t._listing_hash) else t._listing_hash end",
+    }
+    system = [f"{new[column.name]} as {column.name}" for column in table.system_columns]
+    columns = [*(f"s.{name}" for name in target.key), *values, f"{_new_extra(target)} as {EXTRA.name}", *system]
     fresh = f"""
         select {target.account} as account, {", ".join(columns)}
         from {change} c join {target.staged} s using ({PART})
@@ -91,25 +96,6 @@ def _write(target: Target, *, replaces: bool) -> None:
         target.run(f"delete from {table.qualified} where rowid in (select rid from {change})")
         fresh = f"from {target.temp('fresh')}"
     target.run(f"insert into {table.qualified} by name {fresh}")
-
-
-def _new_values(target: Target) -> list[str]:
-    partial = _partial_columns(target)
-    return [
-        f"case when s.{KNOWN} & {target.bit(name)} <> 0 then s.{name} else t.{name} end as {name}" if name in partial else f"s.{name}"
-        for name in _value_names(target)
-    ]
-
-
-def _new_system(target: Target) -> list[str]:
-    """Deleted rows stay deleted unless they are back; the listing's hash is renewed with the detail only."""
-    new = {
-        "_first_seen_at": f"coalesce(t._first_seen_at, {target.as_of})",
-        "_changed_at": f"case when is_new or is_different or is_back then {target.as_of} else t._changed_at end",
-        "_deleted_at": "case when is_back then null else t._deleted_at end",
-        "_listing_hash": f"case when s._has_detail then coalesce(s.{ENTRY_HASH}, t._listing_hash) else t._listing_hash end",
-    }
-    return [f"{new[column.name]} as {column.name}" for column in target.table.system_columns]
 
 
 def _value_names(target: Target) -> list[str]:

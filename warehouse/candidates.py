@@ -5,24 +5,19 @@ One Arrow row per call, cheap for a million contacts; the SQL is in `queries/`. 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection
 
 import pyarrow as pa
 
-from warehouse.lookups import REFUSAL_CODE
-from warehouse.sql import Params, query
+from warehouse.lookups import REFUSAL_CODE, Lookups
+from warehouse.sql import query
 
 #: Days of a contact's dated history that tell how active it is.
 HISTORY_DAYS = 90
 
 
-class Candidates(ABC):
+class Candidates(Lookups):
     """Queries over the tables of one account. Nothing loaded yet means empty results."""
-
-    @abstractmethod
-    def read(self, sql: str, params: Params = None) -> pa.Table:
-        """The rows of one query as an Arrow table."""
 
     def timeline_candidates(self, account: str) -> pa.Table:
         """One row per contact that exists: active ones first, then the newest first.

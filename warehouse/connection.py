@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -72,9 +72,8 @@ def connect(
 
     Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse, WarehouseFull.
     """
-    place = _place(path)
-    config = _config(path, memory_limit, threads)
-    mode = _Mode(read_only or is_sealed, is_sealed, config)
+    place, config = _place(path), {"memory_limit": memory_limit, "threads": threads}
+    mode = _Mode(read_only or is_sealed, is_sealed, {name: value for name, value in config.items() if value is not None})
     connection = _wait_for(place, mode, deadline_s, on_wait)
     try:
         check_version(connection, path)
@@ -100,8 +99,7 @@ def read(
         return connection.sql(sql, params=params).to_arrow_table()
 
 
-@dataclass(frozen=True)
-class _Mode:
+class _Mode(NamedTuple):
     """How somebody wants the file to be open."""
 
     read_only: bool
@@ -109,8 +107,7 @@ class _Mode:
     config: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class _User:
+class _User(NamedTuple):
     """A connection that was handed out."""
 
     connection: duckdb.DuckDBPyConnection
@@ -199,25 +196,17 @@ def _wait_for(place: _Place, mode: _Mode, deadline_s: float, on_wait: OnWait | N
             reported = holder
 
 
-def _config(path: Path, memory_limit: str | None, threads: int | None) -> dict[str, Any]:
-    config: dict[str, Any] = {
-        "temp_directory": f"{path.resolve()}.tmp",  # inside the home: what does not fit into memory is personal data too
-        "autoinstall_known_extensions": False,  # a wrong file must not start a download
-    }
-    if memory_limit is not None:
-        config["memory_limit"] = memory_limit
-    if threads is not None:
-        config["threads"] = threads
-    return config
-
-
 def _open(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     is_new = not path.exists()
     if is_new and mode.read_only:
         raise NoWarehouse(f"there is no {path} yet: nothing has been synced")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    config = mode.config | {
+        "temp_directory": f"{path}.tmp",  # inside the home: what does not fit into memory is personal data too
+        "autoinstall_known_extensions": False,  # a wrong file must not start a download
+    }
     try:
-        connection = duckdb.connect(str(path), read_only=mode.read_only, config=mode.config)
+        connection = duckdb.connect(str(path), read_only=mode.read_only, config=config)
         for setting in _SEAL if mode.is_sealed else ():
             connection.execute(setting)
     except duckdb.Error as problem:

@@ -30,7 +30,6 @@ from warehouse.loads.load import APPLIED, Load, LoadReport, is_log_whole, logged
 from warehouse.loads.queue import LoadQueue
 from warehouse.loads.staging import LastLoaded, ParseRows, Staged, are_current, contact_of, last_loaded, stage
 from warehouse.loads.target import TableReport
-from warehouse.lookups import Lookups
 from warehouse.schema import ensure_schema
 from warehouse.sql import Params, rows, transaction
 from warehouse.tables import TABLES, Table
@@ -63,7 +62,7 @@ class _Session:
     recovered: dict[str, LoadReport]
 
 
-class Warehouse(Lookups, Candidates):
+class Warehouse(Candidates):
     """The warehouse of one home. Safe for several threads and processes: loads take turns, readers of this process join."""
 
     def __init__(

@@ -249,11 +249,16 @@ class Sealer:
         if view.unread:
             log.warning("%s holds %d bytes of requests that were not recorded whole", journal, view.unread)
         rows = sorted((entry.row for entry in view.entries.values()), key=lambda row: (row.requested_at.date(), row.request_id))
-        for day, own in itertools.groupby(rows, key=lambda row: row.requested_at.date()):
+        for day, own in ((day, list(group)) for day, group in itertools.groupby(rows, key=lambda row: row.requested_at.date())):
             name = f"date={day}/{journal.stem}.parquet"
-            self._write(self.root / "requests" / name, list(own), view)
+            self._write(self.root / "requests" / name, own, view)
             self.index.add(name)
-            self._drop_repeated_bodies(name, view)
+            if any(row.body_file for row in own):
+                table = sealed.read_columns(self.root / "requests" / name, ("request_id", "body_ref"))
+                refs = dict(zip(table["request_id"].to_pylist(), table["body_ref"].to_pylist(), strict=True))
+                for row in own:  # the row refers to an earlier response: its own body is not needed
+                    if row.body_file and refs.get(row.request_id) is not None:
+                        (self.root / row.body_file).unlink(missing_ok=True)
         journal.unlink()
         disk.sync_folder(journal.parent)
 
@@ -270,17 +275,6 @@ class Sealer:
                 disk.move_into_place(temporary, target)
             finally:
                 temporary.unlink(missing_ok=True)
-
-    def _drop_repeated_bodies(self, name: str, view: JournalView) -> None:
-        """Remove the files of large bodies whose rows refer to an earlier response."""
-        own = [entry.row for entry in view.entries.values() if entry.row.body_file]
-        if not own:
-            return
-        table = sealed.read_columns(self.root / "requests" / name, ("request_id", "body_ref"))
-        refs = dict(zip(table["request_id"].to_pylist(), table["body_ref"].to_pylist(), strict=True))
-        for row in own:
-            if row.body_file and refs.get(row.request_id) is not None:
-                (self.root / row.body_file).unlink(missing_ok=True)
 
 
 def with_references(rows: Iterable[Row], last: dict[AccountCall, Last]) -> Iterator[Row]:

@@ -14,7 +14,6 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -66,8 +65,7 @@ class Last(NamedTuple):
     body_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(NamedTuple):
     """A sealed file: its name below `requests`, the ids within it, and the time of its latest request."""
 
     name: str
@@ -106,19 +104,13 @@ class Index:
     def last(self, calls: Iterable[AccountCall]) -> dict[AccountCall, Last]:
         """The last whole responses among the sealed ones, of those calls that have any."""
         sql = "select * from answers where question_key = ? and account = ?"
-
-        def look_up(db: sqlite3.Connection) -> dict[AccountCall, Last]:
-            found = {}
-            for call in set(calls):
-                if row := db.execute(sql, (bytes.fromhex(call.question_key), call.account)).fetchone():
-                    *_, content, body_id = _whole(*row)
-                    found[call] = Last(content.hex(), body_id)
-            return found
-
-        return self._run(look_up)
+        keys = {call: (bytes.fromhex(call.question_key), call.account) for call in calls}
+        rows = self._run(lambda db: {call: _whole(*row) for call, key in keys.items() for row in db.execute(sql, key)})
+        return {call: Last(content.hex(), body_id) for call, (*_, content, body_id) in rows.items()}
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        with self._locked():
+        with os.fdopen(os.open(self._lock, os.O_CREAT | os.O_RDWR, 0o600)) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             try:
                 with self._connection() as db:
                     return work(db)
@@ -126,21 +118,13 @@ class Index:
                 if "full" in str(problem):
                     raise ArchiveFull(self._path, str(problem)) from problem
                 log.warning("the archive's index is not usable (%s): building it again from the files", problem)
-            self._remove()
+            for suffix in ("", "-wal", "-shm"):
+                Path(f"{self._path}{suffix}").unlink(missing_ok=True)
             try:
                 with self._connection() as db:
                     return work(db)
             except sqlite3.OperationalError as problem:  # a new, small file cannot be written either
                 raise ArchiveFull(self._path, str(problem)) from problem
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        descriptor = os.open(self._lock, os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -159,10 +143,6 @@ class Index:
             db.execute("begin")
             yield db
             db.execute("commit")
-
-    def _remove(self) -> None:
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{self._path}{suffix}").unlink(missing_ok=True)
 
     def _catch_up(self, db: sqlite3.Connection) -> None:
         known = {name for (name,) in db.execute("select name from files")}
@@ -187,16 +167,12 @@ class Index:
         ids, times = pc.min_max(table["request_id"]).as_py(), pc.max(table["requested_at"]).cast(pa.int64()).as_py()
         db.execute("insert or replace into files values (?, ?, ?, ?, ?)", _checked(name, ids["min"], ids["max"], times))
         whole = table.filter(pc.and_(pc.equal(table["outcome"], Outcome.OK.value), pc.greater(table["bytes"], 0)))
-        keys, accounts, request_ids, contents, refs = (
-            whole[column].to_pylist() for column in ("question_key", "account", "request_id", "content_sha256", "body_ref")
+        columns = (whole[name].to_pylist() for name in ("question_key", "account", "request_id", "content_sha256", "body_ref"))
+        answers = (
+            _checked(bytes.fromhex(key), account, request_id, bytes.fromhex(content), request_id if ref is None else ref)
+            for key, account, request_id, content, ref in zip(*columns, strict=True)
         )
-        db.executemany(
-            _UPSERT,
-            (
-                _checked(bytes.fromhex(key), account, request_id, bytes.fromhex(content), request_id if ref is None else ref)
-                for key, account, request_id, content, ref in zip(keys, accounts, request_ids, contents, refs, strict=True)
-            ),
-        )
+        db.executemany(_UPSERT, answers)
 
 
 def _checked(*values: Any) -> tuple[Any, ...]:

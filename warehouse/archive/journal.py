@@ -17,8 +17,8 @@ import threading
 import weakref
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -62,7 +62,12 @@ class Journal:
         self._syncing = threading.Lock()
         self._synced = 0  # bytes that survive a power loss
         self._is_open = True
-        self.path, self.descriptor = self._begin(folder)
+        while True:  # somebody clearing up after dead processes may be quicker to claim it: then another one
+            self.path = disk.make_folder(folder) / f"{disk.new_name()}{SUFFIX}"
+            self.descriptor = disk.create(self.path, os.O_APPEND)
+            if disk.keep_claim(self.descriptor, self.path):
+                break
+            os.close(self.descriptor)
         try:
             self._write(HEADER)
         except ArchiveFull:
@@ -70,16 +75,6 @@ class Journal:
             self.close()
             raise
         disk.sync_folder(folder)
-
-    @staticmethod
-    def _begin(folder: Path) -> tuple[Path, int]:
-        """A new file with our claim on it; another one when somebody clearing up after the dead was quicker."""
-        while True:
-            path = disk.make_folder(folder) / f"{disk.new_name()}{SUFFIX}"
-            descriptor = disk.create(path, os.O_APPEND)
-            if disk.keep_claim(descriptor, path):
-                return path, descriptor
-            os.close(descriptor)
 
     def append(self, frame: bytes) -> None:
         """Hand one frame to the operating system whole; ArchiveFull, and the journal is as before, when it does not fit."""
@@ -121,8 +116,7 @@ class Journal:
                 os.close(self.descriptor)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A row in a journal, and where its body stands there."""
 
     row: Row
@@ -184,21 +178,12 @@ class JournalView:
 def _entries(data: bytes, base: int) -> Iterator[tuple[Entry, int, int]]:
     """The whole frames in `data`, which stands at `base` of its file, each with its begin and end in `data`; others are stepped over."""
     position = 0
-    while (position := data.find(_MARK, position)) >= 0:
-        if (end := _end_of_frame(data, position)) is None:
+    while 0 <= (position := data.find(_MARK, position)) <= len(data) - _FIXED.size:
+        _, crc, head, length, size = _FIXED.unpack_from(data, position)
+        start = position + _FIXED.size
+        end = start + head + length
+        if end > len(data) or zlib.crc32(memoryview(data)[position + _CRC_END : end]) != crc:
             position += 1
             continue
-        _, _, head, length, size = _FIXED.unpack_from(data, position)
-        start = position + _FIXED.size
         yield Entry(_decode(memoryview(data)[start : start + head]), base + start + head, length, size), position, end
         position = end
-
-
-def _end_of_frame(data: bytes, position: int) -> int | None:
-    if len(data) - position < _FIXED.size:
-        return None
-    _, crc, head, length, _ = _FIXED.unpack_from(data, position)
-    end: int = position + _FIXED.size + head + length
-    if end > len(data) or zlib.crc32(memoryview(data)[position + _CRC_END : end]) != crc:
-        return None
-    return end

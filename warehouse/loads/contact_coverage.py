@@ -15,7 +15,7 @@ import pyarrow as pa
 from warehouse.loads.listing import mark_deleted
 from warehouse.loads.staging import ResponseHead, Staged
 from warehouse.loads.target import Target
-from warehouse.sql import literal, rows
+from warehouse.sql import literal, query, rows
 
 _COLUMNS = ("first_asked_at", "asked_at", "request", "changed_at", "times_asked", "times_changed")
 
@@ -136,40 +136,17 @@ def _as_arrow(heads: Sequence[ResponseHead], **columns: pa.Array) -> pa.Table:
 def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, received: pa.Table, responses: str, changed: str) -> None:
     """Replace the coverage of the contacts that were requested. `changed`: ids of contacts whose rows are new, changed or deleted."""
     here, name = literal(account), aspect.prefix
-    newest = "".join(f"arg_max_null(a.{column}, a.request_id) as {column}, " for column in aspect.columns)
-    mine = [f"{name}_{column}" for column in _COLUMNS] + list(aspect.columns)
-    connection.register("arrow_answers", received)
-    rows(
-        connection,
-        f"""
-        create or replace temp table noted as
-        with answers as ({responses}),
-        changed as ({changed}),
-        before as (from sync.contact_coverage where account = {here} and contact_id in (select contact_id from answers)),
-        fresh as (
-            select contact_id, arg_min(a.requested_at, a.request_id) as first, arg_max(a.requested_at, a.request_id) as at,
-                max(a.request_id) as request, {newest} count(*) as times, max(a.email) as email,
-                contact_id in (select contact_id from changed) as is_changed
-            from answers a left join before b using (contact_id)
-            where b.{name}_request is null or a.request_id > b.{name}_request
-            group by contact_id
-        ),
-        people as (
-            select contact_id, min(email) as email from source.contacts
-            where account = {here} and _deleted_at is null and contact_id in (select contact_id from fresh) group by contact_id
-        )
-        select {here} as account, contact_id, coalesce(p.email, f.email, b.email) as email,
-            b.* exclude (account, contact_id, email, {", ".join(mine)}),
-            coalesce(b.{name}_first_asked_at, b.{name}_asked_at, f.first) as {name}_first_asked_at,
-            f.at as {name}_asked_at,
-            f.request as {name}_request,
-            case when is_changed then f.at else b.{name}_changed_at end as {name}_changed_at,
-            coalesce(b.{name}_times_asked, 0) + f.times as {name}_times_asked,
-            coalesce(b.{name}_times_changed, 0) + is_changed::bigint as {name}_times_changed,
-            {", ".join(f"f.{column}" for column in aspect.columns)}
-        from fresh f left join before b using (contact_id) left join people p using (contact_id)
-        """,
+    sql = query("contact_coverage").format(
+        account=here,
+        name=name,
+        responses=responses,
+        changed=changed,
+        newest_columns="".join(f"arg_max_null(a.{column}, a.request_id) as {column}, " for column in aspect.columns),
+        own_columns=", ".join([f"{name}_{column}" for column in _COLUMNS] + list(aspect.columns)),
+        received_columns=", ".join(f"f.{column}" for column in aspect.columns),
     )
+    connection.register("arrow_answers", received)
+    rows(connection, sql)
     connection.unregister("arrow_answers")
     rows(connection, f"delete from sync.contact_coverage where account = {here} and contact_id in (select contact_id from noted)")
     rows(connection, "insert into sync.contact_coverage by name from noted order by contact_id")

@@ -150,7 +150,7 @@ def test_answers_may_be_given_or_come_from_the_archive(home: Home) -> None:
 @pytest.mark.parametrize("order", [[1, 0], [0], [0, 1, 0]])
 def test_answers_have_to_be_the_loads_own(home: Home, order: list[int]) -> None:
     answers = [page(home, 1), page(home, 2)]
-    with pytest.raises(ValueError, match="answers"):
+    with pytest.raises(ValueError, match="responses"):
         home.warehouse.apply(home.event(answers, tables.CONTACTS), [answers[index] for index in order])
     assert home.rows(tables.CONTACTS) == []
 

@@ -7,6 +7,7 @@ costs a request of its own: hashes of listing entries say which are new or chang
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import itertools
 from collections import Counter
@@ -41,7 +42,8 @@ def load_listing(target: Target, asked_scope: Mapping[str, Any], *, is_complete:
     _set_aside(target, stale + refused)
     upsert(target)
     kept = [scope for scope in scopes if scope not in stale and scope not in refused]
-    target.report.unproven += _sentences(target, [scope for scope in kept if not target.flaws.keys().isdisjoint(scope.responses)], _flaws)
+    flawed = [scope for scope in kept if not target.flaws.keys().isdisjoint(scope.responses)]
+    target.report.unproven += _sentences(target, flawed, _flaws)
     _mark_missing(target, kept)
     target.unbelieved.update(*(scope.responses for scope in scopes if not scope.is_read))
     return _results(target, kept, refused, is_complete=is_complete)
@@ -49,7 +51,7 @@ def load_listing(target: Target, asked_scope: Mapping[str, Any], *, is_complete:
 
 def _stale(target: Target, scopes: Sequence[Scope]) -> list[Scope]:
     """Scopes of which a newer response is loaded already: a slower run must not put older rows over newer ones."""
-    if not isinstance(target.table.load, Snapshot) or target.table.load.is_whole or not scopes:
+    if not isinstance(target.table.load, Snapshot) or target.table.load.is_whole:
         return []
     here = f"account = {target.account} and table_name = {literal(target.table.name)}"
     labels = {label for (label,) in target.rows(f"select scope from sync.coverage where {here} and last_request > {target.last_request}")}
@@ -134,18 +136,15 @@ def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
     target.report.deleted += missing
     if missing:
         mark_deleted(target, target.table, f"select rid from {target.temp('missing')}")
-    if unproven := [scope for scope in read if scope.unreadable]:
-        _report_unproven(target, unproven)
-
-
-def _report_unproven(target: Target, scopes: Sequence[Scope]) -> None:
-    left = dict(target.rows(f"select _scope, count(*) from {target.temp('absent')} group by all"))
+    left: dict[int, int] = {}
+    if any(scope.unreadable for scope in read):
+        left = dict(target.rows(f"select _scope, count(*) from {target.temp('absent')} group by all"))
 
     def sentence(scopes: Sequence[Scope]) -> str:
-        count, unreadable = sum(left.get(scope.number, 0) for scope in scopes), sum(scope.unreadable for scope in scopes)
+        count, unreadable = sum(left[scope.number] for scope in scopes), sum(scope.unreadable for scope in scopes)
         return f"{count} rows were not listed, and {unreadable} entries or collections could not be read: nothing was marked as deleted"
 
-    staying = [scope for scope in scopes if scope.number in left]
+    staying = [scope for scope in read if scope.unreadable and scope.number in left]
     target.report.unproven += _sentences(target, staying, sentence)
     for scope in staying:
         scope.is_read = False
@@ -169,24 +168,19 @@ def _count_by_scope(target: Target, scopes: Sequence[Scope], relation: str) -> d
 
 def _results(target: Target, kept: Sequence[Scope], refused: Sequence[Scope], *, is_complete: bool) -> list[ScopeResult]:
     """One line per scope; tables whose scopes are single entries have one line in all (`contact_coverage` has the others)."""
-    unread = f"{target.report.rejected} entries could not be read: nothing was marked as deleted"
+    unread = f"{target.report.rejected} entries could not be read: nothing was marked as deleted" if target.report.rejected else ""
     if target.table.load.is_whole:
         reasons = "; ".join([*target.report.refused, *target.report.unproven])
-        reason = reasons or (unread if target.report.rejected else None if is_complete else "not everything could be had")
+        reason = reasons or unread or (None if is_complete else "not everything could be had")
         return [ScopeResult(ALL, is_complete and not reasons, target.value(f"select count(*) from {_live(target)}"), reason)]
     is_snapshot = isinstance(target.table.load, Snapshot)
     counts = _count_by_scope(target, [*kept, *refused] if is_snapshot else refused, _live(target))
     received = target.report.new + target.report.changed + target.report.unchanged
-    return [
-        ScopeResult(
-            scope.label,
-            scope.is_read,
-            counts.get(scope.number, 0 if is_snapshot else received),
-            scope.reason
-            or (unread if scope.unreadable and target.report.rejected else None if scope.is_read else "not every page could be had"),
-        )
-        for scope in (*kept, *refused)
-    ]
+    found = []
+    for scope in (*kept, *refused):
+        reason = scope.reason or (unread if scope.unreadable else "") or (None if scope.is_read else "not every page could be had")
+        found.append(ScopeResult(scope.label, scope.is_read, counts.get(scope.number, 0 if is_snapshot else received), reason))
+    return found
 
 
 #: The scope of a table that is listed for the whole account.
@@ -225,30 +219,24 @@ def scopes_of(target: Target, asked_scope: Mapping[str, Any], is_complete: bool)
     """The scopes that the load's listing responses are about; of a load without responses, those that it names."""
     load = target.table.load
     if not isinstance(load, Snapshot):
-        return [_range_of(target, load.column, asked_scope, is_complete)]
+        days = days_of(asked_scope)
+        reason = None if is_complete else str(asked_scope.get("reason", "not every page could be had"))
+        scope = Scope(0, days if load.column else None, label_of_days(days), is_complete, reason=reason)
+        for head in target.responses:
+            scope.take(target, head.index)
+        return [scope]
     columns = tuple(load.scope)
     found: dict[tuple[Any, ...], Scope] = {}
-    for head in target.responses:
-        if not target.is_listing(head):
-            continue
+    for head in filter(target.is_listing, target.responses):
         values = [head.params[name] for name in load.scope.values() if name in head.params]
-        typed = _typed(target.table, columns, values) if len(values) == len(columns) else None
-        for each in [typed] if typed is not None else _from_rows(target, columns, head.index):
+        typed = list(_typed(target.table, columns, [values] if len(values) == len(columns) else []))
+        for each in typed or _from_rows(target, columns, head.index):
             scope = found.setdefault(each, Scope(len(found), each, label_of(columns, each), is_complete or load.is_whole))
             scope.take(target, head.index)
     if not target.responses:
         for each in _named(target.table, columns, asked_scope):
             found[each] = Scope(len(found), each, label_of(columns, each), is_complete)
     return list(found.values())
-
-
-def _range_of(target: Target, column: str, asked_scope: Mapping[str, Any], is_complete: bool) -> Scope:
-    days = days_of(asked_scope)
-    reason = None if is_complete else str(asked_scope.get("reason", "not every page could be had"))
-    scope = Scope(0, days if column else None, label_of_days(days), is_complete, reason=reason)
-    for head in target.responses:
-        scope.take(target, head.index)
-    return scope
 
 
 def days_of(scope: Mapping[str, Any]) -> tuple[dt.date, dt.date] | None:
@@ -305,30 +293,23 @@ def in_scope(target: Target, alias: str) -> str:
 
 def _from_rows(target: Target, columns: tuple[str, ...], response: int) -> Iterator[tuple[Any, ...]]:
     """A response to a wider call that shows a row of a scope shows all of that scope (lists with their fields)."""
-    names = ", ".join(columns)
-    for row in target.rows(f"select distinct {names} from {target.source} where _answer = {response} order by all"):
-        if (values := _typed(target.table, columns, row)) is not None:
-            yield values
+    sql = f"select distinct {', '.join(columns)} from {target.source} where _answer = {response} order by all"
+    return _typed(target.table, columns, target.rows(sql))
 
 
 def _named(table: Table, columns: tuple[str, ...], scope: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     if not all(column in scope for column in columns):
         return
     many = [value if isinstance(value, list | tuple) else [value] for value in (scope[column] for column in columns)]
-    for values in itertools.product(*many):
-        if (typed := _typed(table, columns, values)) is not None:
-            yield typed
+    yield from _typed(table, columns, itertools.product(*many))
 
 
-def _typed(table: Table, columns: tuple[str, ...], values: Iterable[Any]) -> tuple[Any, ...] | None:
-    """As the columns hold them; text in lower case, since addresses are compared so. None when a value is no number."""
-    try:
-        return tuple(
-            int(value) if table.column(column).sql_type == "BIGINT" else str(value).strip().lower()
-            for column, value in zip(columns, values, strict=True)
-        )
-    except ValueError:
-        return None
+def _typed(table: Table, columns: tuple[str, ...], rows: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, ...]]:
+    """As the columns hold them; text in lower case, since addresses are compared so. Those with a value that is no number are left out."""
+    is_number = [table.column(column).sql_type == "BIGINT" for column in columns]
+    for row in rows:
+        with contextlib.suppress(ValueError):
+            yield tuple(int(value) if number else str(value).strip().lower() for number, value in zip(is_number, row, strict=True))
 
 
 Key = tuple[Any, ...]

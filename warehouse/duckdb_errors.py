@@ -82,19 +82,15 @@ def unopened(path: Path, problem: duckdb.Error) -> Exception:
 
 
 def _holder(text: str) -> Holder:
+    """The program's name with its sub-command: never more of the command line, which may hold anything."""
     if (found := _HELD.search(text)) is None:
         return Holder(None, "another program")
-    pid = int(found["pid"])
-    return Holder(pid, _program(pid) or Path(found["program"]).name)
-
-
-def _program(pid: int) -> str | None:
-    """The program's name with its sub-command: never more of the command line, which may hold anything."""
+    pid, program = int(found["pid"]), Path(found["program"]).name
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
     except OSError:
-        return None
+        return Holder(pid, program)
     names = [Path(words[0]).name, *words[1:]]
     if names[0].startswith("python") and len(names) > 1:
         names = names[2:] if names[1] == "-m" else [Path(names[1]).name, *names[2:]] if not names[1].startswith("-") else names[:1]
-    return " ".join([*names[:1], *(word for word in names[1:2] if re.fullmatch(r"[a-z][a-z-]*", word))]) or None
+    return Holder(pid, " ".join([*names[:1], *(word for word in names[1:2] if re.fullmatch(r"[a-z][a-z-]*", word))]) or program)

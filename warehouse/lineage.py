@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import sqlglot
@@ -27,7 +27,6 @@ from warehouse.models import compiled
 from warehouse.schema import SCHEMAS
 from warehouse.sql import rows
 from warehouse.sync_tables import ALL_TABLES
-from warehouse.tables import Column
 
 #: Personal columns, as `table.column`, that a value is made of.
 Sources = frozenset[str]
@@ -50,8 +49,7 @@ _CHOOSES: Mapping[type[exp.Expr], tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Query:
+class _Query(NamedTuple):
     """One form of a model's SQL, with names resolved; `scope` is None where they cannot be."""
 
     model: Compiled
@@ -86,7 +84,10 @@ def follow(models: Iterable[Compiled], schema: Mapping[str, Mapping[str, Mapping
         relation: dict.fromkeys(schema[relation[0]][relation[1]], NOTHING) for relation in (q.model.relation for q in queries)
     }
     made = [relation for relation in known if relation[0] in SCHEMAS]
-    known |= {_relation(table.qualified): {column.name: _of(table.name, column) for column in table.columns} for table in ALL_TABLES}
+    for table in ALL_TABLES:
+        own = {column.name: frozenset({f"{table.name}.{column.name}"}) if column.is_personal else NOTHING for column in table.columns}
+        schema_name, name = table.qualified.split(".")
+        known[schema_name, name] = own
     released: dict[str, Sources] = {}
     before: Any = None
     while before != (known, released):
@@ -117,15 +118,6 @@ def _add(query: _Query, known: Derived, released: dict[str, Sources]) -> None:
             columns[name] |= sources
         elif sources:
             released[place] = released.get(place, NOTHING) | sources
-
-
-def _relation(qualified: str) -> Relation:
-    schema, name = qualified.split(".")
-    return schema, name
-
-
-def _of(table: str, column: Column) -> Sources:
-    return frozenset({f"{table}.{column.name}"}) if column.is_personal else NOTHING
 
 
 class _Reading:
@@ -161,12 +153,10 @@ class _Reading:
             return self._column(node, scope)
         if isinstance(node, exp.Query):
             inner = next((one for one in scope.subquery_scopes if one.expression is node.unnest()), None)
-            return UNKNOWN if inner is None else _union(found for _, found in self.outputs(inner))
+            return UNKNOWN if inner is None else NOTHING.union(*(found for _, found in self.outputs(inner)))
         chooses = _CHOOSES.get(type(node), ())
-        parts = [
-            part for name, value in node.args.items() if name not in chooses for part in (value if isinstance(value, list) else [value])
-        ]
-        return _union(self._made_of(part, scope) for part in parts if isinstance(part, exp.Expr))
+        parts = [value if isinstance(value, list) else [value] for name, value in node.args.items() if name not in chooses]
+        return NOTHING.union(*(self._made_of(part, scope) for part in chain(*parts) if isinstance(part, exp.Expr)))
 
     def _column(self, column: exp.Column, scope: Scope) -> Sources:
         source = scope.sources.get(column.table)
@@ -193,10 +183,6 @@ def _is_variable(column: exp.Column) -> bool:
     return False
 
 
-def _union(found: Iterable[Sources]) -> Sources:
-    return NOTHING.union(*found)
-
-
 def render(path: Path) -> str:
     """The text of `lineage.json`: a line per table, so that a change is seen."""
     parts = []
@@ -206,11 +192,6 @@ def render(path: Path) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def write() -> None:
-    """Bring `lineage.json` up to date."""
-    with tempfile.TemporaryDirectory() as folder:
-        LINEAGE.write_text(render(Path(folder) / "warehouse.duckdb"), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    write()
+    with tempfile.TemporaryDirectory() as made:
+        LINEAGE.write_text(render(Path(made) / "warehouse.duckdb"), encoding="utf-8")

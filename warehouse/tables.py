@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from types import MappingProxyType, UnionType
+from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import pyarrow as pa
@@ -89,10 +89,11 @@ def sql_type(annotation: Any) -> str:
     raise TypeError(f"no column type for {annotation!r}")
 
 
+@dataclass(frozen=True, kw_only=True)
 class _LoadMode:
     """What the modes below declare, each as far as it needs it."""
 
-    scope: Mapping[str, str] = MappingProxyType({})
+    scope: Mapping[str, str] = field(default_factory=dict)
     is_whole: bool = False
     listing: tuple[str, ...] = ()
     detail: str = ""
@@ -102,7 +103,6 @@ class _LoadMode:
     contact_parameter: str = ""
 
 
-@dataclass(frozen=True)
 class Snapshot(_LoadMode):
     """A complete listing of a scope: missing rows are marked as deleted, once the scope was read completely.
 
@@ -114,15 +114,7 @@ class Snapshot(_LoadMode):
     `per_address`: each response is about one address, noted in `sync.contact_coverage`; rows go with the last contact of their address.
     """
 
-    scope: Mapping[str, str] = field(default_factory=dict)
-    is_whole: bool = False
-    listing: tuple[str, ...] = ()
-    detail: str = ""
-    within: str = ""
-    per_address: bool = False
 
-
-@dataclass(frozen=True)
 class Window(_LoadMode):
     """A range of days, `from_on` to `to_on` of the load's scope, by `column` (its day in the account's zone).
 
@@ -130,10 +122,7 @@ class Window(_LoadMode):
     is replaced by key and nothing is deleted.
     """
 
-    column: str = ""
 
-
-@dataclass(frozen=True)
 class Accumulate(_LoadMode):
     """Rows are added and updated, none is ever removed: the service shows only part of them.
 
@@ -143,10 +132,7 @@ class Accumulate(_LoadMode):
     `sync.contact_coverage`. A coupon, in contrast, may move from address to address.
     """
 
-    contact_parameter: str = ""
 
-
-@dataclass(frozen=True)
 class Daily(_LoadMode):
     """One row per key, which ends in `observed_on`: the account's local date of the request."""
 
@@ -238,17 +224,19 @@ def _table(name: str, record: type[Record], *key: str, load: LoadKind) -> Table:
 
 BUSINESS = _table("business", account_records.Business, load=Snapshot())
 
-DIRECT_REVIEWS = _table("direct_reviews", reputation_records.DirectReview, "review_id", load=Window("reviewed_at"))
+DIRECT_REVIEWS = _table("direct_reviews", reputation_records.DirectReview, "review_id", load=Window(column="reviewed_at"))
 ONLINE_REVIEWS = _table("online_reviews", reputation_records.OnlineReview, "review_key", load=Accumulate())
 ONLINE_REVIEW_CHANNELS = _table("online_review_channels", reputation_records.OnlineReviewChannel, "channel", "observed_on", load=Daily())
-SENTIMENT_MENTIONS = _table("sentiment_mentions", reputation_records.SentimentMention, "mention_key", load=Window("reviewed_on"))
+SENTIMENT_MENTIONS = _table("sentiment_mentions", reputation_records.SentimentMention, "mention_key", load=Window(column="reviewed_on"))
 SENTIMENT_TOTALS = _table("sentiment_totals", reputation_records.SentimentTotals, "from_on", "to_on", load=Window())
-REVIEW_STATS = _table("review_stats", reputation_records.ReviewStats, "period_on", load=Window("period_on"))
-SOCIAL_MEDIA_STATS = _table("social_media_stats", reputation_records.SocialMediaStats, "period_on", "network", load=Window("period_on"))
-FEEDBACK_VIEWS = _table("feedback_views", reputation_records.FeedbackViews, "period_on", load=Window("period_on"))
+REVIEW_STATS = _table("review_stats", reputation_records.ReviewStats, "period_on", load=Window(column="period_on"))
+SOCIAL_MEDIA_STATS = _table(
+    "social_media_stats", reputation_records.SocialMediaStats, "period_on", "network", load=Window(column="period_on")
+)
+FEEDBACK_VIEWS = _table("feedback_views", reputation_records.FeedbackViews, "period_on", load=Window(column="period_on"))
 
 SOCIAL_PROFILES = _table("social_profiles", social_records.SocialProfile, "network", "kind", "profile_id", load=Snapshot())
-SOCIAL_POSTS = _table("social_posts", social_records.SocialPost, "post_id", "network", load=Window("scheduled_at"))
+SOCIAL_POSTS = _table("social_posts", social_records.SocialPost, "post_id", "network", load=Window(column="scheduled_at"))
 SOCIAL_POST_DETAILS = _table(
     "social_post_details",
     social_records.SocialPostDetail,

@@ -1,6 +1,8 @@
 """One load, inside its transaction: every table by its kind, then what is known about the reading.
 
-Not here: opening the warehouse, the log, recovery (`warehouse.warehouse`).
+Accumulating tables are here too: the service shows only part of their entries, so rows are added and updated and none is removed. Entries
+have no id: their key is `identity-occurrence`, where entries of one identity (a group) are numbered in response order. Not here: listings
+(`listing`), opening the warehouse, the log, recovery (`warehouse.warehouse`).
 """
 
 from __future__ import annotations
@@ -11,13 +13,13 @@ from zoneinfo import ZoneInfo
 import duckdb
 
 from warehouse.loads import contact_coverage, coverage
-from warehouse.loads.accumulate import load_accumulate
+from warehouse.loads.arrow import ANSWER, PART
 from warehouse.loads.listing import ALL, load_listing, mark_deleted, take_entry_hashes
 from warehouse.loads.load import Load
 from warehouse.loads.staging import Staged
 from warehouse.loads.target import ScopeResult, TableReport, Target
 from warehouse.loads.upsert import upsert
-from warehouse.sql import literal
+from warehouse.sql import literal, query, quoted
 from warehouse.tables import Accumulate, Snapshot, Table, Window
 
 
@@ -46,11 +48,50 @@ def _fill(target: Target, load: Load, staged: Staged, tables: Mapping[str, Table
     if isinstance(kind, Snapshot | Window):
         return load_listing(target, load.scope, is_complete=load.is_complete, shrink_limit=load.shrink_limit)
     if isinstance(kind, Accumulate):
-        return load_accumulate(target, staged.whole, is_complete=load.is_complete)
-    _forget_days_to_come(target, ZoneInfo(load.zone))
-    target.merge_parts()
-    upsert(target)
+        _accumulate(target, staged.whole)
+    else:
+        _forget_days_to_come(target, ZoneInfo(load.zone))
+        target.merge_parts()
+        upsert(target)
     return [ScopeResult(ALL, load.is_complete, None, None if load.is_complete else "not everything could be had")]
+
+
+def _accumulate(target: Target, whole_answers: frozenset[int]) -> None:
+    """Apply the staged rows; `whole_answers` are the responses (by index) that the service did not cut.
+
+    A group that was served whole, or with at least as many entries as are stored, updates the stored rows one by one. A
+    smaller group of a cut response may be any of the stored ones: only content that is not there yet is added, as new rows.
+    """
+    if not target.report.received:
+        return
+    target.merge_parts()
+    stored = target.make(
+        "held",
+        f"select rowid as rid, * from {target.table.qualified} t "
+        f"where account = {target.account} and exists (from {target.staged} s where {target.on_outer('s', 't')})",
+    )
+    target.held = target.temp("held")
+    if stored and len(whole_answers) < len(target.responses):
+        _renumber_small_groups(target, whole_answers)
+    upsert(target)
+
+
+def _renumber_small_groups(target: Target, whole_answers: frozenset[int]) -> None:
+    """Of groups of cut responses with fewer entries than are stored keep only content that is not stored, numbered behind what is."""
+    *outer, last = target.key
+    whole = ", ".join(map(str, sorted(whole_answers)))
+    terms = {
+        "outer": "".join(f"{name}, " for name in outer),
+        "identity": f"split_part({last}, '-', 1) as _identity",
+        "staged": target.staged,
+        "held": target.held,
+        "small": target.temp("small"),
+    }
+    is_whole = f"bool_or({ANSWER} in ({whole}))" if whole else "false"
+    if target.make("small", query("small_groups").format(**terms, is_whole=is_whole)):
+        content = f"hash({', '.join(quoted(column.name) for column in target.table.values)})"
+        target.make("sifted", query("renumbered_groups").format(**terms, content=content, last=last, part=PART))
+        target.staged = target.temp("sifted")
 
 
 def _forget_days_to_come(target: Target, zone: ZoneInfo) -> None:

@@ -55,12 +55,15 @@ def entry_hash(record: Record) -> str:
     return hashlib.blake2b(json_text(encoded).encode(), digest_size=16).hexdigest()
 
 
+_PREPARED: dict[str, Prepare] = {"JSON": json_text, "DECIMAL(18,4)": lambda value: value.quantize(_CENTS)}
+
+
 class Converter:
     """Turns records of one table into Arrow batches."""
 
     def __init__(self, table: Table) -> None:
         self.schema = schema(table)
-        self._columns = [(column.name, column.arrow_type, _prepare(column.sql_type)) for column in table.record_columns]
+        self._columns = [(column.name, column.arrow_type, _PREPARED.get(column.sql_type)) for column in table.record_columns]
         self._bits = {column.name: 1 << index for index, column in enumerate(table.record_columns)}
         self._all_known = sum(self._bits.values())
         self._names = frozenset(self._bits)
@@ -87,18 +90,17 @@ class Converter:
         good: list[tuple[Record, int]] = []
         bad: list[tuple[Record, int, str]] = []
         for record, response in records:
-            if faults := [name for name, arrow_type, prepare in self._columns if not self._fits(record, name, arrow_type, prepare)]:
+            faults = []
+            for name, arrow_type, prepare in self._columns:
+                try:
+                    self._array([record.__dict__], name, arrow_type, prepare)
+                except UNFIT:
+                    faults.append(name)
+            if faults:
                 bad.append((record, response, f"{', '.join(faults)}: missing, or too large for the column"))
             else:
                 good.append((record, response))
         return good, bad
-
-    def _fits(self, record: Record, name: str, arrow_type: pa.DataType, prepare: Prepare | None) -> bool:
-        try:
-            self._array([record.__dict__], name, arrow_type, prepare)
-        except UNFIT:
-            return False
-        return True
 
     def _array(self, values: list[dict[str, Any]], name: str, arrow_type: pa.DataType, prepare: Prepare | None) -> pa.Array:
         column = [value[name] for value in values]
@@ -117,11 +119,3 @@ class Converter:
         if (mask := self._masks.get(known)) is None:
             mask = self._masks[known] = sum(bit for name, bit in self._bits.items() if name in known)
         return mask
-
-
-def _prepare(sql_type: str) -> Prepare | None:
-    if sql_type == "JSON":
-        return json_text
-    if sql_type == "DECIMAL(18,4)":
-        return lambda value: value.quantize(_CENTS)
-    return None

@@ -214,6 +214,7 @@ class _TableStage:
         self._staged.rows[name] = self._path
 
     def _convert(self) -> None:
+        """Rows are kept in memory up to a limit, then all of them in a file."""
         chunk, self._waiting = self._waiting, []
         if not chunk:
             return
@@ -224,13 +225,6 @@ class _TableStage:
             name = self.table.name
             self._staged.rejects += [Reject(name, response, reason, _kept(record.model_dump())) for record, response, reason in bad]
             batch = self._batch(chunk)
-        self._keep(batch)
-
-    def _batch(self, chunk: list[tuple[Record, int]]) -> pa.RecordBatch:
-        return self._converter.batch([pair[0] for pair in chunk], [pair[1] for pair in chunk], self._staged.counts[self.table.name])
-
-    def _keep(self, batch: pa.RecordBatch) -> None:
-        """In memory up to a limit, then all of it in a file."""
         self._staged.counts[self.table.name] += batch.num_rows
         if batch[EXTRA.name].null_count < batch.num_rows:
             self._staged.with_extra.add(self.table.name)
@@ -242,6 +236,9 @@ class _TableStage:
             self._path = self._new_file(f"{self.table.name}.parquet")
             self._writer = pq.ParquetWriter(self._path, self._converter.schema, compression="lz4")
         self._write(self._writer)
+
+    def _batch(self, chunk: list[tuple[Record, int]]) -> pa.RecordBatch:
+        return self._converter.batch([pair[0] for pair in chunk], [pair[1] for pair in chunk], self._staged.counts[self.table.name])
 
     def _write(self, writer: pq.ParquetWriter) -> None:
         writer.write_table(pa.Table.from_batches(self._batches, self._converter.schema), ROW_GROUP)
@@ -300,9 +297,5 @@ def reading_key(tables: tuple[Table, ...], zone: str) -> bytes:
 
 @functools.cache
 def _code() -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for package in _CODE:
-        for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name):
-            if file.name.endswith(".py"):
-                digest.update(file.read_bytes())
-    return digest.hexdigest()
+    files = [file for package in _CODE for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name)]
+    return hashlib.blake2b(b"".join(file.read_bytes() for file in files if file.name.endswith(".py")), digest_size=16).hexdigest()

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.archive import Archive
-from warehouse.sql import rows, transaction, value
+from warehouse.sql import query, rows, transaction, value
 from warehouse.sync_tables import WRITEBACKS
 
 
@@ -79,17 +79,7 @@ def write_plan(connection: duckdb.DuckDBPyConnection, run_id: str, planned: Plan
         for call, line in planned.lines.items():
             connection.register("arrow_planned", line)
             column, prefix = _CALLS[call]
-            sql = f"""
-                with known as (
-                    select {column} as key, max({prefix}_asked_at) as asked_at, max({prefix}_changed_at) as changed_at
-                    from sync.contact_coverage where account = $account and {prefix}_asked_at >= $at group by 1
-                )
-                insert into sync.plans by name
-                select $run as run_id, $account as account, $at as planned_at, $call as question, reason, count(*) as planned_count,
-                    count(asked_at) as asked_count, count(*) filter (changed_at >= $at) as changed_count,
-                    coalesce(sum(expected) filter (asked_at is not null), 0) as expected_count
-                from arrow_planned left join known using (key) group by reason
-            """
+            sql = query("plan").format(column=column, prefix=prefix)
             rows(connection, sql, {"run": run_id, "account": planned.account, "at": planned.at, "call": call})
             connection.unregister("arrow_planned")
 

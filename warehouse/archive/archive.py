@@ -16,7 +16,6 @@ import weakref
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -52,7 +51,6 @@ class Archive:
         self._workspace = disk.Workspace(root / "tmp")
         self._index = Index(root / "index.sqlite", root / "requests")
         self._reader = Reader(root, self._index, self._workspace)
-        self._sealer = Sealer(root, self._index, self._workspace)
         self.load_log = LoadLog(root / "loads.jsonl")
         self._lock = threading.Lock()
         self._journal: Journal | None = None
@@ -207,7 +205,7 @@ class Archive:
         with self._sealing:
             while self._full:
                 journal = self._full[0]
-                self._sealer.seal(journal.path)
+                self._seal_journal(journal.path)
                 with self._lock:
                     self._full.popleft()
                 journal.close()
@@ -224,22 +222,13 @@ class Archive:
             if (descriptor := disk.claim(path)) is None:
                 continue
             try:
-                self._sealer.seal(path)
+                self._seal_journal(path)
             except ArchiveFull as problem:
                 log.warning("what an earlier run recorded stays in its journal for now: %s", problem)
             finally:
                 os.close(descriptor)
 
-
-@dataclass(frozen=True)
-class Sealer:
-    """Seals journals of the archive at `root`."""
-
-    root: Path
-    index: Index
-    workspace: disk.Workspace
-
-    def seal(self, journal: Path) -> None:
+    def _seal_journal(self, journal: Path) -> None:
         """Turn the journal, on which the caller has the claim, into files and remove it. ArchiveFull: it stays as it is."""
         view = JournalView(journal)
         view.refresh()
@@ -251,14 +240,14 @@ class Sealer:
         rows = sorted((entry.row for entry in view.entries.values()), key=lambda row: (row.requested_at.date(), row.request_id))
         for day, own in ((day, list(group)) for day, group in itertools.groupby(rows, key=lambda row: row.requested_at.date())):
             name = f"date={day}/{journal.stem}.parquet"
-            self._write(self.root / "requests" / name, own, view)
-            self.index.add(name)
+            self._write(self._root / "requests" / name, own, view)
+            self._index.add(name)
             if any(row.body_file for row in own):
-                table = sealed.read_columns(self.root / "requests" / name, ("request_id", "body_ref"))
+                table = sealed.read_columns(self._root / "requests" / name, ("request_id", "body_ref"))
                 refs = dict(zip(table["request_id"].to_pylist(), table["body_ref"].to_pylist(), strict=True))
                 for row in own:  # the row refers to an earlier response: its own body is not needed
                     if row.body_file and refs.get(row.request_id) is not None:
-                        (self.root / row.body_file).unlink(missing_ok=True)
+                        (self._root / row.body_file).unlink(missing_ok=True)
         journal.unlink()
         disk.sync_folder(journal.parent)
 
@@ -267,8 +256,8 @@ class Sealer:
         with contextlib.suppress(ArchiveDamaged):
             if sealed.read_columns(target, ("request_id",)).num_rows:
                 return
-        last = self.index.last(AccountCall(row.account, row.question_key) for row in rows if row.is_whole)
-        temporary = self.workspace.file(target.name)
+        last = self._index.last(AccountCall(row.account, row.question_key) for row in rows if row.is_whole)
+        temporary = self._workspace.file(target.name)
         with disk.room_for(target):
             try:
                 sealed.write(temporary, with_references(rows, last), lambda row: view.body(view.entries[row.request_id]))

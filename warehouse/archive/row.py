@@ -43,14 +43,10 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     error: Annotated[str | None, _doc("What went wrong; NULL for ok.")]
     bytes: Annotated[int, _doc("Size of the body as received; 0 when none came or it holds a secret.")]
     body_sha256: Annotated[str, _doc("SHA-256 of the body as received.")]
-    content_sha256: Annotated[
-        str,
-        _doc("SHA-256 of the payload (response.data) alone: the envelope always differs. As body_sha256 without an envelope."),
-    ]
+    content_sha256: Annotated[str, _doc("SHA-256 of the payload (response.data): envelopes always differ. Else as body_sha256.")]
     body_file: Annotated[str | None, _doc("Where a large body stands, below the archive's folder; NULL otherwise.")]
     body_ref: Annotated[
-        int | None,
-        _doc("The earlier response to the same call, with an equal payload, whose body stands for this one's; NULL when it has its own."),
+        int | None, _doc("The earlier response to the same call and with an equal payload that has the body; NULL: its own.")
     ]
 
     @property

@@ -108,19 +108,7 @@ def drop_orphans(target: Target) -> None:
     read = f"select max(last_request) from sync.coverage where {here} and table_name in"
     if not target.value(f"select ({read} ('contacts', 'lists')) > coalesce(({read} ('coupons')), 0)"):
         return
-    same = f"{here} and lower(trim(p.email)) = lower(trim(c.email))"
-    unread = (
-        f"from source.lists l where {here} and _deleted_at is null and not exists (from sync.coverage v where {here} "
-        "and table_name = 'contacts' and scope = concat('list_id=', l.list_id) and is_complete and reason is null)"
-    )
-    target.report.deleted += target.make(
-        "orphans",
-        f"""
-        select rowid as rid, lower(trim(email)) as address from {target.table.qualified} c
-        where {here} and _deleted_at is null and exists (from source.contacts p where {same})
-            and not exists (from source.contacts p where {same} and _deleted_at is null) and not exists ({unread})
-        """,
-    )
+    target.report.deleted += target.make("orphans", query("orphaned_coupons").format(account=target.account))
     mark_deleted(target, target.table, f"select rid from {target.temp('orphans')}")
     target.run(
         f"update sync.contact_coverage set coupon_asked_at = null where {here} "

@@ -16,7 +16,7 @@ import pyarrow as pa
 from warehouse.loads.listing import ALL, days_of, label_of, label_of_days
 from warehouse.loads.staging import ResponseHead
 from warehouse.loads.target import ScopeResult, Target
-from warehouse.sql import literal, quoted
+from warehouse.sql import literal, query, quoted
 from warehouse.tables import Table, Window
 
 #: How late a night's reading may be before what it should have read is overdue: who comes to work after it sees that it failed.
@@ -175,15 +175,5 @@ def write_unknown_fields(target: Target) -> None:
     """Note fields that no column holds, the first time a response has them."""
     if not target.has_extra:
         return
-    table = literal(target.table.name)
-    target.run(
-        f"""
-        insert into sync.unknown_fields by name
-        select {target.account} as account, {table} as table_name, f.field, {target.as_of} as first_seen_at
-        from (select distinct unnest(json_keys(extra)) as field from {target.source} where extra is not null) f
-        where not exists (
-            from sync.unknown_fields u where u.account = {target.account} and u.table_name = {table} and u.field = f.field
-        )
-        order by f.field
-        """
-    )
+    terms = {"account": target.account, "table": literal(target.table.name), "as_of": target.as_of, "source": target.source}
+    target.run(query("unknown_fields").format(**terms))

@@ -60,19 +60,12 @@ class Load:
 
     def event(self) -> dict[str, Any]:
         """As JSON values, for the log."""
-        return {
-            "account": self.account,
-            "asset": self.asset,
+        return {name: getattr(self, name) for name in self.__dataclass_fields__} | {
             "tables": list(self.tables),
             "request_ids": pack_ids(self.request_ids),
-            "zone": self.zone,
             "logged_at": self.logged_at.astimezone(dt.UTC).isoformat(),
             "scope": json.loads(json.dumps(dict(self.scope), default=str)),
-            "is_complete": self.is_complete,
-            "shrink_limit": self.shrink_limit,
-            "service_count": self.service_count,
             "due_at": self.due_at.astimezone(dt.UTC).isoformat() if self.due_at else None,
-            "place": self.place,
         }
 
     @classmethod

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from warehouse.loads.arrow import ENTRY_HASH, KNOWN, PART
 from warehouse.loads.target import Target
-from warehouse.sql import quoted
+from warehouse.sql import query, quoted
 from warehouse.tables import EXTRA
 
 
@@ -46,26 +46,10 @@ def _find_changes(target: Target) -> None:
     differs += [f"(s.{KNOWN} & {target.bit(name)} <> 0 and s.{name} is distinct from t.{name})" for name in partial]
     present = {column.name for column in target.table.system_columns}
     system = ", ".join(name if name in present else f"null as {name}" for name in ("_deleted_at", "_listing_hash"))
-    target.make(
-        "change",
-        f"""
-        with stored as (
-            select rid, {system}, {both} from {target.stored} t
-            where exists (from {target.staged} s where {target.on("s", "t")})
-        ),
-        staged as (select {PART}, {KNOWN}, {ENTRY_HASH}, _is_listed, _has_detail, {both} from {target.staged}),
-        compared as (
-            select s.{PART}, t.rid, t.rid is null as is_new,
-                t.rid is not null and ({" or ".join(differs)}) as is_different,
-                t._deleted_at is not null and {may_show} as is_back,
-                t.rid is not null and s._has_detail and s.{ENTRY_HASH} <> coalesce(t._listing_hash, '') as is_touched,
-                t.rid is not null or {may_show} as is_wanted
-            from staged s left join stored t on {target.on("s", "t")}
-        )
-        select {PART}, rid, is_new, is_different, is_back from compared
-        where is_wanted and (is_new or is_different or is_back or is_touched)
-        """,
-    )
+    relations = {"staged": target.staged, "stored": target.stored, "same_key": target.on("s", "t"), "may_show": may_show}
+    columns = {"part": PART, "known": KNOWN, "entry_hash": ENTRY_HASH, "system": system, "columns": both}
+    sql = query("changes").format(**relations, **columns, differs=" or ".join(differs))
+    target.make("change", sql)
 
 
 def _write(target: Target, *, replaces: bool) -> None:

@@ -1,0 +1,14 @@
+-- Coupons of addresses that only contacts have that are gone, once every list was read completely; one row per coupon.
+select rowid as rid, lower(trim(email)) as address
+from source.coupons c
+where account = {account} and _deleted_at is null
+    and exists (from source.contacts p where account = {account} and lower(trim(p.email)) = lower(trim(c.email)))
+    and not exists (
+        from source.contacts p where account = {account} and lower(trim(p.email)) = lower(trim(c.email)) and _deleted_at is null
+    )
+    and not exists (
+        from source.lists l where account = {account} and _deleted_at is null and not exists (
+            from sync.coverage v where account = {account} and table_name = 'contacts' and scope = concat('list_id=', l.list_id)
+                and is_complete and reason is null
+        )
+    )

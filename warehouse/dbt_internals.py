@@ -63,17 +63,13 @@ def manifest_path() -> Path:
 
 
 def _prepared() -> Path:
-    folder = private_folder() / f"models-{fingerprint()}"
-    if not (folder / _PARSED).exists() or not (folder / _MANIFEST).exists():
-        _prepare(folder)
-    return folder
-
-
-def _prepare(folder: Path) -> None:
-    """Parse into a folder beside it, which takes the name when it is complete: several programs may do so at once.
+    """The folder with both. Parsed into one beside it, which takes the name when it is complete: several programs may do so at once.
 
     In a process of its own: it computes for seconds, and threads of this one may be sending requests meanwhile.
     """
+    folder = private_folder() / f"models-{fingerprint()}"
+    if (folder / _PARSED).exists() and (folder / _MANIFEST).exists():
+        return folder
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="models-new-") as made:
         words = ["parse", *QUIET, "--log-level", "error", "--target-path", made, "--log-path", made]
         ran = subprocess.run([sys.executable, "-W", "ignore", "-m", "dbt.cli.main", *words], capture_output=True, text=True)  # noqa: S603
@@ -86,6 +82,7 @@ def _prepare(folder: Path) -> None:
             if not (folder / _PARSED).exists():
                 raise
         Path(made).mkdir(exist_ok=True)  # for the context to remove
+    return folder
 
 
 #: DuckDB quotes the values that it chokes on in single quotes; names stand in double ones.
@@ -170,7 +167,7 @@ def invoke(parsed: Any, words: Sequence[str], folder: Path, environment: Mapping
             node = event.data.node_info
             on_node(event.data.index, event.data.total, "tests" if node.resource_type == "test" else node.node_name)
 
-    with _quiet(), _environment(environment):
+    with warnings.catch_warnings(action="ignore"), _environment(environment):
         from dbt.adapters.duckdb.connections import DuckDBConnectionManager
         from dbt.cli.main import dbtRunner
 
@@ -201,18 +198,10 @@ def outcome_of(result: Any) -> Outcome:
 
 
 def manifest() -> Any:
-    with _quiet():
+    with warnings.catch_warnings(action="ignore"):
         from dbt.contracts.graph.manifest import Manifest
 
         return Manifest.from_msgpack((_prepared() / _PARSED).read_bytes())
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the warnings of dbt's libraries."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 @contextmanager

@@ -84,8 +84,8 @@ def _model(table: Table) -> dict[str, object]:
 
 
 _VERSION_COLUMNS = (
-    ("valid_from", "When an answer first showed these values, UTC."),
-    ("valid_to", "When an answer first showed others, or no row; NULL while the version is current."),
+    ("valid_from", "When a response first showed these values, UTC."),
+    ("valid_to", "When a response first showed others, or no row; NULL while the version is current."),
     ("is_current", "Whether the row exists and has these values."),
     ("ended_by", "changed or deleted: what ended the version; NULL while it is current."),
 )
@@ -116,23 +116,18 @@ def _version_model(table: Table) -> dict[str, object]:
         "config": {"alias": table.name, "meta": {"area": table.area}},
         "columns": [{"name": name, "description": text} for name, text in (*columns, *_VERSION_COLUMNS)],
         "data_tests": [
-            _key_test("A version is identified by its row and its beginning.", [*identity, "valid_from"]),
-            _key_test("A row has one current version at most.", identity, where="is_current"),
-            {
-                "holds": {
-                    "description": "A version ends after it began.",
-                    "arguments": {"condition": "coalesce(valid_to >= valid_from, true)"},
-                }
-            },
+            _test("key", "A version is identified by its row and its beginning.", columns=[*identity, "valid_from"]),
+            _test("key", "A row has one current version at most.", columns=identity, where="is_current"),
+            _test("holds", "A version ends after it began.", condition="coalesce(valid_to >= valid_from, true)"),
         ],
     }
 
 
-def _key_test(description: str, columns: list[str], where: str = "") -> dict[str, object]:
-    test: dict[str, object] = {"description": description, "arguments": {"columns": columns}}
+def _test(kind: str, description: str, *, where: str = "", **arguments: Any) -> dict[str, object]:
+    test: dict[str, object] = {"description": description, "arguments": arguments}
     if where:
-        test |= {"name": f"one_{'_'.join(columns)}_{where}", "config": {"where": where}}
-    return {"key": test}
+        test |= {"name": f"one_{'_'.join(arguments['columns'])}_{where}", "config": {"where": where}}
+    return {kind: test}
 
 
 def _sources() -> str:
@@ -149,15 +144,6 @@ def _sources() -> str:
 
 def _yaml(content: object) -> str:
     return _BY + str(yaml.safe_dump(content, sort_keys=False, width=140, allow_unicode=True))
-
-
-def write() -> None:
-    """Make the folders what they should be: files of tables that are gone go."""
-    files = render()
-    for name in found().keys() - files.keys():
-        (MODELS / name).unlink()
-    for name, text in files.items():
-        (MODELS / name).write_text(text, encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,4 +215,8 @@ def _mart(model: dict[str, Any], schema: str) -> Mart:
 
 
 if __name__ == "__main__":
-    write()
+    files = render()
+    for name in found().keys() - files.keys():  # of tables that are gone
+        (MODELS / name).unlink()
+    for name, text in files.items():
+        (MODELS / name).write_text(text, encoding="utf-8")

@@ -29,8 +29,7 @@ from warehouse.masking import Masking, is_personal, small_groups
 from warehouse.personal_data import GROUP_MIN, PersonalData
 from warehouse.schema import SCHEMAS, comments, statements
 from warehouse.sql import literal, quoted, rows, transaction, value
-from warehouse.sync_tables import ALL_TABLES, SYNC_TABLES, SyncTable
-from warehouse.tables import Column
+from warehouse.sync_tables import ALL_TABLES, FACTS, SYNC_TABLES
 
 #: Analysts' tools lag behind: DuckDB 1.5 is supported until March 2027.
 STORAGE_VERSION = "v1.5.0"
@@ -205,20 +204,6 @@ INTERNAL_COLUMNS = {(table.qualified, column.name) for table in ALL_TABLES for c
 
 #: How many earlier files stay to go back to.
 KEPT = 3
-
-FACTS = SyncTable(
-    "published",
-    (),
-    "What this copy is; one row.",
-    (
-        Column("published_at", "TIMESTAMPTZ", "When it was written."),
-        Column("data_as_of", "TIMESTAMPTZ", "When the newest answer in it was asked; NULL when nothing was ever read."),
-        Column("personal_data", "VARCHAR", "What became of personal data: keep, hash or drop."),
-        Column("group_min", "BIGINT", "Unless it is kept: people that a group has at least which is shown by a name that tells of them."),
-        Column("table_count", "BIGINT", "Tables it holds beside this one."),
-        Column("row_count", "BIGINT", "Their rows."),
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,13 +69,13 @@ def comments(
     """The statements that give a table the COMMENTs that it has here, to be run in another file, where it is of `kind`."""
     here = f"database_name = current_database() and schema_name = {literal(schema)} and comment is not null"
     table = f"{quoted(schema)}.{quoted(name)}"
-    for here_kind in ("table", "view"):
-        sql = f"select comment from duckdb_{here_kind}s() where {here} and {here_kind}_name = {literal(name)}"
-        for (comment,) in rows(connection, sql):
-            yield f"comment on {kind} {table} is {literal(comment)}"
-    for column, comment in rows(
-        connection, f"select column_name, comment from duckdb_columns() where {here} and table_name = {literal(name)}"
-    ):
+    own = " union all ".join(
+        f"select comment from duckdb_{each}s() where {here} and {each}_name = {literal(name)}" for each in ("table", "view")
+    )
+    for (comment,) in rows(connection, own):
+        yield f"comment on {kind} {table} is {literal(comment)}"
+    sql = f"select column_name, comment from duckdb_columns() where {here} and table_name = {literal(name)}"
+    for column, comment in rows(connection, sql):
         if columns is None or column in columns:
             yield f"comment on column {table}.{quoted(column)} is {literal(comment)}"
 

@@ -59,7 +59,9 @@ def _declared() -> Mapping[str, SyncTable]:
     return found
 
 
-_BY_NAME = _declared()
+_BY_NAME = dict(_declared())
+#: What a published copy says of itself; the warehouse has no such table.
+FACTS = _BY_NAME.pop("published")
 #: Every `sync` table.
 SYNC_TABLES = (REQUESTS, *_BY_NAME.values())
 #: Every table that is declared: what the models make follows from these.

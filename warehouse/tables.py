@@ -139,10 +139,10 @@ class Daily(_LoadMode):
 
 LoadKind = Snapshot | Window | Accumulate | Daily
 
-_FIRST_SEEN = Column("_first_seen_at", "TIMESTAMPTZ", "When an answer first held this row.")
-_CHANGED = Column("_changed_at", "TIMESTAMPTZ", "When an answer last added, changed, removed or restored this row.")
+_FIRST_SEEN = Column("_first_seen_at", "TIMESTAMPTZ", "When a response first held this row.")
+_CHANGED = Column("_changed_at", "TIMESTAMPTZ", "When a response last added, changed, removed or restored this row.")
 _DELETED = Column("_deleted_at", "TIMESTAMPTZ", "When a complete listing no longer held this row; NULL while it exists.")
-_LISTING_HASH = Column("_listing_hash", "VARCHAR", "Hash of the listing's entry as of the last detail answer.", is_internal=True)
+_LISTING_HASH = Column("_listing_hash", "VARCHAR", "Hash of the listing's entry as of the last response with its detail.", is_internal=True)
 ACCOUNT = Column("account", "VARCHAR", "Name of the account in the configuration.")
 EXTRA = Column("extra", "JSON", "Fields the service sent that have no column of their own.", is_personal=True)  # nobody knows what comes
 

@@ -7,7 +7,6 @@ counts once. Not here: the plan itself, coverage of whole tables (`coverage`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
@@ -20,16 +19,8 @@ from warehouse.sql import literal, query, rows
 _COLUMNS = ("first_asked_at", "asked_at", "request", "changed_at", "times_asked", "times_changed")
 
 
-@dataclass(frozen=True, slots=True)
-class _Aspect:
-    """What is known about contacts of one kind of call: columns `PREFIX_…`, and the `columns` that come from responses."""
-
-    prefix: str
-    columns: tuple[str, ...]
-
-
-_TIMELINE = _Aspect("timeline", ("timeline_served", "timeline_total", "timeline_digest"))
-_COUPON = _Aspect("coupon", ("coupon_count",))
+#: Of each kind of call, by the prefix of its columns: those that come from responses.
+_RECEIVED = {"timeline": ("timeline_served", "timeline_total", "timeline_digest"), "coupon": ("coupon_count",)}
 
 
 def note_contacts(connection: duckdb.DuckDBPyConnection, account: str, staged: Staged, targets: Sequence[Target]) -> None:
@@ -67,7 +58,7 @@ def _note_timelines(connection: duckdb.DuckDBPyConnection, account: str, targets
     received = [target for target in targets if target.report.received]
     changes = [f"select contact_id from {target.temp('change')} join {target.staged} using (_part)" for target in received]
     changed = " union ".join(["select null::bigint as contact_id where false", *changes])
-    _note(connection, account, _TIMELINE, table, "select *, null::varchar as email from arrow_answers", changed)
+    _note(connection, account, "timeline", table, "select *, null::varchar as email from arrow_answers", changed)
 
 
 def _note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Target) -> None:
@@ -95,7 +86,7 @@ def _note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: T
         f"union select lower(trim(t.email)) from {target.table.qualified} t where rowid in (select rid from {target.temp('missing')})"
     )
     changed = f"select contact_id from ({people}) where lower(trim(email)) in ({addresses})"
-    _note(connection, account, _COUPON, table, responses, changed)
+    _note(connection, account, "coupon", table, responses, changed)
 
 
 def drop_orphans(target: Target) -> None:
@@ -121,17 +112,17 @@ def _as_arrow(heads: Sequence[ResponseHead], **columns: pa.Array) -> pa.Table:
     return pa.table({"requested_at": pa.array(times, pa.timestamp("us", "UTC")), "request_id": pa.array(ids, pa.int64()), **columns})
 
 
-def _note(connection: duckdb.DuckDBPyConnection, account: str, aspect: _Aspect, received: pa.Table, responses: str, changed: str) -> None:
+def _note(connection: duckdb.DuckDBPyConnection, account: str, name: str, received: pa.Table, responses: str, changed: str) -> None:
     """Replace the coverage of the contacts that were requested. `changed`: ids of contacts whose rows are new, changed or deleted."""
-    here, name = literal(account), aspect.prefix
+    here, columns = literal(account), _RECEIVED[name]
     sql = query("contact_coverage").format(
         account=here,
         name=name,
         responses=responses,
         changed=changed,
-        newest_columns="".join(f"arg_max_null(a.{column}, a.request_id) as {column}, " for column in aspect.columns),
-        own_columns=", ".join([f"{name}_{column}" for column in _COLUMNS] + list(aspect.columns)),
-        received_columns=", ".join(f"f.{column}" for column in aspect.columns),
+        newest_columns="".join(f"arg_max_null(a.{column}, a.request_id) as {column}, " for column in columns),
+        own_columns=", ".join([f"{name}_{column}" for column in _COLUMNS] + list(columns)),
+        received_columns=", ".join(f"f.{column}" for column in columns),
     )
     connection.register("arrow_answers", received)
     rows(connection, sql)

@@ -17,6 +17,7 @@ from warehouse.loads.listing import ALL, days_of, label_of, label_of_days
 from warehouse.loads.staging import ResponseHead
 from warehouse.loads.target import ScopeResult, Target
 from warehouse.sql import literal, query, quoted
+from warehouse.sync_tables import REJECTED_RECORDS
 from warehouse.tables import Table, Window
 
 #: How late a night's reading may be before what it should have read is overdue: who comes to work after it sees that it failed.
@@ -84,6 +85,7 @@ def _take_out(target: Target, scope: str) -> None:
         target.run(f"insert into sync.coverage by name from {target.temp('left')} where scope is not null and scope not in ({known})")
 
 
+_REJECTED = pa.schema([(column.name, column.arrow_type) for column in REJECTED_RECORDS.columns[2:]])
 _RESULTS = pa.schema(
     [
         *((name, pa.string()) for name in ("table_name", "scope", "reason")),
@@ -141,17 +143,18 @@ def _replace_rejected(target: Target, scope: Mapping[str, Any]) -> None:
     target.run(f"delete from sync.rejected_records where {here} and ({' or '.join(same)})")
     if not target.rejects:
         return
-    requests = {head.index: head for head in target.responses}
-    rows = pa.table(
+    heads = {head.index: head for head in target.responses}
+    entries = [
         {
-            "scope": [labels[reject.response] for reject in target.rejects],
-            "request_id": pa.array([requests[reject.response].request_id for reject in target.rejects], pa.int64()),
-            "requested_at": pa.array([requests[reject.response].requested_at for reject in target.rejects], pa.timestamp("us", "UTC")),
-            "reason": [reject.reason for reject in target.rejects],
-            "raw": [reject.raw for reject in target.rejects],
+            "scope": labels[reject.response],
+            "request_id": heads[reject.response].request_id,
+            "requested_at": heads[reject.response].requested_at,
+            "reason": reject.reason,
+            "raw": reject.raw,
         }
-    )
-    target.connection.register("arrow_rejected", rows)
+        for reject in target.rejects
+    ]
+    target.connection.register("arrow_rejected", pa.Table.from_pylist(entries, _REJECTED))
     if is_window:  # ranges overlap: an entry that an earlier range had, too, moves to this one
         target.run(f"delete from sync.rejected_records where {here} and raw in (select raw::json from arrow_rejected)")
     columns = f"{target.account} as account, {table} as table_name, *"

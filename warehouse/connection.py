@@ -61,7 +61,7 @@ def connect(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """The DuckDB file at `path`, open for the duration of the `with`; created when it is not there (unless `read_only`).
 
-    Waits up to `deadline_s` seconds while another process has it open; after a second `on_wait` is told who, again when that
+    Waits up to `deadline_s` seconds while another process has it open; after a second `on_wait` is given the holder, again when that
     changes. Threads of this process share one DuckDB instance: one writer at a time (the same thread may enter again; its
     connections do not see each other's open transactions), readers join whoever is there and then get its memory limit and
     threads. Consume or drop Arrow readers before leaving: a half-read one keeps the file locked. What is not committed is

@@ -33,7 +33,7 @@ PROJECT = Path(__file__).parent
 _FOLDERS = ("models", "macros", "snapshots", "tests")
 _MANIFEST, _PARSED = "manifest.json", "partial_parse.msgpack"
 
-#: What every call of dbt is given: the project, nothing on the terminal, nobody is told anything.
+#: What every call of dbt is given: the project, nothing on the terminal, no statistics sent.
 QUIET = (
     *("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)),
     *("--quiet", "--log-level", "none", "--log-level-file", "none", "--no-use-colors"),

@@ -53,7 +53,7 @@ class Lookups(ABC):
 
     def refused_as_nothing(self, account: str, operation: str) -> set[int]:
         """The errorCodes of refusals that mean "nothing there": of at least FEWEST addresses and SHARE of all refusals so far,
-        of an operation that has answered others, and of (nearly) no address that has coupons."""
+        of an operation that had responses for others, and of (nearly) no address that has coupons."""
         limits = {"fewest": FEWEST, "share": SHARE, "contradicting": CONTRADICTING}
         sql = query("refused_as_nothing").format(refusal_code=REFUSAL_CODE)
         return set(self._column(sql, account=account, operation=operation, **limits))

@@ -92,7 +92,7 @@ class Masking:
     def prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Give the connection what the expressions need. The key is a variable: it must not stand in the text of a statement.
 
-        Without one, links are told apart by a key that nobody ever has: it goes with the connection.
+        Without one, links are kept apart by a key that nobody ever has: it goes with the connection.
         """
         key = self._key or Secret(secrets.token_hex(32))
         raw = key.reveal().encode()
@@ -119,7 +119,7 @@ class Masking:
         """SQL of the rows that are shown of a table whose `groups` tell of people (`{by, people, shares}`); others as they are.
 
         Groups of fewer than `group_min` people are one row, `(other)` or NULL; when that has fewer itself, the next smallest joins it.
-        Counts are added up, shares follow from them, and of what does not follow from the rows (a median) nothing is said.
+        Counts are added up, shares follow from them, and of what does not follow from the rows (a median) nothing is shown.
         """
         if groups is None or self.personal_data is PersonalData.KEEP:
             return source

@@ -18,7 +18,7 @@ from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.sync_tables import SYNC_TABLES, SyncTable
 from warehouse.tables import Table
 
-#: Typed mirror of the service, its changes over time, the answers made from both, and what is known about the reading.
+#: Typed mirror of the service, its changes over time, the marts made from both, and what is known about the reading.
 SCHEMAS = ("source", "history", "marts", "sync")
 
 

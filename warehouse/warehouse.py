@@ -91,7 +91,7 @@ class Warehouse(Candidates):
     # -- loading
 
     def apply(self, load: Load, responses: Sequence[Response] | None = None, *, urgency: int = 0) -> LoadReport:
-        """Apply a load: log it, then one transaction. `answers` are those of `load.request_ids` in that order; by default
+        """Apply a load: log it, then one transaction. `responses` are those of `load.request_ids` in that order; by default
         they are read from the archive, so that not all of them need to be in memory.
 
         Loads that were logged but not applied (a run was killed) are applied first. A load that was applied before changes
@@ -197,7 +197,9 @@ class Warehouse(Candidates):
         left = self.archive.readable(load.request_ids)
         if not left:
             raise problem
-        gone = f"{len(load.request_ids) - len(left):,} of {len(load.request_ids):,} answers cannot be read any more, the others are applied"
+        gone = (
+            f"{len(load.request_ids) - len(left):,} of {len(load.request_ids):,} responses cannot be read any more, the others are applied"
+        )
         log.warning("a load of %s: %s: %s", load.asset, gone, problem)
         rest = replace(load, request_ids=tuple(left), is_complete=False, scope={**load.scope, "reason": gone})
         self.commit(connection, rest, self.stage(rest), instead_of=load, error=f"{gone}: {problem}"[:500])

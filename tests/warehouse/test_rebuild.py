@@ -222,7 +222,7 @@ def test_of_a_load_only_the_answers_that_are_damaged_are_missing_and_nothing_cou
     assert again.values(tables.AUDIENCES, "audience_id") == [1, 2]
     assert again.values(tables.CONTACTS, "contact_id", "_deleted_at is null") == [3, 4]
     (error,) = again.values("sync.loads", "error", "outcome = 'failed'")
-    assert error.startswith("1 of 3 answers cannot be read any more")
+    assert error.startswith("1 of 3 responses cannot be read any more")
     again.close()
 
 

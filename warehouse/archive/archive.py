@@ -267,9 +267,9 @@ class Archive:
 
 
 def with_references(rows: Iterable[Row], last: dict[AccountCall, Last]) -> Iterator[Row]:
-    """The rows in their order; a whole response that says what the last one to its call said refers to that one's body.
+    """The rows in their order; a whole response with the payload of the last one to its call refers to that one's body.
 
-    `last` is what was answered before; it is kept up to date. A reference always leads to a row that has the body itself.
+    `last` are the responses before; it is kept up to date. A reference always leads to a row that has the body itself.
     """
     for row in rows:
         if not row.is_whole:

@@ -43,6 +43,13 @@ def create(path: Path, flags: int = 0) -> int:
     return os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | flags, 0o600)
 
 
+def write_whole(descriptor: int, data: bytes) -> None:
+    """All of it, where the file stands open. OSError: some of it may be written."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
 def claim(path: Path) -> int | None:
     """An open descriptor that holds the lock on `path`; None when another has it or it is gone."""
     try:

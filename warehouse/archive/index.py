@@ -33,10 +33,10 @@ create table files (name text primary key, first_id integer not null, last_id in
     crc integer not null) without rowid;
 create table answers (
     question_key blob not null, account text not null,
-    request_id integer not null,  -- of the last whole answer
+    request_id integer not null,  -- of the last whole response
     content_sha256 blob not null,
     body_id integer not null,     -- of the row that has its body
-    crc integer not null,         -- of the row: a reference to a body that is not there would lose an answer
+    crc integer not null,         -- of the row: a reference to a body that is not there would lose a response
     primary key (question_key, account)
 ) without rowid;
 pragma user_version = {_VERSION};
@@ -59,7 +59,7 @@ class AccountCall(NamedTuple):
 
 
 class Last(NamedTuple):
-    """What the last whole response said, and the request whose row has its body."""
+    """The payload's hash of the last whole response, and the request whose row has its body."""
 
     content_sha256: str
     body_id: int

@@ -83,11 +83,9 @@ class Journal:
             self.rows += 1
 
     def _write(self, data: bytes) -> None:
-        rest = memoryview(data)
         with disk.room_for(self.path):
             try:
-                while rest:
-                    rest = rest[os.write(self.descriptor, rest) :]
+                disk.write_whole(self.descriptor, data)
             except OSError:
                 os.ftruncate(self.descriptor, self.size)
                 raise

@@ -54,26 +54,19 @@ class LoadLog:
         is_new = not self._path.exists()
         with disk.room_for(self._path):
             descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
+            end = _end_of_last_line(descriptor)
             try:
-                self._write(descriptor, lines)
+                os.ftruncate(descriptor, end)
+                os.lseek(descriptor, end, os.SEEK_SET)
+                disk.write_whole(descriptor, lines)
+                os.fsync(descriptor)
+            except OSError:
+                os.ftruncate(descriptor, end)
+                raise
             finally:
                 os.close(descriptor)
         if is_new:
             disk.sync_folder(self._path.parent)
-
-    @staticmethod
-    def _write(descriptor: int, lines: bytes) -> None:
-        end = _end_of_last_line(descriptor)
-        os.ftruncate(descriptor, end)
-        os.lseek(descriptor, end, os.SEEK_SET)
-        rest = memoryview(lines)
-        try:
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
-            os.fsync(descriptor)
-        except OSError:
-            os.ftruncate(descriptor, end)
-            raise
 
     def read(self) -> Iterator[Event]:
         """All whole events, oldest first; a torn last line counts as not written."""

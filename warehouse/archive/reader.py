@@ -256,7 +256,7 @@ class Reusable:
         return question_key in self._newest
 
     def request_id(self, question_key: str, since: int = 0) -> int | None:
-        """The request that was answered; None when there is none from `since` on."""
+        """The request of that response; None when there is none from `since` on."""
         newest = self._newest.get(question_key)
         return newest if newest is not None and newest >= since else None
 

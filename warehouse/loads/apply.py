@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import duckdb
 
 from warehouse.loads import contact_coverage, coverage
-from warehouse.loads.arrow import ANSWER, PART
+from warehouse.loads.arrow import PART, RESPONSE
 from warehouse.loads.listing import ALL, load_listing, mark_deleted, take_entry_hashes
 from warehouse.loads.load import Load
 from warehouse.loads.staging import Staged
@@ -56,8 +56,8 @@ def _fill(target: Target, load: Load, staged: Staged, tables: Mapping[str, Table
     return [ScopeResult(ALL, load.is_complete, None, None if load.is_complete else "not everything could be had")]
 
 
-def _accumulate(target: Target, whole_answers: frozenset[int]) -> None:
-    """Apply the staged rows; `whole_answers` are the responses (by index) that the service did not cut.
+def _accumulate(target: Target, whole: frozenset[int]) -> None:
+    """Apply the staged rows; `whole` are the responses (by index) that the service did not cut.
 
     A group that was served whole, or with at least as many entries as are stored, updates the stored rows one by one. A
     smaller group of a cut response may be any of the stored ones: only content that is not there yet is added, as new rows.
@@ -71,15 +71,15 @@ def _accumulate(target: Target, whole_answers: frozenset[int]) -> None:
         f"where account = {target.account} and exists (from {target.staged} s where {target.on_outer('s', 't')})",
     )
     target.held = target.temp("held")
-    if stored and len(whole_answers) < len(target.responses):
-        _renumber_small_groups(target, whole_answers)
+    if stored and len(whole) < len(target.responses):
+        _renumber_small_groups(target, whole)
     upsert(target)
 
 
-def _renumber_small_groups(target: Target, whole_answers: frozenset[int]) -> None:
+def _renumber_small_groups(target: Target, whole: frozenset[int]) -> None:
     """Of groups of cut responses with fewer entries than are stored keep only content that is not stored, numbered behind what is."""
     *outer, last = target.key
-    whole = ", ".join(map(str, sorted(whole_answers)))
+    served_whole = ", ".join(map(str, sorted(whole)))
     terms = {
         "outer": "".join(f"{name}, " for name in outer),
         "identity": f"split_part({last}, '-', 1) as _identity",
@@ -87,7 +87,7 @@ def _renumber_small_groups(target: Target, whole_answers: frozenset[int]) -> Non
         "held": target.held,
         "small": target.temp("small"),
     }
-    is_whole = f"bool_or({ANSWER} in ({whole}))" if whole else "false"
+    is_whole = f"bool_or({RESPONSE} in ({served_whole}))" if whole else "false"
     if target.make("small", query("small_groups").format(**terms, is_whole=is_whole)):
         content = f"hash({', '.join(quoted(column.name) for column in target.table.values)})"
         target.make("sifted", query("renumbered_groups").format(**terms, content=content, last=last, part=PART))

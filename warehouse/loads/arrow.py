@@ -19,7 +19,7 @@ from warehouse.tables import EXTRA, Table
 
 #: Beside the record's columns: which response of the load a row is from (its index), its place among all rows of the load,
 #: a bit for each column that its response knows, and the hash of a listing's entry.
-ANSWER, PART, KNOWN, ENTRY_HASH = "_answer", "_part", "_known", "_entry_hash"
+RESPONSE, PART, KNOWN, ENTRY_HASH = "_response", "_part", "_known", "_entry_hash"
 
 #: What is done to a value before Arrow takes it.
 Prepare = Callable[[Any], Any]
@@ -32,7 +32,7 @@ UNFIT = (pa.ArrowException, ArithmeticError, ValueError, TypeError)
 def schema(table: Table) -> pa.Schema:
     """The schema of staged rows."""
     own = [(column.name, column.arrow_type) for column in (*table.record_columns, EXTRA)]
-    return pa.schema([*own, (ANSWER, pa.int32()), (PART, pa.int64()), (KNOWN, pa.uint64()), (ENTRY_HASH, pa.string())])
+    return pa.schema([*own, (RESPONSE, pa.int32()), (PART, pa.int64()), (KNOWN, pa.uint64()), (ENTRY_HASH, pa.string())])
 
 
 _encoder = msgspec.json.Encoder(order="sorted")

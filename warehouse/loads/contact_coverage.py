@@ -33,32 +33,32 @@ def note_contacts(connection: duckdb.DuckDBPyConnection, account: str, staged: S
 
 
 def _note_timelines(connection: duckdb.DuckDBPyConnection, account: str, targets: Sequence[Target], staged: Staged) -> None:
-    """Count the timeline responses, and note what they said."""
-    people = {one.index: one.contact for one in staged.responses if one.contact is not None}
-    if not people:
+    """Count the timeline responses, and note what they hold."""
+    contacts = {one.index: one.contact for one in staged.responses if one.contact is not None}
+    if not contacts:
         return
     table = _as_arrow(
-        [staged.responses[index] for index in people],
-        contact_id=pa.array(list(people.values()), pa.int64()),
-        timeline_served=pa.array([staged.extents[index][0] for index in people], pa.int64()),
-        timeline_total=pa.array([staged.extents[index][1] for index in people], pa.int64()),
-        timeline_digest=pa.array([staged.digests[contact] for contact in people.values()], pa.string()),
+        [staged.responses[index] for index in contacts],
+        contact_id=pa.array(list(contacts.values()), pa.int64()),
+        timeline_served=pa.array([staged.extents[index][0] for index in contacts], pa.int64()),
+        timeline_total=pa.array([staged.extents[index][1] for index in contacts], pa.int64()),
+        timeline_digest=pa.array([staged.digests[contact] for contact in contacts.values()], pa.string()),
     )
     # a response that is loaded late, behind newer ones, counts for nothing here, but its rows are the last that were loaded
-    connection.register("arrow_answers", table)
+    connection.register("arrow_responses", table)
     rows(
         connection,
         f"""
-        update sync.contact_coverage as c set timeline_digest = null from arrow_answers a
+        update sync.contact_coverage as c set timeline_digest = null from arrow_responses a
         where c.account = {literal(account)} and c.contact_id = a.contact_id and c.timeline_request >= a.request_id
             and c.timeline_digest is distinct from a.timeline_digest
         """,
     )
-    connection.unregister("arrow_answers")
+    connection.unregister("arrow_responses")
     received = [target for target in targets if target.report.received]
     changes = [f"select contact_id from {target.temp('change')} join {target.staged} using (_part)" for target in received]
     changed = " union ".join(["select null::bigint as contact_id where false", *changes])
-    _note(connection, account, "timeline", table, "select *, null::varchar as email from arrow_answers", changed)
+    _note(connection, account, "timeline", table, "select *, null::varchar as email from arrow_responses", changed)
 
 
 def _note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: Target) -> None:
@@ -71,21 +71,18 @@ def _note_coupons(connection: duckdb.DuckDBPyConnection, account: str, target: T
         address=pa.array([one.params["email"].strip().lower() for one in heads], pa.string()),
         coupon_count=pa.array([one.entries[target.table.name] for one in heads], pa.int64()),
     )
-    here = f"account = {literal(account)}"
-    people = (
-        f"select contact_id, min(email) as email from source.contacts where {here} and _deleted_at is null "
-        "and lower(trim(email)) in (select address from arrow_answers) group by contact_id "
-        f"union select contact_id, email from sync.contact_coverage where {here} "
-        "and lower(trim(email)) in (select address from arrow_answers)"
+    here, requested = f"account = {literal(account)}", "lower(trim(email)) in (select address from arrow_responses)"
+    contacts = (
+        f"select contact_id, min(email) as email from source.contacts where {here} and _deleted_at is null and {requested} "
+        f"group by contact_id union select contact_id, email from sync.contact_coverage where {here} and {requested}"
     )
-    responses = (
-        f"select a.* exclude (address), p.contact_id, p.email from arrow_answers a join ({people}) p on lower(trim(p.email)) = a.address"
-    )
+    joined = f"arrow_responses a join ({contacts}) p on lower(trim(p.email)) = a.address"
+    responses = f"select a.* exclude (address), p.contact_id, p.email from {joined}"
     addresses = (
         f"select lower(trim(s.email)) from {target.temp('change')} join {target.staged} s using (_part) "
         f"union select lower(trim(t.email)) from {target.table.qualified} t where rowid in (select rid from {target.temp('missing')})"
     )
-    changed = f"select contact_id from ({people}) where lower(trim(email)) in ({addresses})"
+    changed = f"select contact_id from ({contacts}) where lower(trim(email)) in ({addresses})"
     _note(connection, account, "coupon", table, responses, changed)
 
 
@@ -124,9 +121,9 @@ def _note(connection: duckdb.DuckDBPyConnection, account: str, name: str, receiv
         own_columns=", ".join([f"{name}_{column}" for column in _COLUMNS] + list(columns)),
         received_columns=", ".join(f"f.{column}" for column in columns),
     )
-    connection.register("arrow_answers", received)
+    connection.register("arrow_responses", received)
     rows(connection, sql)
-    connection.unregister("arrow_answers")
+    connection.unregister("arrow_responses")
     rows(connection, f"delete from sync.contact_coverage where account = {here} and contact_id in (select contact_id from noted)")
     rows(connection, "insert into sync.contact_coverage by name from noted order by contact_id")
     rows(connection, "drop table noted")

@@ -29,7 +29,7 @@ FRESH_FOR = dt.timedelta(days=1) + GRACE
 def write_coverage(
     results: Sequence[tuple[Target, ScopeResult]], *, due_at: dt.datetime | None, service_count: int | None, zone: str
 ) -> None:
-    """Replace the coverage of the scopes that were loaded. A row count that is not told grows by the rows that are new."""
+    """Replace the coverage of the scopes that were loaded. A row count that is not known grows by the rows that are new."""
     if not results:
         return
     target = results[0][0]

@@ -102,7 +102,7 @@ def _sentences(target: Target, scopes: Sequence[Scope], sentence: Callable[[Sequ
 
 def _flaws(scopes: Sequence[Scope]) -> str:
     reasons = Counter(scope.reason for scope in scopes)
-    return "; ".join(f"{reason} ({count} answers)" if count > 1 else str(reason) for reason, count in reasons.items())
+    return "; ".join(f"{reason} ({count} responses)" if count > 1 else str(reason) for reason, count in reasons.items())
 
 
 def _set_aside(target: Target, scopes: Sequence[Scope]) -> None:
@@ -191,7 +191,7 @@ ALL = "all"
 class Scope:
     """The rows whose scope columns have these `values` (or whose day lies between them; None: of which nothing is ever removed).
 
-    `is_read`: every page came, and no response contradicts itself. `unreadable`: entries that could not be understood, or were not told.
+    `is_read`: every page came, and no response contradicts itself. `unreadable`: entries that could not be understood, or were left open.
     """
 
     number: int
@@ -293,7 +293,7 @@ def in_scope(target: Target, alias: str) -> str:
 
 def _from_rows(target: Target, columns: tuple[str, ...], response: int) -> Iterator[tuple[Any, ...]]:
     """A response to a wider call that shows a row of a scope shows all of that scope (lists with their fields)."""
-    sql = f"select distinct {', '.join(columns)} from {target.source} where _answer = {response} order by all"
+    sql = f"select distinct {', '.join(columns)} from {target.source} where _response = {response} order by all"
     return _typed(target.table, columns, target.rows(sql))
 
 

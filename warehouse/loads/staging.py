@@ -177,7 +177,7 @@ def _kept(raw: Any) -> str:
     try:
         return json_text(raw)
     except ValueError as problem:
-        return json_text(f"({problem}: see the answer in the archive)")
+        return json_text(f"({problem}: see the response in the archive)")
 
 
 class _TableStage:
@@ -272,13 +272,13 @@ def digest_of(response: Response, key: bytes) -> str | None:
     return None if payload is None else hashlib.blake2b(payload, key=key, digest_size=16).hexdigest()
 
 
-def last_loaded(connection: duckdb.DuckDBPyConnection, account: str, people: Iterable[int]) -> dict[int, LastLoaded]:
+def last_loaded(connection: duckdb.DuckDBPyConnection, account: str, contacts: Iterable[int]) -> dict[int, LastLoaded]:
     """What was loaded of these contacts last, where that is certain."""
     found = sql.rows(
         connection,
         "select contact_id, timeline_digest, timeline_served, timeline_total from sync.contact_coverage "
-        "where account = $account and timeline_digest is not null and contact_id in (select unnest($people::bigint[]))",
-        {"account": account, "people": sorted(people)},
+        "where account = $account and timeline_digest is not null and contact_id in (select unnest($contacts::bigint[]))",
+        {"account": account, "contacts": sorted(contacts)},
     )
     return {contact: LastLoaded(digest, (served, total)) for contact, digest, served, total in found}
 

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from warehouse.loads.arrow import ANSWER, ENTRY_HASH, KNOWN, PART
+from warehouse.loads.arrow import ENTRY_HASH, KNOWN, PART, RESPONSE
 from warehouse.loads.staging import ResponseHead, Staged
 from warehouse.sql import literal, quoted, value
 from warehouse.sql import rows as sql_rows
@@ -172,7 +172,7 @@ class Target:
             extra = f"arg_max_null({extra}, {PART}) as {extra}"
         columns = [
             *(*self.key, *last, extra),
-            f"max({ANSWER}) as {ANSWER}, max({PART}) as {PART}, bit_or({KNOWN}) as {KNOWN}",
+            f"max({RESPONSE}) as {RESPONSE}, max({PART}) as {PART}, bit_or({KNOWN}) as {KNOWN}",
             f"arg_max({ENTRY_HASH}, {PART}) filter (where _is_listed) as {ENTRY_HASH}",
             "bool_or(_is_listed) as _is_listed, bool_or(_has_detail) as _has_detail",
         ]
@@ -187,7 +187,7 @@ class Target:
 
 def _among(indexes: Iterable[int]) -> str:
     chosen = ", ".join(str(index) for index in indexes)
-    return f"{ANSWER} in ({chosen})" if chosen else "false"
+    return f"{RESPONSE} in ({chosen})" if chosen else "false"
 
 
 @dataclass(frozen=True, slots=True)

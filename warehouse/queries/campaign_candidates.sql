@@ -10,10 +10,10 @@ moved as (
     select campaign_id, max(observed_on) as moved_on from moves
     where before is not null and before is distinct from (reached, opened_count, bounced_count, unsubscribed_count) group by 1
 ),
-asked as (
+latest as (
     select campaign_id, max(_changed_at) as asked_at from source.campaign_stats where account = $account group by 1
 )
 select c.campaign_id, c.type, c.created_at, c._changed_at as row_at, a.asked_at, m.moved_on
-from source.campaigns c left join asked a using (campaign_id) left join moved m using (campaign_id)
+from source.campaigns c left join latest a using (campaign_id) left join moved m using (campaign_id)
 where c.account = $account and c._deleted_at is null
 order by c.campaign_id desc

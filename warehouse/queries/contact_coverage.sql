@@ -1,17 +1,17 @@
 -- The coverage of the contacts that were requested: what is stored, brought up to date by the responses; one row per contact.
 create or replace temp table noted as
-with answers as ({responses}),
+with responses as ({responses}),
 changed as ({changed}),
-before as (from sync.contact_coverage where account = {account} and contact_id in (select contact_id from answers)),
+before as (from sync.contact_coverage where account = {account} and contact_id in (select contact_id from responses)),
 fresh as (
     select contact_id, arg_min(a.requested_at, a.request_id) as first, arg_max(a.requested_at, a.request_id) as at,
         max(a.request_id) as request, {newest_columns} count(*) as times, max(a.email) as email,
         contact_id in (select contact_id from changed) as is_changed
-    from answers a left join before b using (contact_id)
+    from responses a left join before b using (contact_id)
     where b.{name}_request is null or a.request_id > b.{name}_request
     group by contact_id
 ),
-people as (
+live as (
     select contact_id, min(email) as email from source.contacts
     where account = {account} and _deleted_at is null and contact_id in (select contact_id from fresh) group by contact_id
 )
@@ -24,4 +24,4 @@ select {account} as account, contact_id, coalesce(p.email, f.email, b.email) as 
     coalesce(b.{name}_times_asked, 0) + f.times as {name}_times_asked,
     coalesce(b.{name}_times_changed, 0) + is_changed::bigint as {name}_times_changed,
     {received_columns}
-from fresh f left join before b using (contact_id) left join people p using (contact_id)
+from fresh f left join before b using (contact_id) left join live p using (contact_id)

@@ -1,10 +1,10 @@
 -- What is known about the coupons of each e-mail address of contacts that exist; one row per address, case aside.
-with people as (
+with contacts as (
     select lower(trim(email)) as email, max(contact_id) as number, coalesce(bool_or(status = 'active'), false) as is_active,
         bit_xor(hash(list_id)) as lists, max(registered_at) as registered_at, min(_first_seen_at) as first_seen_at
     from source.contacts where account = $account and _deleted_at is null and trim(email) <> '' group by 1
 ),
-answered as (
+requested as (
     select lower(trim(email)) as email, arg_max_null(coupon_asked_at, coalesce(coupon_request, 0)) as asked_at,
         max(coupon_request) as request_id, min(coupon_first_asked_at) as first_asked_at,
         max(coupon_times_asked) as times_asked, max(coupon_times_changed) as times_changed
@@ -16,11 +16,11 @@ refused as (
     from sync.requests where account = $account and operation = 'emailmarketing/getcoupon' and outcome = 'refused'
         and list_contains($nothing::bigint[], {refusal_code}) group by 1
 ),
-asked as (
+latest as (
     select email, arg_max_null(asked_at, coalesce(request_id, 0)) as asked_at, max(request_id) as request_id,
         min(first_asked_at) as first_asked_at,
         sum(times_asked)::bigint as times_asked, sum(times_changed)::bigint as times_changed
-    from (from answered union all by name from refused) group by email
+    from (from requested union all by name from refused) group by email
 ),
 clicked as (
     select lower(trim(email)) as email, max(_changed_at) as clicked_at from source.campaign_clickers
@@ -28,5 +28,5 @@ clicked as (
 )
 select p.email, p.number, hash(p.lists, p.is_active) as segment, p.is_active, p.registered_at, p.first_seen_at,
     a.asked_at, a.request_id, a.first_asked_at, a.times_asked, a.times_changed, k.clicked_at
-from people p left join asked a using (email) left join clicked k using (email)
+from contacts p left join latest a using (email) left join clicked k using (email)
 order by p.is_active desc, p.registered_at desc nulls last, p.number desc

@@ -1,5 +1,5 @@
 -- What is known about the timeline of each contact that exists; one row per contact.
-with people as (
+with contacts as (
     select contact_id, min(lower(trim(email))) as email, coalesce(bool_or(status = 'active'), false) as is_active,
         bit_xor(hash(list_id)) as lists, max(registered_at) as registered_at, min(_first_seen_at) as first_seen_at,
         max(_changed_at) as row_at
@@ -38,7 +38,7 @@ select p.contact_id, hash(p.lists, p.is_active) as segment, p.is_active, p.regis
     c.timeline_asked_at as asked_at, c.timeline_request as request_id, c.timeline_first_asked_at as first_asked_at,
     c.timeline_times_asked as times_asked, c.timeline_times_changed as times_changed,
     a.active_days, a.messages, p.row_at, k.clicked_at, r.redeemed_at, greatest(w.pushed_at, t.pushed_at) as pushed_at
-from people p
+from contacts p
 left join sync.contact_coverage c on c.account = $account and c.contact_id = p.contact_id
 left join active a on a.contact_id = p.contact_id
 left join clicked k on k.email = p.email

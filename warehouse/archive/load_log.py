@@ -52,19 +52,16 @@ class LoadLog:
         """Durably add events (JSON values only); what a writer that died left of a line is removed. ArchiveFull."""
         lines = b"".join(map(_line, events))
         is_new = not self._path.exists()
-        with disk.room_for(self._path):
-            descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
-            end = _end_of_last_line(descriptor)
+        with disk.room_for(self._path), os.fdopen(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600), "r+b", buffering=0) as file:
+            end = _end_of_last_line(file.fileno())
             try:
-                os.ftruncate(descriptor, end)
-                os.lseek(descriptor, end, os.SEEK_SET)
-                disk.write_whole(descriptor, lines)
-                os.fsync(descriptor)
+                file.truncate(end)
+                file.seek(end)
+                disk.write_whole(file.fileno(), lines)
+                os.fsync(file)
             except OSError:
-                os.ftruncate(descriptor, end)
+                file.truncate(end)
                 raise
-            finally:
-                os.close(descriptor)
         if is_new:
             disk.sync_folder(self._path.parent)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -53,12 +53,7 @@ def write_coverage(
     )
     target.run("insert into sync.coverage by name from covered")
     if listed := {target.table.name for target, _ in results if _is_listed_by_scope(target.table)}:
-        # figures of a day that was observed rest on these
-        new = f"(from covered where as_of is not null and table_name in ({', '.join(map(literal, listed))}))"
-        same = "r.account = n.account and r.table_name = n.table_name and r.scope = n.scope and r.as_of = n.as_of"
-        target.run(f"delete from sync.readings r where exists (from {new} n where {same})")
-        columns = f"account, table_name, scope, as_of, {literal(zone)} as timezone, is_complete"
-        target.run(f"insert into sync.readings by name select {columns} from {new}")
+        _write_readings(target, listed, zone)
     for each, result in results:
         if isinstance(each.table.load, Window) and result.scope != ALL:
             _take_out(each, result.scope)
@@ -67,6 +62,15 @@ def write_coverage(
 def _is_listed_by_scope(table: Table) -> bool:
     """Whether its rows come and go scope by scope, as contacts do list by list; parts of a single entry are no listing."""
     return bool(table.load.scope) and not table.load.is_whole
+
+
+def _write_readings(target: Target, tables: Collection[str], zone: str) -> None:
+    """Keep that these scopes were read: figures of a day that was observed rest on it."""
+    new = f"(from covered where as_of is not null and table_name in ({', '.join(map(literal, tables))}))"
+    same = "r.account = n.account and r.table_name = n.table_name and r.scope = n.scope and r.as_of = n.as_of"
+    target.run(f"delete from sync.readings r where exists (from {new} n where {same})")
+    columns = f"account, table_name, scope, as_of, {literal(zone)} as timezone, is_complete"
+    target.run(f"insert into sync.readings by name select {columns} from {new}")
 
 
 def _take_out(target: Target, scope: str) -> None:

@@ -136,15 +136,18 @@ def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
     target.report.deleted += missing
     if missing:
         mark_deleted(target, target.table, f"select rid from {target.temp('missing')}")
-    left: dict[int, int] = {}
-    if any(scope.unreadable for scope in read):
-        left = dict(target.rows(f"select _scope, count(*) from {target.temp('absent')} group by all"))
+    if unproven := [scope for scope in read if scope.unreadable]:
+        _report_unproven(target, unproven)
+
+
+def _report_unproven(target: Target, scopes: Sequence[Scope]) -> None:
+    left = dict(target.rows(f"select _scope, count(*) from {target.temp('absent')} group by all"))
 
     def sentence(scopes: Sequence[Scope]) -> str:
         count, unreadable = sum(left[scope.number] for scope in scopes), sum(scope.unreadable for scope in scopes)
         return f"{count} rows were not listed, and {unreadable} entries or collections could not be read: nothing was marked as deleted"
 
-    staying = [scope for scope in read if scope.unreadable and scope.number in left]
+    staying = [scope for scope in scopes if scope.number in left]
     target.report.unproven += _sentences(target, staying, sentence)
     for scope in staying:
         scope.is_read = False

@@ -74,7 +74,7 @@ class Staged:
     rows: dict[str, pa.Table | Path] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     rejects: list[Reject] = field(default_factory=list)
-    untold: list[tuple[str, int]] = field(default_factory=list)  # (table, response) for each collection that a response leaves open
+    left_open: list[tuple[str, int]] = field(default_factory=list)  # (table, response) for each collection that a response leaves open
     flaws: dict[int, str] = field(default_factory=dict)  # why a response, by index, is not whole after all
     with_extra: set[str] = field(default_factory=set)  # tables with a row that has unknown fields
     extents: dict[int, tuple[int, int]] = field(default_factory=dict)  # of responses about one contact, by index: (served, total) entries
@@ -84,9 +84,8 @@ class Staged:
     def unreadable_of(self, table: str) -> Counter[int]:
         """What each response leaves open about a table: entries of its own, and of those before it, which may be what its rows hang on."""
         before = list(self.rows)[: list(self.rows).index(table) + 1]
-        return Counter(
-            response for name, response in (*((one.table, one.response) for one in self.rejects), *self.untold) if name in before
-        )
+        entries = [(reject.table, reject.response) for reject in self.rejects]
+        return Counter(response for name, response in entries + self.left_open if name in before)
 
     @property
     def whole(self) -> frozenset[int]:
@@ -125,18 +124,13 @@ def stage(
 ) -> Staged:
     """Read all responses once, but for unchanged ones: those about a contact whose digest is that of the `last` one that was loaded.
 
-    `file` makes a path for a table that needs one.
-
-    Responses that may prove rows to be gone are judged again: an earlier version may have archived them as whole.
-
-    Raises what `read_rows` raises.
+    `file` makes a path for a table that needs one. Responses that may prove rows to be gone are judged again: an earlier version may have
+    archived them as whole. Raises what `read_rows` raises.
     """
     staged, key = Staged(), reading_key(tuple(tables), str(zone))
     stages = [_TableStage(table, staged, file) for table in tables]
-    by_record: dict[type[Record], list[_TableStage]] = {}
+    by_record = {table.record: [each for each in stages if each.table.record is table.record] for table in tables}
     may_remove = any(table.marks_deleted for table in tables)
-    for table_stage in stages:
-        by_record.setdefault(table_stage.table.record, []).append(table_stage)
     for index, response in enumerate(responses):
         call = response.call
         head = ResponseHead(index, response.request_id, call.operation.name, call.params, response.requested_at, contact_of(call, tables))
@@ -196,7 +190,7 @@ class _TableStage:
 
     def add(self, head: ResponseHead, rows: Rows) -> None:
         head.entries[self.table.name] += len(rows.records) + len(rows.rejected)
-        self._staged.untold += [(self.table.name, head.index)] * len(rows.missing)
+        self._staged.left_open += [(self.table.name, head.index)] * len(rows.missing)
         self._staged.rejects += [Reject(self.table.name, head.index, entry.reason, _kept(entry.raw)) for entry in rows.rejected]
         self._waiting += [(record, head.index) for record in rows.records]
         if len(self._waiting) >= BATCH:

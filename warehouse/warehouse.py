@@ -1,7 +1,7 @@
 """The warehouse as the rest of the program sees it: apply loads, read tables.
 
 Belongs here: opening, the order of log and transaction, recovery. Not here: what a load does to tables (`loads/`), what is
-read for which purpose (`lookups`, `checks`), starting anew (`rebuild`).
+read for which purpose (`lookups`, `candidates`), starting anew (`rebuild`).
 """
 
 from __future__ import annotations

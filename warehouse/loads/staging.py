@@ -125,7 +125,7 @@ def stage(
     """Read all responses once, but for unchanged ones: those about a contact whose digest is that of the `last` one that was loaded.
 
     `file` makes a path for a table that needs one. Responses that may prove rows to be gone are judged again: an earlier version may have
-    archived them as whole. Raises what `read_rows` raises.
+    archived them as whole. Raises what `parse_rows` raises.
     """
     staged, key = Staged(), reading_key(tuple(tables), str(zone))
     stages = [_TableStage(table, staged, file) for table in tables]

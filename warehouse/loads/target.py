@@ -1,6 +1,6 @@
 """One table's part of a load, inside the transaction: its staged rows as an SQL relation, and the terms SQL is written in.
 
-Not here: what the load modes do with them (`listing`, `accumulate`, `daily`, `upsert`).
+Not here: what the load modes do with them (`listing`, `apply`, `upsert`).
 """
 
 from __future__ import annotations

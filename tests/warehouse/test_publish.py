@@ -171,7 +171,7 @@ def test_nothing_is_published_of_a_home_without_a_warehouse(tmp_path: Path) -> N
 def test_a_failure_while_writing_leaves_the_old_file_and_no_debris(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(filled)
     change(filled, "Newer")
-    monkeypatch.setattr("warehouse.publish.write_facts", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    monkeypatch.setattr("warehouse.publish.utc_now", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="No space left"):
         publish(filled)
     assert name_in(published_path(filled)) == "News"

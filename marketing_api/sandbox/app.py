@@ -30,10 +30,10 @@ LOGGED = 50_000
 class App:
     """Every account of one server."""
 
-    def __init__(self, tenants: list[Tenant], journal: Journal | None = None) -> None:
+    def __init__(self, tenants: list[Tenant]) -> None:
         self.tenants = {tenant.key: tenant for tenant in tenants}
         self.first = tenants[0]
-        self.journal = journal
+        self.journal: Journal | None = None
         self.log: deque[Logged] = deque(maxlen=LOGGED)
         self.requests = 0
         self._strangers = Window(tenants[0].window.limit)
@@ -102,9 +102,8 @@ class App:
         return data
 
     def replay(self, journal: Journal) -> None:
-        """Carry out again what the journal holds, each write at its own time."""
+        """Carry out again what the journal holds, each write at its own time; then it takes what is written from now on."""
         by_name = {tenant.name: tenant for tenant in self.tenants.values()}
-        journal.is_replaying = True
         for line in journal.lines():
             tenant = by_name.get(line["account"])
             if tenant is not None and "advance" in line:
@@ -114,13 +113,13 @@ class App:
                 self._carry_out(CheckedCall(tenant, ALL[line["operation"]], line["params"], line["fields"], line["at"], 0.0), tenant.name)
         for tenant in by_name.values():
             tenant.settle(float("inf"))
-        journal.is_replaying = False
+        self.journal = journal
 
 
 def build(options: Options) -> App:
     """The accounts that the options name, with everything replayed that their journal holds."""
     journal = Journal(options.state) if options.state else None
-    app = App([_tenant(options, one, journal) for one in options.every_account], journal)
+    app = App([_tenant(options, one, journal) for one in options.every_account])
     if journal is not None:
         app.replay(journal)
     return app

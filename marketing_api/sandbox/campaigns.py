@@ -38,10 +38,9 @@ def campaigns(call: CheckedCall) -> Payload:
     ]
     count, page = call.page(found, 10)
     form, items = call.switches["campaign-groups"], [_shown(call, campaign) for _, campaign in page]
-    if form == "list":
-        return {"campaigns": {"count": count, "items": items}}
-    if form == "numbered":
-        return {"campaigns": {"count": count, "items": {str(place): item for place, item in enumerate(items, 1)} or items}}
+    if form != "groups":
+        numbered = {str(place): item for place, item in enumerate(items, 1)} if form == "numbered" else {}
+        return {"campaigns": {"count": count, "items": numbered or items}}
     groups: dict[str, list[Any]] = {}
     for (group, _), item in zip(page, items, strict=True):
         groups.setdefault(group, []).append(item)

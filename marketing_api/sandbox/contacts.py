@@ -48,7 +48,7 @@ def _shown(call: CheckedCall, contact: Contact, listed: dict[str, str] | None = 
 def getcontacts(call: CheckedCall) -> Payload:
     """One response however many there are, unless paging is switched on (api-observed row 14)."""
     list_id, world = call.id("listid"), call.world
-    if world.lists.get(list_id, call.now) is None:
+    if list_id not in world.lists.all(call.now):
         raise missing("The list")
     names = labels(call, list_id)
     listing = Listing(world.account, world.subscribers, list_id, call.now)
@@ -67,11 +67,7 @@ def _with_lists(call: CheckedCall, contacts: list[Contact]) -> list[dict[str, An
     """As look-ups show them: with their lists, and only those on `listid` where it is given."""
     lists = call.world.lists.all(call.now)
     return [
-        {
-            **_shown(call, one),
-            "listid": call.an_id(one.list_id),
-            "list_name": lists[one.list_id]["name"],
-        }
+        {**_shown(call, one), "listid": call.an_id(one.list_id), "list_name": lists[one.list_id]["name"]}
         for one in contacts
         if not call.has("listid") or one.list_id == call.id("listid")
     ]
@@ -192,7 +188,7 @@ def synccontact(call: CheckedCall) -> Payload:
         lists = lists[:1]
     values = _values(call, lists)
     there = {where: _in_list(call, email, where) for where in lists}
-    new = {where: call.world.subscribers.reserve() for where in lists if not there[where]}
+    new = {where: next(call.world.subscribers.ids) for where in lists if not there[where]}
 
     def apply() -> None:
         for where in lists:

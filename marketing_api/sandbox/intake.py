@@ -16,6 +16,7 @@ from marketing_api.operation import Kind, Operation
 from marketing_api.sandbox.rules import NOT_VALID, Params, Refusal
 from marketing_api.sandbox.switches import Switches
 
+_LIST_TEXTS = "email_subject reply_to fromemail from_name doubleOptin notify notify_email success_email success_message error_message"
 #: Declared as required because one variant requires them; the primary rule of the specification does not.
 OPTIONAL: Mapping[str, frozenset[str]] = {
     **{f"emailmarketing/{name}": frozenset({"type"}) for name in ("getcampaign", "stats", "addcampaign", "editcampaign", "deletecampaign")},
@@ -23,10 +24,7 @@ OPTIONAL: Mapping[str, frozenset[str]] = {
     "emailmarketing/getcontactsbyphonenumber": frozenset({"phone"}),
     "emailmarketing/addcontact": frozenset({"email"}),
     **dict.fromkeys(("emailmarketing/addtag", "emailmarketing/removetag"), frozenset({"email", "id"})),
-    **dict.fromkeys(("emailmarketing/addlist", "emailmarketing/editlist"), frozenset({
-        "email_subject", "reply_to", "fromemail", "from_name", "doubleOptin", "notify", "notify_email", "success_email",
-        "success_message", "error_message",
-    })),
+    **dict.fromkeys(("emailmarketing/addlist", "emailmarketing/editlist"), frozenset(_LIST_TEXTS.split())),
     "user/edit": frozenset({"password"}),
     **dict.fromkeys(("webhook/add", "webhook/edit"), frozenset({"action_type", "domainid"})),
     "register/createaccount": frozenset({"business_service_name"}),

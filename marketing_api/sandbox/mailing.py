@@ -154,7 +154,6 @@ _LONGEST = 2 * DAY
 _BOUNCES_AFTER = 45  # seconds
 _LEAVES_WITHIN = 120  # seconds from opening to the click on "unsubscribe"
 
-
 #: (link position, times) of one contact.
 Clicks = tuple[tuple[int, int], ...]
 

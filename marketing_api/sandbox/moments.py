@@ -4,36 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 DAY = 86_400
 
 
-@functools.cache
-def _minutes(clock: str) -> tuple[str, ...]:
-    return tuple(dt.time(minute // 60, minute % 60).strftime(clock) for minute in range(1440))
-
-
-class Form(NamedTuple):
-    """How a day and a time of day are written (strftime)."""
-
-    day: str
-    clock: str
-
-    @property
-    def minutes(self) -> tuple[str, ...]:
-        """The text of every minute of a day."""
-        return _minutes(self.clock)
-
-
+#: Forms of local date-times by name: how the day and the time of day are written (strftime).
 FORMS = {
-    "24h": Form("%m/%d/%Y", "%H:%M"),
-    "24h-pm": Form("%m/%d/%Y", "%H:%M %p"),
-    "12h": Form("%m/%d/%Y", "%I:%M %p"),
-    "iso-12h": Form("%Y-%m-%d", "%I:%M %p"),
-    "dmy-12h": Form("%d-%m-%Y", "%I:%M %p"),
-    "iso-12h-tight": Form("%Y-%m-%d", "%I:%M%p"),
+    "24h": ("%m/%d/%Y", "%H:%M"),
+    "24h-pm": ("%m/%d/%Y", "%H:%M %p"),
+    "12h": ("%m/%d/%Y", "%I:%M %p"),
+    "iso-12h": ("%Y-%m-%d", "%I:%M %p"),
+    "dmy-12h": ("%d-%m-%Y", "%I:%M %p"),
+    "iso-12h-tight": ("%Y-%m-%d", "%I:%M%p"),
 }
 _MIXED = tuple(FORMS.values())
 
@@ -65,16 +48,12 @@ class Moments:
     def date(self, moment: int) -> dt.date:
         return dt.date.fromordinal(self.local(moment)[0] + _EPOCH)
 
-    def shape(self, specified: str, moment: int = 0) -> Form:
-        if self.form == "specified":
-            return FORMS[specified]
-        return _MIXED[moment % len(_MIXED)] if self.form == "mixed" else FORMS[self.form]
-
     def text(self, moment: int, specified: str = "24h") -> str:
-        """The moment in the form that the place has by the specification, or that of the switch."""
-        form = self.shape(specified, moment)
+        """The moment in the form that the place has by the specification, or that of the switch; its day has no blanks."""
+        mixed = _MIXED[moment % len(_MIXED)] if self.form == "mixed" else None
+        day_form, clock = mixed or FORMS[specified if self.form == "specified" else self.form]
         day, minute = self.local(moment)
-        return f"{day_text(day, form.day)} {form.minutes[minute]}"
+        return f"{day_text(day, day_form)} {_minutes(clock)[minute]}"
 
     def day(self, moment: int, form: str = "%m/%d/%Y") -> str:
         return day_text(self.local(moment)[0], form)
@@ -87,6 +66,12 @@ _EPOCH = dt.date(1970, 1, 1).toordinal()
 def day_text(day: int, form: str) -> str:
     """The text of a day number since 1970."""
     return dt.date.fromordinal(day + _EPOCH).strftime(form)
+
+
+@functools.cache
+def _minutes(clock: str) -> list[str]:
+    """The text of every minute of a day."""
+    return [dt.time(minute // 60, minute % 60).strftime(clock) for minute in range(1440)]
 
 
 @functools.cache

@@ -51,11 +51,6 @@ def _pair(text: str) -> tuple[float, float]:
     return float(median), float(p99 or median)
 
 
-def _chance(text: str) -> str:
-    read_chance(text)
-    return text
-
-
 def _account(text: str) -> AccountOptions:
     name, _, rest = text.partition("=")
     key, seed, contacts = rest.split(":")
@@ -123,8 +118,9 @@ def command(run: Callable[[Options, int | None], int]) -> click.Command:
         click.Option(["--parent"], type=int, help="end when the process with this id is no longer the parent"),
         click.Option(["--as-observed"], is_flag=True, help=as_observed),
     ]
+    chance = _checked(lambda text: str(read_chance(text)))
     for fault in FAULTS:
-        parameters.append(click.Option([f"--fault-{fault.name}"], type=_checked(_chance), metavar="P[@OPERATIONS]", help=fault.doc))
+        parameters.append(click.Option([f"--fault-{fault.name}"], type=chance, metavar="P[@OPERATIONS]", help=fault.doc))
     for switch in SWITCHES:
         about = f"{switch.doc} (default: {switch.default})" + (f" [{switch.row}]" if switch.row != "–" else "")
         metavar = "[" + "|".join(switch.choices) + "]" if switch.choices else "N"

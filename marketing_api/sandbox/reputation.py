@@ -93,13 +93,13 @@ def _times(rate: float, draw: int) -> int:
 
 
 def _shown(call: CheckedCall, wanted: int, review: Thing) -> dict[str, Any]:
-    at, form = review["at"], call.moments.shape("12h", review["at"])
+    date, _, time = call.moments.text(review["at"], "12h").partition(" ")
     return {
         "id": call.an_id(wanted),
         "email": review["email"],
         "phone": review["phone"],
-        "date": call.moments.day(at, form.day),
-        "time": form.minutes[call.moments.local(at)[1]],
+        "date": date,
+        "time": time,
         **{name: review[name] for name in ("inquiry", "notes", "rating")},
     }
 

@@ -15,7 +15,6 @@ from marketing_api.sandbox.world import Shelf
 #: Error codes besides 1000 and 1002 are assumed: the specification shows none.
 WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID = 1000, 1002, 1003, 1004
 
-
 Params = dict[str, str]
 
 
@@ -107,7 +106,7 @@ class CheckedCall:
     # things on a shelf, named by `id`
 
     def existing(self, shelf: Shelf) -> Thing:
-        if (thing := shelf.get(self.id(), self.now)) is None:
+        if (thing := shelf.all(self.now).get(self.id())) is None:
             raise missing(f"The {shelf.name}")
         return thing
 

@@ -62,7 +62,6 @@ CHARACTERS: tuple[Character, ...] = (
     *[Character("unconfirmed", 0, 0, "unconfirmed", deleted_after=45 * DAY)] * 2,
 )
 
-
 _STEPS = [step for step in range(SLOTS) if step % 2 and step % 5]
 #: All the ways in which a block deals its slots, and their inverses (index within the block ↔ slot).
 DEALS = tuple(tuple((index * step + shift) % SLOTS for index in range(SLOTS)) for step in _STEPS for shift in range(SLOTS))
@@ -146,7 +145,6 @@ LISTS = 8
 FIRST_CONTACT_ID = 310_000
 _ADDRESS = re.compile(r"[a-z]+\.[a-z]+?(\d+)@[a-z.]+")
 _PHONE = re.compile(r"(?:\+|00)?1[ -]*555[ -]*(\d{7,})")
-
 
 FIRST_LIST_ID = 1801
 

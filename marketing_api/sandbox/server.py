@@ -166,26 +166,22 @@ class Server:
 def serve(options: Options | None = None) -> Iterator[str]:
     """A sandbox in a thread of this process for the length of a `with`; yields its base address (`http://127.0.0.1:PORT/1`)."""
     options = options or Options()
-    server = Server(build(options), options)
-    started: concurrent.futures.Future[tuple[str, Callable[[], object]]] = concurrent.futures.Future()
-
-    async def work() -> None:
-        loop, stop = asyncio.get_running_loop(), asyncio.Event()
-        await server.run_until(stop, lambda url: started.set_result((url, lambda: loop.call_soon_threadsafe(stop.set))))
-
-    def body() -> None:
-        try:
-            asyncio.run(work())
-        except BaseException as problem:
-            if started.done():
-                raise
-            started.set_exception(problem)  # whatever prevented the start is raised by `serve`
-
-    thread = threading.Thread(target=body, name="sandbox", daemon=True)
+    server, stop, loop = Server(build(options), options), asyncio.Event(), asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="sandbox", daemon=True)
     thread.start()
-    url, end = started.result()
+    started: concurrent.futures.Future[str] = concurrent.futures.Future()
+    running = asyncio.run_coroutine_threadsafe(server.run_until(stop, started.set_result), loop)
+
+    def ended(done: concurrent.futures.Future[None]) -> None:
+        if not started.done():
+            started.set_exception(done.exception())  # whatever prevented the start
+
+    running.add_done_callback(ended)
     try:
-        yield url
+        yield started.result()
     finally:
-        end()
+        loop.call_soon_threadsafe(stop.set)
+        concurrent.futures.wait([running])
+        loop.call_soon_threadsafe(loop.stop)
         thread.join()
+        loop.close()

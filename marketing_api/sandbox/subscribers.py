@@ -70,7 +70,7 @@ class Subscribers:
         self._account = account
         self.cards: dict[int, Card] = {}
         self._by_email: dict[str, list[int]] = {}
-        self._ids = itertools.count(FIRST_WRITTEN_ID)
+        self.ids = itertools.count(FIRST_WRITTEN_ID)  # of contacts that are added
         self.deleted_lists: set[int] = set()
 
     # reading
@@ -137,19 +137,13 @@ class Subscribers:
     def email(self, wanted: int) -> str:
         """The address of a contact, of one that was deleted too."""
         card = self.cards.get(wanted)
-        if card is not None and card.email:
-            return card.email
-        return self._account.people.of_contact(*roll_and_index(wanted)).email
+        return (card.email if card else "") or self._account.people.of_contact(*roll_and_index(wanted)).email
 
     # writing
 
-    def reserve(self) -> int:
-        """An id for a contact that will be added."""
-        return next(self._ids)
-
     def add(self, where: int, email: str, status: int, now: int, values: dict[str, str], reserved: int = 0) -> int:
         """A new contact on a list; returns its id."""
-        new = reserved or self.reserve()
+        new = reserved or next(self.ids)
         self.cards[new] = Card(new, where, now, False, email, status, dict(values))
         self._break(self.cards[new], now, is_active=status == ACTIVE)
         self._by_email.setdefault(email.lower(), []).append(new)

@@ -108,7 +108,6 @@ class Journal:
         if len(whole) < len(content):
             path.write_bytes(whole)
         self._file = path.open("a", encoding="utf-8")
-        self.is_replaying = False
 
     def lines(self) -> Iterator[dict[str, Any]]:
         with self._path.open(encoding="utf-8") as file:
@@ -116,9 +115,8 @@ class Journal:
 
     def append(self, account: str, **members: Any) -> None:
         """Either `origin`, or a write with the time `at` which it took place, or the days by which the clock was to `advance`."""
-        if not self.is_replaying:
-            self._file.write(json.dumps({"account": account, **members}, ensure_ascii=False, separators=(",", ":")) + "\n")
-            self._file.flush()
+        self._file.write(json.dumps({"account": account, **members}, ensure_ascii=False, separators=(",", ":")) + "\n")
+        self._file.flush()
 
     def close(self) -> None:
         self._file.close()

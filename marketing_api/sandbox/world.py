@@ -40,9 +40,6 @@ class Shelf:
                 found[wanted] = found.get(wanted, {}) | written
         return found
 
-    def get(self, wanted: int, now: int) -> Thing | None:
-        return self.all(now).get(wanted)
-
     def add(self, thing: Thing) -> int:
         """Returns the new id."""
         new = next(self._ids)
@@ -57,7 +54,6 @@ class Shelf:
 
 
 def seeded_lists(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
-    """The contact lists."""
     for number, words in enumerate(LISTS):
         if (created := account.start + 8 * 3600 + number * 300) <= now:
             texts = {member: text.format(name=words["name"], business=account.business.name) for member, text in LIST_TEXTS.items()}

@@ -34,6 +34,23 @@ def is_locked(problem: duckdb.Error) -> bool:
     return "Could not set lock" in str(problem)
 
 
+def is_out_of_memory(problem: Exception) -> bool:
+    """Whether a query wanted more memory, or more room beside it, than it is allowed."""
+    return "Out of Memory" in str(problem) or "max_temp_directory_size" in str(problem)
+
+
+def query_problem(problem: Exception) -> str:
+    """The message where it is about somebody's query, else only what kind of error it is: it may quote values of the tables."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    if isinstance(problem, duckdb.PermissionException):
+        return "it may read the warehouse's tables and nothing else, no files, extensions or settings"
+    if isinstance(problem, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException) and lines:
+        hint = next((f" ({line})" for line in lines[1:] if line.startswith("Did you mean")), "")
+        return lines[0] + hint
+    kind = lines[0].partition(":")[0] if lines else type(problem).__name__
+    return f"{kind} (its message is not shown, since it may hold personal data; try the query on the published copy)"
+
+
 def locked(path: Path, holder: Holder, waited_s: float) -> WarehouseLocked:
     return WarehouseLocked(
         f"{path} is in use by {holder}; waited {waited_s:g} s for it. Let that finish or end it, then run again. "

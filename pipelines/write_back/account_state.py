@@ -1,12 +1,13 @@
 """How the account stands: what the warehouse knows of its lists and contacts, and over it what was sent since that was read.
 
-Belongs here: queries to the tables, many contacts at once, with their rows as values; who a row is about; on which lists somebody is; how
-a contact stands on one. Not here: what a push makes of it (`kinds`).
+Belongs here: queries to the tables, many contacts at once, with their rows as values; who a row is about; how a contact stands
+on a list. Not here: what a push makes of it (`kinds`).
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import duckdb
 import msgspec
-import pyarrow as pa
 
 from marketing_api.exchange import order_of
 from pipelines.write_back.input import values
@@ -25,11 +24,9 @@ from pipelines.write_back.input.rows import Cell, InputError, cell_of, text_of
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Past
 from pipelines.write_back.lists import Lists
-from warehouse.connection import DEADLINE_S, OnWait, connect
-from warehouse.errors import NoWarehouse
 
-if TYPE_CHECKING:
-    from pipelines.write_back.planning import SentBefore
+if TYPE_CHECKING:  # takes long to import, as DuckDB and pyarrow do: what describes a kind of push does without
+    from warehouse.connection import OnWait
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
@@ -79,87 +76,83 @@ class Known:
     account: str
     zone: ZoneInfo
     lists: Lists
+    deadline_s: float
+    on_wait: OnWait | None = None
     as_of: Mapping[int, float] = field(default_factory=dict)
     read_at: Mapping[int, float] = field(default_factory=dict)
     is_all_known: bool = False
-    deadline_s: float = DEADLINE_S
-    on_wait: OnWait | None = None
 
     def by_address(self, addresses: Iterable[str], *, with_fields: bool = False) -> dict[str, list[Member]]:
         """Contacts by address in lower case, those without any left out; of each address active ones first, then the oldest."""
         wanted = list(dict.fromkeys(addresses))
-        if not wanted:
-            return {}
-        fields = "c.custom_fields" if with_fields else "null"
-        table = self._query(
+        rows = self._query(
             f"""
-            select k.number, {_MEMBER}, {fields} as fields
+            select k.number, {_MEMBER}, {"c.custom_fields" if with_fields else "null"} as fields
             from keys k join source.contacts c on lower(trim(c.email)) = lower(k.key)
             where c.account = $account and c._deleted_at is null
             order by k.number, {_ORDER}
             """,  # noqa: S608
-            keys=_numbered(wanted, pa.string()),
+            number=range(len(wanted)),
+            key=wanted,
         )
         found: dict[str, list[Member]] = {}
-        numbers, *columns = (column.to_pylist() for column in table.columns)
-        for number, member in zip(numbers, map(Member, *columns), strict=True):
-            found.setdefault(wanted[number], []).append(member)
+        for number, *member in rows:
+            found.setdefault(wanted[number], []).append(Member(*member))
         return found
 
     def by_id(self, ids: Iterable[int]) -> dict[int, list[Member]]:
         """Contacts by id, one entry per list, those that do not exist left out."""
-        wanted = list(dict.fromkeys(ids))
-        if not wanted:
-            return {}
-        table = self._query(
+        rows = self._query(
             f"select {_MEMBER}, null as fields from keys k join source.contacts c on c.contact_id = k.key"  # noqa: S608
             f" where c.account = $account and c._deleted_at is null order by {_ORDER}",
-            keys=_numbered(wanted, pa.int64()),
+            key=list(dict.fromkeys(ids)),
         )
         found: dict[int, list[Member]] = {}
-        for member in map(Member, *(column.to_pylist() for column in table.columns)):
+        for member in itertools.starmap(Member, rows):
             found.setdefault(member.contact_id, []).append(member)
         return found
 
     def shown_fields(self, list_ids: Collection[int]) -> dict[int, set[str]]:
         """List → the keys under which the service shows values of custom fields for any of its contacts."""
-        table = self._query(
+        rows = self._query(
             "select distinct list_id, unnest(json_keys(custom_fields)) as key from source.contacts where account = $account"
             " and _deleted_at is null and list_id in (select key from keys) and custom_fields is not null",
-            keys=_numbered(list(list_ids), pa.int64()),
+            key=list(list_ids),
         )
         found: dict[int, set[str]] = {}
-        for list_id, key in zip(*table.to_pydict().values(), strict=True):
+        for list_id, key in rows:
             found.setdefault(list_id, set()).add(key)
         return found
 
     def timelines(self, moments: Iterable[tuple[int, int]]) -> list[Event]:
         """Events of contacts in the same minute as these (contact id, unix seconds)."""
         pairs = sorted({(contact_id, at // 60) for contact_id, at in moments})
-        if not pairs:
-            return []
-        keys = pa.table({"contact_id": pa.array([pair[0] for pair in pairs], pa.int64()), "minute": [pair[1] for pair in pairs]})
-        table = self._query(
+        rows = self._query(
             "select e.contact_id, epoch(e.occurred_at)::bigint as at, e.snippet, e.details::varchar as details "
             "from keys k join source.timeline_events e on e.contact_id = k.contact_id and epoch(e.occurred_at)::bigint // 60 = k.minute "
             "where e.account = $account order by all",
-            keys=keys,
+            contact_id=[contact_id for contact_id, _ in pairs],
+            minute=[minute for _, minute in pairs],
         )
-        return [Event(*row) for row in zip(*table.to_pydict().values(), strict=True)]
+        return [Event(*row) for row in rows]
 
-    def _query(self, sql: str, *, keys: pa.Table) -> pa.Table:
+    def _query(self, sql: str, **keys: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
+        """The rows of a query on a table `keys` of these columns; none when it is empty."""
+        if not all(keys.values()):
+            return ()
+        import pyarrow as pa
+
+        from warehouse.connection import connect
+
         with connect(self.path, deadline_s=self.deadline_s, read_only=True, on_wait=self.on_wait) as connection:
-            connection.register("keys", keys)
-            return connection.sql(sql, params={"account": self.account}).to_arrow_table()
+            connection.register("keys", pa.table(keys))
+            table = connection.sql(sql, params={"account": self.account}).to_arrow_table()
+        return zip(*(column.to_pylist() for column in table.columns), strict=True)
 
     def read_on(self, list_id: int | None = None) -> str:
         """When the list's contacts were last read (of all lists: the oldest reading), in the account's time, for what depends on it."""
         found = [at for each, at in self.read_at.items() if list_id in (None, each)]
         return dt.datetime.fromtimestamp(min(found), self.zone).strftime("%Y-%m-%d %H:%M") if found else "never"
-
-
-def _numbered(keys: Sequence[Any], kind: pa.DataType) -> pa.Table:
-    return pa.table({"number": pa.array(range(len(keys)), pa.int64()), "key": pa.array(keys, kind)})
 
 
 def load_known(
@@ -168,12 +161,17 @@ def load_known(
     *,
     zone: str | None = None,
     fallback_zone: str = "UTC",
-    deadline_s: float = DEADLINE_S,
+    deadline_s: float,
     on_wait: OnWait | None = None,
 ) -> Known:
     """What the warehouse at `path` knows of the account. `zone` goes before the account's own, `fallback_zone` stands for an
     unknown one. Raises InputError when business or lists were never read, and what `warehouse.connection.connect` raises.
     """
+    import duckdb
+
+    from warehouse.connection import connect
+    from warehouse.errors import NoWarehouse
+
     try:
         with connect(path, deadline_s=deadline_s, read_only=True, on_wait=on_wait) as connection:
             business, lists, fields, read = (connection.execute(sql, {"account": account}).fetchall() for sql in _BASICS)
@@ -188,7 +186,7 @@ def load_known(
     as_of = {list_id: at if last is None else order_of(last) for list_id, (at, last) in listed.items()}
     is_all_known = bool(lists) and all(list_id in as_of for list_id, _ in lists)
     own_zone = _zone(zone, business[0][0], fallback_zone)
-    return Known(path, account, own_zone, Lists.of(lists, fields), as_of, read_at, is_all_known, deadline_s, on_wait)
+    return Known(path, account, own_zone, Lists.of(lists, fields), deadline_s, on_wait, as_of, read_at, is_all_known)
 
 
 _BASICS = (
@@ -283,63 +281,6 @@ class People:
             raise BadValue(f"contact {who.contact_id} has another e-mail address than the row says")
         email = who.email or next(iter(addresses.values()), None)
         return Person(who, members, [who.contact_id], email)
-
-
-# ---- on which lists somebody is
-
-
-class _Removal(NamedTuple):
-    """Something took the contact off a list, to another or away. `item_id` tells the order."""
-
-    item_id: int
-    source: int
-    target: int | None
-    past: Past
-
-
-class Whereabouts:
-    """Of all persons of an input, as the warehouse read it, and as what was sent since has left it; one query for all."""
-
-    def __init__(self, known: Known, sent: SentBefore, persons: Iterable[Person]) -> None:
-        self._known = known
-        everybody = list(persons)
-        lists = list(known.lists.names)
-        names = dict.fromkeys(name for person in everybody for name in (*person.ids, person.address) if name is not None)
-        self._taken = sent.removals([f"{name}|{list_id}" for name in names for list_id in lists])
-        addresses = dict.fromkeys(person.address for person in everybody if person.address is not None)
-        self._added = sent.additions([f"{address}|{list_id}" for address in addresses for list_id in lists])
-
-    def lists_of(self, person: Person, contact_id: int) -> set[int]:
-        """The lists that a contact which the warehouse knows is on now."""
-        lists = {member.list_id for member in person.members if member.contact_id == contact_id}
-        for removal in self._removals(str(contact_id)):
-            if removal.past.is_newer(self._known.as_of.get(removal.source)):
-                lists.discard(removal.source)
-            if removal.target is not None and removal.past.is_newer(self._known.as_of.get(removal.target)):
-                lists.add(removal.target)
-        return lists
-
-    def is_added_since(self, person: Person, list_id: int) -> bool:
-        """Whether we have put the address on the list after it was read, and have not taken it off again: its contact is one that
-        is not known.
-        """
-        pasts = [past for each in self._added if (past := each.get(f"{person.address}|{list_id}")) is not None]
-        past = max(pasts, key=lambda past: past.item_id, default=None)
-        if past is None or not past.is_in_force or not past.is_newer(self._known.as_of.get(list_id)):
-            return False
-        if any(list_id in self.lists_of(person, contact_id) for contact_id in person.ids):
-            return False
-        removals = [each for name in (*person.ids, person.address) for each in self._removals(str(name)) if each.source == list_id]
-        return all(each.item_id < past.item_id for each in removals)
-
-    def _removals(self, name: str) -> list[_Removal]:
-        found: list[_Removal] = []
-        for pasts in self._taken:
-            for list_id in self._known.lists.names if pasts else ():
-                past = pasts.get(f"{name}|{list_id}")
-                if past is not None and past.is_in_force:
-                    found.append(_Removal(past.item_id, list_id, int(past.content) if past.content else None, past))
-        return sorted(found, key=lambda each: each.item_id)
 
 
 # ---- how a contact stands on a list

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from marketing_api.operation import Operation
-
-if TYPE_CHECKING:
-    from pipelines.write_back.kinds.kind import Kind
 
 
 class State(StrEnum):
@@ -70,7 +67,7 @@ class Item:
     seconds}`. `must_look_up`: the warehouse does not know the address; its contact id is asked for before it is sent.
     """
 
-    kind: Kind
+    kind: str
     rows: tuple[int, ...]
     operation: Operation
     params: Mapping[str, str] = field(repr=False)  # as on the wire, without what is looked up
@@ -125,7 +122,7 @@ class Earlier:
 
     push_id: int
     source: str
-    kind: Kind
+    kind: str
     open_count: int
     gone: int
     look_ups: int = 0
@@ -136,7 +133,7 @@ class Plan:
     """What a push would do: every row of the input is in exactly one of new, changed, idle or bad."""
 
     account: str
-    kind: Kind
+    kind: str
     source: Source
     row_count: int
     items: tuple[Item, ...] = field(repr=False)

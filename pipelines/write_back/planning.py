@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
@@ -17,11 +17,6 @@ from pipelines.write_back.input.columns import Picked
 from pipelines.write_back.input.rows import Rows
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import BadRow, Change, IdleRow, Item, Options, Past, Plan
-
-if TYPE_CHECKING:
-    from pipelines.write_back.kinds.kind import Kind
-
-__all__ = ["QUEUED", "SENT_BEFORE", "UNCHANGED", "Draft", "History", "Known", "Planning", "SentBefore", "bound", "resolve"]
 
 #: A sample that a person takes in at a glance.
 MAX_CHANGES, MAX_CHANGES_OF_COLUMN = 36, 6
@@ -64,7 +59,7 @@ class SentBefore:
 class Draft:
     """Collects items and the fates of rows. A row that is both sent and rejected (in parts) counts as sent."""
 
-    def __init__(self, account: str, kind: Kind, rows: Rows) -> None:
+    def __init__(self, account: str, kind: str, rows: Rows) -> None:
         self.account = account
         self.kind = kind
         self.rows = rows

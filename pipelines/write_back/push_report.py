@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from marketing_api.redaction import plain
 from pipelines.write_back.item import Change, Earlier, Plan, State
-from pipelines.write_back.outbox.maintenance import Retried
-from pipelines.write_back.result import Refusal, Result, Waiting
+from pipelines.write_back.kinds import KINDS
+from pipelines.write_back.outbox.entries import Retried
+from pipelines.write_back.result import Reason, Result
 
 _SHOWN = 10  # changes, bad rows and the like; the rest is in rejected.csv
 _LONGEST = 60
@@ -24,20 +25,17 @@ def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: boo
     lines = [f"{_count(plan.row_count, 'row')} of {plan.source.name} → {plan.kind} of account {plan.account}", ""]
     lines += _columns(_plan_counts(plan, reject_limit))
     if plan.changes and not is_discreet:
-        lines += ["", f"changes{_sample(len(plan.changes), _changing(plan))}", *map(_change_line, plan.changes[:_SHOWN])]
-    ours = [Refusal((bad.row,), bad.reason, bad.by_service) for bad in plan.bad]
-    lines += _refusal_lines("not valid, not sent", [bad for bad in ours if not bad.by_service])
-    lines += _refusal_lines("rejected before, or with a mismatch on read-back: not sent again", [bad for bad in ours if bad.by_service])
+        whole = plan.changed_count + (plan.new_count if KINDS[plan.kind].samples_new else 0)
+        sample = f" (a sample of {whole:,} rows)" if min(len(plan.changes), _SHOWN) < whole else ""
+        lines += ["", f"changes{sample}", *map(_change_line, plan.changes[:_SHOWN])]
+    bad = [Reason((each.row,), each.reason, each.by_service) for each in plan.bad]
+    lines += _reason_lines("not valid, not sent", [each for each in bad if not each.by_service])
+    lines += _reason_lines("rejected before, or with a mismatch on read-back: not sent again", [each for each in bad if each.by_service])
     if plan.warnings:
         lines += ["", "note", *(f"  {warning}" for warning in plan.warnings)]
     if plan.earlier:
         lines += ["", "still open from earlier pushes, and sent first", *map(_earlier_line, plan.earlier)]
     return [*lines, "", _cost_line(plan, rate)]
-
-
-def _changing(plan: Plan) -> int:
-    """Rows that the sample of changes is taken from."""
-    return plan.changed_count + (plan.new_count if plan.kind.samples_new else 0)
 
 
 def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, str]]:
@@ -83,9 +81,9 @@ def result_lines(result: Result) -> list[str]:
         lines += ["", f"requests of earlier pushes: {earlier}"]
     if result.drifted_earlier:
         lines += ["", f"earlier pushes, read back only now, and not as sent: {_count(result.drifted_earlier, 'request')}"]
-    lines += _refusal_lines("not valid, not sent", [each for each in result.refusals if not each.by_service])
-    lines += _refusal_lines("rejected by the service", [each for each in result.refusals if each.by_service])
-    lines += _refusal_lines("not done yet", result.waiting)
+    lines += _reason_lines("not valid, not sent", [each for each in result.refusals if not each.by_service])
+    lines += _reason_lines("rejected by the service", [each for each in result.refusals if each.by_service])
+    lines += _reason_lines("not done yet", result.waiting)
     if result.drift:
         lines += ["", "mismatches on read-back"]
         lines += [f"  {name}: {_count(count, 'request')}" for name, count in result.drift.items()]
@@ -160,12 +158,12 @@ def masked(address: str | None) -> str:
     return f"{name[:1]}•••@{domain}" if at else ""
 
 
-def _refusal_lines(title: str, refusals: Sequence[Refusal | Waiting]) -> list[str]:
+def _reason_lines(title: str, reasons: Sequence[Reason]) -> list[str]:
     """Equal reasons together, the most frequent first."""
-    if not refusals:
+    if not reasons:
         return []
     rows: dict[str, list[int]] = {}
-    for each in refusals:
+    for each in reasons:
         rows.setdefault(each.reason, []).extend(each.rows)
     lines = [f"  {_rows(numbers)}: {reason}" for reason, numbers in sorted(rows.items(), key=lambda item: -len(item[1]))]
     more = [f"  and {len(lines) - _SHOWN} other reasons"] if len(lines) > _SHOWN else []
@@ -186,10 +184,6 @@ def _change_line(change: Change) -> str:
 def _short(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= _LONGEST else flat[: _LONGEST - 1] + "…"
-
-
-def _sample(shown: int, whole: int) -> str:
-    return f" (a sample of {whole:,} rows)" if min(shown, _SHOWN) < whole else ""
 
 
 def _columns(counts: Iterable[tuple[str, int, str]]) -> list[str]:

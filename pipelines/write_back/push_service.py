@@ -17,7 +17,7 @@ import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -42,7 +42,8 @@ from pipelines.write_back.verification import Labels, verify
 from warehouse.errors import WarehouseError
 
 if TYPE_CHECKING:
-    from pipelines.write_back.channel import Channel
+    from marketing_api.client import Client
+    from marketing_api.exchange import Exchange
 
 #: Both are waited for: whoever enqueues a push at the same moment takes seconds, who sends for the account may have hours of work.
 _ENQUEUE_WAIT_S, _SENDER_WAIT_S = 600.0, 24 * 3600.0
@@ -229,11 +230,8 @@ class Watch:
     """How far the work is, for whoever shows it; and whether it is to stop."""
 
     halt: threading.Event = field(default_factory=threading.Event)
+    client: Client | None = None  # once it talks to the service
     _state: WorkState = field(default=WorkState("sending"))
-    _channel: Channel | None = None
-
-    def open(self, channel: Channel) -> None:
-        self._channel = channel
 
     def sent(self, now: Progress) -> None:
         self._state = WorkState("sending", now.done, now.total, f"{now.unknown:,} unknown" if now.unknown else "")
@@ -245,7 +243,7 @@ class Watch:
         return self._state
 
     def requests_sent(self) -> int:
-        return self._channel.spent.requests if self._channel else 0
+        return self.client.statistics.requests if self.client else 0
 
 
 def finish_push(settings: Settings, outbox: Outbox, push_id: int, ran: Ran, watch: Watch) -> Result:
@@ -280,23 +278,25 @@ class PushRun:
     def __init__(self, settings: Settings, outbox: Outbox, account: str, ran: Ran, watch: Watch, push_id: int | None = None) -> None:
         self._settings, self._outbox, self._account, self._watch, self._push_id = settings, outbox, account, watch, push_id
         self._spent_before = ran.spent or NOTHING
-        self._channel: Channel | None = None
+        self._client: Client | None = None
         self._stack = ExitStack()
         self.ran = ran
 
     @property
     def spent(self) -> Spent:
         """By this object's steps."""
-        return self._channel.spent if self._channel else NOTHING
+        if self._client is None:
+            return NOTHING
+        return Spent(self._client.statistics.requests, self._client.statistics.waited_s)
 
     def send_open(self) -> None:
         """Send everything that is open."""
         if not self._outbox.open(self._account):
             return
-        channel = self._connect()
+        client = self._connect()
         open_ = self._outbox.open(self._account)  # as nobody else changes it any more
         earlier = {entry.item_id: entry.push_id for entry in open_ if entry.push_id != self._push_id}
-        self._note(self._send(channel), replace(self.ran, earlier=earlier))
+        self._note(self._send(client), replace(self.ran, earlier=earlier))
 
     def read_back(self) -> None:
         """Compare what the service shows with what was sent and not looked at yet; drift stands in the outbox. Nothing, once stopped.
@@ -305,26 +305,26 @@ class PushRun:
         """
         if self.ran.stopped or not (self.ran.earlier or self._outbox.not_read_back(self._account)):
             return
-        channel = self._connect()
+        client = self._connect()
         unread = self._outbox.not_read_back(self._account)
         ran = replace(self.ran, read_late=frozenset(unread - {self._push_id}))
-        self._note(self._look(channel, unread.union(ran.earlier.values())), ran)
+        self._note(self._look(client, unread.union(ran.earlier.values())), ran)
 
-    def _look(self, channel: Channel, pushes: Collection[int]) -> str | None:
+    def _look(self, client: Client, pushes: Collection[int]) -> str | None:
         """Why not all of it could be read, in words. Each push is read as it was ordered."""
         self._watch.reading_back()
-        look = functools.partial(verify, self._outbox, channel.client, labels=self._labels(), stop=self._watch.halt)
+        look = functools.partial(verify, self._outbox, client, labels=self._labels(), stop=self._watch.halt)
         for how, several in self._by_verification(pushes).items():
             if stopped := look(several, how).stopped:
                 return stopped
-        if self._outbox.again(self._in_part(pushes)) and (stopped := self._send(channel) or look(pushes, "none").stopped):
+        if self._outbox.again(self._in_part(pushes)) and (stopped := self._send(client) or look(pushes, "none").stopped):
             return stopped
         self._outbox.note_read_back(pushes)
         return None
 
-    def _send(self, channel: Channel) -> str | None:
+    def _send(self, client: Client) -> str | None:
         """Why not everything was sent, in words."""
-        return send(self._outbox, channel.client, self._account, stop=self._watch.halt, on_progress=self._watch.sent).stopped
+        return send(self._outbox, client, self._account, stop=self._watch.halt, on_progress=self._watch.sent).stopped
 
     def _by_verification(self, pushes: Collection[int]) -> dict[str, set[int]]:
         ways: defaultdict[str, set[int]] = defaultdict(set)
@@ -344,15 +344,12 @@ class PushRun:
         except (InputError, WarehouseError):
             return {}
 
-    def _connect(self) -> Channel:
+    def _connect(self) -> Client:
         """The way to the service, for the account's only sender."""
-        if self._channel is None:
-            from pipelines.write_back.channel import open_channel  # the client and what it needs: a plan does without
-
+        if self._client is None:
             self._stack.enter_context(self._outbox.sending(self._account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends))
-            self._channel = self._stack.enter_context(open_channel(self._settings, self._account))
-            self._watch.open(self._channel)
-        return self._channel
+            self._client = self._watch.client = self._stack.enter_context(_open_client(self._settings, self._account))
+        return self._client
 
     def _note(self, stopped: str | None, ran: Ran) -> None:
         self.ran = replace(ran, spent=self._spent_before.plus(self.spent), stopped=stopped)
@@ -362,6 +359,32 @@ class PushRun:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stack.__exit__(kind, error, trace)
+
+
+@contextmanager
+def _open_client(settings: Settings, account: str) -> Iterator[Client]:
+    """The account's client, under the account's limit, with every request in the archive. Opening it sends nothing."""
+    from marketing_api.client import Client  # and what it needs: a plan does without
+    from marketing_api.rate_limit import RateLimiter
+    from pipelines.accounts import connections
+    from warehouse.archive import Archive
+    from warehouse.archive.disk import Workspace
+
+    def bare(exchange: Exchange) -> Exchange:
+        """What a push reads is as of the middle of its own changes: kept without its body, it is never taken for a sync's response."""
+        return replace(exchange, body=b"") if exchange.call.operation.is_read else exchange
+
+    with connections(settings) as accounts:
+        connection = next((each for each in accounts if each.account == account), None)
+        if connection is None:
+            raise SettingsError(f"there is no account {account} any more; configured are {', '.join(each.account for each in accounts)}")
+        limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
+        with (
+            Archive(settings.home / "archive") as archive,
+            closing(Workspace(settings.home / "tmp" / "spool")) as spool,
+            Client(connection, limiter, record=lambda exchange: archive.record(bare(exchange)), spool=spool.folder()) as client,
+        ):
+            yield client
 
 
 def _say_who_sends(holder: str) -> None:

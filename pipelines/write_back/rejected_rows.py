@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from pipelines.write_back.input.rows import FORMULA_SIGNS, Rows, text_of
 from pipelines.write_back.item import Source, State
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.result import reasons_by_row
+from pipelines.write_back.result import NO_REASON
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ def write_rejected(path: Path, rows: Rows, reasons: Mapping[int, str]) -> Path |
 def write_rejections(home: Path, outbox: Outbox, push_id: int) -> Path | None:
     """Write the push's rejected.csv anew; None when no row of it is rejected."""
     folder = folder_of(home, push_id)
-    reasons = reasons_by_row(outbox.items(push_id, [State.REJECTED]))
+    reasons = {row: entry.message or NO_REASON for entry in outbox.items(push_id, [State.REJECTED]) for row in entry.rows}
     rows = kept_rows(folder / "rows.parquet", "") or Rows((), {}, sorted(reasons), Source("", ""))
     return write_rejected(folder / "rejected.csv", rows, reasons)
 

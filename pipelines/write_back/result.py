@@ -8,25 +8,26 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from marketing_api.clock import utc_now
-from pipelines.write_back.item import OPEN, State
-from pipelines.write_back.outbox.entries import Counts, Entry, Push
+from pipelines.write_back.item import DONE, OPEN, State
+from pipelines.write_back.outbox.entries import Counts, Push
 from pipelines.write_back.outbox.outbox import Outbox
 
 _SHOWN = 20
+NO_REASON = "no reason given"
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """A row that was not taken: by whom, and why."""
+class Reason:
+    """Why rows were not taken, or a request is still open."""
 
     rows: tuple[int, ...]
     reason: str
-    by_service: bool
+    by_service: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,6 @@ def new_run(job: str) -> Ran:
     return Ran(uuid.uuid4().hex, job, utc_now())
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Rows of a request that is open, and why it stays so."""
-
-    rows: tuple[int, ...]
-    reason: str
-
-
 @dataclass(frozen=True)
 class Result:
     """One push as the outbox has it now, and what this run did beside it.
@@ -79,9 +72,9 @@ class Result:
 
     push: Push
     counts: Counts
-    refusals: tuple[Refusal, ...] = field(default=(), repr=False)  # a sample
+    refusals: tuple[Reason, ...] = field(default=(), repr=False)  # a sample
     drift: Mapping[str, int] = field(default_factory=dict)  # field → requests
-    waiting: tuple[Waiting, ...] = field(default=(), repr=False)  # a sample
+    waiting: tuple[Reason, ...] = field(default=(), repr=False)  # a sample
     earlier: Mapping[State, int] = field(default_factory=dict)
     drifted_earlier: int = 0  # requests of pushes that ended before they were read back, which this run has done
     spent: Spent | None = NOTHING  # None: it stands in another result of the same run
@@ -120,28 +113,8 @@ def result_of(outbox: Outbox, push_id: int, **more: object) -> Result:
     """The push as it is now. LookupError when there is none of that number."""
     if (push := outbox.push(push_id)) is None:
         raise LookupError(push_id)
-    rejected = outbox.items(push_id, [State.REJECTED])
-    done = outbox.items(push_id, [State.APPLIED, State.VERIFIED])
-    waiting = waiting_of(outbox.items(push_id, [State.PLANNED, State.UNKNOWN]))[:_SHOWN]
-    return Result(push, outbox.counts(push_id), refusals_of(rejected)[:_SHOWN], drift_of(done), waiting, **more)  # type: ignore[arg-type]
-
-
-def refusals_of(entries: Iterable[Entry]) -> tuple[Refusal, ...]:
-    """Rejected entries in the order of their rows."""
-    ordered = sorted(entries, key=lambda entry: entry.rows)
-    return tuple(Refusal(entry.rows, entry.message or "no reason given", entry.rejected_by == "service") for entry in ordered)
-
-
-def waiting_of(entries: Iterable[Entry]) -> tuple[Waiting, ...]:
-    """Open entries of which something is known to stand in the way."""
-    return tuple(Waiting(entry.rows, entry.message) for entry in entries if entry.message)
-
-
-def drift_of(entries: Iterable[Entry]) -> Mapping[str, int]:
-    """How many requests had a mismatch on read-back, by field."""
-    return Counter(name for entry in entries for name in entry.drift or {})
-
-
-def reasons_by_row(entries: Iterable[Entry]) -> dict[int, str]:
-    """Row number → why it was rejected, for `rejected.csv`."""
-    return {row: entry.message or "no reason given" for entry in entries if entry.state is State.REJECTED for row in entry.rows}
+    rejected = sorted(outbox.items(push_id, [State.REJECTED]), key=lambda entry: entry.rows)
+    refusals = [Reason(entry.rows, entry.message or NO_REASON, entry.rejected_by == "service") for entry in rejected[:_SHOWN]]
+    drift = Counter(name for entry in outbox.items(push_id, DONE) for name in entry.drift or {})
+    waiting = [Reason(entry.rows, entry.message) for entry in outbox.items(push_id, [State.PLANNED, State.UNKNOWN]) if entry.message]
+    return Result(push, outbox.counts(push_id), tuple(refusals), drift, tuple(waiting[:_SHOWN]), **more)  # type: ignore[arg-type]

@@ -32,6 +32,7 @@ import pyarrow.parquet as pq
 from pipelines.settings import INPUT_LIMIT, QUERY_SECONDS
 from pipelines.write_back.input.rows import InputError, Rows, rows_of_columns, rows_of_records
 from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.duckdb_errors import is_out_of_memory, query_problem
 
 _PARQUET, _ZIP, _OLD_OFFICE, _UTF_16 = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", (b"\xff\xfe", b"\xfe\xff")
 #: Letters of a header that are looked at, below csv's own limit for a cell; bytes and rows that are decoded at once; what a cell takes at
@@ -39,8 +40,6 @@ _PARQUET, _ZIP, _OLD_OFFICE, _UTF_16 = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe
 _LONGEST_HEADER, _CHUNK, _BATCH, _CELL_BYTES = 100_000, 1 << 20, 50_000, 25
 #: What a formula that failed leaves in its cell.
 _FAILED = frozenset({"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#SPILL!", "#CALC!"})
-#: These are about the query alone; the messages of others may hold values of the tables.
-_ABOUT_THE_QUERY = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.PermissionException)
 
 Record = TypeVar("Record", bound=Sequence[Any])
 
@@ -271,10 +270,10 @@ def read_query(
             with connection.sql(sql).to_arrow_reader(_BATCH) as batches:
                 return _rows("query", batches.schema, batches, InputBudget("the query's result", limit))
         except (duckdb.Error, pa.ArrowException, OSError) as problem:
-            reason = _explained(problem)
+            reason = query_problem(problem)
             if time.monotonic() >= ends:
                 reason = f"it takes longer than {seconds:g} s: let it do less, or allow more with MARKETING_QUERY_SECONDS"
-            elif "Out of Memory" in str(problem) or "max_temp_directory_size" in str(problem):
+            elif is_out_of_memory(problem):
                 reason = f"it takes more than {memory} of memory: let it do less, or allow more with MARKETING_INPUT_LIMIT"
             raise InputError(f"the query cannot be run: {reason}") from None
         finally:
@@ -291,18 +290,6 @@ def _check_single_select(connection: duckdb.DuckDBPyConnection, sql: str) -> Non
         raise InputError(f"the query has to be a SELECT, and this is {kind}: queries may read the warehouse and nothing else")
     if statements[0].named_parameters:
         raise InputError("the query has parameters like ? or $name: write their values instead")
-
-
-def _explained(problem: Exception) -> str:
-    """The message where it is about the query, else only what kind of error it is: it may quote values of the tables."""
-    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    if isinstance(problem, duckdb.PermissionException):
-        return "it may read the warehouse's tables and nothing else, no files, extensions or settings"
-    if isinstance(problem, _ABOUT_THE_QUERY) and lines:
-        hint = next((f" ({line})" for line in lines[1:] if line.startswith("Did you mean")), "")
-        return lines[0] + hint
-    kind = lines[0].partition(":")[0] if lines else type(problem).__name__
-    return f"{kind} (its message is not shown, since it may hold personal data; try the query on the published copy)"
 
 
 def _rows(name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], budget: InputBudget) -> Rows:

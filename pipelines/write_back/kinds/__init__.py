@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pipelines.write_back.account_state import Known
 from pipelines.write_back.input.columns import pick
 from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.item import Options, Plan
@@ -16,7 +17,7 @@ from pipelines.write_back.kinds.deletions import DELETIONS
 from pipelines.write_back.kinds.kind import Kind, ListEffect
 from pipelines.write_back.kinds.moves import MOVES
 from pipelines.write_back.kinds.tags import TAGS
-from pipelines.write_back.planning import Draft, History, Known, Planning, SentBefore
+from pipelines.write_back.planning import Draft, History, Planning, SentBefore
 
 __all__ = ["ACTIVITIES", "CONTACTS", "DELETIONS", "KINDS", "MOVES", "TAGS", "Kind", "make_plan"]
 

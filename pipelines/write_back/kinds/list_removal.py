@@ -15,18 +15,78 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from marketing_api.contact_lookup import Found, read_list
 from marketing_api.operation import Operation
-from pipelines.write_back.account_state import Person, Whereabouts, Who
+from pipelines.write_back.account_state import Known, Person, Who
 from pipelines.write_back.input.rows import shown
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import Compared, Kind, ListEffect, ReadBack, Verifier
-from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
+from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, SentBefore, bound, resolve
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
     from pipelines.write_back.outbox.entries import Entry
 
 ON_TARGET, OFF_LIST = "already on the list", "not on the list"
+
+
+# ---- on which lists somebody is
+
+
+class _Removal(NamedTuple):
+    """Something took the contact off a list, to another or away. `item_id` tells the order."""
+
+    item_id: int
+    source: int
+    target: int | None
+    past: Past
+
+
+class Whereabouts:
+    """Of all persons of an input, as the warehouse read it, and as what was sent since has left it; one query for all."""
+
+    def __init__(self, known: Known, sent: SentBefore, persons: Iterable[Person]) -> None:
+        self._known = known
+        everybody = list(persons)
+        lists = list(known.lists.names)
+        names = dict.fromkeys(name for person in everybody for name in (*person.ids, person.address) if name is not None)
+        self._taken = sent.removals([f"{name}|{list_id}" for name in names for list_id in lists])
+        addresses = dict.fromkeys(person.address for person in everybody if person.address is not None)
+        self._added = sent.additions([f"{address}|{list_id}" for address in addresses for list_id in lists])
+
+    def lists_of(self, person: Person, contact_id: int) -> set[int]:
+        """The lists that a contact which the warehouse knows is on now."""
+        lists = {member.list_id for member in person.members if member.contact_id == contact_id}
+        for removal in self._removals(str(contact_id)):
+            if removal.past.is_newer(self._known.as_of.get(removal.source)):
+                lists.discard(removal.source)
+            if removal.target is not None and removal.past.is_newer(self._known.as_of.get(removal.target)):
+                lists.add(removal.target)
+        return lists
+
+    def is_added_since(self, person: Person, list_id: int) -> bool:
+        """Whether we have put the address on the list after it was read, and have not taken it off again: its contact is one that
+        is not known.
+        """
+        pasts = [past for each in self._added if (past := each.get(f"{person.address}|{list_id}")) is not None]
+        past = max(pasts, key=lambda past: past.item_id, default=None)
+        if past is None or not past.is_in_force or not past.is_newer(self._known.as_of.get(list_id)):
+            return False
+        if any(list_id in self.lists_of(person, contact_id) for contact_id in person.ids):
+            return False
+        removals = [each for name in (*person.ids, person.address) for each in self._removals(str(name)) if each.source == list_id]
+        return all(each.item_id < past.item_id for each in removals)
+
+    def _removals(self, name: str) -> list[_Removal]:
+        found: list[_Removal] = []
+        for pasts in self._taken:
+            for list_id in self._known.lists.names if pasts else ():
+                past = pasts.get(f"{name}|{list_id}")
+                if past is not None and past.is_in_force:
+                    found.append(_Removal(past.item_id, list_id, int(past.content) if past.content else None, past))
+        return sorted(found, key=lambda each: each.item_id)
+
+
+# ---- planning
 
 
 class ListRow(NamedTuple):

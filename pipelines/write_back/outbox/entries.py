@@ -1,4 +1,5 @@
-"""What the outbox holds, as values: a push, an entry, which is one item with how far it has come, and a push's counts.
+"""What the outbox holds, as values: a push, an entry, which is one item with how far it has come, a push's counts, and
+who entered and left an audience.
 
 Not here: where they are kept (`outbox`), what an item is made from (`item`, `planning`).
 """
@@ -7,14 +8,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from marketing_api.operations import find
-from pipelines.write_back.item import DONE, Effect, Item, Source, State
+from pipelines.write_back.item import DONE, OPEN, Source, State
 from pipelines.write_back.kinds import KINDS, Kind
-from pipelines.write_back.outbox.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +79,6 @@ class Entry:
         """Whether its contact id has to be asked for before it can be sent."""
         return self.must_look_up and self.contact_id is None
 
-    def item(self, effects: tuple[Effect, ...] = ()) -> Item:
-        """The item again. ValueError for a row that never was one."""
-        if self.operation is None:
-            raise ValueError(f"entry {self.item_id} is no request")
-        return Item(
-            kind=self.kind,
-            rows=self.rows,
-            operation=find(self.operation),
-            params=self.params,
-            effects=effects,
-            expected=self.expected,
-            email=self.email,
-            contact_id=self.contact_id,
-            must_look_up=self.must_look_up,
-        )
-
 
 def read_entry(row: sqlite3.Row) -> Entry:
     values = dict(row)
@@ -115,10 +98,6 @@ def read_push(row: sqlite3.Row) -> Push:
     return Push(source=source, **values)
 
 
-#: A row that is part of several items is as far as the one least far.
-_LEAST_FAR = (State.SENDING, State.UNKNOWN, State.PLANNED, State.REJECTED, State.APPLIED, State.VERIFIED, State.SKIPPED)
-
-
 @dataclass(frozen=True, slots=True)
 class Counts:
     """How far a push is: input rows by state, requests by state, rows that our checks rejected, requests with a mismatch on read-back."""
@@ -131,21 +110,21 @@ class Counts:
     @property
     def is_over(self) -> bool:
         """Whether nothing is left to be sent or found out."""
-        return not any(self.requests.get(state) for state in (State.PLANNED, State.SENDING, State.UNKNOWN))
+        return not any(self.requests.get(state) for state in OPEN)
 
 
-def counts_of(store: Store, push_id: int) -> Counts:
-    rank = " ".join(f"when '{state}' then {number}" for number, state in enumerate(_LEAST_FAR))
-    rows = store.rows(
-        f"select worst, count(*) from (select min(case state {rank} end) as worst from item, json_each(item.rows)"  # noqa: S608
-        " where push_id = ? group by value) group by worst",
-        (push_id,),
-    )
-    requests = store.rows("select state, count(*) from item where push_id = ? and operation is not null group by state", (push_id,))
-    drifted = store.rows(
-        "select count(*) filter (where drift <> '{}'), count(*) filter (where rejected_by = 'check') from item where push_id = ?",
-        (push_id,),
-    )[0]
-    return Counts(
-        {_LEAST_FAR[worst]: count for worst, count in rows}, {State(state): count for state, count in requests}, drifted[1], drifted[0]
-    )
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Who entered and left an audience sync's result."""
+
+    activation: str
+    entered: Collection[str] = field(repr=False)
+    left: Collection[str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """Requests that are tried again, and those that are not since a later push changed the same thing."""
+
+    planned: int
+    superseded: int

@@ -6,7 +6,8 @@
             outbox.recover("main")
             for entry in outbox.open("main"): ...    # claim → request → settle
 
-Belongs here: what happens to entries, and questions about them. Not here: the file (`store`), its values (`entry`), sending (`send`).
+Belongs here: what happens to entries, and questions about them. Not here: the file (`store`), its values (`entries`), sending
+(`sending`), resuming with a copy (`restore`).
 Any number of processes may read and change it meanwhile; whoever sends claims an entry first, so none is sent by two.
 """
 
@@ -23,15 +24,10 @@ from typing import Any, Self
 from marketing_api.clock import SteadyClock
 from marketing_api.exchange import order_of
 from pipelines.write_back.item import DONE, Past, Plan, State
-from pipelines.write_back.kinds import ADDING
-from pipelines.write_back.outbox import maintenance
-from pipelines.write_back.outbox.enqueue import Members, insert_plan, note_members
-from pipelines.write_back.outbox.entries import Counts, Entry, Push, counts_of, read_entry, read_push
-from pipelines.write_back.outbox.maintenance import Retried
+from pipelines.write_back.kinds import ADDING, NOT_IDEMPOTENT
+from pipelines.write_back.outbox.entries import Counts, Entry, Members, Push, Retried, read_entry, read_push
 from pipelines.write_back.outbox.sender_lock import sender_lock
-from pipelines.write_back.outbox.store import Store
-
-__all__ = ["Counts", "Members", "Outbox", "Retried", "outbox_path"]
+from pipelines.write_back.outbox.store import Change, Store
 
 KEEP_SKIPPED_DAYS = 7  # a nightly push of 100,000 rows of which few change would grow the file without end
 
@@ -40,6 +36,11 @@ _ENTRY = (
     " state, message, rejected_by, attempts, planned_at, sent_at, changed_at, done_at, verified_at, drift, request_id, run, revision"
     " from item join push using (push_id)"
 )
+_EFFECT = "insert into effect (account, kind, subject, item_id, content) values (?, ?, ?, ?, ?)"
+_ROW_WITHOUT_REQUEST = (
+    "insert into item (rows, email, contact_id, state, message, rejected_by, push_id, planned_at, changed_at, done_at, revision)"
+    " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _IS_OPEN = "state in ('planned', 'sending', 'unknown')"  # as the partial index has it
 _CHUNK = 10_000
 #: Whatever was read back before, of this push something leaves now.
@@ -47,6 +48,24 @@ _UNREAD = (
     "update push set options = json_set(options, '$.is_read_back', json('false')) where push_id = (select push_id from item where"
     " item_id = ?) and json_extract(options, '$.is_read_back') is not 0"
 )
+
+#: Of an account or one of its pushes: what the service rejected, did otherwise, or may not have done.
+_CHOSEN = (
+    "operation is not null and (state in ('rejected', 'unknown') or (state = 'applied' and drift <> '{}')) and push_id in"
+    " (select push_id from push where account = :account and (:push_id is null or push_id = :push_id))"
+)
+#: A later item has changed, or is to change, something that this one would set back.
+_SUPERSEDED = (
+    "exists (select 1 from effect mine join effect other using (account, kind, subject) join item newer on newer.item_id = other.item_id"
+    " where mine.item_id = item.item_id and other.item_id > mine.item_id and newer.state not in ('skipped', 'rejected'))"
+)
+#: What is not idempotent and was sent: what was refused in words may have arrived all the same.
+_LOOKS_FIRST = (
+    "(sent_at is not null and contact_id is not null and push_id in"
+    " (select push_id from push where kind in (select value from json_each(:looked_for))))"
+)
+#: A row that is part of several items is as far as the one least far.
+_LEAST_FAR = (State.SENDING, State.UNKNOWN, State.PLANNED, State.REJECTED, State.APPLIED, State.VERIFIED, State.SKIPPED)
 
 #: What a state may become. Whatever is not here would be a mistake of ours, and is refused.
 _NEXT: Mapping[State, tuple[State, ...]] = {
@@ -88,9 +107,9 @@ class Outbox:
         """
         with self._store.change() as change:
             now = self._clock()
-            push_id = insert_plan(change, plan, now=now, run=run, options=options or {})
+            push_id = _insert_plan(change, plan, now, run, options or {})
             if members is not None:
-                note_members(change, plan.account, members, now)
+                _note_members(change, plan.account, members, now)
             keep(push_id)
         return push_id
 
@@ -164,7 +183,19 @@ class Outbox:
 
     def counts(self, push_id: int) -> Counts:
         """How far the push is."""
-        return counts_of(self._store, push_id)
+        rank = " ".join(f"when '{state}' then {number}" for number, state in enumerate(_LEAST_FAR))
+        rows = self._store.rows(
+            f"select worst, count(*) from (select min(case state {rank} end) as worst from item, json_each(item.rows)"  # noqa: S608
+            " where push_id = ? group by value) group by worst",
+            (push_id,),
+        )
+        of_requests = "select state, count(*) from item where push_id = ? and operation is not null group by state"
+        requests = {State(state): count for state, count in self._store.rows(of_requests, (push_id,))}
+        drifted, rejected_by_check = self._store.rows(
+            "select count(*) filter (where drift <> '{}'), count(*) filter (where rejected_by = 'check') from item where push_id = ?",
+            (push_id,),
+        )[0]
+        return Counts({_LEAST_FAR[worst]: count for worst, count in rows}, requests, rejected_by_check, drifted)
 
     @property
     def begun_at(self) -> float | None:
@@ -191,7 +222,7 @@ class Outbox:
     def note_members(self, account: str, members: Members) -> None:
         """Who counts as a member from now on, and who no longer does."""
         with self._store.change() as change:
-            note_members(change, account, members, self._clock())
+            _note_members(change, account, members, self._clock())
 
     # ---- sending
 
@@ -299,23 +330,54 @@ class Outbox:
     # ---- maintenance
 
     def cancel(self, account: str, push_id: int | None = None, *, unknown: bool = False) -> int:
-        """Drop what is planned, and what is `unknown` if wanted, of one push or all; how many requests."""
-        return maintenance.cancel(self._store, account, push_id, self._clock(), unknown=unknown)
+        """Drop what is planned, and what is `unknown` if wanted, of one push or all; how many requests. What is unknown and dropped
+        counts as never sent: whoever drops it has looked.
+        """
+        with self._store.change() as change:
+            return change.run(
+                "update item set state = 'skipped', message = 'cancelled', changed_at = ?, revision = ?"
+                " where (state = 'planned' or (? and state = 'unknown'))"
+                " and push_id in (select push_id from push where account = ? and (? is null or push_id = ?))",
+                (self._clock(), change.revision(), unknown, account, push_id, push_id),
+            ).rowcount
 
     def retry(self, account: str, push_id: int | None = None) -> Retried:
         """Plan again what the service rejected, what drifted, and what is unknown and idempotent; not what a later item has changed.
 
-        What is unknown and not idempotent stays so: the next sender looks for it before it sends anything.
+        What is not idempotent and was sent is unknown then, with its attempts forgotten: the next sender looks before it sends.
         """
-        return maintenance.retry(self._store, account, push_id, self._clock())
+        values = {"account": account, "push_id": push_id, "now": self._clock(), "looked_for": json.dumps(NOT_IDEMPOTENT)}
+        fresh = "attempts = 0, rejected_by = null, done_at = null, revision = :revision"
+        with self._store.change() as change:
+            values["revision"] = change.revision()
+            superseded = change.run(f"select count(*) from item where {_CHOSEN} and {_SUPERSEDED}", values).fetchone()[0]  # noqa: S608
+            unknown = change.run(
+                f"update item set state = 'unknown', {fresh} where {_CHOSEN} and {_LOOKS_FIRST} and not {_SUPERSEDED}",  # noqa: S608
+                values,
+            )
+            planned = change.run(
+                f"update item set state = 'planned', message = null, changed_at = :now, {fresh}"  # noqa: S608
+                f" where {_CHOSEN} and not {_LOOKS_FIRST} and not {_SUPERSEDED}",
+                values,
+            )
+        return Retried(planned.rowcount + unknown.rowcount, superseded)
 
     def again(self, item_ids: Collection[int]) -> int:
         """Plan applied contacts again, unless a later item has changed them since; how many. Their drift says in which form they go."""
-        return maintenance.again(self._store, item_ids, self._clock())
+        with self._store.change() as change:
+            return change.run(
+                "update item set state = 'planned', done_at = null, changed_at = ?, revision = ?"  # noqa: S608
+                f" where state = 'applied' and not {_SUPERSEDED} and item_id in (select value from json_each(?))",
+                (self._clock(), change.revision(), json.dumps(list(item_ids))),
+            ).rowcount
 
     def prune(self, *, keep_days: float = KEEP_SKIPPED_DAYS) -> int:
         """Forget skipped rows of pushes older than that; how many. The push's own counts stay."""
-        return maintenance.prune(self._store, self._clock() - keep_days * 86_400)
+        before = self._clock() - keep_days * 86_400
+        old = "state = 'skipped' and push_id in (select push_id from push where begun_at < ?)"
+        with self._store.change() as change:
+            change.run(f"delete from effect where item_id in (select item_id from item where {old})", (before,))  # noqa: S608
+            return change.run(f"delete from item where {old}", (before,)).rowcount  # noqa: S608
 
     def close(self) -> None:
         self._store.close()
@@ -325,3 +387,53 @@ class Outbox:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _insert_plan(change: Change, plan: Plan, now: float, run: str | None, options: Mapping[str, Any]) -> int:
+    """The number of the new push. Items in their order, then what is rejected or idle."""
+    revision, source = change.revision(), plan.source
+    push_id = change.insert(
+        "push",
+        account=plan.account,
+        kind=plan.kind,
+        source_name=source.name,
+        source_hash=source.content_hash,
+        row_count=plan.row_count,
+        item_count=len(plan.items),
+        new_count=plan.new_count,
+        changed_count=plan.changed_count,
+        idle_count=len(plan.idle),
+        bad_count=len(plan.bad),
+        begun_at=now,
+        run=run,
+        options=json.dumps(options),
+    )
+    for item in plan.items:
+        item_id = change.insert(
+            "item",
+            push_id=push_id,
+            rows=json.dumps(item.rows),
+            email=item.email,
+            contact_id=item.contact_id,
+            operation=item.operation.name,
+            params=json.dumps(dict(item.params), ensure_ascii=False),
+            expected=json.dumps(dict(item.expected), ensure_ascii=False),
+            must_look_up=item.must_look_up,
+            state=State.PLANNED,
+            planned_at=now,
+            changed_at=now,
+            revision=revision,
+        )
+        effects = {effect.subject: effect.content for effect in item.effects}
+        change.run_many(_EFFECT, [(plan.account, plan.kind, subject, item_id, content) for subject, content in effects.items()])
+    bad = [(f"[{row.row}]", None, None, State.REJECTED, row.reason, "service" if row.by_service else "check") for row in plan.bad]
+    idle = [(f"[{row.row}]", row.email, row.contact_id, State.SKIPPED, row.reason, None) for row in plan.idle]
+    change.run_many(_ROW_WITHOUT_REQUEST, [(*each, push_id, now, now, now, revision) for each in bad + idle])
+    return push_id
+
+
+def _note_members(change: Change, account: str, members: Members, now: float) -> None:
+    gone = "delete from membership where account = ? and activation = ? and subject = ?"
+    change.run_many(gone, [(account, members.activation, subject) for subject in members.left])
+    new = "insert or ignore into membership (account, activation, subject, entered_at) values (?, ?, ?, ?)"
+    change.run_many(new, [(account, members.activation, subject, now) for subject in members.entered])

@@ -245,6 +245,13 @@ class Change:
     def run(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
         return self._connection.execute(sql, parameters)
 
+    def insert(self, table: str, **values: Any) -> int:
+        """The number of the new row."""
+        marks = ", ".join("?" * len(values))
+        cursor = self.run(f"insert into {table} ({', '.join(values)}) values ({marks})", tuple(values.values()))  # noqa: S608
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
     def run_many(self, sql: str, rows: Iterable[Any]) -> None:
         self._connection.executemany(sql, rows)
 

@@ -59,17 +59,17 @@ def test_timelines_are_asked_by_contact_and_minute(known: Known) -> None:
 
 def test_only_lists_that_were_read_to_the_end_count_as_read(path: Path) -> None:
     change(path, "update sync.coverage set is_complete = false where scope = 'list_id=2'")
-    known = load_known(path, "main")
+    known = load_known(path, "main", deadline_s=5)
     assert known.as_of == {1: READ_AT.timestamp(), 3: READ_AT.timestamp()}
     assert not known.is_all_known
-    assert load_known(path, "main", zone="Asia/Tokyo").zone.key == "Asia/Tokyo"
+    assert load_known(path, "main", deadline_s=5, zone="Asia/Tokyo").zone.key == "Asia/Tokyo"
 
 
 def test_the_zone_is_the_accounts_own_or_the_one_for_accounts_that_tell_none(path: Path) -> None:
-    assert load_known(path, "main", fallback_zone="Asia/Tokyo").zone.key == "Europe/Berlin"
+    assert load_known(path, "main", deadline_s=5, fallback_zone="Asia/Tokyo").zone.key == "Europe/Berlin"
     for unknown in ("null", "'Middle/Earth'"):
         change(path, f"update source.business set timezone = {unknown}")
-        assert load_known(path, "main", fallback_zone="Asia/Tokyo").zone.key == "Asia/Tokyo"
+        assert load_known(path, "main", deadline_s=5, fallback_zone="Asia/Tokyo").zone.key == "Asia/Tokyo"
 
 
 def test_an_account_that_was_never_read_is_said_with_what_to_do(path: Path, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_an_account_that_was_never_read_is_said_with_what_to_do(path: Path, tmp_
         pass
     for place, account in ((path, "other"), (tmp_path / "none.duckdb", "main"), (tmp_path / "empty.duckdb", "main")):
         with pytest.raises(InputError, match="run `marketing-sync sync --only business lists contacts` first"):
-            load_known(place, account)
+            load_known(place, account, deadline_s=5)
 
 
 # -- lists

@@ -9,7 +9,7 @@ from pipelines.write_back.item import Change, Plan, Source, State
 from pipelines.write_back.kinds import TAGS
 from pipelines.write_back.outbox.entries import Counts, Push
 from pipelines.write_back.push_report import plan_lines, result_lines
-from pipelines.write_back.result import Result, Waiting
+from pipelines.write_back.result import Reason, Result
 
 
 def result(rows: Mapping[State, int], requests: Mapping[State, int], earlier: Mapping[State, int] | None = None) -> Result:
@@ -25,7 +25,7 @@ def test_what_is_not_done_is_counted_in_rows_however_few_requests_they_make() ->
 
 def test_what_stands_in_the_way_of_open_requests_is_said_and_what_can_be_done_about_it() -> None:
     stuck = result({State.UNKNOWN: 1, State.PLANNED: 2}, {State.UNKNOWN: 1, State.PLANNED: 2})
-    waiting = (Waiting((2,), "it cannot be told"), Waiting((3,), "waits for row 2"), Waiting((4,), "waits for row 2"))
+    waiting = (Reason((2,), "it cannot be told"), Reason((3,), "waits for row 2"), Reason((4,), "waits for row 2"))
     text = "\n".join(result_lines(replace(stuck, waiting=waiting)))
     assert "not done yet\n  rows 3, 4: waits for row 2\n  row 2: it cannot be told" in text
     assert "`marketing-sync push retry` finds out" in text

@@ -31,7 +31,10 @@ def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
         assert (push.row_count, push.item_count, push.idle_count, push.bad_count, push.run) == (3, 1, 1, 1, "r1")
         assert push.options == {"verify": "all"}
         entries = outbox.items(push_id)
-        assert entries[0].item(item.effects) == item
+        sent = entries[0]
+        assert (sent.kind, sent.rows, sent.operation, sent.params) == (item.kind, item.rows, item.operation.name, item.params)
+        assert (sent.expected, sent.email, sent.contact_id) == (item.expected, item.email, item.contact_id)
+        assert outbox.subjects([sent.item_id]) == {sent.item_id: tuple(effect.subject for effect in item.effects)}
         assert [(entry.rows, entry.state, entry.rejected_by) for entry in entries] == [
             ((2,), State.PLANNED, None),
             ((4,), State.REJECTED, "check"),

@@ -13,7 +13,7 @@ import click
 from pipelines.commands import Arguments, Group, command_of
 from pipelines.options import ACTIVATIONS, AFTERWARDS, UNKNOWN, Option, parameters
 from pipelines.settings import Settings
-from pipelines.write_back.kinds import KINDS
+from pipelines.write_back.push_options import PUSH_OPTIONS
 
 _OTHERS: dict[str, tuple[str, tuple[Option, ...]]] = {
     "activations": ("send who entered or left the segments of activations.toml", ACTIVATIONS),
@@ -38,8 +38,7 @@ push = Group("push", epilog=_EXAMPLES, no_args_is_help=False, subcommand_metavar
 
 def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
     def work(arguments: Arguments, settings: Settings) -> int:
-        is_kind = name in KINDS
-        if is_kind and (arguments.sql is None) == (vars(arguments)["from"] is None):
+        if name in PUSH_OPTIONS and (arguments.sql is None) == (vars(arguments)["from"] is None):
             raise click.UsageError("the rows come from either --from FILE or --sql QUERY: give one of them")
         from pipelines.write_back import terminal
 
@@ -50,7 +49,7 @@ def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
     push.add_command(command_of(work, name, parameters(options), text, short_help=doc.partition(":")[0], **how))
 
 
-for _kind in KINDS.values():
-    _add(_kind, _kind.help, _kind.all_options, options_metavar="(--from FILE | --sql QUERY) [OPTIONS]")
+for _kind, _typed in PUSH_OPTIONS.items():
+    _add(_kind, _typed.help, _typed.options, options_metavar="(--from FILE | --sql QUERY) [OPTIONS]")
 for _name, (_doc, _options) in _OTHERS.items():
     _add(_name, _doc, _options)

@@ -1,6 +1,7 @@
 """The kinds of push, each in a file of its own that has all of its knowledge; `kind.py` says what that is.
 
-A new one is a file here with its class, a line in the registry below, and a test. Nothing else in the program names a kind.
+A new one is a file here with its class, a line in the registry below, what can be typed (`push_options`), and a test. Nothing else in
+the program names a kind.
 """
 
 from __future__ import annotations

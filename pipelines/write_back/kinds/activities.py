@@ -210,7 +210,6 @@ class Activities(Kind):
     """Effects: `who|time|description`, with the contact it went to. Expected: `{"description", "at": unix seconds}`."""
 
     name = "activities"
-    help = "write into contacts' timelines: columns email or contact_id, description, datetime"
     columns = Spec({**WHO, "description": ("description",), "datetime": ("datetime",)}, (BY_WHO, ("description",), ("datetime",)))
     is_idempotent = False
     found_message = "found in the timeline after its response was lost"

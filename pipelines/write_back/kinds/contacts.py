@@ -19,7 +19,6 @@ from marketing_api.errors import Refused
 from marketing_api.operations.contacts import SYNCCONTACT
 from marketing_api.records.contacts import STATUSES
 from marketing_api.write_result import parse_write_result, says_absent, unescaped
-from pipelines.options import Option
 from pipelines.write_back.account_state import Content, ListReader, Member, Present
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import Spec
@@ -480,16 +479,11 @@ class Contacts(Kind):
     """Effects: `address|list id`, with what the sync says. Expected: `{"status": word, "fields": {id: value}, "lists": [list id]}`."""
 
     name = "contacts"
-    help = (
-        "add contacts to lists, or change their status and custom fields: columns email, list_id (or list), status, ip_address, and any"
-        " custom field by its label or id"
-    )
     columns = Spec(
         {"email": ("email",), "list": LIST, "status": ("status",), "ip_address": ("ip_address",)},
         (("email",), ("list",)),
         takes_fields=True,
     )
-    options = (Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),)
     list_effect = ListEffect.ADDS
     samples_new = False
 

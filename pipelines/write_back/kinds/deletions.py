@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from marketing_api.operations.contacts import DELETECONTACT
-from pipelines.options import Option
-from pipelines.settings import whole
 from pipelines.write_back.account_state import read_who
 from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.kinds.kind import BY_WHO, LIST, WHO
@@ -17,19 +15,7 @@ from pipelines.write_back.planning import Planning
 
 class Deletions(ListRemoval):
     name = "deletions"
-    help = "delete contacts from lists: columns email or contact_id, list_id; asks for the number of requests"
     columns = Spec({**WHO, "list": LIST}, (BY_WHO, ("list",)))
-    options = (
-        Option("yes", "do not ask for the number of rows", in_ui="`confirmed_rows`, since nobody can be asked"),
-        Option(
-            "confirmed_rows",
-            "how many rows you agree to delete: the number that the dry run shows",
-            holds=int,
-            read=whole,
-            default=0,
-            in_command="--yes, or the number typed when it is asked for",
-        ),
-    )
     is_destructive = True
     operation = DELETECONTACT
     leaves = "listid"

@@ -1,4 +1,4 @@
-"""What every kind of push has to know: its columns and options, planning, order, request forms, look-up, read-back and wording.
+"""What every kind of push has to know: its columns, planning, order, request forms, look-up, read-back and wording.
 
 Belongs here: what there is to know, with what holds for most kinds. Not here: any single kind.
 """
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from marketing_api.contact_lookup import Fetch, Found, Unread
 from marketing_api.errors import Refused
-from pipelines.options import ACCOUNT, PUSH, SOURCE, Option
+from pipelines.options import Option
 from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.planning import Planning
+from pipelines.write_back.push_options import PUSH_OPTIONS
 
 if TYPE_CHECKING:  # planning does without them, and starts sooner
     from marketing_api.client import Client
@@ -107,9 +108,7 @@ class Kind(str, ABC):
     """One kind of push: its name, as commands, files and tables have it, with everything that is known about it."""
 
     name: ClassVar[str]
-    help: ClassVar[str]  # of the command: what it does, a colon, its columns
     columns: ClassVar[Spec]
-    options: ClassVar[tuple[Option, ...]] = ()  # beside those that all kinds have
 
     #: Sending it twice does what sending it once does. If not, a request whose outcome is unknown is looked for (`look`).
     is_idempotent: ClassVar[bool] = True
@@ -132,7 +131,7 @@ class Kind(str, ABC):
     @property
     def all_options(self) -> tuple[Option, ...]:
         """Those of `push KIND` and of the job `push_KIND`."""
-        return (*SOURCE, *PUSH, *self.options, ACCOUNT)
+        return PUSH_OPTIONS[self].options
 
     def agreement(self, count: int) -> str:
         """What a person is asked before something destructive is sent; the response is the count. Called for `is_destructive` alone."""

@@ -16,7 +16,6 @@ from pipelines.write_back.planning import Planning
 
 class Moves(ListRemoval):
     name = "moves"
-    help = "move contacts from one list to another: columns email or contact_id, from, to"
     columns = Spec({**WHO, "from": ("from", "source_id"), "to": ("to", "list_id")}, (BY_WHO, ("from",), ("to",)))
     operation = MOVECONTACT
     leaves = "sourceid"

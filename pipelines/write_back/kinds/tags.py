@@ -156,7 +156,6 @@ class Tags(Kind):
     """Effects: `who|tag`, with the action."""
 
     name = "tags"
-    help = "tag contacts: columns email or contact_id, tag (several with commas), action (add or remove)"
     columns = Spec({**WHO, "tag": ("tag",), "action": ("action",)}, (BY_WHO, ("tag",)))
 
     def plan(self, planning: Planning) -> None:

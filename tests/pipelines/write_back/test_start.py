@@ -5,9 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 
+_OF_A_PLAN = ("duckdb", "pyarrow", "numpy", "pydantic", "marketing_api.operations", "pipelines.write_back.kinds")
 _LARGE = ("requests", "urllib3", "dagster", "marketing_api.client", "warehouse.bookkeeping")
 
 
+def imported(module: str, names: tuple[str, ...]) -> str:
+    code = f"import sys, {module}; print([name for name in {names} if name in sys.modules])"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
 def test_a_plan_imports_neither_the_client_nor_dagster() -> None:
-    code = f"import sys, pipelines.write_back.terminal; print([name for name in {_LARGE} if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert imported("pipelines.write_back.terminal", _LARGE) == "[]\n"
+
+
+def test_help_imports_nothing_of_what_a_plan_needs() -> None:
+    assert imported("pipelines.commands.push", _OF_A_PLAN + _LARGE) == "[]\n"

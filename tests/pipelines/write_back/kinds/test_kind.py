@@ -5,6 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pipelines.write_back.kinds import KINDS, Kind
+from pipelines.write_back.push_options import PUSH_OPTIONS
+
+
+def test_each_kind_can_be_typed() -> None:
+    assert list(PUSH_OPTIONS) == list(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=str)

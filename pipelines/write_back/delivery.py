@@ -6,7 +6,7 @@ Not here: which item is next, and what is done about unknown ones (`sending`); i
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from marketing_api.errors import (
     Transient,
 )
 from marketing_api.exchange import Response
-from marketing_api.operation import Call, Operation
+from marketing_api.operation import Call
 from marketing_api.operations import find
 from marketing_api.write_result import says_absent
 from pipelines.write_back.item import DONE, State
@@ -97,11 +97,10 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """`reason`: the error's words, free of key and addresses; `is_stop`: somebody wanted it so, nothing is wrong."""
+    """`reason`: the error's words, free of key and addresses."""
 
     end: End
     reason: str = ""
-    is_stop: bool = False
 
 
 class _NotPlanned(Exception):
@@ -139,7 +138,7 @@ class Delivery:
             return self._reject(entry, str(problem))
         except MarketingApiError as problem:  # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped
             self._outbox.unclaim(entry.item_id)
-            return Delivered(End.NOT_SENT, _explained(problem), isinstance(problem, Stopped))
+            return Delivered(End.NOT_SENT, "stopped" if isinstance(problem, Stopped) else str(problem))
         contact_id = entry.kind.new_contact_id(response)
         self._outbox.settle(entry.item_id, State.APPLIED, request_id=response.request_id, contact_id=contact_id)
         return Delivered(End.APPLIED)
@@ -155,13 +154,14 @@ class Delivery:
                 raise _NotPlanned
             is_claimed = True
 
-        operation = _with_timeout(find(entry.operation or ""), self._policy.timeout_s)
+        operation = dataclasses.replace(find(entry.operation or ""), timeout=self._policy.timeout_s)
+        ids = [{"id": str(contact_id)} for contact_id in contact_ids] or [{}]
         forms = self._forms[entry.kind]
         wants, more = forms.wants(entry), frozenset[Any]()
         while True:
             several = forms.of(entry, wants | more)
             try:
-                for call in [_call(operation, params, contact_id) for params in several for contact_id in contact_ids or (None,)]:
+                for call in [Call(operation, {**params, **each}) for params in several for each in ids]:
                     response = self._again(call) if is_claimed else self._client.write(call, before=claim)
             except Refused as refusal:
                 new = forms.wanted_by(refusal, entry) - wants - more
@@ -199,15 +199,3 @@ def is_early(outbox: Outbox, entry: Entry, policy: RetryPolicy) -> bool:
     """Whether who is not there may only not show yet: the same address was synced just now, and that is queued (row 6)."""
     synced_at = None if entry.email is None else outbox.synced_at(entry.account, entry.email)
     return synced_at is not None and abs(wall() - synced_at) < policy.verify_wait_s
-
-
-def _with_timeout(operation: Operation, timeout_s: float) -> Operation:
-    return dataclasses.replace(operation, timeout=timeout_s)
-
-
-def _call(operation: Operation, params: Mapping[str, str], contact_id: int | None) -> Call:
-    return Call(operation, dict(params) if contact_id is None else {**params, "id": str(contact_id)})
-
-
-def _explained(problem: MarketingApiError) -> str:
-    return "stopped" if isinstance(problem, Stopped) else str(problem)

@@ -72,13 +72,9 @@ class Dropped:
     def look(self) -> list[int]:
         return [self.size, self.changed_ns]
 
-    def content(self) -> str:
-        """Account, kind and hash of what is in it."""
-        return content_of(self.account, self.kind, self.path)
-
 
 def content_of(account: str, kind: Kind, path: Path) -> str:
-    """What the run of a file is tagged with. OSError for what is no plain file (any more); a pipe is not waited for."""
+    """Account, kind and hash of what is in a file, which its run is tagged with. OSError for what is no plain file; a pipe is not waited for."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no plain file")
@@ -97,20 +93,15 @@ def inbox_sensor(settings: Settings, jobs: Mapping[str, dg.JobDefinition]) -> dg
     )
     def inbox(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         folders = make_folders(settings)
-        before = _looks(context.cursor)
+        try:
+            before = msgspec.json.decode(context.cursor or "{}", type=dict[str, list[int]])
+        except ValueError:
+            before = {}  # costs one more look
         files = dropped(folders, context.log.warning)
         requests = [*itertools.islice(_requests(settings, context, files, before), _MOST_RUNS)]
         return dg.SensorResult(run_requests=requests, cursor=json.dumps({file.name: file.look for file in files}))
 
     return inbox
-
-
-def _looks(cursor: str | None) -> dict[str, list[int]]:
-    """How each file looked last time; what cannot be read costs one more look."""
-    try:
-        return msgspec.json.decode(cursor or "{}", type=dict[str, list[int]])
-    except ValueError:
-        return {}
 
 
 def make_folders(settings: Settings) -> dict[Path, tuple[str, Kind]]:
@@ -129,11 +120,13 @@ def dropped(folders: Mapping[Path, tuple[str, Kind]], warn: Callable[[str], None
     found = []
     for folder, (account, kind) in folders.items():
         try:
-            entries = [entry for entry in os.scandir(folder) if not _is_passed_over(entry.name)]
+            entries = list(os.scandir(folder))
         except OSError as problem:
             warn(f"inbox/{kind} cannot be looked into: {problem.strerror}")
             continue
         for entry in entries:
+            if entry.name in (DONE, FAILED) or entry.name.startswith((".", "~")) or Path(entry.name).suffix.lower() in _UNFINISHED:
+                continue
             try:
                 about = entry.stat(follow_symlinks=False)
             except OSError:
@@ -143,10 +136,6 @@ def dropped(folders: Mapping[Path, tuple[str, Kind]], warn: Callable[[str], None
             else:
                 found.append(Dropped(kind, account, folder / entry.name, about.st_size, about.st_mtime_ns))
     return sorted(found, key=lambda file: file.changed_ns)
-
-
-def _is_passed_over(name: str) -> bool:
-    return name in (DONE, FAILED) or name.startswith((".", "~")) or Path(name).suffix.lower() in _UNFINISHED
 
 
 def _oddity(name: str, about: os.stat_result) -> str:
@@ -183,7 +172,7 @@ def _judge(settings: Settings, context: dg.SensorEvaluationContext, file: Droppe
         return None
     if file.size > settings.input_limit:
         raise OSError(errno.EFBIG, "it is larger than MARKETING_INPUT_LIMIT allows")
-    content = file.content()
+    content = content_of(file.account, file.kind, file.path)
     runs = context.instance.get_runs(dg.RunsFilter(tags={CONTENT_TAG: content}), limit=100)
     latest = runs[0] if runs else None
     if latest is None:
@@ -237,9 +226,11 @@ class _Pushed:
     def lines(self) -> list[str]:
         """What happened, in words without addresses."""
         run_id = self._run_ids[0]
-        first = [f"run {run_id} of the Dagster UI", *(f"failed: {reason}" for reason in self._reasons(run_id))]
-        if self._push_id is None:
-            return [*first, "nothing was sent", *self._rejected_rows(run_id)]
+        failures = self._failures(run_id)
+        first = [f"run {run_id} of the Dagster UI", *(f"failed: {each.description}" for each in failures if each.description)]
+        if self._push_id is None:  # which rows a push was refused for, as its plan showed the UI
+            tables = [str(table.value) for each in failures if (table := each.metadata.get("rejected rows"))]
+            return [*first, "nothing was sent", *(["", *tables] if tables else [])]
         with Outbox(outbox_path(self._home)) as outbox:
             result = result_of(outbox, self._push_id, spent=None, rejected_csv=self.rejected())
         return [*first, *map(without_addresses, result_lines(result))]
@@ -248,14 +239,6 @@ class _Pushed:
         """The rejected rows, when there are any."""
         path = folder_of(self._home, self._push_id) / "rejected.csv"
         return path if self._push_id is not None and path.exists() else None
-
-    def _reasons(self, run_id: str) -> list[str]:
-        return [each.description for each in self._failures(run_id) if each.description]
-
-    def _rejected_rows(self, run_id: str) -> list[str]:
-        """Which rows a push was refused for, as its plan showed the UI."""
-        tables = [each.metadata.get("rejected rows") for each in self._failures(run_id)]
-        return ["", *(str(table.value) for table in tables if table)] if any(tables) else []
 
     def _failures(self, run_id: str) -> list[FailureData]:
         events = [log.dagster_event for log in self._instance.all_logs(run_id, of_type=dg.DagsterEventType.STEP_FAILURE)]
@@ -272,8 +255,5 @@ def _short(name: str) -> str:
 
 def _free(path: Path) -> Path:
     """A name that is not taken."""
-    candidate, number = path, 1
-    while candidate.exists():
-        number += 1
-        candidate = path.with_name(f"{path.stem}-{number}{path.suffix}")
-    return candidate
+    candidates = itertools.chain([path], (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2)))
+    return next(each for each in candidates if not each.exists())

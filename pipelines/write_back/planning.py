@@ -172,15 +172,17 @@ class _OfSomebody(Protocol):
 R = TypeVar("R", bound=_OfSomebody)
 
 
-def resolve(
-    planning: Planning, rows: list[R], *, must_exist: bool = True, check: Callable[[Person], object] = lambda _: None
-) -> Iterator[tuple[R, Person]]:
-    """The rows with whom they are about; those are rejected that are about nobody, or whose person `check` raises BadValue for."""
+def resolve(planning: Planning, rows: list[R], *, must_exist: bool = True, needs_address: str = "") -> Iterator[tuple[R, Person]]:
+    """The rows with whom they are about; those are rejected that are about nobody, or about a contact without a known address where
+    something `needs_address`.
+    """
     people = People(planning.known, (row.who for row in rows))
     for row in rows:
         try:
             person = people.person(row.who, must_exist=must_exist)
-            check(person)
+            if needs_address and person.email is None:
+                missing = f"the address of contact {row.who.contact_id} is not known"
+                raise BadValue(f"{missing}, and {needs_address} needs it: give it in a column email")
         except BadValue as problem:
             planning.draft.reject(row.number, str(problem))
         else:

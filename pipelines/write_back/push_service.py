@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from assets.result import WorkState
 from marketing_api.rate_limit import SPECIFIED_RATE
@@ -32,7 +32,6 @@ from pipelines.write_back.input.files import read_file, read_query
 from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.item import DONE, Earlier, Options, Past, Plan, State
 from pipelines.write_back.kinds import Kind, make_plan
-from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.outbox.sender_lock import sender_lock
 from pipelines.write_back.rejected_rows import REASON, ROW, folder_of, keep_rows, write_rejections
@@ -176,17 +175,15 @@ class _NotedHistory:
 
     def earlier(self, account: str, kind: Kind) -> tuple[Earlier, ...]:
         """What earlier pushes have left open, by push, in the order in which they are sent. `kind`: the input's."""
-        entries: dict[int, list[Entry]] = {}
-        for entry in self._outbox.open(account):
-            entries.setdefault(entry.push_id, []).append(entry)
-        return tuple(self._of_push(push_id, several, kind) for push_id, several in entries.items())
-
-    def _of_push(self, push_id: int, entries: list[Entry], kind: Kind) -> Earlier:
-        touched = self._outbox.subjects(entry.item_id for entry in entries)
-        noted = self._subjects.get(kind, set()) if entries[0].kind == kind else set()
-        gone = sum(noted.isdisjoint(touched.get(entry.item_id, ())) for entry in entries)
-        look_ups = len({entry.email for entry in entries if entry.needs_look_up})
-        return Earlier(push_id, entries[0].source, entries[0].kind, len(entries), gone, look_ups)
+        found = []
+        for push_id, several in itertools.groupby(self._outbox.open(account), key=lambda entry: entry.push_id):
+            entries = list(several)
+            touched = self._outbox.subjects(entry.item_id for entry in entries)
+            noted = self._subjects.get(kind, set()) if entries[0].kind == kind else set()
+            gone = sum(noted.isdisjoint(touched.get(entry.item_id, ())) for entry in entries)
+            look_ups = len({entry.email for entry in entries if entry.needs_look_up})
+            found.append(Earlier(push_id, entries[0].source, entries[0].kind, len(entries), gone, look_ups))
+        return tuple(found)
 
 
 def known_of(settings: Settings, account: str) -> Known:
@@ -267,7 +264,7 @@ def resume(settings: Settings, outbox: Outbox, account: str, ran: Ran, watch: Wa
     return [conclude(settings, outbox, each, own if each == touched[-1] else replace(own, spent=None)) for each in touched]
 
 
-class PushRun:
+class PushRun(AbstractContextManager["PushRun"]):
     """What one run does for an account: first everything that is open is sent, then everything that was sent is read back, whichever
     push it is of and whichever run left it.
 
@@ -314,10 +311,15 @@ class PushRun:
         """Why not all of it could be read, in words. Each push is read as it was ordered."""
         self._watch.reading_back()
         look = functools.partial(verify, self._outbox, client, labels=self._labels(), stop=self._watch.halt)
-        for how, several in self._by_verification(pushes).items():
+        ways: defaultdict[str, set[int]] = defaultdict(set)
+        for push in filter(None, map(self._outbox.push, pushes)):
+            ways[str(push.options.get("verify", "sample"))].add(push.push_id)
+        for how, several in ways.items():
             if stopped := look(several, how).stopped:
                 return stopped
-        if self._outbox.again(self._in_part(pushes)) and (stopped := self._send(client) or look(pushes, "none").stopped):
+        applied = (entry for push_id in pushes for entry in self._outbox.items(push_id, [State.APPLIED]))
+        in_part = [entry.item_id for entry in applied if entry.kind.is_in_part(entry)]
+        if self._outbox.again(in_part) and (stopped := self._send(client) or look(pushes, "none").stopped):
             return stopped
         self._outbox.note_read_back(pushes)
         return None
@@ -325,16 +327,6 @@ class PushRun:
     def _send(self, client: Client) -> str | None:
         """Why not everything was sent, in words."""
         return send(self._outbox, client, self._account, stop=self._watch.halt, on_progress=self._watch.sent).stopped
-
-    def _by_verification(self, pushes: Collection[int]) -> dict[str, set[int]]:
-        ways: defaultdict[str, set[int]] = defaultdict(set)
-        for push in filter(None, map(self._outbox.push, pushes)):
-            ways[str(push.options.get("verify", "sample"))].add(push.push_id)
-        return ways
-
-    def _in_part(self, pushes: Collection[int]) -> list[int]:
-        entries = (entry for push_id in pushes for entry in self._outbox.items(push_id, [State.APPLIED]))
-        return [entry.item_id for entry in entries if entry.kind.is_in_part(entry)]
 
     def _labels(self) -> Labels:
         """List → field → label, since some services show values by label. None while somebody else has the warehouse: sending is over,
@@ -354,11 +346,8 @@ class PushRun:
     def _note(self, stopped: str | None, ran: Ran) -> None:
         self.ran = replace(ran, spent=self._spent_before.plus(self.spent), stopped=stopped)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._stack.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
 
 
 @contextmanager
@@ -399,23 +388,20 @@ def conclude(settings: Settings, outbox: Outbox, push_id: int, ran: Ran) -> Resu
 
     The push counts even while somebody else has the warehouse: then the tables follow with the next push or sync.
     """
+    earlier_pushes = sorted(set(ran.earlier.values()))
+    resumed = (entry for each in earlier_pushes for entry in outbox.items(each) if entry.item_id in ran.earlier)
     result = result_of(
         outbox,
         push_id,
-        earlier=Counter(entry.state for entry in _entries(outbox, ran.earlier)),
+        earlier=Counter(entry.state for entry in resumed),
         drifted_earlier=sum(bool(entry.drift) for each in ran.read_late for entry in outbox.items(each, DONE)),
         spent=ran.spent,
         stopped=ran.stopped,
         rejected_csv=write_rejections(settings.home, outbox, push_id),
     )
-    for earlier_push in sorted(set(ran.earlier.values())):
-        write_rejections(settings.home, outbox, earlier_push)
+    for each in earlier_pushes:
+        write_rejections(settings.home, outbox, each)
     outbox.prune()
     from pipelines.write_back.writebacks_export import export_run  # what it needs, a plan does without
 
     return replace(result, writebacks_follow=export_run(settings, result, ran))
-
-
-def _entries(outbox: Outbox, items: Mapping[int, int]) -> Iterator[Entry]:
-    for push_id in set(items.values()):
-        yield from (entry for entry in outbox.items(push_id) if entry.item_id in items)

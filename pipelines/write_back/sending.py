@@ -25,7 +25,6 @@ from marketing_api.contact_lookup import Found
 from marketing_api.errors import MarketingApiError, Refused, Stopped
 from pipelines.write_back.delivery import Addressing, Delivered, Delivery, End, is_early
 from pipelines.write_back.item import State
-from pipelines.write_back.kinds import Kind
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
@@ -156,9 +155,9 @@ class _Sending:
             self._halt("stopped")
         if self._stopped is None:
             self._give_out()
-        if self._workers.are_idle and (self._stopped is not None or not (self._unknown.is_waiting or self._early)):
-            return False
         due = min(self._unknown.next_due, *self._early.values(), math.inf)
+        if not self._workers.under_way and (self._stopped is not None or due == math.inf):
+            return False
         if self._workers.take_in(min(_LOOK_S, due - self._now())):
             now = Progress(len(self._entries), self._tally[State.APPLIED], self._tally[State.REJECTED], len(self._unknown))
             self._on_progress(now)
@@ -170,7 +169,7 @@ class _Sending:
         for item_id in [item_id for item_id, due in self._early.items() if due <= self._now()]:
             del self._early[item_id]
             self._schedule.again(item_id)
-        while not self._workers.are_busy and (ready := self._schedule.next()) is not None:
+        while self._workers.under_way < self._policy.workers and (ready := self._schedule.next()) is not None:
             self._begin(self._entries[ready])
 
     def _begin(self, entry: Entry) -> None:
@@ -263,16 +262,17 @@ class _Sending:
                 self._send_again(entry.item_id)
             return
         contact_id, began = self._addressing.contact_of(entry) or 0, self._now()
-        together = self._unknown.take(entry.item_id, lambda other: self._is_about(self._entries[other], entry.kind, contact_id))
-        if together:
+
+        def is_alike(item_id: int) -> bool:
+            other = self._entries[item_id]
+            return other.kind is entry.kind and self._addressing.contact_of(other) == contact_id
+
+        if together := self._unknown.take(entry.item_id, is_alike):
             settled = began - self._policy.last_look_s
             self._workers.do(
                 lambda: entry.kind.look(self._outbox, self._client, self._account, contact_id, together, settled_before=settled),
                 lambda looked: self._on_looked(together, looked, began),
             )
-
-    def _is_about(self, entry: Entry, kind: Kind, contact_id: int) -> bool:
-        return entry.kind is kind and self._addressing.contact_of(entry) == contact_id
 
     def _on_looked(self, together: list[int], looked: Looked, began: float) -> None:
         if looked.is_stop:
@@ -281,19 +281,18 @@ class _Sending:
         for item_id in together:
             if looked.is_nobody:
                 self._reject(item_id, f"the contact is not there any more: {looked.problem}")
-            elif looked.problem:
+                continue
+            if looked.problem:
                 self._give_up(item_id, f"it could not be looked for: {looked.problem}")
-            else:
-                self._on_presence(item_id, self._unknown.after(item_id, looked.found.get(item_id, Presence.ABSENT), began))
-
-    def _on_presence(self, item_id: int, following: Next) -> None:
-        if following is Next.DONE:
-            self._outbox.settle(item_id, State.APPLIED, message=self._entries[item_id].kind.found_message)
-            self._over(item_id, State.APPLIED)
-        elif following is Next.SEND:
-            self._send_again(item_id)
-        elif following is Next.GIVE_UP:
-            self._give_up(item_id, self._entries[item_id].kind.hidden_message)
+                continue
+            following = self._unknown.after(item_id, looked.found.get(item_id, Presence.ABSENT), began)
+            if following is Next.DONE:
+                self._outbox.settle(item_id, State.APPLIED, message=self._entries[item_id].kind.found_message)
+                self._over(item_id, State.APPLIED)
+            elif following is Next.SEND:
+                self._send_again(item_id)
+            elif following is Next.GIVE_UP:
+                self._give_up(item_id, self._entries[item_id].kind.hidden_message)
 
     def _send_again(self, item_id: int) -> None:
         if self._attempts[item_id] >= self._policy.attempts:
@@ -333,21 +332,12 @@ def _message(entry: Entry, cause: Entry | None) -> str | None:
 
 
 class Workers:
-    """Everything but the work itself runs in the thread that owns this."""
+    """Everything but the work itself runs in the thread that owns this. `under_way`: what was given out and not taken in."""
 
     def __init__(self, size: int) -> None:
-        self._size = size
         self._pool = ThreadPoolExecutor(size, thread_name_prefix="sending")
         self._results: queue.SimpleQueue[tuple[Callable[[Any], None], object]] = queue.SimpleQueue()
-        self._under_way = 0
-
-    @property
-    def are_idle(self) -> bool:
-        return not self._under_way
-
-    @property
-    def are_busy(self) -> bool:
-        return self._under_way >= self._size
+        self.under_way = 0
 
     def do(self, work: Callable[[], object], then: Callable[[Any], None]) -> None:
         """`then` is called with the result by `take_in`, in the owner's thread."""
@@ -358,7 +348,7 @@ class Workers:
             except BaseException as problem:
                 self._results.put((then, problem))
 
-        self._under_way += 1
+        self.under_way += 1
         self._pool.submit(run)
 
     def take_in(self, timeout_s: float) -> bool:
@@ -367,12 +357,11 @@ class Workers:
             then, result = self._results.get(timeout=max(0.001, timeout_s))
         except queue.Empty:
             return False
-        self._under_way -= 1
+        self.under_way -= 1
         if isinstance(result, BaseException):
             raise result
         then(result)
         return True
 
     def close(self) -> None:
-        """Wait for what is under way."""
         self._pool.shutdown(wait=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TypeVar
@@ -20,7 +20,7 @@ from marketing_api.errors import MarketingApiError
 from pipelines import exits, interrupts
 from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.options import ACTIVATIONS, words
+from pipelines.options import ACTIVATIONS, Option, words
 from pipelines.progress import Progress
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.audience_syncs import FILE, AudienceSync, chosen, push_turnover, read_audience_syncs, turnover, turnover_lines
@@ -100,7 +100,7 @@ def _without_sending(arguments: SimpleNamespace, settings: Settings, planned: Pl
         say(["", f"nothing was sent: {planned.refusal}"])
         return exits.INCOMPLETE
     if planned.plan.request_count:
-        say(["", "nothing was sent; to send it:", f"  {command_line(arguments)}"])
+        say(_to_send(arguments, KINDS[arguments.action].all_options))
     return exits.DONE
 
 
@@ -125,11 +125,11 @@ def _retry(settings: Settings, account: str, push_id: int | None, stop: interrup
     return exits.INCOMPLETE if any(result.shortfall for result in results) else exits.DONE
 
 
-def command_line(arguments: SimpleNamespace) -> str:
-    """The same command with --apply, as it can be pasted."""
-    chosen = vars(arguments)
-    typed = ["marketing-sync", "push", arguments.action, *words(KINDS[arguments.action].all_options, chosen), "--apply"]
-    return ("… | " if str(chosen["from"]) == "-" else "") + shlex.join(typed)
+def _to_send(arguments: SimpleNamespace, options: Sequence[Option]) -> list[str]:
+    """With the same command with --apply, as it can be pasted."""
+    typed = ["marketing-sync", "push", arguments.action, *words(options, vars(arguments)), "--apply"]
+    piped = "… | " if str(getattr(arguments, "from", "")) == "-" else ""
+    return ["", "nothing was sent; to send it:", f"  {piped}{shlex.join(typed)}"]
 
 
 def _watched(stop: interrupts.Stop, work: Callable[[Watch], T]) -> T:
@@ -213,8 +213,7 @@ def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interr
     if len(codes) == 1:
         say([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])
     elif not arguments.apply:
-        typed = ["marketing-sync", "push", "activations", *words(ACTIVATIONS, vars(arguments)), "--apply"]
-        say(["", "nothing was sent; to send it:", f"  {shlex.join(typed)}"])
+        say(_to_send(arguments, ACTIVATIONS))
     return max(codes)
 
 

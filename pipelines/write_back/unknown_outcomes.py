@@ -78,12 +78,8 @@ class UnknownOutcomes:
         self._due.pop(item_id, None)
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether something will become due."""
-        return bool(self._due)
-
-    @property
     def next_due(self) -> float:
+        """Infinite when nothing will become due."""
         return min(self._due.values(), default=math.inf)
 
     def due(self, now: float) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from marketing_api.contact_lookup import Timeline, Unread, fetch_timeline, fetch_timelines, is_nobody
@@ -62,37 +62,28 @@ class _Wanted(NamedTuple):
         is the contact that it went to.
         """
         goes_to = "" if self.contact_id is None else str(self.contact_id)
-        own = (Effect(self.own, goes_to),)
-        return own if self.person.who.contact_id is not None or self.contact_id is None else (*own, self._by_address(goes_to))
-
-    def _by_address(self, goes_to: str) -> Effect:
-        return Effect(self.subject(self.person.address), goes_to)
-
-
-def _description(text: str | None) -> str:
-    if text is None:
-        raise BadValue("the description is missing")
-    return values.check_text(text, "the description", values.MAX_DESCRIPTION)
+        names = [self.own]
+        if self.person.who.contact_id is None and self.contact_id is not None:
+            names.append(self.subject(self.person.address))
+        return tuple(Effect(name, goes_to) for name in names)
 
 
-def _resolved(planning: Planning) -> Iterator[_Wanted]:
+def _once(planning: Planning) -> Iterator[_Wanted]:
+    """The rows with whom they are about, without those that say what an earlier one says."""
     cells, zone = planning.picked.cells, planning.known.zone
 
     def read(index: int, number: int) -> _Row:
-        who, description = read_who(cells, index), _description(text_of(cells["description"][index]))
+        who, description = read_who(cells, index), text_of(cells["description"][index])
+        if description is None:
+            raise BadValue("the description is missing")
+        values.check_text(description, "the description", values.MAX_DESCRIPTION)
         return _Row(number, who, description, moment(cells["datetime"][index], zone))
 
-    for row, person in resolve(planning, list(planning.draft.read(read))):
-        yield _Wanted(row, person, person.ids[0] if person.ids else None)
-
-
-def _once(draft: Draft, wanted: Iterable[_Wanted]) -> Iterator[_Wanted]:
-    """Without rows that say what an earlier one says."""
     seen: dict[str, int] = {}
-    for each in wanted:
-        first = seen.setdefault(each.own, each.row.number)
-        if first != each.row.number:
-            draft.reject(each.row.number, f"it says the same as row {first}: an activity is written once")
+    for row, person in resolve(planning, list(planning.draft.read(read))):
+        each = _Wanted(row, person, person.ids[0] if person.ids else None)
+        if (first := seen.setdefault(each.own, row.number)) != row.number:
+            planning.draft.reject(row.number, f"it says the same as row {first}: an activity is written once")
         else:
             yield each
 
@@ -129,21 +120,17 @@ def _pasts(each: _Wanted, past: Mapping[str, Past]) -> Iterator[Past]:
 
 def _not_in_timelines(planning: Planning, wanted: list[_Wanted]) -> Iterator[_Wanted]:
     events: dict[tuple[int, int], list[Event]] = {}
-    moments = {(each.contact_id, at) for each in wanted if each.contact_id is not None for at in each.row.moment[1:]}
-    for event in planning.known.timelines(moments):
+    known = {(each.contact_id, at) for each in wanted if each.contact_id is not None for at in each.row.moment[1:]}
+    for event in planning.known.timelines(known):
         events.setdefault((event.contact_id, event.at // 60), []).append(event)
     for each in wanted:
-        near = [event for at in set(each.row.moment[1:]) for event in events.get((each.contact_id or 0, at // 60), ())]
-        if any(_is_shown_by(each, event) for event in near):
+        moments, text = set(each.row.moment[1:]), _plain(each.row.description)
+        near = [event for at in moments for event in events.get((each.contact_id or 0, at // 60), ())]
+        # the same text as snippet or detail, at the same second, or minute when the event has no seconds
+        if any((event.at in moments or event.at % 60 == 0) and text in map(_plain, event.texts) for event in near):
             planning.draft.leave(each.row.number, IN_TIMELINE, each.person.email, each.contact_id)
         else:
             yield each
-
-
-def _is_shown_by(each: _Wanted, event: Event) -> bool:
-    """The same text as snippet or detail, at the same second, or minute when the event has no seconds."""
-    is_then = event.at in each.row.moment[1:] or event.at % 60 == 0
-    return is_then and _plain(each.row.description) in {_plain(text) for text in event.texts}
 
 
 def _plain(text: str) -> str:
@@ -221,8 +208,7 @@ class Activities(Kind):
 
     def plan(self, planning: Planning) -> None:
         """What was not sent and is not in a timeline yet."""
-        once = list(_once(planning.draft, _resolved(planning)))
-        for each in _not_in_timelines(planning, list(_not_sent(planning, once))):
+        for each in _not_in_timelines(planning, list(_not_sent(planning, list(_once(planning))))):
             _send(planning.draft, each)
 
     def ambiguity(self, entry: Entry, contact_id: int | None) -> tuple[int, str, str]:

@@ -22,7 +22,7 @@ from marketing_api.write_result import parse_write_result, says_absent, unescape
 from pipelines.write_back.account_state import Content, ListReader, Member, Present
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import Spec
-from pipelines.write_back.input.rows import Cell, shown, text_of
+from pipelines.write_back.input.rows import shown, text_of
 from pipelines.write_back.input.values import STATUS_WORDS, BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import LIST, Compared, Kind, ListEffect, Params, ReadBack, Readings, RequestForms, Verifier
@@ -64,14 +64,29 @@ class _Input:
         self._lists = planning.known.lists
         self._cells = planning.picked.cells
         empty = "" if planning.options.clear_empty else None
-        self._columns = {title: _cell_texts(column, empty) for title, column in planning.picked.fields.items()}
+        self._columns = {
+            title: [cell if type(cell) is str else empty if cell is None else text_of(cell) for cell in column]
+            for title, column in planning.picked.fields.items()
+        }
         self._bad_texts = _bad_texts(self._columns)
         self._foreign: dict[int, list[str]] = {}
         self._seen: dict[tuple[str, int], Row] = {}
 
     def row(self, index: int, number: int) -> Row:
-        """BadValue when it cannot be sent, or says what an earlier one says."""
-        return self._checked(self._read(index, number))
+        """Without the lists for which an earlier row says the same; BadValue when nothing is left, they disagree, or it cannot be sent."""
+        row = self._read(index, number)
+        earlier = {list_id: seen for list_id in row.lists if (seen := self._seen.setdefault((row.key, list_id), row)) is not row}
+        for list_id, seen in earlier.items():
+            if (seen.status, seen.ip, seen.values) != (row.status, row.ip, row.values):
+                for each in row.lists:  # a bad row is no reason to reject another one
+                    if self._seen[row.key, each] is row:
+                        del self._seen[row.key, each]
+                name = shown(self._lists.names[list_id])
+                raise BadValue(f"row {seen.number} says something else about the same address and list {name}: keep one of them")
+        left = tuple(list_id for list_id in row.lists if list_id not in earlier)
+        if not left:
+            raise BadValue(f"it says the same as row {next(iter(earlier.values())).number}")
+        return row._replace(lists=left) if earlier else row
 
     def _read(self, index: int, number: int) -> Row:
         email = values.address(self._cells["email"][index])
@@ -101,31 +116,6 @@ class _Input:
             own = self._lists.columns_of(list_id, self._columns)
             foreign = self._foreign[list_id] = [title for title in self._columns if title not in own]
         return foreign
-
-    def _checked(self, row: Row) -> Row:
-        """The row without the lists for which an earlier row says the same; BadValue when nothing is left, or they disagree."""
-        earlier = {list_id: seen for list_id in row.lists if (seen := self._seen.setdefault((row.key, list_id), row)) is not row}
-        if not earlier:
-            return row
-        for list_id, seen in earlier.items():
-            if (seen.status, seen.ip, seen.values) != (row.status, row.ip, row.values):
-                self._forget(row)
-                name = shown(self._lists.names[list_id])
-                raise BadValue(f"row {seen.number} says something else about the same address and list {name}: keep one of them")
-        left = tuple(list_id for list_id in row.lists if list_id not in earlier)
-        if not left:
-            raise BadValue(f"it says the same as row {next(iter(earlier.values())).number}")
-        return row._replace(lists=left)
-
-    def _forget(self, row: Row) -> None:
-        """A bad row is no reason to reject another one."""
-        for list_id in row.lists:
-            if self._seen[row.key, list_id] is row:
-                del self._seen[row.key, list_id]
-
-
-def _cell_texts(column: list[Cell], empty: str | None) -> list[str | None]:
-    return [cell if type(cell) is str else empty if cell is None else text_of(cell) for cell in column]
 
 
 def _bad_texts(columns: Mapping[str, list[str | None]]) -> dict[int, str]:
@@ -174,18 +164,13 @@ class _Comparison:
 
     def _removals(self, planning: Planning) -> dict[str, Past]:
         """A contact that something took off a list is not there, whatever was read before."""
-        subjects = [
-            f"{member.contact_id}|{member.list_id}"
-            for row in self._rows
-            for member in self._members.get(row.key, ())
-            if member.list_id in row.lists
-        ]
+        members = [(row, member) for row in self._rows for member in self._members.get(row.key, ())]
+        subjects = [f"{member.contact_id}|{member.list_id}" for row, member in members if member.list_id in row.lists]
         subjects += self._past  # an address that was looked up then is remembered by itself
         found: dict[str, Past] = {}
         for pasts in planning.sent.removals(subjects):
             for subject, past in pasts.items():
-                if subject not in found or past.item_id > found[subject].item_id:
-                    found[subject] = past
+                found[subject] = max(past, found.get(subject, past), key=lambda past: past.item_id)
         return found
 
     def _removal(self, row: Row, list_id: int, members: list[Member]) -> Past | None:
@@ -209,15 +194,12 @@ class _Comparison:
 
     def _plan_row(self, row: Row) -> None:
         members = self._members.get(row.key, [])
-        parts = [part for list_id in row.lists if (part := self._part(row, list_id, members)) is not None]
-        if not parts:
-            return
         groups: dict[str, list[_Part]] = {}
-        for part in parts:
-            groups.setdefault(part.content, []).append(part)
-        items = [(self._item(row, group), any(part.is_new for part in group)) for group in groups.values()]
-        for item, is_new in items:
-            self._draft.send(item, is_new=is_new)
+        for list_id in row.lists:
+            if (part := self._part(row, list_id, members)) is not None:
+                groups.setdefault(part.content, []).append(part)
+        for item, group in [(self._item(row, group), group) for group in groups.values()]:  # all of them, or none when one is not valid
+            self._draft.send(item, is_new=any(part.is_new for part in group))
 
     def _part(self, row: Row, list_id: int, members: list[Member]) -> _Part | None:
         """None when there is nothing to do (the row is left) or the service refused it before (it is rejected)."""
@@ -302,11 +284,18 @@ class SyncForms(RequestForms):
         return self._learned | ({Want.ONE_LIST} if LISTS in (entry.drift or {}) else frozenset())
 
     def learn(self, wants: frozenset[Want]) -> None:
-        """Requests in this form were taken, in others they were not."""
         self._learned |= wants
 
     def wanted_by(self, refusal: Refused, entry: Entry) -> frozenset[Want]:
-        return wanted_by(refusal, entry)
+        """By its words or the fields that it names.
+
+        That the contact does not exist is no response to a sync, which makes it: some services say so whatever they refuse (row 5).
+        """
+        params = entry.params
+        words = " ".join([str(refusal), *_words(refusal.detail.get("fields"))])
+        possible = {Want.STATUS: "status" not in params, Want.ONE_LIST: len(_lists_of(params)) > 1}
+        is_nonsense = says_absent(str(refusal))
+        return frozenset(want for want, is_possible in possible.items() if is_possible and (is_nonsense or want.value.search(words)))
 
     def of(self, entry: Entry, wants: frozenset[Want]) -> list[Params]:
         """The requests, one after the other. Raises what asking raises, and Refused when the contact's status cannot be told."""
@@ -333,18 +322,6 @@ class SyncForms(RequestForms):
         if len(statuses) > 1 or not statuses <= set(_SENT_AS.values()):
             raise Refused(f"the service wants a status, and tells no single one for list {list_id}: say one in a column status")
         return statuses.pop()
-
-
-def wanted_by(refusal: Refused, entry: Entry) -> frozenset[Want]:
-    """What the refusal asks for in another form, by its words or the fields that it names.
-
-    That the contact does not exist is no response to a sync, which makes it: some services say so whatever they refuse (row 5).
-    """
-    params = entry.params
-    words = " ".join([str(refusal), *_words(refusal.detail.get("fields"))])
-    possible = {Want.STATUS: "status" not in params, Want.ONE_LIST: len(_lists_of(params)) > 1}
-    is_nonsense = says_absent(str(refusal))
-    return frozenset(want for want, is_possible in possible.items() if is_possible and (is_nonsense or want.value.search(words)))
 
 
 def _lists_of(params: Params) -> list[str]:
@@ -428,9 +405,18 @@ def compare(expected: Mapping[str, Any], found: Sequence[Found], labels: Mapping
         return Compared({"contact": ("there", "not there")})
     drift: dict[str, tuple[Any, Any]] = {}
     hidden: set[str] = set()
+    status, wanted = expected.get("status"), expected.get("fields") or {}
     for one in found:
-        _compare_status(expected.get("status"), one, drift, hidden)
-        _compare_fields(expected.get("fields") or {}, one, labels, drift, hidden)
+        if status is not None and one.status is None:
+            hidden.add("status")
+        elif status not in (None, one.status):
+            drift["status"] = (status, one.status)
+        fields = one.fields_by_id({**dict.fromkeys(wanted, ""), **labels})
+        for name, value in wanted.items():  # what is empty may be left out, but only where other fields of the list are shown
+            if not fields:
+                hidden.add(name)
+            elif _plain(fields.get(name)) != _plain(value):
+                drift[name] = (value, fields.get(name))
     return Compared(drift, frozenset(hidden))
 
 
@@ -443,27 +429,6 @@ def merged(parts: Mapping[int, Compared]) -> Compared:
     if drift and taken:
         drift[LISTS] = (list(parts), taken)
     return Compared(drift, frozenset(name for part in parts.values() for name in part.hidden))
-
-
-def _compare_status(wanted: Any, one: Found, drift: dict[str, tuple[Any, Any]], hidden: set[str]) -> None:
-    if wanted is None:
-        return
-    if one.status is None:
-        hidden.add("status")
-    elif one.status != wanted:
-        drift["status"] = (wanted, one.status)
-
-
-def _compare_fields(
-    wanted: Mapping[str, Any], one: Found, labels: Mapping[str, str], drift: dict[str, tuple[Any, Any]], hidden: set[str]
-) -> None:
-    """What is empty may be left out, but only where other fields of the list are shown."""
-    fields = one.fields_by_id({**dict.fromkeys(wanted, ""), **labels})
-    for name, value in wanted.items():
-        if not fields:
-            hidden.add(name)
-        elif _plain(fields.get(name)) != _plain(value):
-            drift[name] = (value, fields.get(name))
 
 
 def _plain(value: Any) -> str:

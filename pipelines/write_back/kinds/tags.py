@@ -16,7 +16,6 @@ from pipelines.write_back.account_state import Person, Who, read_who
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import shown, text_of
-from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import BY_WHO, WHO, Kind
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Draft, Planning, bound, resolve
@@ -54,7 +53,7 @@ class _Gathering:
 
     def __init__(self, planning: Planning, rows: list[_Row]) -> None:
         self._draft, self._options = planning.draft, planning.options
-        self._rows = list(resolve(planning, rows, check=_check_address))
+        self._rows = list(resolve(planning, rows, needs_address="tagging"))
         self._past = planning.sent.last(subject for row, person in self._rows for subject in _subjects(row, person))
         self._requests: dict[_Target, _Request] = {}
 
@@ -90,7 +89,8 @@ class _Gathering:
         return left
 
     def _decide(self, row: _Row, person: Person, target: _Target, tag: str) -> None:
-        pasts = [self._latest(contact_id, person.address, tag) for contact_id in _ids(person, target)]
+        contact_ids = person.contacts if target.contact_id is None else [target.contact_id]
+        pasts = [self._latest(contact_id, person.address, tag) for contact_id in contact_ids]
         is_so = all(past is not None and past.content == target.action and past.is_in_force for past in pasts)
         is_queued = is_so and any(past is not None and past.is_open for past in pasts)
         refused = [past for past in pasts if past is not None and past.state is State.REJECTED and past.content == target.action]
@@ -112,20 +112,11 @@ class _Gathering:
         return max(pasts, key=lambda past: past.item_id, default=None)
 
 
-def _check_address(person: Person) -> None:
-    if person.email is None:
-        raise BadValue(f"the address of contact {person.who.contact_id} is not known, and tagging needs it: give it in a column email")
-
-
 def _targets(row: _Row, person: Person) -> list[_Target]:
     """Adding by address takes one request; removing needs the ids (in a variant), so one for each contact."""
     if row.who.contact_id is None and (row.action == ADD or not person.ids):
         return [_Target(None, person.address, row.action)]
     return [_Target(contact_id, person.address, row.action) for contact_id in person.ids]
-
-
-def _ids(person: Person, target: _Target) -> list[int | None]:
-    return person.contacts if target.contact_id is None else [target.contact_id]
 
 
 def _subjects(row: _Row, person: Person) -> Iterator[str]:

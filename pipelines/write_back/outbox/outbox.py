@@ -18,8 +18,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from marketing_api.clock import SteadyClock
 from marketing_api.exchange import order_of
@@ -82,7 +81,7 @@ def outbox_path(home: Path) -> Path:
     return home / "outbox.sqlite"
 
 
-class Outbox:
+class Outbox(AbstractContextManager["Outbox"]):
     """Thread-safe. Every method raises OutboxError (`store`) when the file cannot be used, and then has changed nothing."""
 
     def __init__(self, path: Path, *, clock: Callable[[], float] | None = None) -> None:
@@ -382,10 +381,7 @@ class Outbox:
     def close(self) -> None:
         self._store.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from marketing_api.errors import Refused
 from pipelines.write_back.item import Item, State
-from pipelines.write_back.kinds.contacts import Want, wanted_by
+from pipelines.write_back.kinds.contacts import SyncForms, Want
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.retry_policy import RetryPolicy
 from tests.pipelines.write_back.conftest import MakeDesk
@@ -117,5 +117,6 @@ def test_a_refusal_tells_what_is_wanted(desk: Desk, said: str, fields: Any, want
         return desk.outbox.items(desk.outbox.enqueue(desk.plan(item)))[0]
 
     refusal = Refused(f"emailmarketing/synccontact: the service refused with {said}", detail={"fields": fields} if fields else None)
-    assert wanted_by(refusal, entry(contact(2, "a@example.com", 1, 2, status=None))) == wants
-    assert wanted_by(refusal, entry(contact(2, "a@example.com", 1))) == set()
+    forms = SyncForms(desk.client.fetch)
+    assert forms.wanted_by(refusal, entry(contact(2, "a@example.com", 1, 2, status=None))) == wants
+    assert forms.wanted_by(refusal, entry(contact(2, "a@example.com", 1))) == set()

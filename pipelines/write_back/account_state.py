@@ -259,28 +259,14 @@ def read_who(cells: Mapping[str, list[Cell]], index: int) -> Who:
     return Who(email, email and email.lower(), None if number is None else values.identifier(number, "the contact id"))
 
 
-class People:
-    """Looks up everybody of an input at once."""
-
-    def __init__(self, known: Known, whos: Iterable[Who]) -> None:
-        everybody = set(whos)
-        self._known = known
-        self._by_id = known.by_id(who.contact_id for who in everybody if who.contact_id is not None)
-        self._by_address = known.by_address(who.key for who in everybody if who.key is not None and who.contact_id is None)
-
-    def person(self, who: Who, *, must_exist: bool = True) -> Person:
-        """BadValue for an id that is nobody's (if it `must_exist`), or that has another address than the row says."""
-        if who.contact_id is None:
-            members = self._by_address.get(who.key or "", [])
-            return Person(who, members, list(dict.fromkeys(member.contact_id for member in members)), who.email)
-        members = self._by_id.get(who.contact_id, [])
-        if not members and must_exist and self._known.is_all_known:
-            raise BadValue(f"there is no contact {who.contact_id} (contacts were read on {self._known.read_on()})")
-        addresses = {member.email.strip().lower(): member.email for member in members if member.email}
-        if who.key is not None and addresses and who.key not in addresses:
-            raise BadValue(f"contact {who.contact_id} has another e-mail address than the row says")
-        email = who.email or next(iter(addresses.values()), None)
-        return Person(who, members, [who.contact_id], email)
+def person_of(who: Who, members: list[Member]) -> Person:
+    """`members`: those of the contact id or, without one, of the address. BadValue when the id has another address than the row says."""
+    if who.contact_id is None:
+        return Person(who, members, list(dict.fromkeys(member.contact_id for member in members)), who.email)
+    addresses = {member.email.strip().lower(): member.email for member in members if member.email}
+    if who.key is not None and addresses and who.key not in addresses:
+        raise BadValue(f"contact {who.contact_id} has another e-mail address than the row says")
+    return Person(who, members, [who.contact_id], who.email or next(iter(addresses.values()), None))
 
 
 # ---- how a contact stands on a list

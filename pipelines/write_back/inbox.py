@@ -74,7 +74,7 @@ class Dropped:
 
 
 def content_of(account: str, kind: Kind, path: Path) -> str:
-    """Account, kind and hash of what is in a file, which its run is tagged with. OSError for what is no plain file; a pipe is not waited for."""
+    """Account, kind and hash of what is in a file, which its run is tagged with. OSError for what is no plain file, without waiting."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no plain file")

@@ -3,7 +3,7 @@
 Not here: what an audience sync is, and running one (`audience_syncs`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,7 +73,11 @@ class AudienceSyncs:
             description="The segments of activations.toml: who entered or left since last time is tagged, untagged or added to a list.",
         )
         def activations(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-            picked = _picked(context.op_execution_context.op_config)
+            try:
+                picked = values(ACTIVATIONS, context.op_execution_context.op_config)
+                check_confirmed(picked)
+            except SettingsError as problem:
+                raise dg.Failure(str(problem), allow_retries=False) from None
             sandbox_url = context.resources.reader.sandbox_url
             outcomes = self.run(sandbox_url, names=picked["names"], accept_shrink=picked["accept_shrink"])
             for outcome in outcomes:
@@ -88,15 +92,6 @@ class AudienceSyncs:
 def standing_order(settings: Settings) -> dict[str, Any]:
     """The run config of runs that nobody launches by hand: whoever switched activations on confirmed them once and for all."""
     return {"ops": {"activations": {"config": {CONFIRM.name: CONFIRM_WORD}}}} if settings.activations else {}
-
-
-def _picked(config: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        picked = values(ACTIVATIONS, config)
-        check_confirmed(picked)
-    except SettingsError as problem:
-        raise dg.Failure(str(problem), allow_retries=False) from None
-    return picked
 
 
 def _outcome(settings: Settings, sync: AudienceSync, accept_shrink: bool) -> Outcome:

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
-from pipelines.write_back.account_state import Known, People, Person, Who
+from pipelines.write_back.account_state import Known, Person, Who, person_of
 from pipelines.write_back.input.columns import Picked
 from pipelines.write_back.input.rows import Rows
 from pipelines.write_back.input.values import BadValue
@@ -176,12 +176,20 @@ def resolve(planning: Planning, rows: list[R], *, must_exist: bool = True, needs
     """The rows with whom they are about; those are rejected that are about nobody, or about a contact without a known address where
     something `needs_address`.
     """
-    people = People(planning.known, (row.who for row in rows))
+    known, everybody = planning.known, {row.who for row in rows}
+    by_id = known.by_id(who.contact_id for who in everybody if who.contact_id is not None)
+    by_address = known.by_address(who.key for who in everybody if who.key is not None and who.contact_id is None)
     for row in rows:
+        who = row.who
         try:
-            person = people.person(row.who, must_exist=must_exist)
+            if who.contact_id is None:
+                person = person_of(who, by_address.get(who.key or "", []))
+            elif (members := by_id.get(who.contact_id)) or not (must_exist and known.is_all_known):
+                person = person_of(who, members or [])
+            else:
+                raise BadValue(f"there is no contact {who.contact_id} (contacts were read on {known.read_on()})")
             if needs_address and person.email is None:
-                missing = f"the address of contact {row.who.contact_id} is not known"
+                missing = f"the address of contact {who.contact_id} is not known"
                 raise BadValue(f"{missing}, and {needs_address} needs it: give it in a column email")
         except BadValue as problem:
             planning.draft.reject(row.number, str(problem))

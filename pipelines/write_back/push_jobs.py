@@ -84,8 +84,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
             order = planned.order
             lines = plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit, is_discreet=True)
             context.log.info("\n".join(lines))
-            _check(planned, chosen, lines)
-            _check_content(planned, context.run.tags.get(CONTENT_TAG))
+            _check(planned, chosen, lines, context.run.tags.get(CONTENT_TAG))
         yield dg.Output(counts_of(planned), "plan", metadata=plan_metadata(planned, lines))
         if not chosen["dry_run"]:
             with _explained():
@@ -98,19 +97,16 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
     return plan
 
 
-def _check(planned: Planned, chosen: Mapping[str, Any], lines: list[str]) -> None:
+def _check(planned: Planned, chosen: Mapping[str, Any], lines: list[str], content: str | None) -> None:
+    """`content`: of a file that the inbox took up. What was read is what was whole then, and neither replaced nor half of something new."""
     if planned.is_refused:
         raise dg.Failure(f"nothing was sent: {planned.refusal}", metadata=plan_metadata(planned, lines), allow_retries=False)
     count = len({row for item in planned.plan.items for row in item.rows})
     if planned.order.kind.is_destructive and not chosen["dry_run"] and count and chosen["confirmed_rows"] != count:
         text = f"nothing was deleted: set `confirmed_rows` to {count}, the number of rows that would be deleted"
         raise dg.Failure(text, metadata=counts_of(planned), allow_retries=False)
-
-
-def _check_content(planned: Planned, expected: str | None) -> None:
-    """Of a file that the inbox took up: what was read is what was whole then, and neither replaced nor half of something new."""
     order = planned.order
-    if expected is not None and order.file is not None and content_of(order.account, order.kind, order.file) != expected:
+    if content is not None and order.file is not None and content_of(order.account, order.kind, order.file) != content:
         raise dg.Failure("nothing was sent: the file changed after the inbox took it up; it is taken up anew", allow_retries=False)
 
 

@@ -71,8 +71,12 @@ class _Verifying:
     def run(self, push_ids: Collection[int], how: str) -> Verified:
         before, stopped = self.client.statistics.requests, None
         sent = [entry for push_id in sorted(push_ids) for entry in self.outbox.items(push_id, [*DONE, State.UNKNOWN])]
+        by_verifier: dict[Verifier, list[Entry]] = {}  # kinds that are read back alike are read back together
+        for kind in KINDS.values():
+            if (verifier := kind.verifier()) is not None and (several := [entry for entry in sent if entry.kind is kind]):
+                by_verifier.setdefault(verifier, []).extend(several)
         try:
-            for verifier, entries in _by_verifier(sent).items():
+            for verifier, entries in by_verifier.items():
                 verifier(self, entries, how)
         except (Stopped, BudgetSpent, AuthenticationFailed) as problem:
             stopped = "stopped" if isinstance(problem, Stopped) else str(problem)
@@ -132,12 +136,3 @@ class _Verifying:
             drift = {name: list(pair) for name, pair in found.drift.items()}
             self.outbox.settle(item_id, entry.state, message="mismatch on read-back", drift=drift)
             self.drifted.add(item_id)
-
-
-def _by_verifier(entries: Collection[Entry]) -> dict[Verifier, list[Entry]]:
-    """Kinds that are read back alike are read back together."""
-    found: dict[Verifier, list[Entry]] = {}
-    for kind in KINDS.values():
-        if (verifier := kind.verifier()) is not None and (several := [entry for entry in entries if entry.kind is kind]):
-            found.setdefault(verifier, []).extend(several)
-    return found

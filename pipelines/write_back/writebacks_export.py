@@ -18,7 +18,7 @@ from pipelines.settings import Settings
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import KEEP_SKIPPED_DAYS, Outbox, outbox_path
 from pipelines.write_back.outbox.store import OutboxError
-from pipelines.write_back.result import Ran, Result, Spent
+from pipelines.write_back.result import Ran, Result
 from warehouse.archive import Archive
 from warehouse.bookkeeping import Run, load_requests, shown_revision, write_changes, write_run
 from warehouse.errors import WarehouseError
@@ -58,20 +58,16 @@ def export_run(settings: Settings, result: Result, ran: Ran) -> str | None:
         with Archive(settings.home / "archive") as archive:
             warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
             with warehouse.writing() as connection:
-                if ran.spent is not None:
-                    write_run(connection, _run(result, ran, ran.spent))
+                if (spent := ran.spent) is not None:
+                    outcome = "failed" if ran.stopped and not spent.requests else "partial" if result.shortfall else "done"
+                    message = "\n".join(filter(None, (ran.stopped, f"{result.shortfall:,} rows not done" if result.shortfall else "")))
+                    run = Run(ran.run, ran.job, ran.began_at, utc_now(), outcome, spent.requests, spent.waited_s, message)
+                    write_run(connection, run)
                 load_requests(connection, archive)
             export_writebacks(warehouse, settings.home)
     except WarehouseError as problem:
         return str(problem)
     return None
-
-
-def _run(result: Result, ran: Ran, spent: Spent) -> Run:
-    """The row of sync.runs."""
-    outcome = "failed" if ran.stopped and not spent.requests else "partial" if result.shortfall else "done"
-    message = "\n".join(filter(None, (ran.stopped, f"{result.shortfall:,} rows not done" if result.shortfall else "")))
-    return Run(ran.run, ran.job, ran.began_at, utc_now(), outcome, spent.requests, spent.waited_s, message)
 
 
 def copy_changes(connection: duckdb.DuckDBPyConnection, outbox: Outbox) -> int:

@@ -84,33 +84,28 @@ def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_L
 
 
 def _content(path: Path, stdin: BinaryIO | None, limit: int) -> tuple[str, bytes]:
+    def read(name: str, file: BinaryIO) -> tuple[str, bytes]:
+        content = file.read(limit + 1)
+        InputBudget(name, limit).take(len(content))
+        return name, content
+
     if str(path) == "-":
-        return "standard input", _read("standard input", stdin or sys.stdin.buffer, limit)
+        return read("standard input", stdin or sys.stdin.buffer)
     try:
-        _refuse_endless(path.expanduser())
+        mode = path.expanduser().stat().st_mode
+        # A device has no end, a pipe that nobody writes to no beginning; what a shell pipes in (`<(…)`, /dev/stdin) has both.
+        is_piped = stat.S_ISFIFO(mode) and str(path).startswith(("/dev/", "/proc/"))
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or is_piped):
+            raise InputError(f"{path} is a device, a pipe or a socket, and no file: name a file, or `-` for standard input")
         with path.expanduser().open("rb") as file:
             InputBudget(path.name, limit).take(os.fstat(file.fileno()).st_size)
-            return path.name, _read(path.name, file, limit)
+            return read(path.name, file)
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
     except IsADirectoryError:
         raise InputError(f"{path} is a folder: name a file in it") from None
     except OSError as problem:
         raise InputError(f"{path} cannot be read: {problem.strerror}") from None
-
-
-def _read(name: str, file: BinaryIO, limit: int) -> bytes:
-    content = file.read(limit + 1)
-    InputBudget(name, limit).take(len(content))
-    return content
-
-
-def _refuse_endless(path: Path) -> None:
-    """A device has no end, a pipe that nobody writes to no beginning; what a shell pipes in (`<(…)`, /dev/stdin) has both."""
-    mode = path.stat().st_mode
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or (stat.S_ISFIFO(mode) and str(path).startswith(("/dev/", "/proc/"))):
-        return
-    raise InputError(f"{path} is a device, a pipe or a socket, and no file: name a file, or `-` for standard input")
 
 
 # -- CSV and TSV, in the forms that spreadsheets and databases write
@@ -299,13 +294,7 @@ def _rows(name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], budge
         budget.take(batch.nbytes, cells=batch.num_rows * (batch.num_columns or 1))
         count += batch.num_rows
         for column, values in zip(columns, batch.columns, strict=True):
-            column += _values(values)
+            if pa.types.is_timestamp(values.type) and values.type.unit == "ns":  # which Python has no type for
+                values = values.cast(pa.timestamp("us", values.type.tz), safe=False)
+            column += values.to_pylist()
     return rows_of_columns(name, schema.names, columns, list(range(2, 2 + count)))
-
-
-def _values(column: pa.Array) -> list[Any]:
-    """Python values. Nanoseconds, which Python has no type for, are cut."""
-    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
-        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
-    values: list[Any] = column.to_pylist()
-    return values

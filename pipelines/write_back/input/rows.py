@@ -106,7 +106,10 @@ def rows_of_records(
     wrong = dict(faults or {})
     for number, record in enumerate(records, 1):
         if header is None:
-            header = _header(record)
+            cells = [cell_of(value) for value in record]
+            while cells and cells[-1] is None:
+                cells.pop()
+            header = cells or None
             continue
         if len(record) > len(header) and any(cell_of(value) is not None for value in record[len(header) :]):
             wrong.setdefault(number, f"it has {len(record)} cells, but the header names {len(header)} columns")
@@ -117,13 +120,6 @@ def rows_of_records(
     columns = [list(column) for column in zip_longest(*kept)]
     columns += [[None] * len(kept) for _ in range(len(header) - len(columns))]
     return rows_of_columns(name, header, columns, numbers, faults=wrong, warnings=warnings)
-
-
-def _header(record: Sequence[Any]) -> list[Cell] | None:
-    cells = [cell_of(value) for value in record]
-    while cells and cells[-1] is None:
-        cells.pop()
-    return cells or None
 
 
 def rows_of_columns(
@@ -138,7 +134,11 @@ def rows_of_columns(
     """A grid from its columns. Raises InputError when a column cannot be named or its values cannot be sent."""
     cells: dict[str, list[Cell]] = {}
     for position, (title, column) in enumerate(zip(header, columns, strict=True), 1):
-        cleaned = _cleaned(name, text_of(title) or f"number {position}", column)
+        try:
+            cleaned = [None if value is None else cell_of(value) for value in column]
+        except TypeError as problem:
+            word = shown(text_of(title) or f"number {position}")
+            raise InputError(f"{name}: column {word} holds values that cannot be sent ({problem}); turn them into text") from None
         if title is None:
             if any(cell is not None for cell in cleaned):
                 raise InputError(f"{name}: column {position} has values but no name; name it in the first row")
@@ -148,13 +148,6 @@ def rows_of_columns(
             raise InputError(f"{name}: two columns are called {shown(word)}; rename or remove one")
         cells[word] = cleaned
     return _without_empty_rows(name, cells, numbers, faults or {}, tuple(warnings))
-
-
-def _cleaned(name: str, title: str, column: list[Any]) -> list[Cell]:
-    try:
-        return [None if value is None else cell_of(value) for value in column]
-    except TypeError as problem:
-        raise InputError(f"{name}: column {shown(title)} holds values that cannot be sent ({problem}); turn them into text") from None
 
 
 def _without_empty_rows(name: str, cells: dict[str, list[Cell]], numbers: list[int], faults: Mapping[int, str], warnings: Any) -> Rows:

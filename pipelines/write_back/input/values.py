@@ -112,15 +112,10 @@ def are_plain(texts: Iterable[str | None], limit: int) -> bool:
     return max(map(len, filled), default=0) <= limit and not _CONTROL.search("\n".join(filled))
 
 
-_ACTIONS = {"add": "add", "remove": "remove"}
-
-
 def action(cell: Cell) -> str:
     """`add` when the cell is empty."""
-    text = text_of(cell)
-    if text is None:
-        return "add"
-    if (word := _ACTIONS.get(text.lower())) is None:
+    text = text_of(cell) or "add"
+    if (word := text.lower()) not in ("add", "remove"):
         raise BadValue(f"{shown(text)} is no action: it is add or remove")
     return word
 

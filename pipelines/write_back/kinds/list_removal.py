@@ -10,10 +10,9 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from marketing_api.contact_lookup import Found, read_list
+from marketing_api.contact_lookup import read_list
 from marketing_api.operation import Operation
 from pipelines.write_back.account_state import Known, Person, Who
 from pipelines.write_back.input.rows import shown
@@ -176,17 +175,13 @@ class _Removing:
             return _Fate(contact_id, refused=None if is_read_since else refused)
         if same is not None and refused is None:
             return _Fate(contact_id, QUEUED if same.is_open else SENT_BEFORE)
+        if contact_id is not None and not is_known and self._known.is_all_known:  # an address that is not known is looked up
+            raise BadValue(f"there is no contact {contact_id} (contacts were read on {self._known.read_on()})")
         if not is_known:
-            return self._of_nobody_known(contact_id, same)
+            return _Fate(contact_id, refused=same)
         if row.target in lists:
             return _Fate(contact_id, f"{ON_TARGET} as of {self._known.read_on(row.target)}")
         return _Fate(contact_id, is_absent=True)
-
-    def _of_nobody_known(self, contact_id: int | None, refused: Past | None) -> _Fate:
-        """An address that the warehouse does not know is looked up; an id is nobody's when all contacts were read."""
-        if contact_id is not None and self._known.is_all_known:
-            raise BadValue(f"there is no contact {contact_id} (contacts were read on {self._known.read_on()})")
-        return _Fate(contact_id, refused=refused)
 
     def _not_given_before(self, row: ListRow, person: Person, fates: Mapping[int, list[_Fate]]) -> list[int]:
         """The lists for which no earlier row says the same. BadValue when none is left, or an earlier row says otherwise."""
@@ -249,24 +244,21 @@ _SHARE = 0.05
 def read_back(reading: ReadBack, entries: list[Entry], how: str) -> None:
     """Where the lists that are touched are short enough; not the contacts that a later item has taken off or put on one again."""
     applied = [entry for entry in entries if entry.state is State.APPLIED]
-    names = {entry.item_id: [f"{who}|{each}" for who in _names_of(entry) for each in lists_of(entry)] for entry in applied}
+    names: dict[int, list[str]] = {}
+    for entry in applied:
+        people = [str(entry.contact_id), *([entry.email.lower()] if entry.email else [])]
+        names[entry.item_id] = [f"{who}|{each}" for who in people for each in lists_of(entry)]
     left = reading.current(applied, names, reading.list_kinds)
     if left and (how != "none" or any(entry.drift for entry in left)):
         listings = _Listings(reading.client, left, 1.0 if how == "all" else _SHARE)
         reading.poll(listings.provable, listings.see)
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
+class _Shown(NamedTuple):
     """Who is on a list."""
 
     ids: frozenset[int]
     emails: frozenset[str]
-
-    @staticmethod
-    def of(found: Iterable[Found]) -> _Shown:
-        people = list(found)
-        return _Shown(frozenset(one.contact_id for one in people), frozenset(one.email.lower() for one in people if one.email))
 
 
 class _Listings:
@@ -276,25 +268,28 @@ class _Listings:
 
     def __init__(self, client: Client, entries: Collection[Entry], share: float) -> None:
         self._client = client
-        left, fresh = max(_LEAST_REQUESTS, math.ceil(share * len(entries))), {}
+        self._fresh: dict[int, _Shown] = {}
+        left: float = max(_LEAST_REQUESTS, math.ceil(share * len(entries)))
         for list_id, _ in Counter(list_id for entry in entries for list_id in lists_of(entry)).most_common():
-            found, requests = read_list(client, list_id, left) if left > 0 else (None, 0)
-            left -= requests
-            if found is not None:
-                fresh[list_id] = _Shown.of(found)
-        self.provable = [entry for entry in entries if fresh.keys() >= set(lists_of(entry))]
-        self._fresh: Mapping[int, _Shown] = fresh
+            left -= self._read(list_id, left) if left > 0 else 0
+        self.provable = [entry for entry in entries if self._fresh.keys() >= set(lists_of(entry))]
+
+    def _read(self, list_id: int, most: float) -> int:
+        """How many requests it took; a list that is longer than `most`, or cannot be read, is not shown."""
+        found, requests = read_list(self._client, list_id, most)
+        if found is not None:
+            people = list(found)
+            ids, emails = (one.contact_id for one in people), (one.email.lower() for one in people if one.email)
+            self._fresh[list_id] = _Shown(frozenset(ids), frozenset(emails))
+        return requests
 
     def see(self, entries: Collection[Entry]) -> dict[int, Compared]:
         """What the lists show of each; the first time as they were read to begin with. An entry is left out when a list cannot be read."""
-        shown, self._fresh = self._fresh or dict(self._read({each for entry in entries for each in lists_of(entry)})), {}
+        if not self._fresh:
+            for list_id in {each for entry in entries for each in lists_of(entry)}:
+                self._read(list_id, math.inf)
+        shown, self._fresh = self._fresh, {}
         return {entry.item_id: _compared(entry, shown) for entry in entries if shown.keys() >= set(lists_of(entry))}
-
-    def _read(self, lists: Iterable[int]) -> Iterable[tuple[int, _Shown]]:
-        for list_id in lists:
-            found, _ = read_list(self._client, list_id, math.inf)
-            if found is not None:
-                yield list_id, _Shown.of(found)
 
 
 def lists_of(entry: Entry) -> tuple[int, ...]:
@@ -311,10 +306,6 @@ def _compared(entry: Entry, shown: Mapping[int, _Shown]) -> Compared:
         if entry.contact_id not in shown[target].ids and (entry.email or "").lower() not in shown[target].emails:
             return Compared({"target list": ("on it", "not on it")})
     return Compared()
-
-
-def _names_of(entry: Entry) -> list[str]:
-    return [str(entry.contact_id), *([entry.email.lower()] if entry.email else [])]
 
 
 class ListRemoval(Kind):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +27,6 @@ from pipelines.write_back.push_service import Order, Planned, Watch, account_of,
 from pipelines.write_back.result import Ran, Result
 
 FILE = "activations.toml"
-
-_TYPES: Mapping[str, type] = {
-    "query": str,
-    "tag": str,
-    "untag_when_gone": bool,
-    "list": str,
-    "account": str,
-    "enabled": bool,
-    "verify": str,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +78,15 @@ def _audience_sync(name: str, table: Any) -> AudienceSync:
         raise SettingsError(f"{where}: an activation's name has letters, digits, - and _ only")
     if not isinstance(table, dict):
         raise SettingsError(f"{where}: a table with query and tag or list is needed")
+    known = [each.name for each in fields(AudienceSync) if each.name != "name"]
     for key, value in table.items():
-        _check_value(where, key, value)
+        if key not in known:
+            raise SettingsError(f"{where}: {key} is not known; it takes {', '.join(known)}")
+        is_flag = key in ("untag_when_gone", "enabled")
+        if not isinstance(value, bool if is_flag else str):
+            raise SettingsError(f"{where}: {key} is {'true or false' if is_flag else 'a text in quotation marks'}")
+        if key == "verify" and value not in VERIFY:
+            raise SettingsError(f"{where}: verify is one of {', '.join(VERIFY)}")
     if not table.get("query", "").strip():
         raise SettingsError(f"{where}: query is missing; write the SELECT whose rows are the people")
     if bool(table.get("tag")) == bool(table.get("list")):
@@ -97,17 +94,6 @@ def _audience_sync(name: str, table: Any) -> AudienceSync:
     if table.get("untag_when_gone") and not table.get("tag"):
         raise SettingsError(f"{where}: untag_when_gone needs tag")
     return AudienceSync(name, **table)
-
-
-def _check_value(where: str, key: str, value: Any) -> None:
-    if key not in _TYPES:
-        raise SettingsError(f"{where}: {key} is not known; it takes {', '.join(_TYPES)}")
-    kind = _TYPES[key]
-    if not isinstance(value, kind):
-        wanted = "true or false" if kind is bool else "a text in quotation marks"
-        raise SettingsError(f"{where}: {key} is {wanted}")
-    if key == "verify" and value not in VERIFY:
-        raise SettingsError(f"{where}: verify is one of {', '.join(VERIFY)}")
 
 
 # ---- who entered and left
@@ -133,14 +119,14 @@ class Turnover:
     left: Mapping[str, int] = field(repr=False)
     planned: Planned | None = None
 
-    @property
-    def is_idle(self) -> bool:
-        return not self.entered and not self.left
-
 
 def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = False) -> Turnover:
     """Who entered and left, and the plan to say so. No request. Raises InputError (Shrunken), WarehouseError, OutboxError."""
-    account = _account(settings, sync)
+    try:
+        account = account_of(settings, sync.account)
+    except SettingsError as problem:
+        text = str(problem).replace("with --account", "with account = …")
+        raise InputError(f"{FILE}, [activations.{sync.name}]: {text}") from None
     people = run_query(settings, sync.query)
     who = _who_column(sync, people)
     now = {_key(cell): place for place, cell in reversed(list(enumerate(people.cells[who])))}  # the first of each
@@ -158,14 +144,6 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
         return found
     order = Order(TAGS if sync.tag else CONTACTS, account, verify=sync.verify)
     return replace(found, planned=plan_push(settings, order, rows))
-
-
-def _account(settings: Settings, sync: AudienceSync) -> str:
-    try:
-        return account_of(settings, sync.account)
-    except SettingsError as problem:
-        said = str(problem).replace("with --account", "with account = …")
-        raise InputError(f"{FILE}, [activations.{sync.name}]: {said}") from None
 
 
 def turnover_lines(found: Turnover) -> list[str]:

@@ -339,7 +339,7 @@ class PushRun(AbstractContextManager["PushRun"]):
     def _connect(self) -> Client:
         """The way to the service, for the account's only sender."""
         if self._client is None:
-            self._stack.enter_context(self._outbox.sending(self._account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends))
+            self._stack.enter_context(sender_lock(self._settings.home, self._account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends))
             self._client = self._watch.client = self._stack.enter_context(_open_client(self._settings, self._account))
         return self._client
 

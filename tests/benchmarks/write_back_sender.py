@@ -19,6 +19,7 @@ from marketing_api.operations import contacts
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.sandbox.options import DEFAULT_KEY
 from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.sender_lock import sender_lock
 from pipelines.write_back.sending import send
 from pipelines.write_back.verification import verify
 
@@ -38,7 +39,7 @@ def main() -> None:
         if chosen.ask_for:
             print(json.dumps({"answered": sum(1 for _ in client.fetch_many(_timelines(client, chosen.ask_for)))}))
             return
-        with Outbox(chosen.home / "outbox.sqlite") as outbox, outbox.sending("main", wait_s=5):
+        with Outbox(chosen.home / "outbox.sqlite") as outbox, sender_lock(chosen.home, "main", wait_s=5):
             sent = send(outbox, client, "main")
             verified = verify(outbox, client, [push.push_id for push in outbox.pushes("main")], chosen.verify)
         print(json.dumps({"sent": asdict(sent), "verified": asdict(verified)}))

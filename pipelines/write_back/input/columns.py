@@ -109,6 +109,6 @@ def _near(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {shown(by_fold[near[0]])}?)" if near else ""
 
 
-def _list(names: Iterable[str], limit: int = 20) -> str:
+def _list(names: Iterable[str]) -> str:
     many = list(names)
-    return ", ".join(shown(name)[1:-1] for name in many[:limit]) + (f" and {len(many) - limit} more" if len(many) > limit else "")
+    return ", ".join(shown(name)[1:-1] for name in many[:20]) + (f" and {len(many) - 20} more" if len(many) > 20 else "")

@@ -171,9 +171,9 @@ def _hash(cells: Mapping[str, list[Cell]]) -> str:
     return digest.hexdigest()
 
 
-def shown(text: str, limit: int = 40) -> str:
+def shown(text: str) -> str:
     """A name from the input as a message may show it: shortened, and never an address."""
     if "@" in text:
         return "(an address)"
-    short = text if len(text) <= limit else text[: limit - 1] + "…"
+    short = text if len(text) <= 40 else text[:39] + "…"
     return "“" + "".join(letter if letter.isprintable() else " " for letter in short) + "”"

@@ -97,7 +97,6 @@ class Outbox(AbstractContextManager["Outbox"]):
         *,
         run: str | None = None,
         options: Mapping[str, Any] | None = None,
-        members: Members | None = None,
         keep: Callable[[int], object] = lambda push_id: None,
     ) -> int:
         """Take the plan in, all of it or nothing; its push's number. Items are sent in the plan's order.
@@ -107,8 +106,6 @@ class Outbox(AbstractContextManager["Outbox"]):
         with self._store.change() as change:
             now = self._clock()
             push_id = _insert_plan(change, plan, now, run, options or {})
-            if members is not None:
-                _note_members(change, plan.account, members, now)
             keep(push_id)
         return push_id
 
@@ -221,13 +218,17 @@ class Outbox(AbstractContextManager["Outbox"]):
     def note_members(self, account: str, members: Members) -> None:
         """Who counts as a member from now on, and who no longer does."""
         with self._store.change() as change:
-            _note_members(change, account, members, self._clock())
+            gone = "delete from membership where account = ? and activation = ? and subject = ?"
+            change.run_many(gone, [(account, members.activation, subject) for subject in members.left])
+            new = "insert or ignore into membership (account, activation, subject, entered_at) values (?, ?, ?, ?)"
+            now = self._clock()
+            change.run_many(new, [(account, members.activation, subject, now) for subject in members.entered])
 
     # ---- sending
 
-    def sending(self, account: str, *, wait_s: float = 0.0, on_wait: Callable[[str], object] | None = None) -> AbstractContextManager[None]:
-        """Be the account's only sender. Raises OutboxBusy, naming who is, after `wait_s` seconds; `on_wait` is called once with that."""
-        return sender_lock(self.path.parent, account, wait_s=wait_s, on_wait=on_wait)
+    def sending(self, account: str) -> AbstractContextManager[None]:
+        """Be the account's only sender. Raises OutboxBusy, naming who is."""
+        return sender_lock(self.path.parent, account)
 
     def recover(self, account: str) -> int:
         """What a sender that died had sent and not settled is unknown now; how many. Only for who holds `sending`."""
@@ -370,9 +371,9 @@ class Outbox(AbstractContextManager["Outbox"]):
                 (self._clock(), change.revision(), json.dumps(list(item_ids))),
             ).rowcount
 
-    def prune(self, *, keep_days: float = KEEP_SKIPPED_DAYS) -> int:
-        """Forget skipped rows of pushes older than that; how many. The push's own counts stay."""
-        before = self._clock() - keep_days * 86_400
+    def prune(self) -> int:
+        """Forget skipped rows of pushes older than KEEP_SKIPPED_DAYS; how many. The push's own counts stay."""
+        before = self._clock() - KEEP_SKIPPED_DAYS * 86_400
         old = "state = 'skipped' and push_id in (select push_id from push where begun_at < ?)"
         with self._store.change() as change:
             change.run(f"delete from effect where item_id in (select item_id from item where {old})", (before,))  # noqa: S608
@@ -426,10 +427,3 @@ def _insert_plan(change: Change, plan: Plan, now: float, run: str | None, option
     idle = [(f"[{row.row}]", row.email, row.contact_id, State.SKIPPED, row.reason, None) for row in plan.idle]
     change.run_many(_ROW_WITHOUT_REQUEST, [(*each, push_id, now, now, now, revision) for each in bad + idle])
     return push_id
-
-
-def _note_members(change: Change, account: str, members: Members, now: float) -> None:
-    gone = "delete from membership where account = ? and activation = ? and subject = ?"
-    change.run_many(gone, [(account, members.activation, subject) for subject in members.left])
-    new = "insert or ignore into membership (account, activation, subject, entered_at) values (?, ?, ?, ?)"
-    change.run_many(new, [(account, members.activation, subject, now) for subject in members.entered])

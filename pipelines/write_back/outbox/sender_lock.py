@@ -22,12 +22,7 @@ _LOOK_S = 0.2
 
 @contextmanager
 def sender_lock(
-    folder: Path,
-    account: str,
-    *,
-    wait_s: float = 0.0,
-    on_wait: Callable[[str], object] | None = None,
-    sleep: Callable[[float], object] = time.sleep,
+    folder: Path, account: str, *, wait_s: float = 0.0, on_wait: Callable[[str], object] = lambda holder: None
 ) -> Iterator[None]:
     """Held while the context lasts. `on_wait` is called once with who holds it. Raises OutboxBusy after `wait_s` seconds."""
     path = folder / f"sender-{_name(account)}.lock"
@@ -36,7 +31,7 @@ def sender_lock(
     except OSError as problem:
         raise OutboxError(f"{path} cannot be used ({problem.strerror}): let this user write it, or move it away") from problem
     try:
-        _take(handle, account, wait_s, on_wait, sleep)
+        _take(handle, account, wait_s, on_wait)
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()} {Path(sys.argv[0]).name or 'python'}".encode(), 0)
         yield
@@ -44,26 +39,21 @@ def sender_lock(
         os.close(handle)
 
 
-def _take(handle: int, account: str, wait_s: float, on_wait: Callable[[str], object] | None, sleep: Callable[[float], object]) -> None:
-    deadline = time.monotonic() + wait_s
-    is_told = False
+def _take(handle: int, account: str, wait_s: float, on_wait: Callable[[str], object]) -> None:
+    deadline, is_first = time.monotonic() + wait_s, True
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except BlockingIOError:
-            holder = _holder(handle)
+            found = os.pread(handle, 200, 0).decode(errors="replace").split(" ", 1)
+        holder = f"{found[1]} (process {found[0]})" if len(found) == 2 else "another process"  # it is just about to say
         if time.monotonic() >= deadline:
             raise OutboxBusy(f"{holder} is sending for account {account}: wait for it to end, or stop it")
-        if on_wait is not None and not is_told:
+        if is_first:
             on_wait(holder)
-            is_told = True
-        sleep(_LOOK_S)
-
-
-def _holder(handle: int) -> str:
-    found = os.pread(handle, 200, 0).decode(errors="replace").split(" ", 1)
-    return f"{found[1]} (process {found[0]})" if len(found) == 2 else "another process"  # it is just about to say
+        is_first = False
+        time.sleep(_LOOK_S)
 
 
 def _name(account: str) -> str:

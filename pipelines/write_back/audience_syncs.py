@@ -135,7 +135,13 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
         raise InputError(f"activation {sync.name}: {who} is empty in a row of the result; leave such rows out of the query")
     with Outbox(outbox_path(settings.home)) as outbox:
         members, is_left = outbox.members(account, sync.name), outbox.has_left(account)
-    _check_size(sync, len(now), len(members), None if accept_shrink else settings.shrink_limit)
+    before, limit = len(members), None if accept_shrink else settings.shrink_limit
+    if limit is not None and before and not (now and len(now) >= before * (1 - limit)):
+        raise Shrunken(
+            f"activation {sync.name}: its result has {len(now):,} people, and had {before:,}; nothing was pushed. Look at the query and the"
+            f" data; if it is right, run `marketing-sync push activations {sync.name} --accept-shrink --apply` (in the launchpad:"
+            " accept_shrink)"
+        )
     entered = {key: place for key, place in sorted(now.items(), key=lambda item: item[1]) if key not in members}
     gone = [key for key in members if key not in now]
     rows, came, went = (_tag_rows if sync.tag else _list_rows)(sync, people, who, entered, gone)
@@ -186,25 +192,14 @@ def _is_done(entry: Entry) -> bool:
     return (entry.state in DONE and not entry.drift) or (entry.state is State.SKIPPED and entry.message not in _NOT_DONE)
 
 
-def _check_size(sync: AudienceSync, now: int, before: int, shrink_limit: float | None) -> None:
-    if shrink_limit is None or not before or (now and now >= before * (1 - shrink_limit)):
-        return
-    raise Shrunken(
-        f"activation {sync.name}: its result has {now:,} people, and had {before:,}; nothing was pushed. Look at the query and the "
-        f"data; if it is right, run `marketing-sync push activations {sync.name} --accept-shrink --apply` (in the launchpad:"
-        " accept_shrink)"
-    )
-
-
 def _who_column(sync: AudienceSync, people: Rows) -> str:
     """The column that says who it is: an address, or for tags a contact id."""
     wanted = ("email", "contactid") if sync.tag else ("email",)
+    there = {fold(column): column for column in reversed(people.columns)}
     for name in wanted:
-        for column in people.columns:
-            if fold(column) == name:
-                return column
-    needed = "email or contact_id" if sync.tag else "email"
-    raise InputError(f"activation {sync.name}: its query has no column {needed}")
+        if name in there:
+            return there[name]
+    raise InputError(f"activation {sync.name}: its query has no column {'email or contact_id' if sync.tag else 'email'}")
 
 
 def _key(cell: Cell) -> str:

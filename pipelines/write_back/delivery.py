@@ -43,7 +43,7 @@ class Addressing:
     def __init__(self, outbox: Outbox, client: Client, account: str) -> None:
         self._outbox, self._account = outbox, account
         self._directory = Directory(client.fetch)
-        self._found: dict[int, tuple[int, ...]] = {}
+        self.found: dict[int, tuple[int, ...]] = {}  # item → the contacts of its address, once it was looked up
 
     @property
     def requested(self) -> int:
@@ -52,7 +52,7 @@ class Addressing:
 
     def is_open(self, entry: Entry) -> bool:
         """Whether its address has still to be looked up."""
-        return entry.needs_look_up and entry.item_id not in self._found
+        return entry.needs_look_up and entry.item_id not in self.found
 
     def find(self, entry: Entry) -> tuple[Found, ...] | MarketingApiError:
         try:
@@ -64,15 +64,8 @@ class Addressing:
         """Its address is to be looked up again."""
         self._directory.forget(entry.email or "", entry.kind.look_up_list(entry))
 
-    def keep(self, entry: Entry, contact_ids: tuple[int, ...]) -> None:
-        self._found[entry.item_id] = contact_ids
-
-    def looked_up(self, entry: Entry) -> tuple[int, ...]:
-        """Empty for what the plan knew."""
-        return self._found.get(entry.item_id, ())
-
     def contact_of(self, entry: Entry) -> int | None:
-        return next(iter(self.looked_up(entry)), entry.contact_id)
+        return next(iter(self.found.get(entry.item_id, ())), entry.contact_id)
 
     def was_sent_before(self, entry: Entry, contact_id: int) -> bool:
         """Whether the same went to the contact under its id, of which the plan knew nothing, and must not go there twice."""

@@ -90,17 +90,13 @@ class Schedule:
             batch.ids.discard(item_id)
             while queue and not queue[0].ids:
                 queue.popleft()
-                if queue:
-                    self._unblock(queue[0].ids)
+                for waiting in queue[0].ids if queue else ():
+                    self._blocked[waiting] -= 1
+                    if not self._blocked[waiting]:
+                        heapq.heappush(self._ready, waiting)
             if not queue:
                 del self._queues[key.name]
         self._blocked.pop(item_id)
-
-    def _unblock(self, ids: Iterable[int]) -> None:
-        for item_id in ids:
-            self._blocked[item_id] -= 1
-            if not self._blocked[item_id]:
-                heapq.heappush(self._ready, item_id)
 
 
 class AmbiguousActivities:

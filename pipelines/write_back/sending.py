@@ -177,7 +177,7 @@ class _Sending:
             self._workers.do(lambda: self._addressing.find(entry), lambda found: self._on_found(entry, found))
             return
         if self._ambiguous.hold(entry, self._addressing.contact_of(entry)):
-            contact_ids = self._addressing.looked_up(entry)
+            contact_ids = self._addressing.found.get(entry.item_id, ())
             self._workers.do(
                 lambda: self._delivery.deliver(entry, contact_ids), lambda delivered: self._on_delivered(entry.item_id, delivered)
             )
@@ -240,7 +240,7 @@ class _Sending:
             self._outbox.settle(entry.item_id, State.SKIPPED, message="sent before")
             self._over(entry.item_id, State.SKIPPED)
         else:
-            self._addressing.keep(entry, contact_ids)
+            self._addressing.found[entry.item_id] = contact_ids
             self._begin(entry)
 
     def _try_later(self, item_id: int) -> None:

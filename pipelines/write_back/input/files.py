@@ -73,7 +73,11 @@ def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_L
     name, content = _content(path, stdin, limit)
     budget, suffix = InputBudget(name, limit), path.suffix.lower()
     if content.startswith(_PARQUET):
-        return _read_parquet(name, content, budget)
+        try:
+            file = pq.ParquetFile(io.BytesIO(content))
+            return _rows(name, file.schema_arrow, file.iter_batches(_BATCH), budget)
+        except (pa.ArrowException, OSError, ValueError):
+            raise InputError(f"{name} is not a whole Parquet file: write it anew, or give the data as CSV") from None
     if content.startswith(_ZIP):
         return _read_excel(name, content, budget)
     if content.startswith(_OLD_OFFICE):
@@ -232,14 +236,6 @@ def _not_calculated(archive: zipfile.ZipFile, path: str) -> Iterator[tuple[int, 
 
 
 # -- columnar input: Parquet files, and queries on the warehouse, which can neither write nor reach anything but its tables
-
-
-def _read_parquet(name: str, content: bytes, budget: InputBudget) -> Rows:
-    try:
-        file = pq.ParquetFile(io.BytesIO(content))
-        return _rows(name, file.schema_arrow, file.iter_batches(_BATCH), budget)
-    except (pa.ArrowException, OSError, ValueError):
-        raise InputError(f"{name} is not a whole Parquet file: write it anew, or give the data as CSV") from None
 
 
 def read_query(

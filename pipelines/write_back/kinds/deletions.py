@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from marketing_api.operations.contacts import DELETECONTACT
 from pipelines.write_back.account_state import read_who
 from pipelines.write_back.input.columns import Spec
@@ -26,9 +23,6 @@ class Deletions(ListRemoval):
     def read(self, planning: Planning, index: int, number: int) -> ListRow:
         lists = planning.known.lists.several(planning.picked.cells["list"][index])
         return ListRow(number, read_who(planning.picked.cells, index), lists, None)
-
-    def lists_of(self, source: int, target: int | None) -> Mapping[str, Any]:
-        return {self.leaves: source}
 
 
 DELETIONS = Deletions()

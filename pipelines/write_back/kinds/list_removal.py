@@ -10,7 +10,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from marketing_api.contact_lookup import read_list
 from marketing_api.operation import Operation
@@ -215,7 +215,8 @@ class _Removing:
 
     def _send(self, row: ListRow, person: Person, source: int, contact_id: int | None) -> None:
         must_look_up, operation = contact_id is None, self._kind.operation
-        params = bound(operation, lacks_id=must_look_up, id=contact_id, **self._kind.lists_of(source, row.target))
+        lists = {self._kind.leaves: source} | ({} if row.target is None else {"listid": row.target})
+        params = bound(operation, lacks_id=must_look_up, id=contact_id, **lists)
         effects = (Effect(f"{contact_id or person.address}|{source}", row.content),)
         kind, rows = self._draft.kind, (row.number,)
         self._draft.send(Item(kind, rows, operation, params, effects, {}, person.email, contact_id, must_look_up), is_new=False)
@@ -313,17 +314,13 @@ class ListRemoval(Kind):
 
     list_effect = ListEffect.REMOVES
     is_done_by_absence = True
-    #: The parameter that names the list that somebody leaves.
+    #: The parameter that names the list that somebody leaves; `listid` names the one that a move goes to.
     leaves: ClassVar[str]
     operation: ClassVar[Operation]
 
     @abstractmethod
     def read(self, planning: Planning, index: int, number: int) -> ListRow:
         """A row of the input. BadValue when it cannot be sent."""
-
-    @abstractmethod
-    def lists_of(self, source: int, target: int | None) -> Mapping[str, Any]:
-        """The parameters that name the lists."""
 
     def verifier(self) -> Verifier:
         return read_back

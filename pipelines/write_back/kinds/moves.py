@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from marketing_api.operations.contacts import MOVECONTACT
 from pipelines.write_back.account_state import read_who
 from pipelines.write_back.input.columns import Spec
@@ -28,9 +25,6 @@ class Moves(ListRemoval):
         if source == target:
             raise BadValue("the source list and the target list are the same")
         return ListRow(number, who, (source,), target)
-
-    def lists_of(self, source: int, target: int | None) -> Mapping[str, Any]:
-        return {"listid": target, self.leaves: source}
 
 
 MOVES = Moves()

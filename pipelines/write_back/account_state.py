@@ -40,7 +40,7 @@ _ORDER = "c.status_code is not distinct from 1 desc, c.contact_id, c.list_id"
 
 
 class Member(NamedTuple):
-    """One contact on one list. `fields`: custom-field values as JSON text, None when they were not asked for or not shown."""
+    """One contact on one list. `fields`: custom-field values as JSON text, None when they were not requested or not shown."""
 
     contact_id: int
     list_id: int
@@ -282,13 +282,13 @@ class Content:
 
     @property
     def text(self) -> str:
-        said = {"status": self.status, "fields": self.fields, "ip": self.ip}
-        return _encode({name: value for name, value in said.items() if value not in (None, {})}).decode()
+        values = {"status": self.status, "fields": self.fields, "ip": self.ip}
+        return _encode({name: value for name, value in values.items() if value not in (None, {})}).decode()
 
     @staticmethod
     def read(text: str) -> Content:
-        said = _decode(text)
-        return Content(said.get("status"), said.get("fields", {}), said.get("ip"))
+        values = _decode(text)
+        return Content(values.get("status"), values.get("fields", {}), values.get("ip"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +366,7 @@ class ListReader:
         }
 
     def _field_of(self, key: str) -> str | None:
-        """The field that a key of an answer stands for: its id, or its label."""
+        """The field that a key of a response stands for: its id, or its label."""
         if key not in self._by_key:
             self._by_key[key] = key if key in self._labels else self._by_label.get(fold(key))
         return self._by_key[key]

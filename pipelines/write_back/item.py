@@ -15,14 +15,14 @@ class State(StrEnum):
 
     PLANNED = "planned"  # in the outbox, nothing sent
     SENDING = "sending"  # committed before the request leaves; found after a crash it means unknown
-    APPLIED = "applied"  # the service answered ok
+    APPLIED = "applied"  # the service responded ok
     VERIFIED = "verified"  # read back, and as intended
     REJECTED = "rejected"  # by our checks or by the service, with its reason
-    UNKNOWN = "unknown"  # sent, and no whole answer came
+    UNKNOWN = "unknown"  # sent, and no whole response came
     SKIPPED = "skipped"  # nothing to do: unchanged, sent before, or cancelled
 
 
-#: The service's own queue may show an effect so much later than it said ok: a reading within these seconds may still be without it.
+#: The service's own queue may show an effect so much later than it responded ok: a reading within these seconds may still be without it.
 QUEUE_S = 120.0
 
 #: Work is left to be done on these.
@@ -64,7 +64,7 @@ class Item:
 
     `rows`: as a spreadsheet numbers them, the first below the header is 2. `expected`: what is to be seen when it is read back,
     by kind: contacts `{"status": word, "fields": {field id: value}, "lists": [list id]}`, activities `{"description", "at": unix
-    seconds}`. `must_look_up`: the warehouse does not know the address; its contact id is asked for before it is sent.
+    seconds}`. `must_look_up`: the warehouse does not know the address; its contact id is looked up before it is sent.
     """
 
     kind: str

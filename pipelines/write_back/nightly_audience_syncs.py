@@ -109,8 +109,8 @@ def _problem(result: Result) -> str:
     rejected = result.counts.requests.get(State.REJECTED, 0) + result.counts.rejected_by_check
     drifted = result.counts.drifted + result.drifted_earlier
     parts = {"rejected": rejected, "still open": result.open, "with a mismatch on read-back": drifted}
-    said = [f"{count:,} {what}" for what, count in parts.items() if count]
-    return ", ".join([*said, *([f"stopped: {without_addresses(result.stopped)}"] if result.stopped else [])])
+    counts = [f"{count:,} {what}" for what, count in parts.items() if count]
+    return ", ".join([*counts, *([f"stopped: {without_addresses(result.stopped)}"] if result.stopped else [])])
 
 
 def _metadata(outcomes: list[Outcome]) -> dict[str, dg.MetadataValue | int]:

@@ -193,9 +193,9 @@ def headline(result: Result) -> str:
     }
     earlier, rows = result.earlier_shortfall, f"{result.push.row_count:,} rows"
     own = f"{result.shortfall - earlier:,} of {rows}{f' and {earlier:,} requests of earlier pushes' if earlier else ''}"
-    said = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
+    counts = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
     stopped = f"; stopped: {without_addresses(result.stopped)}" if result.stopped else ""
-    return f"push {result.push.push_id}: {own} are not as they were meant to be ({said}){stopped}"
+    return f"push {result.push.push_id}: {own} are not as they were meant to be ({counts}){stopped}"
 
 
 def counts_of(planned: Planned) -> dict[str, Any]:

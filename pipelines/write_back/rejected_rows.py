@@ -92,7 +92,7 @@ def kept_rows(path: Path, name: str) -> Rows | None:
         columns: dict[str, list[str | None]] = pq.read_table(path, page_checksum_verification=True).to_pydict()
         numbers: Iterable[object] = columns.pop("")
     except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as problem:
-        log.warning("%s of push %s is damaged (%s): its rows are told by number only", path.name, path.parent.name, type(problem).__name__)
+        log.warning("%s of push %s is damaged (%s): its rows are known by number only", path.name, path.parent.name, type(problem).__name__)
         return None
     return Rows(tuple(columns), {title: list(cells) for title, cells in columns.items()}, [int(str(n)) for n in numbers], Source(name, ""))
 

@@ -1,4 +1,4 @@
-"""Requests without a whole answer: when each is looked for or sent again, and which of them a timeline shows. Pure.
+"""Requests without a whole response: when each is looked for or sent again, and which of them a timeline shows. Pure.
 
 How an activity shows in a timeline is not specified: its text may stand in the snippet or in a detail, with entities, other blanks or an
 ending cut off, its time as a timestamp or as a local text of whole minutes. Every entry counts for one item only, so that two equal
@@ -119,7 +119,7 @@ _SPARE_S = 3600
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An activity of ours. `is_done`: the service said ok to it, so that one entry is its own, whoever else may look alike;
+    """An activity of ours. `is_done`: the service took it, so that one entry is its own, whoever else may look alike;
     `is_settled`: and so long ago that it shows.
     """
 

@@ -155,7 +155,7 @@ def _send(draft: Draft, each: _Wanted) -> None:
     draft.change(row.number, person.shown, "activity", None, f"{row.moment.wall} {row.description}"[:200])
 
 
-# ---- reading back, and looking for lost answers
+# ---- reading back, and looking for lost responses
 
 
 def read_back(reading: ReadBack, entries: list[Entry], how: str) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 #: Share of the requests that is read back of a `sample`.
 SAMPLE = 0.05
-#: Read back: the lists that a request named, and those of them that show what it said.
+#: Read back: the lists that a request named, and those of them that show what it wants.
 LISTS = "lists"
 
 _ADDED_ELSEWHERE = "added to a list, though the address is unsubscribed or bounced on another one"
@@ -298,7 +298,7 @@ class SyncForms(RequestForms):
         return frozenset(want for want, is_possible in possible.items() if is_possible and (is_nonsense or want.value.search(words)))
 
     def of(self, entry: Entry, wants: frozenset[Want]) -> list[Params]:
-        """The requests, one after the other. Raises what asking raises, and Refused when the contact's status cannot be told."""
+        """The requests, one after the other. Raises what a request raises, and Refused when the contact's status is not known."""
         params = entry.params
         if not wants:
             return [params]
@@ -360,8 +360,8 @@ def _see(reading: ReadBack, entries: list[Entry], others: list[Entry]) -> Readin
     chosen = {entry.item_id for entry in entries}
     found: dict[int, Compared | Unread] = {entry.item_id: _compared(reading, entry, seen) for entry in entries}
     for other in others:
-        if other.item_id not in chosen and isinstance(told := _compared(reading, other, seen), Compared) and told.is_as_intended:
-            found[other.item_id] = told
+        if other.item_id not in chosen and isinstance(compared := _compared(reading, other, seen), Compared) and compared.is_as_intended:
+            found[other.item_id] = compared
     others[:] = [other for other in others if other.item_id not in found]
     return found
 
@@ -421,7 +421,7 @@ def compare(expected: Mapping[str, Any], found: Sequence[Found], labels: Mapping
 
 
 def merged(parts: Mapping[int, Compared]) -> Compared:
-    """Of several lists. A field that drifts in one of them drifts; where others are as intended, it is said which (`LISTS`)."""
+    """Of several lists. A field that drifts in one of them drifts; where others are as intended, it names those (`LISTS`)."""
     drift: dict[str, tuple[Any, Any]] = {}
     for part in parts.values():
         drift |= part.drift

@@ -41,7 +41,7 @@ class Entry:
 
     Times are unix seconds: `changed_at` is that of the last change of the state. `rejected_by` is `check` or `service`.
     `drift`: mismatches on read-back, `{field: [intended, found]}`; {} when it was read and is as intended.
-    `request_id` is that of the last answer (sync.requests); `revision` grows with every change, over all entries.
+    `request_id` is that of the last response (sync.requests); `revision` grows with every change, over all entries.
     """
 
     item_id: int
@@ -76,7 +76,7 @@ class Entry:
 
     @property
     def needs_look_up(self) -> bool:
-        """Whether its contact id has to be asked for before it can be sent."""
+        """Whether its contact id has to be looked up before it can be sent."""
         return self.must_look_up and self.contact_id is None
 
 

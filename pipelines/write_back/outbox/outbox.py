@@ -1,4 +1,4 @@
-"""The outbox: everything that is to be sent, is being sent or was sent, durable before the request leaves and after its answer.
+"""The outbox: everything that is to be sent, is being sent or was sent, durable before the request leaves and after its response.
 
     with Outbox(home / "outbox.sqlite") as outbox:
         push_id = outbox.enqueue(plan)
@@ -6,7 +6,7 @@
             outbox.recover("main")
             for entry in outbox.open("main"): ...    # claim → request → settle
 
-Belongs here: what happens to entries, and questions about them. Not here: the file (`store`), its values (`entries`), sending
+Belongs here: what happens to entries, and queries about them. Not here: the file (`store`), its values (`entries`), sending
 (`sending`), resuming with a copy (`restore`).
 Any number of processes may read and change it meanwhile; whoever sends claims an entry first, so none is sent by two.
 """
@@ -168,7 +168,7 @@ class Outbox(AbstractContextManager["Outbox"]):
         return [read_entry(row) for row in rows]
 
     def synced_at(self, account: str, email: str) -> float | None:
-        """When the service last said ok to putting the address on a list (unix seconds)."""
+        """When the service last put the address on a list (unix seconds)."""
         begins = f"{email.lower()}|"
         found = self._store.rows(
             "select max(done_at) from json_each(?) cross join effect on kind = value join item using (item_id) where account = ?"

@@ -186,7 +186,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection of its own that sees one moment, for answers too long to hold others up meanwhile."""
+        """A connection of its own that sees one moment, for reads too long to hold others up meanwhile."""
         with self._explained():
             connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)
             connection.row_factory = sqlite3.Row
@@ -278,10 +278,10 @@ def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
 
 def damaged(path: Path, text: str) -> str:
     """What is the matter, and what to do."""
-    said = f"the outbox {path} is damaged ({text}): nothing more is sent from it"
+    problem = f"the outbox {path} is damaged ({text}): nothing more is sent from it"
     if not copy_of(path).exists():
-        return f"{said}, and there is no copy. Move it away to begin a new one; what was sent is then only known from sync.writebacks"
-    return f"{said}. `marketing-sync rebuild` goes on with its copy, and what may have been sent since is looked for before it is sent"
+        return f"{problem}, and there is no copy. Move it away to begin a new one; what was sent is then only known from sync.writebacks"
+    return f"{problem}. `marketing-sync rebuild` goes on with its copy, and what may have been sent since is looked for before it is sent"
 
 
 def copy_of(path: Path) -> Path:

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from marketing_api.clock import utc_now
 from marketing_api.redaction import without_addresses
 from pipelines.progress import report_waiting
@@ -35,7 +33,12 @@ def export_writebacks(warehouse: Warehouse, home: Path) -> int:
     if not outbox_path(home).exists():
         return 0
     with Outbox(outbox_path(home)) as outbox, warehouse.writing() as connection:
-        return copy_changes(connection, outbox)
+        if (begun_at := outbox.begun_at) is None:
+            return 0
+        since = dt.datetime.fromtimestamp(begun_at, dt.UTC)
+        changed = outbox.changed_since(shown_revision(connection, since))
+        forget_before = utc_now() - dt.timedelta(days=KEEP_SKIPPED_DAYS)
+        return write_changes(connection, since, _rows(changed), forget_before=forget_before)
 
 
 def try_to_export(warehouse: Warehouse, home: Path) -> None:
@@ -68,16 +71,6 @@ def export_run(settings: Settings, result: Result, ran: Ran) -> str | None:
     except WarehouseError as problem:
         return str(problem)
     return None
-
-
-def copy_changes(connection: duckdb.DuckDBPyConnection, outbox: Outbox) -> int:
-    """The same, into a warehouse that is open for writing."""
-    if (begun_at := outbox.begun_at) is None:
-        return 0
-    since = dt.datetime.fromtimestamp(begun_at, dt.UTC)
-    changed = outbox.changed_since(shown_revision(connection, since))
-    forget_before = utc_now() - dt.timedelta(days=KEEP_SKIPPED_DAYS)
-    return write_changes(connection, since, _rows(changed), forget_before=forget_before)
 
 
 def _rows(entries: Iterable[Entry]) -> Iterator[Mapping[str, Any]]:

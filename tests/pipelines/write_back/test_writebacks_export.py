@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.write_back.item import BadRow, State
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.writebacks_export import copy_changes, export_writebacks
+from pipelines.write_back.writebacks_export import export_writebacks
 from tests.pipelines.write_back.plans import a_plan, contact, tag
 from warehouse.archive import Archive
 from warehouse.bookkeeping import shown_revision
@@ -76,17 +76,19 @@ def test_a_warehouse_that_was_lost_is_filled_anew(warehouse: Warehouse, outbox: 
 def test_a_new_outbox_does_not_overwrite_what_the_old_one_did(warehouse: Warehouse, outbox: Outbox, tmp_path: Path) -> None:
     outbox.enqueue(a_plan(tag(2)))
     export_writebacks(warehouse, tmp_path)
-    with Outbox(tmp_path / "another.sqlite") as another, warehouse.writing() as connection:
+    with Outbox(outbox_path(tmp_path / "another")) as another:
         another.enqueue(a_plan(tag(5)))
-        assert copy_changes(connection, another) == 1
+    assert export_writebacks(warehouse, tmp_path / "another") == 1
     assert [row[2] for row in shown(warehouse)] == [[2], [5]]
 
 
 def test_rows_that_had_nothing_to_do_go_after_a_week(warehouse: Warehouse, tmp_path: Path) -> None:
-    with Outbox(tmp_path / "old.sqlite", clock=lambda: time.time() - 8 * 86_400) as old, warehouse.writing() as connection:
+    with Outbox(outbox_path(tmp_path), clock=lambda: time.time() - 8 * 86_400) as old:
         old.enqueue(a_plan(tag(2), idle=[3], bad=[BadRow(4, "no address")]))
-        copy_changes(connection, old)
-        assert shown_revision(connection, dt.datetime.fromtimestamp(old.begun_at or 0, dt.UTC)) > 0
+        begun_at = old.begun_at or 0
+    export_writebacks(warehouse, tmp_path)
+    with warehouse.writing() as connection:
+        assert shown_revision(connection, dt.datetime.fromtimestamp(begun_at, dt.UTC)) > 0
     assert [row[1] for row in shown(warehouse)] == ["planned", "rejected"]
 
 

@@ -316,19 +316,15 @@ def note_waiting(outbox: Outbox, schedule: Schedule, left: Iterable[Entry]) -> N
             unknown[entry.item_id] = entry
             continue
         cause = next((unknown[other] for other in sorted(schedule.waits_for(entry.item_id)) if other in unknown), None)
+        message = None
         if cause is not None:
             unknown[entry.item_id] = cause
-        if (message := _message(entry, cause)) != entry.message:
+            rows = f"row{'s' if len(cause.rows) > 1 else ''} {', '.join(map(str, cause.rows[:5]))}{'…' if len(cause.rows) > 5 else ''}"
+            where = "" if cause.push_id == entry.push_id else f" of push {cause.push_id}"
+            message = f"waits for {rows}{where}, about the same person, whose outcome is unknown"
+        if message != entry.message:
             messages[entry.item_id] = message
     outbox.note(messages)
-
-
-def _message(entry: Entry, cause: Entry | None) -> str | None:
-    if cause is None:
-        return None
-    rows = f"row{'s' if len(cause.rows) > 1 else ''} {', '.join(map(str, cause.rows[:5]))}{'…' if len(cause.rows) > 5 else ''}"
-    where = "" if cause.push_id == entry.push_id else f" of push {cause.push_id}"
-    return f"waits for {rows}{where}, about the same person, whose outcome is unknown"
 
 
 class Workers:

@@ -111,10 +111,6 @@ class _Fate(NamedTuple):
     refused: Past | None = None
     is_absent: bool = False
 
-    @property
-    def is_to_be_sent(self) -> bool:
-        return not self.idle and self.refused is None and not self.is_absent
-
 
 class _Removing:
     """Plans all rows of an input."""
@@ -199,7 +195,7 @@ class _Removing:
         return left
 
     def _follow(self, row: ListRow, person: Person, source: int, fates: list[_Fate]) -> None:
-        to_send = [fate for fate in fates if fate.is_to_be_sent]
+        to_send = [fate for fate in fates if not fate.idle and fate.refused is None and not fate.is_absent]
         for fate in to_send:
             self._send(row, person, source, fate.contact_id)
         if to_send:

@@ -9,7 +9,6 @@ import datetime as dt
 import ipaddress
 import re
 import unicodedata
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -104,12 +103,6 @@ def check_text(text: str, what: str, limit: int) -> str:
     if _CONTROL.search(text):
         raise BadValue(f"{what} has a control character in it")
     return text
-
-
-def are_plain(texts: Iterable[str | None], limit: int) -> bool:
-    """Whether `check_text` would take them all."""
-    filled = [text for text in texts if text]
-    return max(map(len, filled), default=0) <= limit and not _CONTROL.search("\n".join(filled))
 
 
 def action(cell: Cell) -> str:

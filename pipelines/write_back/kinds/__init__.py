@@ -1,6 +1,6 @@
-"""The kinds of push, each in a file of its own that has all of its knowledge; `kind.py` says what that is.
+"""The kinds of push, each with all of its knowledge in one file (moves and deletions share theirs); `kind.py` says what that is.
 
-A new one is a file here with its class, a line in the registry below, what can be typed (`push_options`), and a test. Nothing else in
+A new one is a class in a file here, a line in the registry below, what can be typed (`push_options`), and a test. Nothing else in
 the program names a kind.
 """
 
@@ -14,9 +14,8 @@ from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.item import Options, Plan
 from pipelines.write_back.kinds.activities import ACTIVITIES
 from pipelines.write_back.kinds.contacts import CONTACTS
-from pipelines.write_back.kinds.deletions import DELETIONS
 from pipelines.write_back.kinds.kind import Kind, ListEffect
-from pipelines.write_back.kinds.moves import MOVES
+from pipelines.write_back.kinds.moves_and_deletions import DELETIONS, MOVES
 from pipelines.write_back.kinds.tags import TAGS
 from pipelines.write_back.planning import Draft, History, Planning, SentBefore
 

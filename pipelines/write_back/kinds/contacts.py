@@ -65,10 +65,9 @@ class _Input:
         self._cells = planning.picked.cells
         empty = "" if planning.options.clear_empty else None
         self._columns = {
-            title: [cell if type(cell) is str else empty if cell is None else text_of(cell) for cell in column]
+            title: (f"column {shown(title)}", [empty if cell is None else text_of(cell) for cell in column])
             for title, column in planning.picked.fields.items()
         }
-        self._bad_texts = _bad_texts(self._columns)
         self._foreign: dict[int, list[str]] = {}
         self._seen: dict[tuple[str, int], Row] = {}
 
@@ -93,9 +92,10 @@ class _Input:
         lists = self._lists.several(self._cells["list"][index])
         status = self._cells["status"][index] if "status" in self._cells else None
         ip = self._cells["ip_address"][index] if "ip_address" in self._cells else None
-        given = {title: text for title, column in self._columns.items() if (text := column[index]) is not None}
-        if index in self._bad_texts:
-            raise BadValue(self._bad_texts[index])
+        given: dict[str, str] = {}
+        for title, (what, column) in self._columns.items():
+            if (text := column[index]) is not None:
+                given[title] = values.check_text(text, what, values.MAX_FIELD)
         for list_id in lists:
             for title in self._not_of(list_id):
                 if given.get(title):
@@ -116,20 +116,6 @@ class _Input:
             own = self._lists.columns_of(list_id, self._columns)
             foreign = self._foreign[list_id] = [title for title in self._columns if title not in own]
         return foreign
-
-
-def _bad_texts(columns: Mapping[str, list[str | None]]) -> dict[int, str]:
-    """Place of a row → what is wrong with one of its texts. Columns are checked as a whole, since hardly any has such a text."""
-    found: dict[int, str] = {}
-    for title, column in columns.items():
-        if values.are_plain(column, values.MAX_FIELD):
-            continue
-        for index, text in enumerate(column):
-            try:
-                values.check_text(text or "", f"column {shown(title)}", values.MAX_FIELD)
-            except BadValue as problem:
-                found.setdefault(index, str(problem))
-    return found
 
 
 # ---- comparing them with how the contact stands

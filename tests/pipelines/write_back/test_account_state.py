@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.write_back.account_state import Content, Known, ListReader, Member, load_known
+from pipelines.write_back.account_state import Content, Known, ListReader, Lists, Member, load_known
 from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.input.values import BadValue, address
 from pipelines.write_back.item import Past, State
-from pipelines.write_back.lists import Lists
 from tests.pipelines.write_back.planner import READ_AT
 from warehouse.connection import connect
 

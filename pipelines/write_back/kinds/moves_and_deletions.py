@@ -1,7 +1,6 @@
-"""What takes contacts off a list: a move to another list, or a deletion. Only those who are on it, as far as is known.
+"""Moves and deletions: what takes contacts off a list, to another or away. Only those who are on it, as far as is known.
 
-Belongs here: who is meant, whether it was done before, and reading it back by the listings of the lists that are touched, of which one page
-proves many. Not here: columns, requests and words of each (`moves`, `deletions`).
+They are read back by the listings of the lists that are touched, of which one page proves many.
 """
 
 from __future__ import annotations
@@ -14,11 +13,13 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from marketing_api.contact_lookup import read_list
 from marketing_api.operation import Operation
-from pipelines.write_back.account_state import Known, Person, Who
+from marketing_api.operations.contacts import DELETECONTACT, MOVECONTACT
+from pipelines.write_back.account_state import Known, Person, Who, read_who
+from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import shown
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.kinds.kind import Compared, Kind, ListEffect, ReadBack, Verifier
+from pipelines.write_back.kinds.kind import BY_WHO, LIST, WHO, Compared, Kind, ListEffect, ReadBack, Verifier
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, SentBefore, bound, resolve
 
 if TYPE_CHECKING:
@@ -328,3 +329,39 @@ class ListRemoval(Kind):
 
     def look_up_list(self, entry: Entry) -> int | None:
         return int(entry.params[self.leaves])
+
+
+class Moves(ListRemoval):
+    name = "moves"
+    columns = Spec({**WHO, "from": ("from", "source_id"), "to": ("to", "list_id")}, (BY_WHO, ("from",), ("to",)))
+    operation = MOVECONTACT
+    leaves = "sourceid"
+
+    def read(self, planning: Planning, index: int, number: int) -> ListRow:
+        cells, lists = planning.picked.cells, planning.known.lists
+        who = read_who(cells, index)
+        source = lists.one(cells["from"][index], "the source list")
+        target = lists.one(cells["to"][index], "the target list")
+        if source == target:
+            raise BadValue("the source list and the target list are the same")
+        return ListRow(number, who, (source,), target)
+
+
+class Deletions(ListRemoval):
+    """They cannot be undone: a person agrees to their number first."""
+
+    name = "deletions"
+    columns = Spec({**WHO, "list": LIST}, (BY_WHO, ("list",)))
+    is_destructive = True
+    operation = DELETECONTACT
+    leaves = "listid"
+
+    def agreement(self, count: int) -> str:
+        return f"Deleting cannot be undone. Type {count} to delete the contacts of {count} rows: "
+
+    def read(self, planning: Planning, index: int, number: int) -> ListRow:
+        lists = planning.known.lists.several(planning.picked.cells["list"][index])
+        return ListRow(number, read_who(planning.picked.cells, index), lists, None)
+
+
+MOVES, DELETIONS = Moves(), Deletions()

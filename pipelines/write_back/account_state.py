@@ -190,8 +190,8 @@ class Known:
             key=wanted,
         )
         found: dict[str, list[Member]] = {}
-        for number, *member in rows:
-            found.setdefault(wanted[number], []).append(Member(*member))
+        for row in rows:
+            found.setdefault(wanted[row[0]], []).append(Member._make(row[1:]))
         return found
 
     def by_id(self, ids: Iterable[int]) -> dict[int, list[Member]]:

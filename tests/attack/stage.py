@@ -50,7 +50,7 @@ _IMPORTED = (
     "dbt.cli.main",
     "dbt.adapters.duckdb.connections",
     *("dbt.task.build", "dbt.parser.sql", "dagster._daemon.controller", "pandas", "fsspec.implementations.local", "_strptime"),
-    *("pipelines.write_back.channel", "pipelines.write_back.writebacks_export"),
+    *("marketing_api.client", "pipelines.write_back.writebacks_export"),
 )
 
 Action = Callable[[], int]

@@ -65,7 +65,7 @@ class _Input:
         self._cells = planning.picked.cells
         empty = "" if planning.options.clear_empty else None
         self._columns = {
-            title: (f"column {shown(title)}", [empty if cell is None else text_of(cell) for cell in column])
+            title: (f"column {shown(title)}", [cell if type(cell) is str else empty if cell is None else text_of(cell) for cell in column])
             for title, column in planning.picked.fields.items()
         }
         self._foreign: dict[int, list[str]] = {}

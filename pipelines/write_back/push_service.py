@@ -23,7 +23,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assets.result import WorkState
 from marketing_api.rate_limit import SPECIFIED_RATE
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings, SettingsError
@@ -41,6 +40,7 @@ from pipelines.write_back.verification import Labels, verify
 from warehouse.errors import WarehouseError
 
 if TYPE_CHECKING:
+    from assets.result import WorkState
     from marketing_api.client import Client
     from marketing_api.exchange import Exchange
 
@@ -228,16 +228,18 @@ class Watch:
 
     halt: threading.Event = field(default_factory=threading.Event)
     client: Client | None = None  # once it talks to the service
-    _state: WorkState = field(default=WorkState("sending"))
+    _state: tuple[str, int, int, str] = ("sending", 0, 0, "")
 
     def sent(self, now: Progress) -> None:
-        self._state = WorkState("sending", now.done, now.total, f"{now.unknown:,} unknown" if now.unknown else "")
+        self._state = ("sending", now.done, now.total, f"{now.unknown:,} unknown" if now.unknown else "")
 
     def reading_back(self) -> None:
-        self._state = WorkState("reading back")
+        self._state = ("reading back", 0, 0, "")
 
     def progress(self) -> WorkState:
-        return self._state
+        from assets.result import WorkState  # with all that a sync needs: a plan does without
+
+        return WorkState(*self._state)
 
     def requests_sent(self) -> int:
         return self.client.statistics.requests if self.client else 0

@@ -104,6 +104,7 @@ _NEEDED = {
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _EMAIL = re.compile(r"[^@\s,]+@[^@\s,]+")
 _LINK = re.compile(r"https?://\S+")
+_HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: has no form on the wire
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _DATES = ("%Y-%m-%d", "%m/%d/%Y")
 _DATE_TIMES = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", *_DATES)
@@ -231,6 +232,9 @@ class Operation:
             parameter = self._parameter(head)
             is_field = bool(bracket) and parameter.kind is Kind.FIELDS
             wire |= parameter.encode({key.rstrip("]"): value} if is_field else value, self.name)
+        for name, word in wire.items():
+            if _HALF.search(name + word):
+                raise InvalidCall(f"{self.name}: {name.partition('[')[0]} holds half a character", parameter=name.partition("[")[0])
         given = {name.partition("[")[0] for name in wire}
         for parameter in self.parameters:
             if parameter.required and parameter.name not in given:

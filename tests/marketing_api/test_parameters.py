@@ -64,6 +64,8 @@ def test_none_means_not_given() -> None:
         (contacts.TIMELINE, {"id": 1, "include": "utm,visits"}, "include", "allowed: utm, automated"),
         (contacts.GETCOUPON, {"email": "nobody"}, "email", "an e-mail address is needed"),
         (contacts.EDITCONTACT, {"id": 1, "fields": "London"}, "fields", "takes a map"),
+        (contacts.EDITCONTACT, {"id": 1, "fields": {"7": "\ud83d"}}, "fields", "half a character"),
+        (contacts.ADDACTIVITY, {"id": 1, "description": "wav\udc4b", "datetime": "2026-01-31"}, "description", "half a character"),
         (reputation.STATS, {"from_": "31.01.2026", "to": "2026-01-31"}, "from", "a date is needed"),
         (reputation.STATS, {"from_": "2026-01-01"}, "to", "to is required"),
         (campaigns.GETCAMPAIGN, {"id": 1}, "type", "one of standard, automated"),

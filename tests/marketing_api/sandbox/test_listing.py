@@ -1,4 +1,4 @@
-"""The fast listing writes what the slow way writes, for every style, size and moment, and pages join without loss."""
+"""A listing shows each contact as it is shown singly, whatever the style, size and moment, and pages join without loss."""
 
 from __future__ import annotations
 

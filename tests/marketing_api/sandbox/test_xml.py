@@ -1,4 +1,4 @@
-"""XML replies: the plain mapping of the JSON envelope, told from it by reading both."""
+"""XML replies: the plain mapping of the JSON envelope, compared by reading both."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from warehouse.archive.disk import Workspace, set_aside
 from warehouse.bookkeeping import load_requests
 from warehouse.connection import DEADLINE_S, OnWait
 from warehouse.errors import ArchiveGone, WarehouseDamaged, WarehouseError
-from warehouse.loads.load import Load, applied_ids, repair_log
+from warehouse.loads.load import APPLIED, Load, repair_log
 from warehouse.personal_data import PersonalData
 from warehouse.publish import earlier, facts, published_path
 from warehouse.schema import comments
@@ -83,7 +83,9 @@ def rebuild(
                 log.warning("%s; it is %s now", problem, aside[0].name)
         new = Warehouse(home, archive, file_name=str(workspace.file("anew.duckdb")))
         report = _rebuild(old, new, on_progress, accept_loss)
-        return replace(report, aside=aside[0].name if aside else None, lost=salvage(old, [*aside, *_published(home)]))
+        copies = [published_path(home), *earlier(home)]  # those that have everything hold the history, too
+        whole = [path for path in copies if (found := facts(path)) and found.personal_data is PersonalData.KEEP]
+        return replace(report, aside=aside[0].name if aside else None, lost=salvage(old, [*aside, *whole]))
 
 
 def _rebuild(old: Warehouse, new: Warehouse, on_progress: Callable[[int], None], accept_loss: bool) -> RebuildReport:
@@ -92,15 +94,15 @@ def _rebuild(old: Warehouse, new: Warehouse, on_progress: Callable[[int], None],
         damaged = repair_log(connection, old.archive)
         with new.writing() as empty:
             loads = failed = 0
-            for applied in new.replay(empty, map(Load.from_event, old.archive.load_log.read())):
-                loads += applied is not None
-                failed += applied is None
+            for done in new.replay(empty, map(Load.from_event, old.archive.load_log.read())):
+                loads += done is not None
+                failed += done is None
                 on_progress(loads + failed)
             load_requests(empty, old.archive)
             total = sum(int(value(empty, f"select count(*) from {table.qualified}")) for table in new.tables.values())
-            lost = len(applied_ids(connection) - applied_ids(empty))
-        if lost and not accept_loss:
-            raise ArchiveGone(_LOSS.format(lost=lost, path=old.path))
+            applied, again = (set(rows(db, "select load_id from sync.loads where outcome = ?", [APPLIED])) for db in (connection, empty))
+        if applied - again and not accept_loss:
+            raise ArchiveGone(_LOSS.format(lost=len(applied - again), path=old.path))
         _take_over(connection, new.path)
         new.path.replace(old.path)
     return RebuildReport(loads, failed, total, damaged)
@@ -113,12 +115,6 @@ def _set_aside(path: Path) -> Path:
         if (beside := Path(f"{path}{suffix}")).exists():
             beside.rename(f"{aside}{suffix}")
     return aside
-
-
-def _published(home: Path) -> list[Path]:
-    """The published copies that have everything, newest first: they hold the history, too."""
-    copies = [published_path(home), *earlier(home)]
-    return [path for path in copies if (found := facts(path)) and found.personal_data is PersonalData.KEEP]
 
 
 def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:

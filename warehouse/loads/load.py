@@ -115,11 +115,6 @@ def logged_last(connection: duckdb.DuckDBPyConnection, backwards: Iterable[Mappi
     return {load.load_id: load for load in reversed(loads)}
 
 
-def applied_ids(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """The ids of the loads that the tables are made of."""
-    return {row[0] for row in rows(connection, "select load_id from sync.loads where outcome = $applied", {"applied": APPLIED})}
-
-
 def write_load(
     connection: duckdb.DuckDBPyConnection,
     load: Load,

@@ -134,16 +134,21 @@ def _compiled(module: ModuleType, call: ast.Call) -> re.Pattern[Any]:
     return re.compile(source, sum(map(int, numbers)))
 
 
-def texts(pattern: re.Pattern[Any], length: int) -> Iterator[Any]:
-    """Texts that make it try again and again: repeats of its letters, of pairs, of what nearly matches, with an odd end."""
+def _recipes(pattern: re.Pattern[Any]) -> list[tuple[str, str, str]]:
+    """(unit, head, tail) of texts that make it try again and again: repeats of its letters, of pairs, of what nearly matches, with an
+    odd end."""
     parse = sys.modules["re._parser"].parse  # type: ignore[attr-defined]
     sample, letters = _sample(parse(pattern.pattern, pattern.flags))
     own = dict.fromkeys([*_LETTERS, *letters])
     units = [*own, *(a + b for a, b in itertools.permutations(list(own)[:16], 2)), sample, sample[:-1], sample[:1] + sample]
-    for unit, head, tail in itertools.product(dict.fromkeys(filter(None, units)), dict.fromkeys(["", sample, sample[:1]]), ("", "\x01")):
-        if len(unit) == 1 or not head:
-            text = (head + unit * (length // len(unit) + 1))[: length - 1] + tail
-            yield text.encode("latin-1", "replace") if isinstance(pattern.pattern, bytes) else text
+    made = itertools.product(dict.fromkeys(filter(None, units)), dict.fromkeys(["", sample, sample[:1]]), ("", "\x01"))
+    return [(unit, head, tail) for unit, head, tail in made if len(unit) == 1 or not head]
+
+
+def _text(pattern: re.Pattern[Any], recipe: tuple[str, str, str], length: int) -> Any:
+    unit, head, tail = recipe
+    text = (head + unit * (length // len(unit) + 1))[: length - 1] + tail
+    return text.encode("latin-1", "replace") if isinstance(pattern.pattern, bytes) else text
 
 
 def _sample(tree: Any) -> tuple[str, list[str]]:
@@ -187,27 +192,28 @@ def worst(found: Found, size: int = MB, most: float = 0.5) -> tuple[float, str]:
     A text that takes longer than `most` at a shorter length is not tried longer: what it would take follows from how it grows.
     """
     slow = sorted(_probed(found, size), reverse=True)[:3]
-    return max((_grown(found, number, length, size, most) for _, number, length in slow), key=lambda pair: pair[0])
+    return max((_grown(found, recipe, length, size, most) for _, recipe, length in slow), key=lambda pair: pair[0])
 
 
-def _probed(found: Found, size: int) -> Iterator[tuple[float, int, int]]:
-    """(seconds per letter, number of the text, length) of each text, at the longest probe that is still quick."""
-    for number, several in enumerate(zip(*(texts(found.pattern, min(length, size)) for length in _PROBES), strict=True)):
-        for text in several:
+def _probed(found: Found, size: int) -> Iterator[tuple[float, tuple[str, str, str], int]]:
+    """(seconds per letter, recipe, length) of each text, at the longest probe that is still quick."""
+    for recipe in _recipes(found.pattern):
+        for length in _PROBES:
+            text = _text(found.pattern, recipe, min(length, size))
             if (seconds := _seconds(found, text)) > _SLOW_PROBE:
                 break
-        yield seconds / len(text), number, len(text)
+        yield seconds / len(text), recipe, len(text)
 
 
-def _grown(found: Found, number: int, length: int, size: int, most: float) -> tuple[float, str]:
-    before = 0.0
+def _grown(found: Found, recipe: tuple[str, str, str], length: int, size: int, most: float) -> tuple[float, str]:
+    before, shorter = 0.0, length
     while True:
-        text = next(itertools.islice(texts(found.pattern, length), number, None))
+        text = _text(found.pattern, recipe, length)
         seconds = _seconds(found, text)
         if seconds > most or length >= size:
             break
-        before, length = seconds, min(size, length * 2)
-    power = min(3, max(1, round(math.log2(seconds / before)))) if before > 0 else 2
+        before, shorter, length = seconds, length, min(size, length * 4)
+    power = min(3, max(1, round(math.log(seconds / before, length / shorter)))) if before > 0 else 2
     seconds *= (size / length) ** power
     return seconds * MB / size, repr(text[:30])
 

@@ -24,10 +24,11 @@ from assets import lists, reputation, users
 from assets.extract import SourceAsset
 from assets.materialize import asset_key
 from marketing_api.client import Connection, Secret
+from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions, defs
 from pipelines.home import prepare_home
 from pipelines.settings import Settings, load_settings
-from tests.pipelines.conftest import Command, StartSandbox
+from tests.pipelines.conftest import STANDING, Command, StartSandbox
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 
@@ -45,9 +46,10 @@ def instance(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.Dagster
 
 
 @pytest.fixture
-def service(start_sandbox: StartSandbox) -> Sandbox:
+def service() -> Iterator[Sandbox]:
     """A sandbox of this test alone."""
-    return start_sandbox()
+    with serve(STANDING) as url:
+        yield Sandbox(url)
 
 
 @pytest.fixture

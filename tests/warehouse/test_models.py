@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from tests import warm
 from tests.benchmarks.model_data import a_night_later, make
 from warehouse import dbt_internals, models
 from warehouse.dbt_internals import Status, discreet
@@ -51,16 +52,6 @@ def tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 # -- what is kept
 
-_KILLED = """
-import os, signal, sys
-from pathlib import Path
-from warehouse.models import build
-def on_node(number, total, name):
-    if name == "int_visit_touches":
-        os.kill(os.getpid(), signal.SIGKILL)
-build(Path(sys.argv[1]), select=sys.argv[2:], on_node=on_node)
-"""
-
 
 def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_all_anew(path: Path) -> None:
     """Also when its first building was killed, which nobody is shown anything of."""
@@ -69,8 +60,9 @@ def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_al
     other.parent.mkdir()
     shutil.copy(path, other)
     incremental = ["+path:models/history", "+attribution_first_touch"]
-    words = [sys.executable, "-W", "ignore", "-c", _KILLED, str(path), "+int_visit_touches"]
-    assert subprocess.run(words, check=False, timeout=120).returncode == -signal.SIGKILL
+    killed = warm.Command("tests.warehouse.killed_build", [str(path), "+int_visit_touches"], path.parent, os.environ)
+    killed.communicate()
+    assert killed.returncode == -signal.SIGKILL
     with duckdb.connect(str(path)) as connection:
         assert "did not come to its end" in models.publish_blockers(connection)[0]
     kept, anew = build(path, select=incremental), build(other, select=incremental, full=True)
@@ -158,7 +150,7 @@ def test_a_warehouse_that_older_models_built_is_made_anew_with_the_new_columns(p
     """As of what is kept by contact a column cannot be added in a night."""
     query(path, "alter table marts.contact_campaign drop column is_quick_open")
     query(path, "update sync.meta set value = 'of older models' where name = 'models'")
-    report = build(path)
+    report = build(path, select=["+contact_campaign"])
     assert not report.problem
     assert report.is_full
     assert query(path, "select count(is_quick_open) > 0 from marts.contact_campaign") == [(True,)]

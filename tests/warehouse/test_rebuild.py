@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,9 @@ from warehouse.rebuild import rebuild
 from warehouse.sql import rows
 
 
-def fill(home: Home) -> None:
-    """Two nights of everything that loads in a way of its own."""
-    for night in range(2):
+def fill(home: Home, nights: int) -> None:
+    """Nights of everything that loads in a way of its own; the second changes and deletes."""
+    for night in range(nights):
         minutes = night * 24 * 60
         ids = range(night, 6 - night)
         items = [{"id": id_, "name": f"L{id_ * night}", "fields": {"1": "City"}, "odd": night} for id_ in ids]
@@ -57,22 +58,36 @@ def fill(home: Home) -> None:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a home that is filled and closed."""
-    path = tmp_path_factory.mktemp("filled")
-    home = Home(path)
-    fill(home)
+def filled(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """The folders of homes that are filled and closed, by the number of their nights."""
+    paths = {nights: tmp_path_factory.mktemp(f"nights{nights}") for nights in (1, 2)}
+    for nights, path in paths.items():
+        home = Home(path)
+        fill(home, nights)
+        home.close()
+    return paths
+
+
+@contextmanager
+def copied(path: Path, copy: Path) -> Iterator[Home]:
+    shutil.copytree(path, copy)
+    home = Home(copy)
+    yield home
     home.close()
-    return path
 
 
 @pytest.fixture
-def full_home(filled: Path, tmp_path: Path) -> Iterator[Home]:
-    """A copy of it to work with."""
-    shutil.copytree(filled, tmp_path / "home")
-    home = Home(tmp_path / "home")
-    yield home
-    home.close()
+def full_home(filled: dict[int, Path], tmp_path: Path) -> Iterator[Home]:
+    """A copy of two nights to work with."""
+    with copied(filled[2], tmp_path / "home") as home:
+        yield home
+
+
+@pytest.fixture
+def small_home(filled: dict[int, Path], tmp_path: Path) -> Iterator[Home]:
+    """A copy of one, for many cases of what depends on no other."""
+    with copied(filled[1], tmp_path / "home") as home:
+        yield home
 
 
 def test_a_rebuilt_warehouse_equals_the_old_row_for_row(full_home: Home) -> None:
@@ -110,19 +125,19 @@ def test_what_does_not_follow_from_the_archive_is_taken_over(home: Home) -> None
         assert ("Name then.",) in rows(connection, "select comment from duckdb_columns() where schema_name = 'history'")
 
 
-def test_the_old_warehouse_stays_when_a_rebuild_fails(full_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = full_home.contents()
+def test_the_old_warehouse_stays_when_a_rebuild_fails(small_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = small_home.contents()
 
     def fail(*_: object) -> None:
         raise OSError("no space left")
 
     monkeypatch.setattr("warehouse.rebuild.load_requests", fail)
     with pytest.raises(OSError, match="no space"):
-        rebuild(full_home.path, archive=full_home.archive)
+        rebuild(small_home.path, archive=small_home.archive)
     monkeypatch.undo()
-    assert full_home.contents() == before
-    rebuild(full_home.path, archive=full_home.archive)
-    assert not list(Path(full_home.path).glob("*.rebuild*"))
+    assert small_home.contents() == before
+    rebuild(small_home.path, archive=small_home.archive)
+    assert not list(Path(small_home.path).glob("*.rebuild*"))
 
 
 def truncate(path: Path) -> None:
@@ -145,16 +160,16 @@ HARMS = [Path.unlink, truncate, flip, lambda path: path.write_bytes(b""), lambda
 
 @pytest.mark.parametrize("harm", HARMS)
 @pytest.mark.parametrize("mend", ["load", "rebuild"])
-def test_a_damaged_log_of_loads_is_written_anew_from_the_warehouse(full_home: Home, harm: Callable[[Path], None], mend: str) -> None:
-    log = full_home.path / "archive" / "loads.jsonl"
-    logged, before = list(full_home.archive.load_log.read()), full_home.contents()
+def test_a_damaged_log_of_loads_is_written_anew_from_the_warehouse(small_home: Home, harm: Callable[[Path], None], mend: str) -> None:
+    log = small_home.path / "archive" / "loads.jsonl"
+    logged, before = list(small_home.archive.load_log.read()), small_home.contents()
     harm(log)
-    again = Home(full_home.path)
+    again = Home(small_home.path)
     if mend == "load":
         again.warehouse.finish_assets([("main", "contacts")])
         logged.append(list(again.archive.load_log.read())[-1])
     else:
-        assert rebuild(full_home.path, archive=again.archive).failed == 0
+        assert rebuild(small_home.path, archive=again.archive).failed == 0
         assert again.contents() == before
     assert list(again.archive.load_log.read()) == logged
     again.close()
@@ -173,13 +188,13 @@ def test_a_warehouse_of_an_earlier_version_takes_over_what_the_log_says(full_hom
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_a_damaged_warehouse_is_set_aside_and_made_anew(full_home: Home, harm: Callable[[Path], None]) -> None:
-    before = full_home.contents()
-    with full_home.warehouse.writing() as connection:
+def test_a_damaged_warehouse_is_set_aside_and_made_anew(small_home: Home, harm: Callable[[Path], None]) -> None:
+    before = small_home.contents()
+    with small_home.warehouse.writing() as connection:
         rows(connection, "checkpoint")
-    harm(full_home.path / "warehouse.duckdb")
-    rebuild(full_home.path, archive=full_home.archive)
-    assert full_home.contents() == before
+    harm(small_home.path / "warehouse.duckdb")
+    rebuild(small_home.path, archive=small_home.archive)
+    assert small_home.contents() == before
 
 
 def lose_a_file(home: Home) -> None:
@@ -192,16 +207,16 @@ def damage_a_file(home: Home) -> None:
 
 
 @pytest.mark.parametrize("harm", [lose_a_file, damage_a_file])
-def test_a_rebuild_that_would_lose_what_the_warehouse_has_leaves_it_alone(full_home: Home, harm: Callable[[Home], None]) -> None:
-    full_home.archive.seal()
-    before = full_home.contents()
-    harm(full_home)
+def test_a_rebuild_that_would_lose_what_the_warehouse_has_leaves_it_alone(small_home: Home, harm: Callable[[Home], None]) -> None:
+    small_home.archive.seal()
+    before = small_home.contents()
+    harm(small_home)
     with pytest.raises(ArchiveGone, match="stays as it is"):
-        rebuild(full_home.path, archive=full_home.archive)
-    assert full_home.contents() == before
-    assert not list(full_home.path.glob("*.rebuild*"))
-    rebuild(full_home.path, archive=full_home.archive, accept_loss=True)
-    assert full_home.contents() != before
+        rebuild(small_home.path, archive=small_home.archive)
+    assert small_home.contents() == before
+    assert not list(small_home.path.glob("*.rebuild*"))
+    rebuild(small_home.path, archive=small_home.archive, accept_loss=True)
+    assert small_home.contents() != before
 
 
 def test_of_a_load_only_the_answers_that_are_damaged_are_missing_and_nothing_counts_as_gone(home: Home) -> None:
@@ -226,9 +241,9 @@ def test_of_a_load_only_the_answers_that_are_damaged_are_missing_and_nothing_cou
     again.close()
 
 
-def test_a_load_that_never_could_be_applied_keeps_no_rebuild_from_the_rest(full_home: Home) -> None:
-    full_home.archive.load_log.append(Load("main", "test", ("contacts",), (999,), "UTC").event())
-    assert rebuild(full_home.path, archive=full_home.archive).failed == 1
+def test_a_load_that_never_could_be_applied_keeps_no_rebuild_from_the_rest(small_home: Home) -> None:
+    small_home.archive.load_log.append(Load("main", "test", ("contacts",), (999,), "UTC").event())
+    assert rebuild(small_home.path, archive=small_home.archive).failed == 1
 
 
 def test_a_rebuild_takes_in_loads_that_were_never_applied(home: Home) -> None:

@@ -17,7 +17,7 @@ from marketing_api.redaction import in_log, in_markdown, markdown_block, markdow
 from pipelines.logs import logging_to_home
 from pipelines.settings import Settings
 from tests.warehouse.answering import Home
-from tests.warehouse.conftest import empty_tables, home  # noqa: F401 (fixtures)
+from tests.warehouse.conftest import home  # noqa: F401 (a fixture)
 from warehouse import tables
 
 HOSTILE = (

@@ -1,6 +1,6 @@
 """What the tables say that decides what is requested next, and what can be checked about a table.
 
-Not here: contacts and campaigns (`candidates`), what a finding means (`assets.table_checks`).
+Not here: contacts and campaigns (`candidates`), what a finding means (`assets.materialize`).
 """
 
 from __future__ import annotations

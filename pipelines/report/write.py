@@ -16,16 +16,11 @@ from warehouse.archive.disk import Workspace, create, move_into_place, no_folder
 from warehouse.publish import published_path
 
 
-def report_path(home: Path) -> Path:
-    """Where it stands."""
-    return home / "report" / "index.html"
-
-
 def write_report(home: Path) -> tuple[Path, str]:
     """Make the report of what is published: where it stands, and a preview in Markdown. Raises NothingPublished."""
     with stage("report"):
         report = read_report(published_path(home), utc_now())
-        html, path = render(report), report_path(home)
+        html, path = render(report), home / "report" / "index.html"
     with contextlib.closing(Workspace(home / "tmp" / "report")) as workspace:
         temporary = workspace.file(path.name)
         os.close(create(temporary))  # for the owner only from the first moment on

@@ -1,4 +1,4 @@
-"""One account during one run: its client, its time zone, what the warehouse knows of it, and which archived responses it may reuse."""
+"""One account during one run: its client, its time zone, what its requests cost, and which archived responses it may reuse."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from assets.days import ChosenDays, DateRange, days_of_run
 from assets.extract import SourceAsset
 from assets.fetch import Fetcher, FetchSettings
 from assets.planning.crawl_plan import COUPONS
-from assets.result import AccountResult, Batch, WorkState
+from assets.result import AccountResult, Batch
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import BudgetSpent, MarketingApiError, Stopped
 from marketing_api.operation import Operation
@@ -207,14 +207,14 @@ class Prefetcher:
         is_tried = len(self._finished) == len(self._chosen) * len(self.sessions)
         return self._is_stopping or not is_tried or any(isinstance(result.error, BudgetSpent | Stopped) for result in self.results.values())
 
-    def progress(self) -> WorkState:
-        """How far the reading is now: requests with a response and known so far, and the assets at work; in the end, loading."""
+    def progress(self) -> tuple[str, int, int, str]:
+        """How far it is now: reading, in the end loading; requests with a response and known so far; the assets at work."""
         with self._changed:
             at_work = {asset for asset, account in self._started if (asset, account) not in self._finished}
             results = list(self.results.values())
         is_fetching = sum(result.is_fetched for result in results) < len(self._chosen) * len(self.sessions)
         done, total = (sum(getattr(result, name) for result in results) for name in ("fetched", "planned"))
-        return WorkState("reading" if is_fetching else "loading", done, total, ", ".join(sorted(at_work)))
+        return "reading" if is_fetching else "loading", done, total, ", ".join(sorted(at_work))
 
     def requests_sent(self) -> int:
         """Requests that left this process, retries included."""

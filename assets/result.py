@@ -10,7 +10,7 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from assets.days import DateRange, joined
 from marketing_api.client import Failure
@@ -66,15 +66,6 @@ class Batch:
             responses=None,
             failures=self.failures + other.failures,
         )
-
-
-class WorkState(NamedTuple):
-    """How far long work is, for whoever displays it: parts that are done and known so far, and what is being done."""
-
-    phase: str
-    done: int = 0
-    total: int = 0
-    current: str = ""
 
 
 @dataclass

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn
@@ -24,9 +24,6 @@ from rich.progress import Progress as Bar
 from marketing_api.errors import Stopped
 from pipelines.failures import unexpected_logged
 from warehouse.errors import Holder
-
-if TYPE_CHECKING:
-    from assets.result import WorkState
 
 #: A phase that is this long already shows how far it is, and once more after as long: a job that is silent for hours looks dead.
 _LINE_SECONDS = 300.0
@@ -95,8 +92,8 @@ def advance(done: int, total: int, current: str) -> None:
 class Work(Protocol):
     """What can be watched."""
 
-    def progress(self) -> WorkState:
-        """How far it is now."""
+    def progress(self) -> tuple[str, int, int, str]:
+        """The phase that it is in, parts done and known so far, and what is being done."""
 
     def requests_sent(self) -> int:
         """Requests that left this process."""
@@ -107,7 +104,7 @@ class Phases:
 
     def __init__(self, work: Work, now: float) -> None:
         self._work = work
-        self._own = [Phase(work.progress().phase, now)]
+        self._own = [Phase(work.progress()[0], now)]
         self._sent_before = work.requests_sent()
         self._stages_before = len(_Now.stages)
 
@@ -121,13 +118,13 @@ class Phases:
         return self._own + stages
 
     def _look_at_work(self, now: float, *, is_over: bool) -> None:
-        state, sent, last = self._work.progress(), self._work.requests_sent(), self._own[-1]
+        (phase, done, total, current), sent, last = self._work.progress(), self._work.requests_sent(), self._own[-1]
         if last.name != "loading":  # the figures are those of reading, also when an asset is read again
-            last.done, last.total, last.requests = state.done, state.total, sent - self._sent_before
-        last.current = state.current
-        if state.phase not in [phase.name for phase in self._own]:
+            last.done, last.total, last.requests = done, total, sent - self._sent_before
+        last.current = current
+        if phase not in [each.name for each in self._own]:
             last.ended, self._sent_before = now, sent
-            self._own.append(Phase(state.phase, now, current=state.current))
+            self._own.append(Phase(phase, now, current=current))
         if is_over:
             self._own[-1].ended = now
 

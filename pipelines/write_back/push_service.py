@@ -40,7 +40,6 @@ from pipelines.write_back.verification import Labels, verify
 from warehouse.errors import WarehouseError
 
 if TYPE_CHECKING:
-    from assets.result import WorkState
     from marketing_api.client import Client
     from marketing_api.exchange import Exchange
 
@@ -236,10 +235,8 @@ class Watch:
     def reading_back(self) -> None:
         self._state = ("reading back", 0, 0, "")
 
-    def progress(self) -> WorkState:
-        from assets.result import WorkState  # with all that a sync needs: a plan does without
-
-        return WorkState(*self._state)
+    def progress(self) -> tuple[str, int, int, str]:
+        return self._state
 
     def requests_sent(self) -> int:
         return self.client.statistics.requests if self.client else 0

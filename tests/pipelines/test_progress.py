@@ -9,7 +9,6 @@ import time
 import pytest
 from rich.console import Console
 
-from assets.result import WorkState
 from marketing_api.errors import Stopped
 from pipelines import progress
 from pipelines.progress import Phase, Phases
@@ -19,10 +18,10 @@ class Reading:
     """Work whose state is set from outside."""
 
     def __init__(self) -> None:
-        self.state = WorkState("reading", 0, 0, "")
+        self.state = ("reading", 0, 0, "")
         self.requests = 0
 
-    def progress(self) -> WorkState:
+    def progress(self) -> tuple[str, int, int, str]:
         return self.state
 
     def requests_sent(self) -> int:
@@ -33,9 +32,9 @@ def test_each_phase_has_one_line_in_its_order_when_nobody_watches(monkeypatch: p
     monkeypatch.setattr(progress, "_LOOK_SECONDS", 0.005)
     out, work = io.StringIO(), Reading()
     with progress.Progress(work, Console(file=out)):
-        work.state, work.requests = WorkState("reading", 370, 370, "timelines"), 371
+        work.state, work.requests = ("reading", 370, 370, "timelines"), 371
         time.sleep(0.1)
-        work.state = WorkState("loading", 370, 370, "")
+        work.state = ("loading", 370, 370, "")
         time.sleep(0.1)
         for what in ("models and tests", "publishing", "report"):
             with progress.stage(what):
@@ -54,14 +53,14 @@ def test_each_phase_has_one_line_in_its_order_when_nobody_watches(monkeypatch: p
 def test_the_rate_is_that_of_asking_and_does_not_fade_afterwards() -> None:
     work = Reading()
     phases = Phases(work, 100.0)
-    work.state, work.requests = WorkState("reading", 150, 300, "timelines"), 150
+    work.state, work.requests = ("reading", 150, 300, "timelines"), 150
     (reading,) = phases.look(110.0)
     assert reading.words(110.0) == "reading 0:00:10, 150 of 300, 15.0 requests/s, about 0:00:10 left, timelines"
-    work.state, work.requests = WorkState("loading", 300, 300, ""), 300
+    work.state, work.requests = ("loading", 300, 300, ""), 300
     reading, loading = phases.look(120.0)
     assert reading.words(500.0) == "reading 0:00:20, 300 of 300, 15.0 requests/s"
     assert loading.words(150.0) == "loading 0:00:30"
-    work.state = WorkState("reading", 299, 300, "timelines")  # one is read again
+    work.state = ("reading", 299, 300, "timelines")  # one is read again
     work.requests += 1
     assert [phase.name for phase in phases.look(160.0)] == ["reading", "loading"]
     assert phases.look(160.0)[-1].words(160.0) == "loading 0:00:40, timelines"
@@ -77,7 +76,7 @@ def test_a_long_phase_says_meanwhile_how_far_it_is(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(progress, "_LOOK_SECONDS", 0.005)
     monkeypatch.setattr(progress, "_LINE_SECONDS", 0.1)
     out, work = io.StringIO(), Reading()
-    work.state = WorkState("reading", 12, 1300, "timelines")
+    work.state = ("reading", 12, 1300, "timelines")
     with progress.Progress(work, Console(file=out)):
         deadline = time.monotonic() + 20
         while out.getvalue().count("12 of 1,300, timelines") < 2 and time.monotonic() < deadline:
@@ -88,7 +87,7 @@ def test_a_long_phase_says_meanwhile_how_far_it_is(monkeypatch: pytest.MonkeyPat
 def test_a_terminal_shows_the_phase_under_way_and_keeps_what_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_LOOK_SECONDS", 0.005)
     out, work = io.StringIO(), Reading()
-    work.state = WorkState("reading", 12, 1300, "timelines")
+    work.state = ("reading", 12, 1300, "timelines")
     with progress.Progress(work, Console(file=out, force_terminal=True, width=140)):
         time.sleep(0.3)
         with progress.stage("publishing"):

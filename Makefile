@@ -25,6 +25,7 @@ ui: .venv/installed ## the Dagster UI on 127.0.0.1:3000
 notebook: .venv/installed ## the analysts' notebooks in the browser
 	@$(BIN)/marimo edit --host 127.0.0.1 notebooks
 
+test: export PYTHONDONTWRITEBYTECODE = # empty: hundreds of processes would compile the packages anew
 test: .venv/installed ## the tests, two files at a time
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 

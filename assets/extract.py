@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from assets.fetch import Fetcher
+from assets.result import Batch
 from warehouse.tables import Table
 
-if TYPE_CHECKING:
-    from assets.fetch import Fetcher
-    from assets.result import Batch
-
-FetchFunction = Callable[["Fetcher"], Iterator["Batch"]]
+FetchFunction = Callable[[Fetcher], Iterator[Batch]]
 
 
 @dataclass(frozen=True, slots=True)

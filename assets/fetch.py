@@ -9,14 +9,13 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from assets.account_session import AccountSession
 from assets.days import NOT_YET, ChosenDays, DateRange, days_to_fetch, prove
-from assets.extract import SourceAsset
 from assets.result import AccountResult, Batch
 from marketing_api import paging
 from marketing_api.client import Failure, Stopped
@@ -26,7 +25,7 @@ from marketing_api.operation import Call, Operation
 from marketing_api.parsing import parse_rows
 from marketing_api.records.fields import Record
 from warehouse.loads.listing import needs_detail
-from warehouse.tables import TABLES, Window
+from warehouse.tables import TABLES, Table, Window
 
 #: A batch of a fan-out is loaded after so many responses or seconds, so that a run cut short keeps its work in the tables.
 BATCH_RESPONSES = 500
@@ -54,12 +53,13 @@ class FetchSettings:
 
 
 class Fetcher:
-    """Fetches from one account on behalf of one asset, and counts in `result`. Of several the one of the highest `urgency` goes first."""
+    """Fetches from one account for the asset of this name, counting in `result`. Of several the one of the highest `urgency` goes first."""
 
     def __init__(
         self,
         session: AccountSession,
-        asset: SourceAsset,
+        name: str,
+        tables: Sequence[Table],
         result: AccountResult,
         settings: FetchSettings,
         *,
@@ -73,7 +73,8 @@ class Fetcher:
         self.today = session.today()
         self.operations: set[Operation] = set()
         self._session = session
-        self._asset = asset
+        self._name = name
+        self._tables = tables
         self._result = result
         self._chosen_days = chosen_days
         self._urgency = urgency
@@ -144,18 +145,18 @@ class Fetcher:
     def _covered(self, *, is_complete: bool = True) -> list[DateRange]:
         """Ranges of days that were read completely, after they had ended in the account's zone; or that were not."""
         zone = str(self._session.zone)
-        ranges = self.warehouse.covered_days(self._asset.tables[0], self.account, zone, is_complete=is_complete)
+        ranges = self.warehouse.covered_days(self._tables[0], self.account, zone, is_complete=is_complete)
         return [DateRange(first, last) for first, last in ranges]
 
     def _known_days(self, days: DateRange) -> list[set[dt.date]]:
         """The days that each table has rows of, in the range and the weeks before it."""
         since = days.first - _SERIES_BEFORE
-        return [set(self.warehouse.listed_days(table, self.account, since, days.last)) for table in self._asset.tables]
+        return [set(self.warehouse.listed_days(table, self.account, since, days.last)) for table in self._tables]
 
     def _listed(self, batch: Batch, requested: DateRange) -> list[set[dt.date]] | None:
         """The requested days that the response lists, by table; None when an entry cannot be read: it may be of any day."""
-        listed: dict[type[Record], set[dt.date]] = {table.record: set() for table in self._asset.tables}
-        columns = {table.record: table.load.column for table in self._asset.tables if isinstance(table.load, Window)}
+        listed: dict[type[Record], set[dt.date]] = {table.record: set() for table in self._tables}
+        columns = {table.record: table.load.column for table in self._tables if isinstance(table.load, Window)}
         for response in batch.responses or self.warehouse.archive.responses(batch.request_ids):
             for rows in parse_rows(response, self._session.zone, self.today):
                 if rows.rejected or rows.missing:
@@ -230,10 +231,10 @@ class Fetcher:
 
     def planned(self, operation: Operation, params: Params) -> Iterator[Batch]:
         """What the crawl plan fetches of contacts, and what a run that died has responses to."""
-        self._result.plan = entry = self.plan.contacts().entries[self._asset.name]
+        self._result.plan = entry = self.plan.contacts().entries[self._name]
         keys = entry.keys.to_pylist()
         many = [params(key) for key in keys]
-        if self._asset.name in self._session.unfinished:
+        if self._name in self._session.unfinished:
             many += self._left_behind(operation, params, set(keys))
         through = 0
         for batch in self.each(operation, many):
@@ -244,13 +245,13 @@ class Fetcher:
 
     def _left_behind(self, operation: Operation, params: Params, planned: set[Any]) -> list[Mapping[str, Any]]:
         """Requests outside the plan whose archived response is newer than what is loaded: responses must not be lost."""
-        rows = self.plan.candidates(self._asset.name)
+        rows = self.plan.candidates(self._name)
         found = []
         for key, loaded in zip(rows[0].to_pylist(), rows["request_id"].to_pylist(), strict=True):
             if key in planned:
                 continue
             try:
-                request_id = self._session.left_behind(self._asset.name, operation.bind(**params(key)))
+                request_id = self._session.left_behind(self._name, operation.bind(**params(key)))
             except InvalidCall:
                 continue
             if request_id is not None and request_id > (loaded or 0):
@@ -280,7 +281,7 @@ class Fetcher:
         session, refused = self._session, self._session.refused
 
         def known(call: Call) -> Response | Failure | None:
-            return refused.get(call.key) or session.reuse(self._asset.name, call)
+            return refused.get(call.key) or session.reuse(self._name, call)
 
         for result in session.client.fetch_many(calls, known=known, urgency=self._urgency):
             if isinstance(result, Failure):

@@ -289,7 +289,7 @@ class Prefetcher:
     def _fetch(self, reading: _Reading) -> None:
         asset, result = reading.asset, reading.result
         urgency = self._urgency[asset.name]
-        fetch = Fetcher(reading.session, asset, result, self._settings, chosen_days=self.chosen_days, urgency=urgency)
+        fetch = Fetcher(reading.session, asset.name, asset.tables, result, self._settings, chosen_days=self.chosen_days, urgency=urgency)
         reading.operations = fetch.operations
         for batch in asset.function(fetch):
             result.note(batch)

@@ -11,7 +11,7 @@ import socket
 import urllib.parse
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import requests
 import urllib3
@@ -20,9 +20,7 @@ from requests.adapters import HTTPAdapter
 from requests.structures import CaseInsensitiveDict
 
 from marketing_api.redaction import Secret
-
-if TYPE_CHECKING:
-    from marketing_api.transport import Watch
+from marketing_api.watchdog import Watch
 
 
 class KeyedAdapter(HTTPAdapter):
@@ -63,7 +61,7 @@ def _keyed(kind: Any, query: str, watch: Watch) -> Any:
             return sock
 
         def getresponse(self) -> Any:
-            watch.mine.request.sock = self.sock
+            watch.mine.request.sock = plain_socket(self.sock)
             return super().getresponse()
 
     return Keyed

@@ -45,7 +45,7 @@ TEN_YEARS = 10 * 365 * 86_400
 
 #: Module constants that are seconds, and one that is bytes a second.
 _SECONDS = (
-    *("retry.LONGEST_CALL_S", "retry.FIRST_PAUSE", "retry.LONGEST_PAUSE", "transport.CONNECT_SECONDS", "transport._LOOK_S"),
+    *("retry.LONGEST_CALL_S", "retry.FIRST_PAUSE", "retry.LONGEST_PAUSE", "transport.CONNECT_SECONDS", "watchdog._LOOK_S"),
     *("retry.LONGEST_OUTAGE", "retry._PROBED_AGAIN_S", "retry.SILENCE", "retry.FIRST_SAID_S", "retry.SAID_AGAIN_S", "retry._IDLE_S"),
     "rate_limit.pacing.LONGEST_HOLD",
 )
@@ -59,7 +59,7 @@ def faster(factor: float) -> Iterator[None]:
             module, _, constant = name.rpartition(".")
             loaded = __import__(f"marketing_api.{module}", fromlist=[constant])
             stack.enter_context(mock.patch.object(loaded, constant, getattr(loaded, constant) / factor))
-        stack.enter_context(mock.patch("marketing_api.transport.SLOWEST", 10_000 * factor))
+        stack.enter_context(mock.patch("marketing_api.watchdog.SLOWEST", 10_000 * factor))
         yield
 
 

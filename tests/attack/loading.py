@@ -18,7 +18,6 @@ from typing import Any
 import duckdb
 
 from assets.days import ChosenDays
-from assets.extract import SourceAsset
 from assets.fetch import Fetcher, FetchSettings
 from assets.result import AccountResult, Batch
 from marketing_api import validation
@@ -229,7 +228,8 @@ class Ground:
         days = ChosenDays(dt.date.fromisoformat(first), dt.date.fromisoformat(last)) if first and last else None
         ask = Fetcher(
             session,
-            SourceAsset("attack", self.tables, lambda fetch: iter(())),
+            "attack",
+            self.tables,
             AccountResult(account),
             FetchSettings(dt.date(2015, 1, 1)),
             chosen_days=days,

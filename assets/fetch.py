@@ -267,7 +267,7 @@ class Fetcher:
         """The listing's entries that are new, or differ from when their detail was last fetched."""
         table = next(table for table in TABLES.values() if table.record is record)
         hashes = self.warehouse.listing_hashes(table, self.account)
-        stale = needs_detail(table, self.warehouse.archive.responses(listing.request_ids), hashes, self._session.zone, parse_rows)
+        stale = needs_detail(table, self.warehouse.archive.responses(listing.request_ids), hashes, self._session.zone)
         return [entry for entry in stale if isinstance(entry, record)]
 
     def _fetch(self, call: Call) -> Response:

@@ -60,8 +60,8 @@ class ServiceClock:
     The dates in its responses are by its clock, and so are the days that are requested. Thread-safe.
     """
 
-    def __init__(self, now: Clock = utc_now) -> None:
-        self.steady = SteadyClock(now)
+    def __init__(self) -> None:
+        self.steady = SteadyClock()
         self.skew = dt.timedelta()  # by how much the service is ahead of the machine
         self._is_known = False
 

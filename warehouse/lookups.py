@@ -1,18 +1,18 @@
 """What the tables say that decides what is requested next, and what can be checked about a table.
 
-Not here: contacts and campaigns (`candidates`), what a finding means (`assets.materialize`).
+The longer queries are in `queries/`. Not here: deciding what is requested (`assets.planning`), what a finding means (`assets.materialize`).
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from marketing_api.redaction import markdown_table
+from marketing_api.redaction import MASK, markdown_table
 from warehouse.loads.listing import Key, row_hash
 from warehouse.sql import Params, literal, query, quoted
 from warehouse.tables import EXTRA, SOCIAL_POSTS, Column, Table, Window
@@ -25,8 +25,9 @@ FEWEST, SHARE = 20, 0.9
 CONTRADICTING = 0.01
 #: Of a row of sync.requests: the errorCode that a refusal named, NULL when it named none.
 REFUSAL_CODE = r"try_cast(nullif(regexp_extract(error, 'refused with errorCode (-?\d{1,18})', 1), '') as bigint)"
+#: Days of a contact's dated history that tell how active it is.
+HISTORY_DAYS = 90
 _PREVIEW_ROWS, _PREVIEW_WIDTH = 5, 40
-_MASK = "•••"
 _ADDRESS = r"\S+(@|%40)\S+"  # also in columns that are not personal: links with addresses in them, say
 
 
@@ -99,6 +100,55 @@ class Lookups(ABC):
         sql = f"select asset, {last} from sync.loads where account = $account and len(tables) = 0 group by asset"
         return dict(self._rows(sql, account=account))
 
+    # -- what is known of each call that could be requested next: a row per call, cheap for a million contacts
+
+    def timeline_candidates(self, account: str) -> pa.Table:
+        """One row per contact that exists: active ones first, then the newest first.
+
+        Columns: contact_id; segment (a number for its lists and whether it is active), is_active, registered_at,
+        first_seen_at; asked_at, request_id, first_asked_at, times_asked, times_changed of its timeline (NULL: never requested); and when
+        something that may have to do with it was noticed last: row_at, clicked_at, redeemed_at, pushed_at. active_days: days of
+        the last `HISTORY_DAYS` on which its timeline has something of its own or of automations; messages: of campaigns, in those days.
+        """
+        return self.read(query("timeline_candidates"), {"account": account, "days": HISTORY_DAYS})
+
+    def coupon_candidates(self, account: str, nothing: Collection[int] = ()) -> pa.Table:
+        """One row per e-mail address of contacts that exist, case aside, in the same order.
+
+        A refusal with an errorCode among `nothing` counts as requested. Columns: email, number (the largest id of its contacts), and those
+        of `timeline_candidates` from segment on, for its coupons; clicked_at only among what was noticed.
+        """
+        sql = query("coupon_candidates").format(refusal_code=REFUSAL_CODE)
+        return self.read(sql, {"account": account, "nothing": list(nothing)})
+
+    def campaign_candidates(self, account: str) -> pa.Table:
+        """One row per campaign that exists, the newest first.
+
+        Columns: campaign_id, type, created_at, row_at (when its entry in the listing changed last), asked_at (of its
+        statistics; NULL: never), moved_on (the last day on which its totals differed from those before).
+        """
+        return self.read(query("campaign_candidates"), {"account": account})
+
+    def campaign_waves(self, account: str, days: int) -> pa.Table:
+        """What the statistics of the last `days` days noticed: one row per campaign and observation at which it moved.
+
+        Columns: campaign_id, seen_at, share (of those reached: 1 when it was first seen sent, else newly opened over not
+        opened before), reached, clickers (addresses that clicked, of the whole campaign).
+        """
+        return self.read(query("campaign_waves"), {"account": account, "days": days})
+
+    def campaign_reach(self, account: str) -> pa.Table:
+        """How many of each segment of contacts clicked in each campaign: campaign_id, segment, clickers."""
+        return self.read(query("campaign_reach"), {"account": account})
+
+    def plan_yields(self, account: str) -> pa.Table:
+        """What fetching for each reason has brought so far: question, reason, asked, changed, expected."""
+        return self.read(
+            "select question, reason, sum(asked_count)::bigint as asked, sum(changed_count)::bigint as changed, "
+            "sum(expected_count) as expected from sync.plans where account = $account group by all order by all",
+            {"account": account},
+        )
+
     # -- checks of one table
 
     def row_count(self, table: Table) -> int:
@@ -114,14 +164,12 @@ class Lookups(ABC):
         """Entries set aside because they could not be read."""
         return int(self._column("select count(*) from sync.rejected_records where table_name = $table", table=table.name)[0])
 
-    def new_fields(self, table: Table, since: dt.datetime | None = None) -> list[str]:
-        """Fields without a column that first came at or after `since` (by default in the day before the table's last reading)."""
+    def new_fields(self, table: Table) -> list[str]:
+        """Fields without a column that first came in the day before the table's last reading."""
         last = "(select max(as_of) - interval 1 day from sync.coverage where table_name = $table)"
         return self._column(
-            "select distinct field from sync.unknown_fields "
-            f"where table_name = $table and first_seen_at >= coalesce($since, {last}) order by 1",
+            f"select distinct field from sync.unknown_fields where table_name = $table and first_seen_at >= {last} order by 1",
             table=table.name,
-            since=since,
         )
 
     def incomplete(self, table: Table) -> list[str]:
@@ -154,5 +202,5 @@ def _live(table: Table) -> str:
 def _shown(column: Column) -> str:
     name = quoted(column.name)
     if column.is_personal:
-        return f"case when {name} is not null then {literal(_MASK)} end"
-    return f"left(regexp_replace({name}::varchar, {literal(_ADDRESS)}, {literal(_MASK)}, 'g'), {_PREVIEW_WIDTH})"
+        return f"case when {name} is not null then {literal(MASK)} end"
+    return f"left(regexp_replace({name}::varchar, {literal(_ADDRESS)}, {literal(MASK)}, 'g'), {_PREVIEW_WIDTH})"

@@ -7,7 +7,7 @@ What does not follow from the archive is taken over: other schemas than `source`
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from warehouse.publish import earlier, facts, published_path
 from warehouse.schema import comments
 from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.sync_tables import KEPT, SYNC_TABLES, WRITEBACKS
+from warehouse.tables import TABLES
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
@@ -60,14 +61,12 @@ def rebuild(
     archive: Archive | None = None,
     deadline_s: float = DEADLINE_S,
     on_wait: OnWait | None = None,
-    on_progress: Callable[[int], None] = lambda loads: None,
     accept_loss: bool = False,
 ) -> RebuildReport:
     """Replay every logged load into a new file, which replaces the old one in one step when it is complete.
 
-    The old file stays locked meanwhile, so that no load gets lost; a damaged one is set aside. `on_progress` is given the number of
-    loads replayed. Raises what `connection.connect` raises, and ArchiveGone when loads that the old file is made of cannot be made
-    again, unless `accept_loss`.
+    The old file stays locked meanwhile, so that no load gets lost; a damaged one is set aside. Raises what `connection.connect` raises,
+    and ArchiveGone when loads that the old file is made of cannot be made again, unless `accept_loss`.
     """
     with ExitStack() as stack:
         archive = archive or stack.enter_context(Archive(home / "archive"))
@@ -77,18 +76,18 @@ def rebuild(
         aside = []
         if old.path.exists():
             try:
-                return _rebuild(old, Warehouse(home, archive, file_name=str(workspace.file("warehouse.duckdb"))), on_progress, accept_loss)
+                return _rebuild(old, Warehouse(home, archive, file_name=str(workspace.file("warehouse.duckdb"))), accept_loss)
             except WarehouseDamaged as problem:
                 aside = [_set_aside(old.path)]
                 log.warning("%s; it is %s now", problem, aside[0].name)
         new = Warehouse(home, archive, file_name=str(workspace.file("anew.duckdb")))
-        report = _rebuild(old, new, on_progress, accept_loss)
+        report = _rebuild(old, new, accept_loss)
         copies = [published_path(home), *earlier(home)]  # those that have everything hold the history, too
         whole = [path for path in copies if (found := facts(path)) and found.personal_data is PersonalData.KEEP]
         return replace(report, aside=aside[0].name if aside else None, lost=salvage(old, [*aside, *whole]))
 
 
-def _rebuild(old: Warehouse, new: Warehouse, on_progress: Callable[[int], None], accept_loss: bool) -> RebuildReport:
+def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport:
     with old.writing() as connection:
         rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
         damaged = repair_log(connection, old.archive)
@@ -97,9 +96,8 @@ def _rebuild(old: Warehouse, new: Warehouse, on_progress: Callable[[int], None],
             for done in new.replay(empty, map(Load.from_event, old.archive.load_log.read())):
                 loads += done is not None
                 failed += done is None
-                on_progress(loads + failed)
             load_requests(empty, old.archive)
-            total = sum(int(value(empty, f"select count(*) from {table.qualified}")) for table in new.tables.values())
+            total = sum(int(value(empty, f"select count(*) from {table.qualified}")) for table in TABLES.values())
             applied, again = (set(rows(db, "select load_id from sync.loads where outcome = ?", [APPLIED])) for db in (connection, empty))
         if applied - again and not accept_loss:
             raise ArchiveGone(_LOSS.format(lost=len(applied - again), path=old.path))

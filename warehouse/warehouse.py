@@ -1,7 +1,7 @@
 """The warehouse as the rest of the program sees it: apply loads, read tables.
 
 Belongs here: opening, the order of log and transaction, recovery. Not here: what a load does to tables (`loads/`), what is
-read for which purpose (`lookups`, `candidates`), starting anew (`rebuild`).
+read for which purpose (`lookups`), starting anew (`rebuild`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from marketing_api.exchange import Response
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
 from warehouse.bookkeeping import load_requests
-from warehouse.candidates import Candidates
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived, WarehouseLocked
 from warehouse.loads.apply import apply_tables
@@ -30,9 +29,10 @@ from warehouse.loads.load import APPLIED, Load, LoadReport, is_log_whole, logged
 from warehouse.loads.queue import LoadQueue
 from warehouse.loads.staging import LastLoaded, ParseRows, Staged, are_current, contact_of, last_loaded, stage
 from warehouse.loads.target import TableReport
+from warehouse.lookups import Lookups
 from warehouse.schema import ensure_schema
 from warehouse.sql import Params, rows, transaction
-from warehouse.tables import TABLES, Table
+from warehouse.tables import TABLES
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class _Session:
     recovered: dict[str, LoadReport]
 
 
-class Warehouse(Candidates):
+class Warehouse(Lookups):
     """The warehouse of one home. Safe for several threads and processes: loads take turns, readers of this process join."""
 
     def __init__(
@@ -73,13 +73,10 @@ class Warehouse(Candidates):
         deadline_s: float = DEADLINE_S,
         on_wait: OnWait | None = None,
         file_name: str = "warehouse.duckdb",
-        tables: Mapping[str, Table] = TABLES,
-        parse_rows: ParseRows = parsing.parse_rows,
     ) -> None:
         self.path = home / file_name
         self.archive = archive
-        self.tables = tables
-        self.parse_rows = parse_rows
+        self.parse_rows: ParseRows = parsing.parse_rows
         self._deadline_s = deadline_s
         self._on_wait = on_wait
         self._workspace = Workspace(home / "tmp" / "loads")
@@ -167,7 +164,7 @@ class Warehouse(Candidates):
         """The file, open for writing and with all its tables, while nobody else has it."""
         with connect(self.path, deadline_s=self._deadline_s, memory_limit=MEMORY_LIMIT, on_wait=self._on_wait) as connection:
             rows(connection, _UTC)
-            ensure_schema(connection, self.tables.values())
+            ensure_schema(connection, TABLES.values())
             yield connection
 
     # -- the parts of apply
@@ -243,7 +240,7 @@ class Warehouse(Candidates):
                 if staged.is_large:
                     rows(own, _ALL_THREADS)
                 with transaction(own):
-                    reports = apply_tables(own, load, staged, self.tables)
+                    reports = apply_tables(own, load, staged)
                     write_load(own, instead_of or load, staged.as_of, reports, error)
         finally:
             staged.discard()
@@ -251,7 +248,7 @@ class Warehouse(Candidates):
 
     def stage(self, load: Load, responses: Sequence[Response] | None = None) -> Staged:
         """Read the load's responses: all of those in the archive, or these but for unchanged ones (`Accumulate.contact_parameter`)."""
-        tables = [self.tables[name] for name in load.tables]
+        tables = [TABLES[name] for name in load.tables]
         last: dict[int, LastLoaded] = {}
         if responses is not None:
             if [response.request_id for response in responses] != list(load.request_ids):

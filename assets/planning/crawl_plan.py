@@ -1,7 +1,7 @@
 """The crawl plan of one account's night: whom to request, within the allowance, made once per run.
 
 Belongs here: the allowance, the statistics of campaigns, timelines and coupons, and the planner that reads what they are planned from
-(`warehouse.candidates`). Not here: how probable a change is (`change_rates`, `campaign_exposure`), which candidates are requested
+(`warehouse.lookups`). Not here: how probable a change is (`change_rates`, `campaign_exposure`), which candidates are requested
 first (`order`), requesting them (`assets.fetch`).
 """
 
@@ -123,7 +123,7 @@ _KEYS = {TIMELINES: ("contact_id", "contact_id"), COUPONS: ("email", "number")}
 
 @dataclass(frozen=True)
 class Inputs:
-    """The tables of `warehouse.candidates` that contacts are planned from. `candidates` are read asset by asset, and only their
+    """The tables of `warehouse.lookups` that contacts are planned from. `candidates` are read asset by asset, and only their
     figures kept: a million rows of one need no room while another's are read."""
 
     candidates: Mapping[str, Callable[[], pa.Table]]
@@ -328,7 +328,7 @@ class Planner:
             return self._campaigns
 
     def candidates(self, asset: str) -> pa.Table:
-        """The rows of all that could be requested (`warehouse.candidates`)."""
+        """The rows of all that could be requested (`warehouse.lookups`)."""
         if asset == TIMELINES:
             return self.warehouse.timeline_candidates(self.account)
         return self.warehouse.coupon_candidates(self.account, self.refused_as_nothing())

@@ -29,8 +29,6 @@ _BLOCK_S = 0.01  # seconds whose slots are taken together
 _BLOCK_SLOTS = 64
 _LEARN_S = 0.02  # seconds between responses that are learnt from, where slots are taken together
 
-Seconds = Callable[[], float]
-
 
 class _Waiter(NamedTuple):
     """A thread in the queue: refused requests first, then in order of arrival."""
@@ -43,15 +41,13 @@ class _Waiter(NamedTuple):
 class RateLimiter:
     """The limit of one account as this process sees it. Thread-safe.
 
-    `cap`: requests per second that are never exceeded, whatever the service allows. `clock` must be the same steady clock in
-    all processes of the machine.
+    `cap`: requests per second that are never exceeded, whatever the service allows. Times are of the monotonic clock, which all
+    processes of the machine share.
     """
 
-    def __init__(self, path: Path, *, cap: float | None = None, clock: Seconds = time.monotonic, wall: Seconds = wall) -> None:
+    def __init__(self, path: Path, *, cap: float | None = None) -> None:
         self._state = StateFile(path)
         self._cap = cap
-        self._clock = clock
-        self._wall = wall
         self._lock = threading.Lock()
         self._queue: list[_Waiter] = []
         self._arrivals = itertools.count()
@@ -89,14 +85,14 @@ class RateLimiter:
                 continue
             if not self._slots or not self._hold(self._slots[0]):
                 self._reserve()
-            left = self._slots[0].at - self._clock()
+            left = self._slots[0].at - time.monotonic()
             if left <= 0:
                 return self._slots.popleft()
             waiter.woken.wait(left)
 
     def learn(self, slot: Slot, report: RateReport | None, *, refused: bool) -> None:
         """Take in what the response to the request of `slot` said about the limit. After a refusal everybody waits."""
-        now = self._clock()
+        now = time.monotonic()
         limit = report.limit if report else None
         if self._is_quick and not refused and limit == self._limit_learnt and now - self._learnt_at < _LEARN_S:
             return
@@ -104,7 +100,7 @@ class RateLimiter:
             if limit != self._limit_learnt:
                 self._slots.clear()
             self._limit_learnt, self._learnt_at = limit, now
-            schedule.learn(slot, report, refused=refused, now=self._clock(), wall=self._wall())
+            schedule.learn(slot, report, refused=refused, now=time.monotonic(), wall=wall())
 
     def wake(self) -> None:
         """Let every waiting thread look again whether it has been given up."""
@@ -128,7 +124,7 @@ class RateLimiter:
         """Take the next slot; where hundreds a second are allowed, those of the next moment together."""
         self._slots.clear()
         with self._state as schedule:
-            now = self._reserved_at = self._clock()
+            now = self._reserved_at = time.monotonic()
             first = schedule.reserve(now, self._cap)
             together = int(schedule.rate(self._cap) * _BLOCK_S) if first.window < 0 else 1
             self._is_quick = together > 1
@@ -139,7 +135,7 @@ class RateLimiter:
         """Whether nothing was learnt since that forbids the slot: not looked up for one that was reserved just now, nor
         hoped for where slots are taken together, which are cheap.
         """
-        if self._clock() - self._reserved_at < _BLOCK_S:
+        if time.monotonic() - self._reserved_at < _BLOCK_S:
             return True
         if self._is_quick:
             return False

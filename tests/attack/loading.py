@@ -252,7 +252,7 @@ class Ground:
                 account, "attack", names, part.request_ids, str(ZONE), scope, part.is_complete, self.shrink_limit, part.service_count
             )
             staged = stage([service.answers[number] for number in part.request_ids], tables, ZONE, parse_rows, Path)
-            reports = apply_tables(self.connection, load, staged, TABLES)
+            reports = apply_tables(self.connection, load, staged)
             self.has_shrunk |= any(report.refused for report in reports)
 
     # -- what must hold

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from marketing_api.sandbox.mailing import LONGEST
 from marketing_api.sandbox.seeded_account import Account, Origin
 from marketing_api.sandbox.seeded_contacts import CHARACTERS, DAY, Roll
-from warehouse.candidates import HISTORY_DAYS
+from warehouse.lookups import HISTORY_DAYS
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

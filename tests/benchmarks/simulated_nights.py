@@ -18,7 +18,7 @@ from assets.planning.crawl_plan import TIMELINES, Inputs, Rules, plan_contacts
 from assets.planning.order import REASONS
 from marketing_api.sandbox.moments import DAY
 from tests.benchmarks.simulated_account import START, Floats, Ints, Moments, SimulatedAccount
-from warehouse.candidates import HISTORY_DAYS
+from warehouse.lookups import HISTORY_DAYS
 
 _AT = pa.timestamp("us", "UTC")
 
@@ -221,7 +221,7 @@ def _at(seconds: Floats) -> pa.Array:
 
 
 def _campaigns(run: Run, now: float) -> tuple[pa.Table, pa.Table]:
-    """Waves and reach as `warehouse.candidates` tells them from nightly statistics."""
+    """Waves and reach as `warehouse.lookups` tells them from nightly statistics."""
     waves, reach = [], []
     for number, mailing in enumerate(run.account.mailings):
         if mailing.sent_at > now or mailing.sent_at < now - 40 * DAY:

@@ -21,7 +21,7 @@ from warehouse.loads.apply import apply_tables
 from warehouse.loads.load import Load
 from warehouse.loads.staging import LastLoaded, are_current, stage
 from warehouse.sql import rows
-from warehouse.tables import TABLES, Table
+from warehouse.tables import Table
 
 _ids = itertools.count(1)
 NOTHING: Mapping[int, LastLoaded] = MappingProxyType({})
@@ -54,7 +54,7 @@ class Tables:
         staged = stage(responses, filled, ZoneInfo(zone), parse_rows, Path, said)
         if not are_current(self.connection, "main", staged.assumed):
             staged = stage(responses, filled, ZoneInfo(zone), parse_rows, Path)
-        apply_tables(self.connection, load, staged, TABLES)
+        apply_tables(self.connection, load, staged)
 
     def contents(self) -> dict[str, list[tuple[Any, ...]]]:
         """Without the number of the newest request, which depends on how an answer was cut into pages."""

@@ -158,11 +158,14 @@ def _event(line: bytes) -> Event | None:
         return None
 
 
-def _end_of_last_line(descriptor: int, step: int = 1 << 16, end: int | None = None) -> int:
+_STEP = 1 << 16
+
+
+def _end_of_last_line(descriptor: int, end: int | None = None) -> int:
     """The position behind the last line break before `end` (the file's)."""
     end = os.fstat(descriptor).st_size if end is None else end
     while end > 0:
-        start = max(0, end - step)
+        start = max(0, end - _STEP)
         at = os.pread(descriptor, end - start, start).rfind(b"\n")
         if at >= 0:
             return start + at + 1

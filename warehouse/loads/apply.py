@@ -7,7 +7,7 @@ have no id: their key is `identity-occurrence`, where entries of one identity (a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -20,29 +20,29 @@ from warehouse.loads.staging import Staged
 from warehouse.loads.target import ScopeResult, TableReport, Target
 from warehouse.loads.upsert import upsert
 from warehouse.sql import literal, query, quoted
-from warehouse.tables import Accumulate, Snapshot, Table, Window
+from warehouse.tables import TABLES, Accumulate, Snapshot, Window
 
 
-def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged, tables: Mapping[str, Table]) -> list[TableReport]:
+def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> list[TableReport]:
     """Fill the load's tables and write the coverage. The caller has begun a transaction and commits it."""
     as_of = staged.as_of or load.logged_at
     last = max(load.request_ids, default=load.place)
-    targets = [Target(connection, tables[name], load.account, as_of, staged, load.zone, last) for name in load.tables]
-    results = [(target, result) for target in targets for result in _fill(target, load, staged, tables)]
+    targets = [Target(connection, TABLES[name], load.account, as_of, staged, load.zone, last) for name in load.tables]
+    results = [(target, result) for target in targets for result in _fill(target, load, staged)]
     coverage.write_coverage(results, due_at=load.due_at, service_count=load.service_count, zone=load.zone)
     coverage.write_rejected(targets, load.scope)
     for target in targets:
         coverage.write_unknown_fields(target)
     for target in targets:
-        _take_along(target, targets, tables)
+        _take_along(target, targets)
     contact_coverage.note_contacts(connection, load.account, staged, targets)
     return [target.report for target in targets]
 
 
-def _fill(target: Target, load: Load, staged: Staged, tables: Mapping[str, Table]) -> list[ScopeResult]:
+def _fill(target: Target, load: Load, staged: Staged) -> list[ScopeResult]:
     kind = target.table.load
     if kind.detail and not kind.listing:
-        take_entry_hashes(target, tables[kind.within])
+        take_entry_hashes(target, TABLES[kind.within])
     if kind.per_address:
         contact_coverage.drop_orphans(target)
     if isinstance(kind, Snapshot | Window):
@@ -109,11 +109,11 @@ def _forget_days_to_come(target: Target, zone: ZoneInfo) -> None:
             target.report.deleted += count
 
 
-def _take_along(target: Target, targets: Sequence[Target], tables: Mapping[str, Table]) -> None:
+def _take_along(target: Target, targets: Sequence[Target]) -> None:
     """Rows that are gone take with them what other tables hold within them: a list its contacts and fields."""
     if not target.report.deleted:
         return
-    for table in tables.values():
+    for table in TABLES.values():
         if table.load.within != target.table.name:
             continue
         gone = f"(from {target.temp('missing')} m where {target.on('m', 'c')})"

@@ -19,9 +19,9 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 from marketing_api.exchange import Response
+from marketing_api.parsing import parse_rows
 from marketing_api.records.fields import Record
 from warehouse.loads.arrow import ENTRY_HASH, entry_hash
-from warehouse.loads.staging import ParseRows
 from warehouse.loads.target import ScopeResult, Target
 from warehouse.loads.upsert import upsert
 from warehouse.sql import literal, quoted
@@ -318,9 +318,7 @@ def _typed(table: Table, columns: tuple[str, ...], rows: Iterable[Iterable[Any]]
 Key = tuple[Any, ...]
 
 
-def needs_detail(
-    table: Table, responses: Iterable[Response], known: Mapping[Key, str], zone: ZoneInfo, parse_rows: ParseRows
-) -> list[Record]:
+def needs_detail(table: Table, responses: Iterable[Response], known: Mapping[Key, str], zone: ZoneInfo) -> list[Record]:
     """The entries of a listing that are new or differ from when their detail was requested: the last of each key, in order.
 
     `known` has the stored hashes by key (`lookups.listing_hashes`). Responses of operations that do not list are passed over.

@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 from marketing_api.exchange import Response
 from marketing_api.operations import goals, lists, social, webhooks
-from marketing_api.parsing import parse_rows
 from tests.warehouse.answering import START, Home
 from warehouse import tables
 from warehouse.loads.listing import needs_detail
@@ -31,7 +30,7 @@ def goal_detail(home: Home, entry: dict[str, Any], minutes: float = 0) -> Respon
 def needed(home: Home, *answers: Response, table: tables.Table = tables.GOALS) -> list[Any]:
     ids = [answer.request_id for answer in answers]
     known = home.warehouse.listing_hashes(table, "main")
-    return [getattr(record, table.key[0]) for record in needs_detail(table, home.archive.responses(ids), known, UTC, parse_rows)]
+    return [getattr(record, table.key[0]) for record in needs_detail(table, home.archive.responses(ids), known, UTC)]
 
 
 def test_parts_of_a_row_are_merged_by_what_they_know(home: Home) -> None:

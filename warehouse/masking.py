@@ -20,7 +20,7 @@ from typing import Any
 import duckdb
 
 from marketing_api.redaction import MASK, Secret
-from warehouse.archive.disk import create, make_folder, sync_folder
+from warehouse.archive.disk import create, make_folder, sync
 from warehouse.errors import WarehouseError
 from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
 from warehouse.sql import quoted, rows
@@ -224,12 +224,9 @@ def _make_key(path: Path) -> None:
     """Whole or not at all, and only once: another process may be doing the same."""
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    descriptor = create(temporary)
-    try:
-        os.write(descriptor, f"{secrets.token_hex(32)}\n".encode())
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with os.fdopen(create(temporary), "w") as file:
+        file.write(f"{secrets.token_hex(32)}\n")
+    sync(temporary)
     try:
         path.hardlink_to(temporary)
     except OSError:
@@ -237,7 +234,7 @@ def _make_key(path: Path) -> None:
             raise
     finally:
         temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def _checked(key: Secret, where: str) -> Secret:

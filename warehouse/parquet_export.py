@@ -15,7 +15,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.archive.disk import make_folder, new_name, sync_folder
+from warehouse.archive.disk import make_folder, new_name, sync
 from warehouse.errors import ForeignFolder, NothingPublished
 from warehouse.publish import read_facts
 from warehouse.sql import literal, quoted, rows
@@ -112,7 +112,7 @@ def _show(target: Path, folder: Path) -> None:
     if before is None and folder.exists():
         folder.rmdir()
     link.replace(folder)
-    sync_folder(folder.parent)
+    sync(folder.parent)
     for other in folder.parent.iterdir():
         stays = other.name == target.name or (other.name == before and not _shows_more(other, target))
         if _is_ours(folder, other.name) and not stays:

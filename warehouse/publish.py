@@ -22,7 +22,7 @@ import duckdb
 
 from marketing_api.clock import utc_now
 from warehouse import duckdb_errors
-from warehouse.archive.disk import Workspace, make_folder, move_into_place, no_folder, sync_folder
+from warehouse.archive.disk import Workspace, make_folder, move_into_place, no_folder, sync
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import Masking, is_personal, small_groups
@@ -286,7 +286,7 @@ def roll_back(home: Path, personal_data: PersonalData = PersonalData.KEEP, group
         for copy in earlier(home):
             if _is_allowed(copy, personal_data, group_min) and (found := facts(copy)) is not None:
                 copy.replace(published_path(home))
-                sync_folder(published_path(home).parent)
+                sync(published_path(home).parent)
                 return found
     allowed = "" if personal_data is PersonalData.KEEP else f" with personal data as `{personal_data}` asks for"
     raise NothingPublished(f"there is no earlier copy{allowed} in {_earlier_folder(home)} to go back to")

@@ -159,12 +159,7 @@ class Archive:
     def exchanges(self, exclude: Collection[str] = ()) -> Iterator[tuple[str, pa.Table]]:
         """The sealed files but for `exclude`, oldest first: name (`date=2026-11-21/….parquet`) and rows without bodies."""
         for name in self._index.names():
-            if name not in exclude:
-                try:
-                    table = sealed.read_columns(self._root / "requests" / name)
-                except ArchiveDamaged as problem:
-                    log.warning("a file of the archive is left out: %s", problem)
-                    continue
+            if name not in exclude and (table := sealed.columns_or_none(self._root / "requests" / name)) is not None:
                 yield name, table.cast(HEAD_SCHEMA)
 
     def _append(self, frame: bytes) -> None:
@@ -249,7 +244,7 @@ class Archive:
                     if row.body_file and refs.get(row.request_id) is not None:
                         (self._root / row.body_file).unlink(missing_ok=True)
         journal.unlink()
-        disk.sync_folder(journal.parent)
+        disk.sync(journal.parent)
 
     def _write(self, target: Path, rows: list[Row], view: JournalView) -> None:
         """Nothing when somebody got as far as this before being interrupted."""

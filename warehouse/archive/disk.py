@@ -71,9 +71,9 @@ def keep_claim(descriptor: int, path: Path) -> bool:
         return False
 
 
-def sync_folder(path: Path) -> None:
-    """Make names created, replaced or removed in the folder durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+def sync(path: Path) -> None:
+    """Make a file's content durable, or the names created, replaced or removed in a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -83,13 +83,9 @@ def sync_folder(path: Path) -> None:
 def move_into_place(temporary: Path, target: Path) -> None:
     """Move a finished, closed file to its place: after a crash it is there whole or not at all."""
     make_folder(target.parent)
-    descriptor = os.open(temporary, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(temporary)
     temporary.replace(target)
-    sync_folder(target.parent)
+    sync(target.parent)
 
 
 def set_aside(path: Path) -> Path:

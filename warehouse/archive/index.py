@@ -20,9 +20,8 @@ from typing import Any, NamedTuple, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from marketing_api.exchange import Outcome
 from warehouse.archive import disk, sealed
-from warehouse.errors import ArchiveDamaged, ArchiveFull
+from warehouse.errors import ArchiveFull
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -159,14 +158,11 @@ class Index:
             db.execute("delete from answers where not exists (select 1 from files where body_id between first_id and last_id)")
 
     def _add(self, db: sqlite3.Connection, name: str) -> None:
-        try:
-            table = sealed.read_columns(self._requests / name, _COLUMNS)
-        except ArchiveDamaged as problem:
-            log.warning("a file of the archive is left out: %s", problem)
+        if (table := sealed.columns_or_none(self._requests / name, _COLUMNS)) is None:
             return
         ids, times = pc.min_max(table["request_id"]).as_py(), pc.max(table["requested_at"]).cast(pa.int64()).as_py()
         db.execute("insert or replace into files values (?, ?, ?, ?, ?)", _checked(name, ids["min"], ids["max"], times))
-        whole = table.filter(pc.and_(pc.equal(table["outcome"], Outcome.OK.value), pc.greater(table["bytes"], 0)))
+        whole = table.filter(sealed.are_whole(table))
         columns = (whole[name].to_pylist() for name in ("question_key", "account", "request_id", "content_sha256", "body_ref"))
         answers = (
             _checked(bytes.fromhex(key), account, request_id, bytes.fromhex(content), request_id if ref is None else ref)

@@ -74,7 +74,7 @@ class Journal:
             self.path.unlink()
             self.close()
             raise
-        disk.sync_folder(folder)
+        disk.sync(folder)
 
     def append(self, frame: bytes) -> None:
         """Hand one frame to the operating system whole; ArchiveFull, and the journal is as before, when it does not fit."""

@@ -63,7 +63,7 @@ class LoadLog:
                 file.truncate(end)
                 raise
         if is_new:
-            disk.sync_folder(self._path.parent)
+            disk.sync(self._path.parent)
 
     def read(self) -> Iterator[Event]:
         """All whole events, oldest first; a torn last line counts as not written."""
@@ -158,14 +158,11 @@ def _event(line: bytes) -> Event | None:
         return None
 
 
-_STEP = 1 << 16
-
-
 def _end_of_last_line(descriptor: int, end: int | None = None) -> int:
     """The position behind the last line break before `end` (the file's)."""
     end = os.fstat(descriptor).st_size if end is None else end
     while end > 0:
-        start = max(0, end - _STEP)
+        start = max(0, end - (1 << 16))
         at = os.pread(descriptor, end - start, start).rfind(b"\n")
         if at >= 0:
             return start + at + 1

@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from marketing_api.exchange import Outcome, Response
+from marketing_api.exchange import Response
 from warehouse.archive import disk, sealed
 from warehouse.archive.index import Extent, Index
 from warehouse.archive.journal import JournalView, journals_in
@@ -129,15 +129,11 @@ class Reader:
             files = [extent.name for extent in self._files if extent.last_id >= since and extent.last_at >= first]
         newest: dict[str, int] = {}
         for name in files:
-            try:
-                table = sealed.read_columns(self._root / "requests" / name, _CALL_COLUMNS)
-            except ArchiveDamaged as problem:
-                log.warning("archived responses cannot be used again: %s", problem)
+            if (table := sealed.columns_or_none(self._root / "requests" / name, _CALL_COLUMNS)) is None:
                 continue
             fits = [
                 pc.equal(table["account"], account),
-                pc.equal(table["outcome"], Outcome.OK.value),
-                pc.greater(table["bytes"], 0),
+                sealed.are_whole(table),
                 pc.greater_equal(table["request_id"], since),
                 pc.greater_equal(table["requested_at"], pa.scalar(first, table["requested_at"].type)),
                 pc.less_equal(table["requested_at"], pa.scalar(last, table["requested_at"].type)),

@@ -10,6 +10,7 @@ import bisect
 import contextlib
 import datetime as dt
 import hashlib
+import logging
 import mmap
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -17,11 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from marketing_api.exchange import Outcome
 from warehouse.archive import disk
 from warehouse.archive.row import HEAD_SCHEMA, SCHEMA, Digests, Row
 from warehouse.errors import ArchiveDamaged
+
+log = logging.getLogger(__name__)
 
 _GROUP_ROWS = 500
 _GROUP_BYTES = 8 << 20
@@ -66,6 +71,20 @@ def read_columns(path: Path, names: Collection[str] = tuple(HEAD_SCHEMA.names)) 
     """All rows of a file with the columns named, in the schema's order; by default all but the body. ArchiveDamaged."""
     with _readable(path):
         return pq.ParquetFile(path, page_checksum_verification=True).read([name for name in HEAD_SCHEMA.names if name in names])
+
+
+def columns_or_none(path: Path, names: Collection[str] = tuple(HEAD_SCHEMA.names)) -> pa.Table | None:
+    """The same; None for a file that is missing or damaged, which is logged: the others can be read."""
+    try:
+        return read_columns(path, names)
+    except ArchiveDamaged as problem:
+        log.warning("a file of the archive is left out: %s", problem)
+        return None
+
+
+def are_whole(rows: pa.Table) -> pa.Array:
+    """`Row.is_whole` of each of the rows."""
+    return pc.and_(pc.equal(rows["outcome"], Outcome.OK.value), pc.greater(rows["bytes"], 0))
 
 
 @contextlib.contextmanager

@@ -130,11 +130,6 @@ class Directory:
         with self._lock:
             self._known.pop((email.lower(), list_id), None)
 
-    @property
-    def requested(self) -> int:
-        """Addresses that were looked up."""
-        return len(self._known)
-
 
 # ---- who is on a list
 

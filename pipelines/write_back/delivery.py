@@ -45,11 +45,6 @@ class Addressing:
         self._directory = Directory(client.fetch)
         self.found: dict[int, tuple[int, ...]] = {}  # item → the contacts of its address, once it was looked up
 
-    @property
-    def requested(self) -> int:
-        """Addresses that were looked up."""
-        return self._directory.requested
-
     def is_open(self, entry: Entry) -> bool:
         """Whether its address has still to be looked up."""
         return entry.needs_look_up and entry.item_id not in self.found

@@ -314,18 +314,18 @@ class PushRun(AbstractContextManager["PushRun"]):
         for push in filter(None, map(self._outbox.push, pushes)):
             ways[str(push.options.get("verify", "sample"))].add(push.push_id)
         for how, several in ways.items():
-            if stopped := look(several, how).stopped:
+            if stopped := look(several, how):
                 return stopped
         applied = (entry for push_id in pushes for entry in self._outbox.items(push_id, [State.APPLIED]))
         in_part = [entry.item_id for entry in applied if entry.kind.is_in_part(entry)]
-        if self._outbox.again(in_part) and (stopped := self._send(client) or look(pushes, "none").stopped):
+        if self._outbox.again(in_part) and (stopped := self._send(client) or look(pushes, "none")):
             return stopped
         self._outbox.note_read_back(pushes)
         return None
 
     def _send(self, client: Client) -> str | None:
         """Why not everything was sent, in words."""
-        return send(self._outbox, client, self._account, stop=self._watch.halt, on_progress=self._watch.sent).stopped
+        return send(self._outbox, client, self._account, stop=self._watch.halt, on_progress=self._watch.sent)
 
     def _labels(self) -> Labels:
         """List → field → label, since some services show values by label. None while somebody else has the warehouse: sending is over,

@@ -1,7 +1,7 @@
 """Sending what an outbox holds for one account, until nothing is open: in order, as fast as the limit allows, each effect once.
 
     with outbox.sending("main"):
-        sent = send(outbox, client, "main", stop=stop, on_progress=show)
+        stopped = send(outbox, client, "main", stop=stop, on_progress=show)
 
 One thread decides (the caller's), workers send and look. Belongs here: what is sent, looked for and sent again, and when to stop.
 Not here: one request (`delivery`), the order (`send_order`), when an unknown outcome is looked into (`unknown_outcomes`), figures
@@ -11,12 +11,11 @@ Not here: one request (`delivery`), the order (`send_order`), when an unknown ou
 from __future__ import annotations
 
 import math
-import queue
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,7 @@ from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
 from pipelines.write_back.send_order import AmbiguousActivities, Schedule, keys_of
-from pipelines.write_back.unknown_outcomes import Looked, Next, Presence, UnknownOutcomes
+from pipelines.write_back.unknown_outcomes import Looked, Presence, UnknownOutcomes
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
@@ -52,20 +51,6 @@ class Progress:
         return self.applied + self.rejected
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """What became of what was open. `stopped` says why not everything was sent, in words for people; None: it was."""
-
-    applied: int
-    rejected: int
-    unknown: int  # stayed so: looked for or repeated as often as makes sense
-    planned: int  # not sent
-    looked_up: int  # addresses
-    requests: int  # everything that was sent, repeats and looks included
-    seconds: float
-    stopped: str | None = None
-
-
 def send(
     outbox: Outbox,
     client: Client,
@@ -74,8 +59,8 @@ def send(
     stop: threading.Event | None = None,
     on_progress: Callable[[Progress], object] = lambda _: None,
     policy: RetryPolicy = RETRY_POLICY,
-) -> Sent:
-    """Send what is open. Only for who holds `outbox.sending(account)`.
+) -> str | None:
+    """Send what is open; why not everything was sent, in words for people. Only for who holds `outbox.sending(account)`.
 
     Once `stop` is set, or the client stopped, nothing more is sent, and requests under way are waited for. Raises OutboxError when
     an outcome could not be kept: that item counts as unknown from then on.
@@ -99,7 +84,8 @@ class _Sending:
         self._stop, self._on_progress = stop, on_progress
         self._delivery = Delivery(outbox, client, policy=policy, is_halted=lambda: self._stopped is not None)
         self._addressing = Addressing(outbox, client, account)
-        self._workers = Workers(policy.workers)
+        self._pool = ThreadPoolExecutor(policy.workers, thread_name_prefix="sending")
+        self._under_way: dict[Future[Any], Callable[[Any], None]] = {}  # work given out → what takes in its result
         self._entries: dict[int, Entry] = {}
         self._schedule, self._ambiguous, self._unknown = Schedule(), AmbiguousActivities(), UnknownOutcomes(policy)
         self._early: dict[int, float] = {}  # about people who were synced just now and do not show yet: when to try again
@@ -110,8 +96,7 @@ class _Sending:
         self._stopped: str | None = None
         self._now = SteadyClock().seconds
 
-    def run(self) -> Sent:
-        began, before = time.monotonic(), self._client.statistics.requests
+    def run(self) -> str | None:
         self._outbox.recover(self._account)
         self._take_in(self._outbox.open(self._account))
         try:
@@ -121,20 +106,9 @@ class _Sending:
             self._halt("an error")
             raise
         finally:
-            self._workers.close()
-        still_open = self._outbox.open(self._account)
-        note_waiting(self._outbox, self._schedule, still_open)
-        left = Counter(entry.state for entry in still_open)
-        return Sent(
-            self._tally[State.APPLIED],
-            self._tally[State.REJECTED],
-            left[State.UNKNOWN] + left[State.SENDING],
-            left[State.PLANNED],
-            self._addressing.requested,
-            self._client.statistics.requests - before,
-            time.monotonic() - began,
-            self._stopped,
-        )
+            self._pool.shutdown(wait=True)
+        note_waiting(self._outbox, self._schedule, self._outbox.open(self._account))
+        return self._stopped
 
     def _take_in(self, entries: list[Entry]) -> None:
         subjects = self._outbox.subjects(entry.item_id for entry in entries)
@@ -156,9 +130,9 @@ class _Sending:
         if self._stopped is None:
             self._give_out()
         due = min(self._unknown.next_due, *self._early.values(), math.inf)
-        if not self._workers.under_way and (self._stopped is not None or due == math.inf):
+        if not self._under_way and (self._stopped is not None or due == math.inf):
             return False
-        if self._workers.take_in(min(_LOOK_S, due - self._now())):
+        if self._take_results(min(_LOOK_S, due - self._now())):
             now = Progress(len(self._entries), self._tally[State.APPLIED], self._tally[State.REJECTED], len(self._unknown))
             self._on_progress(now)
         return True
@@ -169,18 +143,29 @@ class _Sending:
         for item_id in [item_id for item_id, due in self._early.items() if due <= self._now()]:
             del self._early[item_id]
             self._schedule.again(item_id)
-        while self._workers.under_way < self._policy.workers and (ready := self._schedule.next()) is not None:
+        while len(self._under_way) < self._policy.workers and (ready := self._schedule.next()) is not None:
             self._begin(self._entries[ready])
 
     def _begin(self, entry: Entry) -> None:
         if self._addressing.is_open(entry):
-            self._workers.do(lambda: self._addressing.find(entry), lambda found: self._on_found(entry, found))
+            self._do(lambda: self._addressing.find(entry), lambda found: self._on_found(entry, found))
             return
         if self._ambiguous.hold(entry, self._addressing.contact_of(entry)):
             contact_ids = self._addressing.found.get(entry.item_id, ())
-            self._workers.do(
-                lambda: self._delivery.deliver(entry, contact_ids), lambda delivered: self._on_delivered(entry.item_id, delivered)
-            )
+            self._do(lambda: self._delivery.deliver(entry, contact_ids), lambda delivered: self._on_delivered(entry.item_id, delivered))
+
+    def _do(self, work: Callable[[], object], then: Callable[[Any], None]) -> None:
+        """Only `work` runs in a worker's thread."""
+        self._under_way[self._pool.submit(work)] = then
+
+    def _take_results(self, timeout_s: float) -> bool:
+        """Wait for results and deal with them; False when none came in time. Raises what the work raised."""
+        if not self._under_way:
+            time.sleep(max(0.001, timeout_s))
+        done, _ = wait(self._under_way, max(0.001, timeout_s), FIRST_COMPLETED)
+        for future in done:
+            self._under_way.pop(future)(future.result())
+        return bool(done)
 
     def _halt(self, reason: str) -> None:
         self._stopped = self._stopped or reason
@@ -269,7 +254,7 @@ class _Sending:
 
         if together := self._unknown.take(entry.item_id, is_alike):
             settled = began - self._policy.last_look_s
-            self._workers.do(
+            self._do(
                 lambda: entry.kind.look(self._outbox, self._client, self._account, contact_id, together, settled_before=settled),
                 lambda looked: self._on_looked(together, looked, began),
             )
@@ -285,14 +270,14 @@ class _Sending:
             if looked.problem:
                 self._give_up(item_id, f"it could not be looked for: {looked.problem}")
                 continue
-            following = self._unknown.after(item_id, looked.found.get(item_id, Presence.ABSENT), began)
-            if following is Next.DONE:
+            presence = looked.found.get(item_id, Presence.ABSENT)
+            if presence is Presence.THERE:
                 self._outbox.settle(item_id, State.APPLIED, message=self._entries[item_id].kind.found_message)
                 self._over(item_id, State.APPLIED)
-            elif following is Next.SEND:
-                self._send_again(item_id)
-            elif following is Next.GIVE_UP:
+            elif presence is Presence.HIDDEN:
                 self._give_up(item_id, self._entries[item_id].kind.hidden_message)
+            elif self._unknown.never_arrived(item_id, began):
+                self._send_again(item_id)
 
     def _send_again(self, item_id: int) -> None:
         if self._attempts[item_id] >= self._policy.attempts:
@@ -325,39 +310,3 @@ def note_waiting(outbox: Outbox, schedule: Schedule, left: Iterable[Entry]) -> N
         if message != entry.message:
             messages[entry.item_id] = message
     outbox.note(messages)
-
-
-class Workers:
-    """Everything but the work itself runs in the thread that owns this. `under_way`: what was given out and not taken in."""
-
-    def __init__(self, size: int) -> None:
-        self._pool = ThreadPoolExecutor(size, thread_name_prefix="sending")
-        self._results: queue.SimpleQueue[tuple[Callable[[Any], None], object]] = queue.SimpleQueue()
-        self.under_way = 0
-
-    def do(self, work: Callable[[], object], then: Callable[[Any], None]) -> None:
-        """`then` is called with the result by `take_in`, in the owner's thread."""
-
-        def run() -> None:
-            try:
-                self._results.put((then, work()))
-            except BaseException as problem:
-                self._results.put((then, problem))
-
-        self.under_way += 1
-        self._pool.submit(run)
-
-    def take_in(self, timeout_s: float) -> bool:
-        """Wait for one result and deal with it; False when none came in time. Raises what the work raised."""
-        try:
-            then, result = self._results.get(timeout=max(0.001, timeout_s))
-        except queue.Empty:
-            return False
-        self.under_way -= 1
-        if isinstance(result, BaseException):
-            raise result
-        then(result)
-        return True
-
-    def close(self) -> None:
-        self._pool.shutdown(wait=True)

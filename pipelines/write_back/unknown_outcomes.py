@@ -46,17 +46,8 @@ class Looked:
 # ---- when something is to be done
 
 
-class Next(Enum):
-    """What is to be done after a look."""
-
-    DONE = "it arrived"
-    SEND = "it never arrived: send it again"
-    WAIT = "it may still come"
-    GIVE_UP = "it cannot be found out"
-
-
 class UnknownOutcomes:
-    """When something is to be done about each item whose outcome is unknown, and what. Times are unix seconds.
+    """When something is to be done about each item whose outcome is unknown. Times are unix seconds.
 
     An item is due until it is taken.
     """
@@ -94,18 +85,14 @@ class UnknownOutcomes:
             del self._due[each]
         return taken
 
-    def after(self, item_id: int, presence: Presence, looked_at: float) -> Next:
-        """What a look at that moment means; `WAIT` makes it due once more."""
-        if presence is Presence.THERE:
-            return Next.DONE
-        if presence is Presence.HIDDEN:
-            return Next.GIVE_UP
+    def never_arrived(self, item_id: int, looked_at: float) -> bool:
+        """Whether a look at that moment, which did not show it, came late enough to tell; else it is due once more."""
         since = self._since[item_id]
         if looked_at >= since + self._policy.last_look_s:
-            return Next.SEND
+            return True
         is_early = looked_at < since + self._policy.first_look_s  # it was looked for beside another one
         self._due[item_id] = since + (self._policy.first_look_s if is_early else self._policy.last_look_s)
-        return Next.WAIT
+        return False
 
 
 # ---- which entry of a timeline is whose

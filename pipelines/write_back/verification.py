@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from marketing_api.clock import SteadyClock
@@ -27,19 +26,6 @@ if TYPE_CHECKING:
 Labels = Mapping[int, Mapping[str, str]]  # list id → field id → label
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """What came of reading back, in requests of the outbox: `unread` could not be had, `hidden` have fields that are not shown."""
-
-    checked: int = 0
-    verified: int = 0
-    drifted: int = 0
-    hidden: int = 0
-    unread: int = 0
-    requests: int = 0
-    stopped: str | None = None
-
-
 def verify(
     outbox: Outbox,
     client: Client,
@@ -49,27 +35,27 @@ def verify(
     labels: Labels | None = None,
     stop: threading.Event | None = None,
     policy: RetryPolicy = RETRY_POLICY,
-) -> Verified:
-    """Read back `all`, a `sample` or `none`, as each kind understands it; what is unknown still, or has drifted, in any case.
+) -> str | None:
+    """Read back `all`, a `sample` or `none`, as each kind understands it; what is unknown still, or has drifted, in any case. Why not
+    all of it could be read, in words for people.
 
     Outcomes are kept in the outbox: verified, or the drift per field. Reads again while something is not as intended and may still
     be queued. Raises OutboxError.
     """
-    return _Verifying(outbox, client, labels or {}, stop or threading.Event(), policy).run(push_ids, how)
+    return ReadBack(outbox, client, labels or {}, stop or threading.Event(), policy).run(push_ids, how)
 
 
-class _Verifying:
-    """A `ReadBack`, as the kinds take part in it."""
+class ReadBack:
+    """One reading back, as the kinds take part in it (`Kind.verifier`). `drifted`: items of which that is known by now."""
 
+    #: The kinds that put contacts on lists or take them off.
     list_kinds = (*ADDING, *REMOVING)
 
     def __init__(self, outbox: Outbox, client: Client, labels: Labels, stop: threading.Event, policy: RetryPolicy) -> None:
         self.outbox, self.client, self.labels, self._stop, self._policy = outbox, client, labels, stop, policy
         self.drifted: set[int] = set()
-        self._verified = self._hidden = self._unread = 0
 
-    def run(self, push_ids: Collection[int], how: str) -> Verified:
-        before, stopped = self.client.statistics.requests, None
+    def run(self, push_ids: Collection[int], how: str) -> str | None:
         sent = [entry for push_id in sorted(push_ids) for entry in self.outbox.items(push_id, [*DONE, State.UNKNOWN])]
         by_verifier: dict[Verifier, list[Entry]] = {}  # kinds that are read back alike are read back together
         for kind in KINDS.values():
@@ -79,12 +65,11 @@ class _Verifying:
             for verifier, entries in by_verifier.items():
                 verifier(self, entries, how)
         except (Stopped, BudgetSpent, AuthenticationFailed) as problem:
-            stopped = "stopped" if isinstance(problem, Stopped) else str(problem)
-        requests, drifted = self.client.statistics.requests - before, len(self.drifted)
-        checked = self._verified + drifted + self._unread
-        return Verified(checked, self._verified, drifted, self._hidden, self._unread, requests, stopped)
+            return "stopped" if isinstance(problem, Stopped) else str(problem)
+        return None
 
     def current(self, entries: list[Entry], subjects: Mapping[int, Collection[str]], kinds: Collection[str]) -> list[Entry]:
+        """Without those of whose subjects a later item of these kinds has changed one since. `subjects`: by item."""
         everything = {subject for entry in entries for subject in subjects.get(entry.item_id, ())}
         left = entries
         for kind in kinds:
@@ -109,9 +94,7 @@ class _Verifying:
                 late = looked_at >= changed.get(item_id, 0.0) + self._policy.verify_wait_s
                 if isinstance(found, Compared) and (found.is_as_intended or late):
                     self._keep(item_id, found, entry)
-                elif late:
-                    self._unread += entry is not None
-                elif entry is not None:
+                elif entry is not None and not late:  # what cannot be read by then is left as it is
                     left[item_id] = entry
             if left:
                 wait_until = max(map(changed.__getitem__, left)) + self._policy.verify_wait_s
@@ -130,8 +113,6 @@ class _Verifying:
         if found.is_as_intended:
             message = f"not shown: {', '.join(sorted(found.hidden))}" if found.hidden else None
             self.outbox.settle(item_id, State.VERIFIED, message=message, drift={})
-            self._verified += 1
-            self._hidden += bool(found.hidden)
         elif entry is not None:
             drift = {name: list(pair) for name, pair in found.drift.items()}
             self.outbox.settle(item_id, entry.state, message="mismatch on read-back", drift=drift)

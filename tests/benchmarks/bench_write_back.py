@@ -190,11 +190,11 @@ def pace(count: int) -> bool:
     steady = asked[30:]  # the limit is learnt from the first answers
     rate = (len(steady) - 1) / (steady[-1]["arrived"] - steady[0]["arrived"])
     refused = sum(entry["status"] == 429 for entry in asked)
-    used = (told["sent"]["requests"] + told["verified"]["requests"]) / count
-    is_right = rate >= 0.97 * 15 and used <= 1.10 and not told["verified"]["drifted"]
+    used = told["requests"] / count
+    is_right = rate >= 0.97 * 15 and used <= 1.10 and not told["drifted"]
     print(
         f"{'ok  ' if is_right else 'MISS'} pace: {count} contacts, {rate:.2f}/s = {rate / 15:.1%} of the limit, {refused} refused, "
-        f"{used:.3f} requests per row with {told['verified']['checked']} read back (load {os.getloadavg()[0]:.1f})",
+        f"{used:.3f} requests per row with {told['verified'] + told['drifted']} read back (load {os.getloadavg()[0]:.1f})",
         flush=True,
     )
     return is_right

@@ -10,7 +10,6 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 from marketing_api.client import Client, Connection, Secret
@@ -18,6 +17,7 @@ from marketing_api.operation import Call
 from marketing_api.operations import contacts
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.sandbox.options import DEFAULT_KEY
+from pipelines.write_back.item import State
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.outbox.sender_lock import sender_lock
 from pipelines.write_back.sending import send
@@ -40,9 +40,13 @@ def main() -> None:
             print(json.dumps({"answered": sum(1 for _ in client.fetch_many(_timelines(client, chosen.ask_for)))}))
             return
         with Outbox(chosen.home / "outbox.sqlite") as outbox, sender_lock(chosen.home, "main", wait_s=5):
-            sent = send(outbox, client, "main")
-            verified = verify(outbox, client, [push.push_id for push in outbox.pushes("main")], chosen.verify)
-        print(json.dumps({"sent": asdict(sent), "verified": asdict(verified)}))
+            stopped = send(outbox, client, "main")
+            push_ids = [push.push_id for push in outbox.pushes("main")]
+            stopped = stopped or verify(outbox, client, push_ids, chosen.verify)
+            counts = [outbox.counts(push_id) for push_id in push_ids]
+            verified = sum(each.requests.get(State.VERIFIED, 0) for each in counts)
+            drifted = sum(each.drifted for each in counts)
+        print(json.dumps({"requests": client.statistics.requests, "verified": verified, "drifted": drifted, "stopped": stopped}))
 
 
 def _timelines(client: Client, seconds: float) -> Iterator[Call]:

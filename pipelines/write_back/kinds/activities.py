@@ -21,7 +21,7 @@ from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import text_of
 from pipelines.write_back.input.values import BadValue, Moment, moment
 from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.kinds.kind import BY_WHO, WHO, Compared, Kind, ReadBack, Readings, Verifier
+from pipelines.write_back.kinds.kind import BY_WHO, WHO, Compared, Kind, Readings, Verifier
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Draft, Planning, bound, resolve
 from pipelines.write_back.unknown_outcomes import Looked, Presence, look_for, wanted
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from marketing_api.client import Client
     from pipelines.write_back.outbox.entries import Entry
     from pipelines.write_back.outbox.outbox import Outbox
+    from pipelines.write_back.verification import ReadBack
 
 IN_TIMELINE = "already in the timeline"
 _TWICE = "the local time is one that the clocks show twice; the first of the two is taken"

@@ -25,12 +25,13 @@ from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import shown, text_of
 from pipelines.write_back.input.values import STATUS_WORDS, BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.kinds.kind import LIST, Compared, Kind, ListEffect, Params, ReadBack, Readings, RequestForms, Verifier
+from pipelines.write_back.kinds.kind import LIST, Compared, Kind, ListEffect, Params, Readings, RequestForms, Verifier
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, UNCHANGED, Planning, bound
 
 if TYPE_CHECKING:
     from marketing_api.exchange import Response
     from pipelines.write_back.outbox.entries import Entry
+    from pipelines.write_back.verification import ReadBack
 
 #: Share of the requests that is read back of a `sample`.
 SAMPLE = 0.05

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from marketing_api.contact_lookup import Fetch, Found, Unread
 from marketing_api.errors import Refused
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # planning does without them, and starts sooner
     from pipelines.write_back.outbox.entries import Entry
     from pipelines.write_back.outbox.outbox import Outbox
     from pipelines.write_back.unknown_outcomes import Looked
+    from pipelines.write_back.verification import ReadBack
 
 Params = Mapping[str, str]
 #: Field → what was intended, what is shown.
@@ -59,30 +60,8 @@ class Compared:
 Readings = Mapping[int, Compared | Unread]
 
 
-class ReadBack(Protocol):
-    """One reading back, as a kind takes part in it (`verification`)."""
-
-    outbox: Outbox
-    client: Client
-    labels: Mapping[int, Mapping[str, str]]  # list id → field id → label
-
-    @property
-    def drifted(self) -> Collection[int]:
-        """Items of which that is known by now."""
-
-    def poll(self, entries: list[Entry], see: Callable[[list[Entry]], Readings]) -> None:
-        """Look until all are as intended or the queue has had its time; what is not so by then has drifted."""
-
-    def current(self, entries: list[Entry], subjects: Mapping[int, Collection[str]], kinds: Collection[str]) -> list[Entry]:
-        """Without those of whose subjects a later item of these kinds has changed one since. `subjects`: by item."""
-
-    @property
-    def list_kinds(self) -> Collection[str]:
-        """The kinds that put contacts on lists or take them off."""
-
-
 #: Reads back entries, `how` as a push was ordered: `all`, a `sample` or `none`.
-Verifier = Callable[[ReadBack, "list[Entry]", str], None]
+Verifier = Callable[["ReadBack", "list[Entry]", str], None]
 
 
 class RequestForms:

@@ -14,10 +14,11 @@ from marketing_api.envelope import read_envelope
 from marketing_api.exchange import Exchange
 from marketing_api.operations import contacts, find
 from marketing_api.records.shapes import items_of
-from pipelines.write_back.item import Item, Plan
+from pipelines.write_back.item import Item, Plan, State
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.retry_policy import RetryPolicy
-from pipelines.write_back.sending import Sent, send
+from pipelines.write_back.sending import send
+from pipelines.write_back.verification import verify
 from tests.pipelines.write_back.plans import a_plan
 
 #: As in earnest, a hundred times faster.
@@ -34,6 +35,33 @@ QUICK = RetryPolicy(
 )
 
 
+@dataclass(frozen=True)
+class Sent:
+    """What became of the requests that were open."""
+
+    applied: int
+    rejected: int
+    unknown: int
+    planned: int
+    requests: int  # everything that was sent, repeats and look-ups included
+    stopped: str | None
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What reading back proved, in requests of the outbox; `hidden` have fields that are not shown."""
+
+    verified: int
+    drifted: int
+    hidden: int
+    requests: int
+    stopped: str | None
+
+    @property
+    def checked(self) -> int:
+        return self.verified + self.drifted
+
+
 @dataclass
 class Desk:
     """A sandbox without a limit, a client of it, an outbox, and the truth."""
@@ -48,8 +76,21 @@ class Desk:
         return push_id, self.send(**options)
 
     def send(self, **options: Any) -> Sent:
+        before, open_ = self.client.statistics.requests, self.outbox.open("main")
         with self.outbox.sending("main"):
-            return send(self.outbox, self.client, "main", **({"policy": QUICK} | options))
+            stopped = send(self.outbox, self.client, "main", **({"policy": QUICK} | options))
+        now = Counter(self.outbox.entry(entry.item_id).state for entry in open_)
+        unknown = now[State.UNKNOWN] + now[State.SENDING]
+        requests = self.client.statistics.requests - before
+        return Sent(now[State.APPLIED], now[State.REJECTED], unknown, now[State.PLANNED], requests, stopped)
+
+    def verify(self, *push_ids: int, how: str = "sample", **options: Any) -> Verified:
+        before, revision = self.client.statistics.requests, self.outbox.revision
+        stopped = verify(self.outbox, self.client, push_ids, how, **({"policy": QUICK} | options))
+        read = list(self.outbox.changed_since(revision))
+        verified = [entry for entry in read if entry.state is State.VERIFIED]
+        hidden = sum((entry.message or "").startswith("not shown") for entry in verified)
+        return Verified(len(verified), sum(bool(entry.drift) for entry in read), hidden, self.client.statistics.requests - before, stopped)
 
     def control(self, path: str, **params: Any) -> Any:
         query = "&".join(f"{name}={value}" for name, value in params.items())

@@ -16,9 +16,8 @@ from marketing_api.operations import contacts
 from pipelines.write_back.item import State
 from pipelines.write_back.kinds.contacts import compare
 from pipelines.write_back.retry_policy import RetryPolicy
-from pipelines.write_back.verification import Verified, verify
 from tests.pipelines.write_back.conftest import MakeDesk
-from tests.pipelines.write_back.desk import QUICK, Desk
+from tests.pipelines.write_back.desk import Desk, Verified
 from tests.pipelines.write_back.plans import activity, contact
 
 
@@ -29,7 +28,7 @@ def new_contacts(count: int, **more: Any) -> list[Any]:
 
 
 def checked(desk: Desk, push_id: int, how: str = "sample", **more: Any) -> Verified:
-    return verify(desk.outbox, desk.client, [push_id], how, **({"policy": QUICK} | more))
+    return desk.verify(push_id, how=how, **more)
 
 
 @pytest.mark.parametrize(

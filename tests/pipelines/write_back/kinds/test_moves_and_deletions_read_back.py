@@ -5,9 +5,8 @@ from __future__ import annotations
 from marketing_api.operations import contacts
 from pipelines.write_back.item import Effect, Item, State
 from pipelines.write_back.kinds import DELETIONS, MOVES
-from pipelines.write_back.verification import Verified, verify
 from tests.pipelines.write_back.conftest import MakeDesk
-from tests.pipelines.write_back.desk import QUICK, Desk
+from tests.pipelines.write_back.desk import Desk
 from tests.pipelines.write_back.plans import a_plan
 
 FIRST, SECOND = 1801, 1814
@@ -28,15 +27,11 @@ def on_first_only(desk: Desk) -> list[int]:
     return [int(one["id"]) for one in desk.people(FIRST) if one["email"] not in elsewhere]
 
 
-def checked(desk: Desk, *push_ids: int, how: str = "sample") -> Verified:
-    return verify(desk.outbox, desk.client, push_ids, how, policy=QUICK)
-
-
 def test_a_page_of_each_list_proves_all_of_them(desk: Desk) -> None:
     people = on_first_only(desk)
     moved, _ = desk.push(*[move(row, one) for row, one in enumerate(people[:20], 2)])
     deleted, _ = desk.push(*[deletion(row, one) for row, one in enumerate(people[20:30], 2)])
-    told = checked(desk, moved, deleted)
+    told = desk.verify(moved, deleted)
     assert (told.verified, told.drifted) == (30, 0)
     assert told.requests <= 4
     assert {entry.state for push in (moved, deleted) for entry in desk.outbox.items(push)} == {State.VERIFIED}
@@ -45,7 +40,7 @@ def test_a_page_of_each_list_proves_all_of_them(desk: Desk) -> None:
 def test_lists_that_would_take_many_requests_are_not_read_and_nothing_is_claimed(make_desk: MakeDesk) -> None:
     desk = make_desk(switches={"contact-paging": "honoured", "page-cap": "5"})
     push_id, _ = desk.push(*[deletion(row, one) for row, one in enumerate(on_first_only(desk)[:10], 2)])
-    told = checked(desk, push_id)
+    told = desk.verify(push_id)
     assert (told.verified, told.drifted) == (0, 0)
     assert told.requests <= 4
     assert {entry.state for entry in desk.outbox.items(push_id)} == {State.APPLIED}
@@ -57,17 +52,17 @@ def test_an_ok_without_effect_is_told_and_a_retry_does_it(desk: Desk) -> None:
     (entry,) = desk.outbox.items(push_id)
     desk.outbox.claim(entry.item_id)
     desk.outbox.settle(entry.item_id, State.APPLIED)
-    assert checked(desk, push_id).drifted == 1
+    assert desk.verify(push_id).drifted == 1
     assert desk.outbox.entry(entry.item_id).drift == {"source list": ["not on it", "on it"]}
     assert desk.outbox.retry("main").planned == 1
     assert desk.send().applied == 1
-    assert checked(desk, push_id).verified == 1
+    assert desk.verify(push_id).verified == 1
 
 
 def test_what_a_later_push_undid_is_not_held_against_it(desk: Desk) -> None:
     one = on_first_only(desk)[0]
     there, _ = desk.push(move(2, one))
     back, _ = desk.push(move(2, one, SECOND, FIRST))
-    told = checked(desk, there, back)
+    told = desk.verify(there, back)
     assert told.drifted == 0
     assert [desk.outbox.items(push)[0].state for push in (there, back)] == [State.APPLIED, State.VERIFIED]

@@ -20,7 +20,7 @@ from pipelines.write_back.input.columns import fold
 from pipelines.write_back.input.rows import Cell, InputError, Rows, text_of
 from pipelines.write_back.item import DONE, Source, State
 from pipelines.write_back.kinds import CONTACTS, TAGS
-from pipelines.write_back.outbox.entries import Entry, Members
+from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.planning import QUEUED
 from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, plan_push, run_query
@@ -166,7 +166,7 @@ def push_turnover(settings: Settings, found: Turnover, ran: Ran, watch: Watch) -
     """
     with Outbox(outbox_path(settings.home)) as outbox:
         if found.planned is None:
-            outbox.note_members(found.account, Members(found.sync.name, (), found.left))
+            outbox.note_members(found.account, found.sync.name, (), found.left)
             return None
         push_id = enqueue(settings, found.planned, run=ran.run)
         try:
@@ -185,7 +185,7 @@ def _note_members(outbox: Outbox, found: Turnover, push_id: int) -> None:
     over = done | {row for row, entries in fates.items() if all(_is_done(each) or each.state is State.REJECTED for each in entries)}
     entered = [key for key, row in found.entered.items() if row in done]
     left = [key for key, row in found.left.items() if row in over or row == 0]
-    outbox.note_members(found.account, Members(found.sync.name, entered, left))
+    outbox.note_members(found.account, found.sync.name, entered, left)
 
 
 def _is_done(entry: Entry) -> bool:

@@ -33,29 +33,6 @@ class History(Protocol):
         """The last thing done, or to be done, about each subject; what was cancelled does not count."""
 
 
-@dataclass(frozen=True)
-class SentBefore:
-    """What was done before for one account, as planning one kind looks at it. `adding`, `removing`: the kinds that do so to lists."""
-
-    account: str
-    kind: str
-    history: History
-    adding: Sequence[str]
-    removing: Sequence[str]
-
-    def last(self, subjects: Iterable[str]) -> Mapping[str, Past]:
-        """By this kind of push."""
-        return self.history.last(self.account, self.kind, list(dict.fromkeys(subjects)))
-
-    def additions(self, subjects: Collection[str]) -> list[Mapping[str, Past]]:
-        """What put contacts on lists, by kind. Subjects are `who|list id`."""
-        return [self.history.last(self.account, kind, subjects) for kind in self.adding]
-
-    def removals(self, subjects: Collection[str]) -> list[Mapping[str, Past]]:
-        """What took contacts off lists, by kind; its content is the list that they went to, if any."""
-        return [self.history.last(self.account, kind, subjects) for kind in self.removing]
-
-
 class Draft:
     """Collects items and the fates of rows. A row that is both sent and rejected (in parts) counts as sent."""
 
@@ -142,13 +119,29 @@ class Draft:
 
 @dataclass(frozen=True)
 class Planning:
-    """What a kind plans with: the draft to fill, what is known, what was sent before, and the columns of the input."""
+    """What a kind plans with: the draft to fill, what is known, what was sent before, and the columns of the input. `adding`, `removing`:
+    the kinds that do so to lists.
+    """
 
     draft: Draft
     known: Known
-    sent: SentBefore
+    history: History
     options: Options
     picked: Picked
+    adding: Sequence[str]
+    removing: Sequence[str]
+
+    def last(self, subjects: Iterable[str]) -> Mapping[str, Past]:
+        """The last thing done about each by this kind of push."""
+        return self.history.last(self.draft.account, self.draft.kind, dict.fromkeys(subjects))
+
+    def additions(self, subjects: Collection[str]) -> list[Mapping[str, Past]]:
+        """What put contacts on lists, by kind. Subjects are `who|list id`."""
+        return [self.history.last(self.draft.account, kind, subjects) for kind in self.adding]
+
+    def removals(self, subjects: Collection[str]) -> list[Mapping[str, Past]]:
+        """What took contacts off lists, by kind; its content is the list that they went to, if any."""
+        return [self.history.last(self.draft.account, kind, subjects) for kind in self.removing]
 
 
 def bound(operation: Operation, *, lacks_id: bool = False, **values: Any) -> Mapping[str, str]:

@@ -17,7 +17,7 @@ from pipelines.write_back.kinds.contacts import CONTACTS
 from pipelines.write_back.kinds.kind import Kind, ListEffect
 from pipelines.write_back.kinds.moves_and_deletions import DELETIONS, MOVES
 from pipelines.write_back.kinds.tags import TAGS
-from pipelines.write_back.planning import Draft, History, Planning, SentBefore
+from pipelines.write_back.planning import Draft, History, Planning
 
 __all__ = ["ACTIVITIES", "CONTACTS", "DELETIONS", "KINDS", "MOVES", "TAGS", "Kind", "make_plan"]
 
@@ -39,5 +39,5 @@ def make_plan(kind: Kind, rows: Rows, known: Known, history: History, options: O
     draft = Draft(known.account, kind, rows)
     for warning in picked.warnings:
         draft.warn(warning)
-    kind.plan(Planning(draft, known, SentBefore(known.account, kind, history, ADDING, REMOVING), options, picked))
+    kind.plan(Planning(draft, known, history, options, picked, ADDING, REMOVING))
     return draft.plan()

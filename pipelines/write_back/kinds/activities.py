@@ -90,7 +90,7 @@ def _once(planning: Planning) -> Iterator[_Wanted]:
 
 
 def _not_sent(planning: Planning, wanted: list[_Wanted]) -> Iterator[_Wanted]:
-    past = planning.sent.last(subject for each in wanted for subject in _subjects(each)) if wanted else {}
+    past = planning.last(subject for each in wanted for subject in _subjects(each)) if wanted else {}
     for each in wanted:
         pasts = list(_pasts(each, past))
         is_done, is_queued = any(one.is_done for one in pasts), any(one.is_open for one in pasts)

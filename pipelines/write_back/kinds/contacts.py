@@ -144,7 +144,7 @@ class _Comparison:
         shown_keys = known.shown_fields(lists) if titles else {}
         self._readers = {list_id: ListReader(known.lists.fields.get(list_id, {}), shown_keys.get(list_id, set())) for list_id in lists}
         self._is_compared = False  # whether a row is left since the warehouse shows the person so
-        self._past = planning.sent.last([f"{row.key}|{list_id}" for row in rows for list_id in row.lists])
+        self._past = planning.last([f"{row.key}|{list_id}" for row in rows for list_id in row.lists])
         self._removed = self._removals(planning)
         for list_id in sorted(lists - known.as_of.keys()):
             draft.warn(f"the contacts of list {shown(known.lists.names[list_id])} were never read: all its rows count as new")
@@ -155,7 +155,7 @@ class _Comparison:
         subjects = [f"{member.contact_id}|{member.list_id}" for row, member in members if member.list_id in row.lists]
         subjects += self._past  # an address that was looked up then is remembered by itself
         found: dict[str, Past] = {}
-        for pasts in planning.sent.removals(subjects):
+        for pasts in planning.removals(subjects):
             for subject, past in pasts.items():
                 found[subject] = max(past, found.get(subject, past), key=lambda past: past.item_id)
         return found

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from marketing_api.contact_lookup import read_list
 from marketing_api.operation import Operation
 from marketing_api.operations.contacts import DELETECONTACT, MOVECONTACT
-from pipelines.write_back.account_state import Known, Person, Who, read_who
+from pipelines.write_back.account_state import Person, Who, read_who
 from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import shown
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import BY_WHO, LIST, WHO, Compared, Kind, ListEffect, Verifier
-from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, SentBefore, bound, resolve
+from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
@@ -45,14 +45,14 @@ class _Removal(NamedTuple):
 class Whereabouts:
     """Of all persons of an input, as the warehouse read it, and as what was sent since has left it; one query for all."""
 
-    def __init__(self, known: Known, sent: SentBefore, persons: Iterable[Person]) -> None:
-        self._known = known
+    def __init__(self, planning: Planning, persons: Iterable[Person]) -> None:
+        self._known = planning.known
         everybody = list(persons)
-        lists = list(known.lists.names)
+        lists = list(self._known.lists.names)
         names = dict.fromkeys(name for person in everybody for name in (*person.ids, person.address) if name is not None)
-        self._taken = sent.removals([f"{name}|{list_id}" for name in names for list_id in lists])
+        self._taken = planning.removals([f"{name}|{list_id}" for name in names for list_id in lists])
         addresses = dict.fromkeys(person.address for person in everybody if person.address is not None)
-        self._added = sent.additions([f"{address}|{list_id}" for address in addresses for list_id in lists])
+        self._added = planning.additions([f"{address}|{list_id}" for address in addresses for list_id in lists])
 
     def lists_of(self, person: Person, contact_id: int) -> set[int]:
         """The lists that a contact which the warehouse knows is on now."""
@@ -121,8 +121,8 @@ class _Removing:
         self._kind = kind
         self._draft, self._known = planning.draft, planning.known
         self._rows = list(resolve(planning, rows, must_exist=False))
-        self._past = planning.sent.last(subject for row, person in self._rows for subject in _subjects(row, person))
-        self._whereabouts = Whereabouts(planning.known, planning.sent, (person for _, person in self._rows))
+        self._past = planning.last(subject for row, person in self._rows for subject in _subjects(row, person))
+        self._whereabouts = Whereabouts(planning, (person for _, person in self._rows))
         self._seen: dict[str, ListRow] = {}
 
     def run(self) -> None:

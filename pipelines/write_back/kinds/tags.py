@@ -54,7 +54,7 @@ class _Gathering:
     def __init__(self, planning: Planning, rows: list[_Row]) -> None:
         self._draft, self._options = planning.draft, planning.options
         self._rows = list(resolve(planning, rows, needs_address="tagging"))
-        self._past = planning.sent.last(subject for row, person in self._rows for subject in _subjects(row, person))
+        self._past = planning.last(subject for row, person in self._rows for subject in _subjects(row, person))
         self._requests: dict[_Target, _Request] = {}
 
     def run(self) -> None:

@@ -1,5 +1,4 @@
-"""What the outbox holds, as values: a push, an entry, which is one item with how far it has come, a push's counts, and
-who entered and left an audience.
+"""What the outbox holds, as values: a push, an entry, which is one item with how far it has come, and a push's counts.
 
 Not here: where they are kept (`outbox`), what an item is made from (`item`, `planning`).
 """
@@ -8,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,15 +110,6 @@ class Counts:
     def is_over(self) -> bool:
         """Whether nothing is left to be sent or found out."""
         return not any(self.requests.get(state) for state in OPEN)
-
-
-@dataclass(frozen=True, slots=True)
-class Members:
-    """Who entered and left an audience sync's result."""
-
-    activation: str
-    entered: Collection[str] = field(repr=False)
-    left: Collection[str] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from marketing_api.clock import SteadyClock
 from marketing_api.exchange import order_of
 from pipelines.write_back.item import DONE, Past, Plan, State
 from pipelines.write_back.kinds import ADDING, NOT_IDEMPOTENT
-from pipelines.write_back.outbox.entries import Counts, Entry, Members, Push, Retried, read_entry, read_push
+from pipelines.write_back.outbox.entries import Counts, Entry, Push, Retried, read_entry, read_push
 from pipelines.write_back.outbox.sender_lock import sender_lock
 from pipelines.write_back.outbox.store import Change, Store
 
@@ -215,14 +215,14 @@ class Outbox(AbstractContextManager["Outbox"]):
         rows = self._store.rows("select subject, entered_at from membership where account = ? and activation = ?", (account, activation))
         return {row[0]: row[1] for row in rows}
 
-    def note_members(self, account: str, members: Members) -> None:
+    def note_members(self, account: str, activation: str, entered: Iterable[str], left: Iterable[str]) -> None:
         """Who counts as a member from now on, and who no longer does."""
         with self._store.change() as change:
             gone = "delete from membership where account = ? and activation = ? and subject = ?"
-            change.run_many(gone, [(account, members.activation, subject) for subject in members.left])
+            change.run_many(gone, [(account, activation, subject) for subject in left])
             new = "insert or ignore into membership (account, activation, subject, entered_at) values (?, ?, ?, ?)"
             now = self._clock()
-            change.run_many(new, [(account, members.activation, subject, now) for subject in members.entered])
+            change.run_many(new, [(account, activation, subject, now) for subject in entered])
 
     # ---- sending
 

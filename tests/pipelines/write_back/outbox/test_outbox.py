@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from pipelines.write_back.item import BadRow, State
-from pipelines.write_back.outbox.entries import Members
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.outbox.sender_lock import sender_lock
 from pipelines.write_back.outbox.store import OutboxBusy, OutboxDamaged, OutboxError, OutboxTooNew
@@ -203,8 +202,8 @@ def test_a_hundred_thousand_skipped_rows_go_in_within_seconds_and_are_forgotten_
 
 def test_members_are_those_who_entered_and_did_not_leave(path: Path) -> None:
     with Outbox(path) as outbox:
-        outbox.note_members("main", Members("vips", ["ann", "bob"], []))
-        outbox.note_members("main", Members("vips", ["cid"], ["ann"]))
+        outbox.note_members("main", "vips", ["ann", "bob"], [])
+        outbox.note_members("main", "vips", ["cid"], ["ann"])
         assert sorted(outbox.members("main", "vips")) == ["bob", "cid"]
         assert not outbox.members("other", "vips")
 

@@ -334,6 +334,11 @@ class Person(NamedTuple):
         return self.email.strip().lower() if self.email else None
 
     @property
+    def names(self) -> list[str]:
+        """What effects may call them: the contacts' ids, then the address."""
+        return [*map(str, self.ids), *([self.address] if self.address else [])]
+
+    @property
     def contacts(self) -> list[int | None]:
         """The contacts meant; None stands for those that have to be looked up."""
         return [*self.ids] or [None]

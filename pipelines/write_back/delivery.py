@@ -49,11 +49,9 @@ class Addressing:
         """Whether its address has still to be looked up."""
         return entry.needs_look_up and entry.item_id not in self.found
 
-    def find(self, entry: Entry) -> tuple[Found, ...] | MarketingApiError:
-        try:
-            return self._directory.find(entry.email or "", entry.kind.look_up_list(entry))
-        except MarketingApiError as problem:
-            return problem
+    def find(self, entry: Entry) -> tuple[Found, ...]:
+        """Raises what the request raises."""
+        return self._directory.find(entry.email or "", entry.kind.look_up_list(entry))
 
     def forget(self, entry: Entry) -> None:
         """Its address is to be looked up again."""

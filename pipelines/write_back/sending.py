@@ -14,13 +14,13 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.clock import SteadyClock
-from marketing_api.contact_lookup import Found
+from marketing_api.contact_lookup import Found, is_nobody
 from marketing_api.errors import MarketingApiError, Refused, Stopped
 from pipelines.write_back.delivery import Addressing, Delivered, Delivery, End, is_early
 from pipelines.write_back.item import State
@@ -28,7 +28,7 @@ from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
 from pipelines.write_back.send_order import AmbiguousActivities, Schedule, keys_of
-from pipelines.write_back.unknown_outcomes import Looked, Presence, UnknownOutcomes
+from pipelines.write_back.unknown_outcomes import Presence, UnknownOutcomes
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
@@ -155,8 +155,15 @@ class _Sending:
             self._do(lambda: self._delivery.deliver(entry, contact_ids), lambda delivered: self._on_delivered(entry.item_id, delivered))
 
     def _do(self, work: Callable[[], object], then: Callable[[Any], None]) -> None:
-        """Only `work` runs in a worker's thread."""
-        self._under_way[self._pool.submit(work)] = then
+        """Only `work` runs in a worker's thread; the service's error is a result like another."""
+
+        def work_or_problem() -> object:
+            try:
+                return work()
+            except MarketingApiError as problem:
+                return problem
+
+        self._under_way[self._pool.submit(work_or_problem)] = then
 
     def _take_results(self, timeout_s: float) -> bool:
         """Wait for results and deal with them; False when none came in time. Raises what the work raised."""
@@ -259,19 +266,17 @@ class _Sending:
                 lambda looked: self._on_looked(together, looked, began),
             )
 
-    def _on_looked(self, together: list[int], looked: Looked, began: float) -> None:
-        if looked.is_stop:
+    def _on_looked(self, together: list[int], looked: Mapping[int, Presence] | MarketingApiError, began: float) -> None:
+        if isinstance(looked, Stopped):
             self._halt("stopped")
             return
         for item_id in together:
-            if looked.is_nobody:
-                self._reject(item_id, f"the contact is not there any more: {looked.problem}")
-                continue
-            if looked.problem:
-                self._give_up(item_id, f"it could not be looked for: {looked.problem}")
-                continue
-            presence = looked.found.get(item_id, Presence.ABSENT)
-            if presence is Presence.THERE:
+            presence = looked.get(item_id, Presence.ABSENT) if isinstance(looked, Mapping) else None
+            if isinstance(looked, Refused) and is_nobody(looked):
+                self._reject(item_id, f"the contact is not there any more: {looked}")
+            elif presence is None:
+                self._give_up(item_id, f"it could not be looked for: {looked}")
+            elif presence is Presence.THERE:
                 self._outbox.settle(item_id, State.APPLIED, message=self._entries[item_id].kind.found_message)
                 self._over(item_id, State.APPLIED)
             elif presence is Presence.HIDDEN:

@@ -33,16 +33,6 @@ class Presence(Enum):
     HIDDEN = "hidden"  # the service cut the timeline before that moment
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """What a look has shown of each item; `problem` when there was nothing to be seen."""
-
-    found: Mapping[int, Presence]
-    is_nobody: bool = False  # the contact is not there any more, and neither is its timeline
-    problem: str = ""
-    is_stop: bool = False
-
-
 # ---- when something is to be done
 
 

@@ -11,8 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from marketing_api.contact_lookup import Timeline, Unread, fetch_timeline, fetch_timelines, is_nobody
-from marketing_api.errors import MarketingApiError, Refused, Stopped
+from marketing_api.contact_lookup import Timeline, Unread, fetch_timeline, fetch_timelines
 from marketing_api.operations.contacts import ADDACTIVITY
 from marketing_api.write_result import unescaped
 from pipelines.write_back.account_state import Event, Person, Who, read_who
@@ -23,7 +22,7 @@ from pipelines.write_back.input.values import BadValue, Moment, moment
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import BY_WHO, WHO, Compared, Kind, Readings, Verifier
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Draft, Planning, bound, resolve
-from pipelines.write_back.unknown_outcomes import Looked, Presence, look_for, wanted
+from pipelines.write_back.unknown_outcomes import Presence, look_for, wanted
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
@@ -104,7 +103,7 @@ def _not_sent(planning: Planning, wanted: list[_Wanted]) -> Iterator[_Wanted]:
 
 
 def _subjects(each: _Wanted) -> Iterator[str]:
-    yield from (each.subject(name) for name in (*each.person.ids, each.person.address) if name is not None)
+    yield from map(each.subject, each.person.names)
 
 
 def _pasts(each: _Wanted, past: Mapping[str, Past]) -> Iterator[Past]:
@@ -218,16 +217,10 @@ class Activities(Kind):
 
     def look(
         self, outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], *, settled_before: float
-    ) -> Looked:
-        """One timeline serves all of the contact's. Raises OutboxError."""
-        try:
-            timeline = fetch_timeline(client.fetch, contact_id)
-        except Refused as refusal:
-            return Looked({}, is_nobody=is_nobody(refusal), problem=str(refusal))
-        except MarketingApiError as problem:
-            return Looked({}, problem=str(problem), is_stop=isinstance(problem, Stopped))
-        presence = _presence(outbox, account, contact_id, timeline, settled_before)
-        return Looked({item_id: presence[item_id] for item_id in item_ids if item_id in presence})
+    ) -> Mapping[int, Presence]:
+        """One timeline serves all of the contact's."""
+        presence = _presence(outbox, account, contact_id, fetch_timeline(client.fetch, contact_id), settled_before)
+        return {item_id: presence[item_id] for item_id in item_ids if item_id in presence}
 
 
 ACTIVITIES = Activities()

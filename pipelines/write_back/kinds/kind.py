@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # planning does without them, and starts sooner
     from marketing_api.exchange import Response
     from pipelines.write_back.outbox.entries import Entry
     from pipelines.write_back.outbox.outbox import Outbox
-    from pipelines.write_back.unknown_outcomes import Looked
+    from pipelines.write_back.unknown_outcomes import Presence
     from pipelines.write_back.verification import ReadBack
 
 Params = Mapping[str, str]
@@ -152,8 +152,9 @@ class Kind(str, ABC):
 
     def look(
         self, outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], *, settled_before: float
-    ) -> Looked:
-        """What became of these items, all about one contact. `settled_before`: what was done by then (unix seconds) shows.
+    ) -> Mapping[int, Presence]:
+        """What became of these items, all about one contact. `settled_before`: what was done by then (unix seconds) shows. Raises what
+        a request raises.
 
         Called for what is not `is_idempotent` alone: everything else is sent again.
         """

@@ -49,7 +49,7 @@ class Whereabouts:
         self._known = planning.known
         everybody = list(persons)
         lists = list(self._known.lists.names)
-        names = dict.fromkeys(name for person in everybody for name in (*person.ids, person.address) if name is not None)
+        names = dict.fromkeys(name for person in everybody for name in person.names)
         self._taken = planning.removals([f"{name}|{list_id}" for name in names for list_id in lists])
         addresses = dict.fromkeys(person.address for person in everybody if person.address is not None)
         self._added = planning.additions([f"{address}|{list_id}" for address in addresses for list_id in lists])
@@ -74,7 +74,7 @@ class Whereabouts:
             return False
         if any(list_id in self.lists_of(person, contact_id) for contact_id in person.ids):
             return False
-        removals = [each for name in (*person.ids, person.address) for each in self._removals(str(name)) if each.source == list_id]
+        removals = [each for name in person.names for each in self._removals(name) if each.source == list_id]
         return all(each.item_id < past.item_id for each in removals)
 
     def _removals(self, name: str) -> list[_Removal]:

@@ -120,9 +120,8 @@ def _targets(row: _Row, person: Person) -> list[_Target]:
 
 
 def _subjects(row: _Row, person: Person) -> Iterator[str]:
-    for name in (*person.ids, person.address):
-        if name is not None:
-            yield from (f"{name}|{tag}" for tag in row.tags)
+    for name in person.names:
+        yield from (f"{name}|{tag}" for tag in row.tags)
 
 
 def _item(draft: Draft, target: _Target, request: _Request) -> Item:

@@ -1,6 +1,6 @@
 """Fills the `sync` tables that no load fills: requests (from the archive), runs, plans, and writebacks (from the outbox).
 
-Not here: the tables themselves (`sync_tables`), what loads write (`loads.coverage`, `loads.contact_coverage`, `loads.load`).
+Not here: the tables themselves (`sync_tables`), what loads write (`loads.coverage`, `loads.load`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The `sync` tables as `sync_tables.toml` declares them, and `requests`, which follows from the archive's row.
 
-Not here: who fills them (`bookkeeping`, `loads.coverage`, `loads.contact_coverage`, `loads.load`), the data itself (`tables`).
+Not here: who fills them (`bookkeeping`, `loads.coverage`, `loads.load`), the data itself (`tables`).
 """
 
 from __future__ import annotations

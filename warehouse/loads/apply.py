@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import duckdb
 
-from warehouse.loads import contact_coverage, coverage
+from warehouse.loads import coverage
 from warehouse.loads.arrow import PART, RESPONSE
 from warehouse.loads.listing import ALL, load_listing, mark_deleted, take_entry_hashes
 from warehouse.loads.load import Load
@@ -35,7 +35,7 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
         coverage.write_unknown_fields(target)
     for target in targets:
         _take_along(target, targets)
-    contact_coverage.note_contacts(connection, load.account, staged, targets)
+    coverage.note_contacts(targets, staged)
     return [target.report for target in targets]
 
 
@@ -44,7 +44,7 @@ def _fill(target: Target, load: Load, staged: Staged) -> list[ScopeResult]:
     if kind.detail and not kind.listing:
         take_entry_hashes(target, TABLES[kind.within])
     if kind.per_address:
-        contact_coverage.drop_orphans(target)
+        coverage.drop_orphans(target)
     if isinstance(kind, Snapshot | Window):
         return load_listing(target, load.scope, is_complete=load.is_complete, shrink_limit=load.shrink_limit)
     if isinstance(kind, Accumulate):

@@ -170,7 +170,7 @@ def _count_by_scope(target: Target, scopes: Sequence[Scope], relation: str) -> d
 
 
 def _results(target: Target, kept: Sequence[Scope], refused: Sequence[Scope], *, is_complete: bool) -> list[ScopeResult]:
-    """One line per scope; tables whose scopes are single entries have one line in all (`contact_coverage` has the others)."""
+    """One line per scope; tables whose scopes are single entries have one line in all (`sync.contact_coverage` has the others)."""
     unread = f"{target.report.rejected} entries could not be read: nothing was marked as deleted" if target.report.rejected else ""
     if target.table.load.is_whole:
         reasons = "; ".join([*target.report.refused, *target.report.unproven])

@@ -49,7 +49,7 @@ def _build_models() -> int:
 
     try:
         return int(bool(build(Path(os.environ["MARKETING_HOME"]) / "warehouse.duckdb").problem))
-    except WarehouseError as problem:  # which the command line turns into a sentence
+    except (WarehouseError, OSError) as problem:  # which the command line turns into a sentence
         print(problem)
         return 1
 

@@ -1,7 +1,5 @@
 """One account during one run: its client, its time zone, what its requests cost, and which archived responses it may reuse."""
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 import sys

@@ -1,7 +1,5 @@
 """E-mail campaigns and their statistics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

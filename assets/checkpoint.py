@@ -5,8 +5,6 @@ of requests; it goes when a run that read the same assets ends. Runs at work at 
 written as drafts, with the folder locked: one is whole and held from the moment that it has its name.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import fcntl

@@ -1,7 +1,5 @@
 """Contacts, their timelines and their coupons: one request per contact, in the order that the plan gives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

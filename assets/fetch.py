@@ -4,8 +4,6 @@ Belongs here: requests, collecting and cutting into batches. Not here: who runs 
 (`marketing_api.client`), the tables (`warehouse`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import time
 from collections import deque

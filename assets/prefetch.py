@@ -5,8 +5,6 @@ its loads. A Dagster step only waits for its asset's result. Not here: what is f
 (`warehouse`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 import threading

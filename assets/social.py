@@ -1,7 +1,5 @@
 """Social profiles, posts and short links."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from assets.extract import source_asset

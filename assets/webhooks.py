@@ -1,7 +1,5 @@
 """On-site behavioural webhooks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from assets.extract import source_asset

@@ -4,8 +4,6 @@ The machine's clock may be wrong, and may jump at any moment. So it dates things
 was first is told by request ids (`exchange`), and how long something takes by `elapsed` or the monotonic clock.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import time
 from collections.abc import Callable, Mapping

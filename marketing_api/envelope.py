@@ -4,8 +4,6 @@ Belongs here: where things stand in a body, and decoding JSON. Not here: what an
 holds (`parsing`). A body in a file is mapped, not read: a listing of a million contacts never is in memory as a whole.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -16,8 +16,6 @@ MarketingApiError
 └── OutcomeUnknown         a write was sent and no response came: reconcile, never resend blindly
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -3,8 +3,6 @@
 An Exchange is one request and whatever came back (one row of the archive); a Response is a whole, successful one.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import secrets

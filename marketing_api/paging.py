@@ -3,8 +3,6 @@
 Belongs here: which page to request next, and when that was all. Not here: the requests (passed in), what the entries mean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 

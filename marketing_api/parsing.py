@@ -2,8 +2,6 @@
 found (`records/AREA.py`), where the records land (`warehouse`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 from collections import Counter, defaultdict

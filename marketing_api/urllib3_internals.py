@@ -5,8 +5,6 @@ address with the key in it (their logs, exceptions and reprs cannot leak it); th
 over which socket; and what `requests` would prepare, check and look up again is a third of a request's cost.
 """
 
-from __future__ import annotations
-
 import socket
 import urllib.parse
 import zlib

@@ -3,8 +3,6 @@
 Not here: what rows it holds (`parsing`), whether to try again (`client`).
 """
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 Not here: sending and reading (`transport`), the connection that says how far a request has come (`urllib3_internals`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

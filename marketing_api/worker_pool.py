@@ -6,8 +6,6 @@ Only one thread at a time waits for the rate limit; when its request leaves, the
 requests under way (limit x latency) and one more, whatever the size. The threads are daemons: a program that is interrupted ends at once.
 """
 
-from __future__ import annotations
-
 import bisect
 import contextlib
 import queue

@@ -5,8 +5,6 @@ error inside the payload (row 3). Belongs here: telling such a response from a g
 (`validation`), whether to send again (`client`).
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping

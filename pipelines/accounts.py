@@ -4,8 +4,6 @@ The sandbox runs in a process of its own, on loopback, and ends with the command
 kept in the home, so that it is still there for the next command.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

@@ -3,8 +3,6 @@
 Imports here are few: everything else is imported when Ctrl-C is taken care of, and only what the command needs.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from importlib import import_module

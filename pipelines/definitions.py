@@ -3,8 +3,6 @@
 `build_definitions(**overrides)` lets tests and the command line swap parts without patching. Each part is in its own module.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 The traceback of what was not foreseen is in the log (`logs`), and the sentence names it.
 """
 
-from __future__ import annotations
-
 import errno
 import sqlite3
 from collections.abc import Iterator

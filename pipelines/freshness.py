@@ -1,7 +1,5 @@
 """Freshness in words: how long ago something was read, when it is due again, and whether that is too long."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 from marketing_api.clock import TOLERANCE

@@ -5,8 +5,6 @@ No file of a home names the place where the home is, so that it can be moved, co
 Not here: what is in the files (`warehouse`), where the home is (`settings`).
 """
 
-from __future__ import annotations
-
 import errno
 import logging
 import os

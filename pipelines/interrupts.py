@@ -7,8 +7,6 @@ thread, which does nothing but wait for it and for the signal.
 Standard library only: this is imported before anything else. Not here: what stopping means to the work (`assets.prefetch`).
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import os

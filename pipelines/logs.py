@@ -4,8 +4,6 @@ No line holds an address of a person, a key or the place of the home, at any lev
 libraries quote values. Not here: what is displayed when something fails (`failures`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 import os

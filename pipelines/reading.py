@@ -1,7 +1,5 @@
 """Opens the reader of a run: sessions of all accounts, archive and warehouse of the home; closed after it. Not here: which accounts."""
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 import math

@@ -3,8 +3,6 @@
 Not here: what a reader is made of (`reading`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any

@@ -1,7 +1,5 @@
 """When the jobs run."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """What reacts to runs: an alert to a webhook address when one fails, and the models although a read failed."""
 
-from __future__ import annotations
-
 import dagster as dg
 import requests
 

@@ -3,8 +3,6 @@
 Not here: what is done with them (`resources`, `cli`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import os

@@ -6,8 +6,6 @@ A browser lets every page send requests to 127.0.0.1, and Dagster's web server e
 Not a log-in: a program on this machine may do what the UI may, and needs no browser's headers for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 Not here: the tables themselves (`sync_tables`), what loads write (`loads.coverage`, `loads.load`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 from collections.abc import Iterable, Mapping

@@ -7,8 +7,6 @@ DuckDB's lock is a POSIX record lock: a process loses it as soon as it opens and
 nothing here or elsewhere may `open()` a warehouse file to look into it.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

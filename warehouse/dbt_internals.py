@@ -5,8 +5,6 @@ project and dbt's version, so it is done once per version of both, into a folder
 process, and reading its results. Not here: when the models are built and what is kept (`models`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -3,8 +3,6 @@
 DuckDB gives these cases no types of their own, and its texts change with versions: a test names the version and makes each of them happen.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -18,8 +18,6 @@ WarehouseError
     └── NotArchived      no such request in the archive
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -5,8 +5,6 @@ A column is personal when any column that its value is made of is personal. Cond
 What cannot be resolved counts as personal. Not here: what is personal in `source` and `sync` (declared there), who uses it (`masking`).
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping

@@ -3,8 +3,6 @@
 The longer queries are in `queries/`. Not here: deciding what is requested (`assets.planning`), what a finding means (`assets.materialize`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence

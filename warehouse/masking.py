@@ -4,8 +4,6 @@
 of a personal one is personal. Nobody has to mark anything, and a column that nobody knows is personal.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -6,8 +6,6 @@ mart answers, from its yml: the description (which says "One row per …"), the 
 with a query for each; `docs/marts.md` shows it. Not here: anything about what the data means (`models/marts`, `models/definitions.md`).
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterator

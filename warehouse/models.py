@@ -4,8 +4,6 @@ DuckDB lets one process have a file open. So the file is opened as everywhere (`
 joins as a further connection of the same process; nobody can come in between. Not here: dbt's internals (`dbt_internals`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

@@ -5,8 +5,6 @@ takes its place in one step. The one before stays until the next, for whoever is
 (`publish`), what became of personal data (`masking`): the file has it as it may be shown.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ What does not follow from the archive is taken over: other schemas than `source`
 `sync_tables.KEPT`; out of a damaged file as far as it can be read, or from a published copy. Not here: applying loads (`warehouse`).
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack

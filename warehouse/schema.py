@@ -4,8 +4,6 @@ Schema evolution: columns that declarations gained are added when the file is op
 The version stands in `sync.meta`. Not here: what the tables are (`tables`, `sync_tables`), DuckDB's file format (`connection`).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """The few terms in which SQL is put together and run. Not here: any query (`queries/`, or where it is run)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache

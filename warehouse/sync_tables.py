@@ -3,8 +3,6 @@
 Not here: who fills them (`bookkeeping`, `loads.coverage`, `loads.load`), the data itself (`tables`).
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass

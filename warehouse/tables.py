@@ -3,8 +3,6 @@
 Columns follow from the records (`marketing_api.records`). Not here: what the load modes do (`loads/`), the `sync` tables (`sync_tables`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field

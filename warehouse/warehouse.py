@@ -4,8 +4,6 @@ Belongs here: opening, the order of log and transaction, recovery. Not here: wha
 read for which purpose (`lookups`), starting anew (`rebuild`).
 """
 
-from __future__ import annotations
-
 import itertools
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence

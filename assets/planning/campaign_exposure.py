@@ -4,8 +4,6 @@ Pure functions of columns. The service does not report to whom a campaign went, 
 those who clicked, and the lists of those are known. Not here: single contacts' own rates (`change_rates`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ Belongs here: the shape, and reading it from Arrow. Not here: where the rows com
 them (`change_rates`, `order`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ was noticed.
 Pure functions of columns. Not here: campaigns (`campaign_exposure`), what is fetched (`order`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ Belongs here: the allowance, the statistics of campaigns, timelines and coupons,
 first (`order`), requesting them (`assets.fetch`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import threading
 from collections import Counter

@@ -4,8 +4,6 @@ deadline smoothing fetches early, so that no night has to fetch everything at on
 Pure functions of columns. Not here: probabilities (`change_rates`), where the budget comes from (`crawl_plan`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

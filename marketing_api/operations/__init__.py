@@ -1,7 +1,5 @@
 """Every operation of the service (63), declared once in the file of its area, and found here by name."""
 
-from __future__ import annotations
-
 import difflib
 
 from marketing_api.errors import InvalidCall

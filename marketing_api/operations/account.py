@@ -1,7 +1,5 @@
 """What can be requested about the business account itself, and an agency's operations on its sub-accounts."""
 
-from __future__ import annotations
-
 from marketing_api.operation import Effect, an_id, choice, email, flag, number, read, text, write
 from marketing_api.records import account
 

@@ -1,7 +1,5 @@
 """What can be requested about e-mail campaigns and their statistics, and how campaigns are written."""
 
-from __future__ import annotations
-
 from marketing_api.operation import ID_ITEM, Effect, Kind, Paging, an_id, boolean, choice, date, email, ids, paging, read, text, write
 from marketing_api.records import campaigns
 

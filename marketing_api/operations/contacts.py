@@ -1,7 +1,5 @@
 """What can be requested about contacts, their timelines and coupons, and how contacts, tags and activities are written."""
 
-from __future__ import annotations
-
 from marketing_api.operation import FIELDS, ID_ITEM, PAGED, Effect, an_id, choice, email, ids, moment, paging, read, text, write
 from marketing_api.records import contacts, timelines
 

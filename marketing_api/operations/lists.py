@@ -1,7 +1,5 @@
 """What can be requested about contact lists and audiences, and how lists are written."""
 
-from __future__ import annotations
-
 from marketing_api.operation import ID_ITEM, PAGED, Effect, an_id, flag, paging, read, text, write
 from marketing_api.records import lists
 

@@ -1,7 +1,5 @@
 """What can be requested about reviews, feedback, sentiment and their statistics."""
 
-from __future__ import annotations
-
 from marketing_api.operation import Effect, choice, date, number, read, write
 from marketing_api.records import reputation
 

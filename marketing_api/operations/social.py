@@ -1,7 +1,5 @@
 """What can be requested about social channels, posts and links, and how posts are written."""
 
-from __future__ import annotations
-
 from marketing_api.operation import PAGED, Effect, Kind, an_id, boolean, choice, date, ids, link, moment, paging, read, text, write
 from marketing_api.records import social
 

@@ -1,7 +1,5 @@
 """What can be requested about users, managers and groups, and how they are written."""
 
-from __future__ import annotations
-
 from marketing_api.operation import Effect, an_id, choice, read, text, write
 from marketing_api.records import users
 

@@ -1,7 +1,5 @@
 """What can be requested about behavioural webhooks (shown to visitors of a site), and how they are written."""
 
-from __future__ import annotations
-
 from marketing_api.operation import Effect, an_id, choice, date, link, number, read, text, write
 from marketing_api.records import webhooks
 

@@ -16,8 +16,6 @@ Times are seconds on one steady clock; every field is a float, so that the state
 sharing between processes (`shared_state`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What the service says about its rate limit. Not here: what follows from it (`pacing`)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

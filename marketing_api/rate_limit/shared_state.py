@@ -5,8 +5,6 @@ file's place in `RateLimiter`. Belongs here: locking, reading, writing, and what
 here: what the numbers mean (`pacing`). Needs `fcntl`, so Linux or macOS.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

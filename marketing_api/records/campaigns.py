@@ -1,7 +1,5 @@
 """What comes back about e-mail campaigns and their statistics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as attribute

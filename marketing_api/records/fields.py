@@ -4,8 +4,6 @@ Not here: which fields a record has (`records/AREA.py`), reading single values (
 Zone-dependent types read the account's time zone from pydantic's validation context (`{"zone": ZoneInfo}`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

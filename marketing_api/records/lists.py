@@ -1,7 +1,5 @@
 """What comes back about contact lists, their custom fields, and audiences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """What comes back about reviews, feedback, sentiment and their statistics."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -4,8 +4,6 @@ Belongs here: lists that may be objects, objects that may be lists, nested membe
 deduplicate entries without an id. Not here: what an area's entries are (`records/AREA.py`), single values (`values`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """What comes back about social profiles, posts and short links."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What comes back about what happened to a contact: events, visits and automations, all in one response."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

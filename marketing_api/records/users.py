@@ -1,7 +1,5 @@
 """What comes back about users, managers and groups."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ what it may not be. Every function raises ValueError and nothing else; its messa
 personal data. Its time is linear in the length of a text. Not here: which types fields have (`fields`), collections (`shapes`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 import json

@@ -1,7 +1,5 @@
 """The rules of the business itself and an agency's sub-accounts."""
 
-from __future__ import annotations
-
 from marketing_api.sandbox.chance import salt
 from marketing_api.sandbox.rules import CheckedCall, Payload, rule
 

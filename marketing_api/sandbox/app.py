@@ -2,8 +2,6 @@
 
 The arrival time is passed in, so that the same request at the same time gets the same response."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """The rules of campaigns and their statistics."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

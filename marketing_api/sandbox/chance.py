@@ -1,7 +1,5 @@
 """Chance without state: every draw is a pure function of the seed and of what is drawn; picks can be counted in closed form."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Starting the sandbox as a program (`main`, `run`), and as a child process (`spawn`)."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """The rules of contacts, their tags and activities, coupons, and timelines: what happened to a contact, from its outcomes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any

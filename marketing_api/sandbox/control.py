@@ -2,8 +2,6 @@
 
 They lie outside `/1`, need no key and count towards no limit. Responses are plain JSON without an envelope."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 import urllib.parse

@@ -4,8 +4,6 @@ A draw depends on the seed, the call and how often it was requested before: the 
 order of its requests, and a repeated call draws anew. Not here: how a broken response is sent (`server`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The rules of conversion goals. The words shown for inputs are assumed where no sample shows them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, added, rule

@@ -1,7 +1,5 @@
 """From a request's raw parts to checked parameters: merging query, form and JSON, folding names (api-observed rows 9 to 13)."""
 
-from __future__ import annotations
-
 import email.parser
 import email.policy
 import re

@@ -1,7 +1,5 @@
 """The rules of lists and audiences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, done, rule

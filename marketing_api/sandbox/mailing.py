@@ -7,8 +7,6 @@ of account and at every moment, and nobody is counted one by one. Not here: what
 (`subscribers`).
 """
 
-from __future__ import annotations
-
 import bisect
 import datetime as dt
 import functools

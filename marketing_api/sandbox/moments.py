@@ -1,7 +1,5 @@
 """How the service writes dates and times: local to the account, in the form of a switch (api-observed row 21)."""
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 from zoneinfo import ZoneInfo

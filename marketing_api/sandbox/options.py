@@ -1,7 +1,5 @@
 """How a sandbox is configured: each option is declared once, as a member of `Options`; the command line follows from it."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields

@@ -1,7 +1,5 @@
 """Reviews, feedback, sentiment and their statistics: the seeded ones, and the rules that show them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Requests and responses as values; making responses: the envelope (JSON or XML), and what faults do to it."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

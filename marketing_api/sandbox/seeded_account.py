@@ -1,8 +1,6 @@
 """An account as its seed has it: its business, the registers of its lists, its people and its mailings; and written campaigns beside the
 seeded ones, since both are sent. Not here: what was written to contacts (`subscribers`) and everything else that it owns (`shelves`)."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 from collections import defaultdict

@@ -8,8 +8,6 @@ A person's number is `index * LISTS + list number`; some entries of the smaller 
 addresses are at reserved domains and all phones in an area code that is not in use. Not here: what is mailed to them (`mailing`).
 """
 
-from __future__ import annotations
-
 import bisect
 import functools
 import re

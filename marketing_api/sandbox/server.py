@@ -2,8 +2,6 @@
 
 One event loop in one thread: a request costs one call of `App.respond`, nothing is locked, and a waiting response blocks nobody."""
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import contextlib

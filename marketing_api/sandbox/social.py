@@ -1,7 +1,5 @@
 """The rules of social channels, posts and links."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from typing import Any

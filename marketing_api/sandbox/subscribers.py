@@ -5,8 +5,6 @@ changed stops following its seeded fate at that moment (`quiet_from`), and perio
 `Activity` is what they did. Not here: the wording of responses (`contacts`).
 """
 
-from __future__ import annotations
-
 import bisect
 import itertools
 from collections.abc import Iterator

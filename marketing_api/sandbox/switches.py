@@ -4,8 +4,6 @@ Declared as data; the command-line options, `docs/sandbox.md` and a test per swi
 where the behaviour is: `switches[name]`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

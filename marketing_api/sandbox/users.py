@@ -1,7 +1,5 @@
 """The rules of users, managers and groups."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, added, missing, rule

@@ -1,7 +1,5 @@
 """The vocabulary of the seeded business and the things it owns, as constants: the texts themselves stand in `words.toml`."""
 
-from __future__ import annotations
-
 import tomllib
 import unicodedata
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """One account with everything in it: its clock, contacts, and a shelf of each kind of thing that it owns, with what stood there before
 anything was written. Not here: contacts (`subscribers`), campaigns (`seeded_account`), reviews (`reputation`)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import time

@@ -3,8 +3,6 @@
 Not here: which commands there are (`pipelines.cli`), options that the UI has, too (`pipelines.options`).
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """`marketing-sync call` and `check`: requests by hand. They are paced like all others, and no part of the archive."""
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

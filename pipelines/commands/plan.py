@@ -3,8 +3,6 @@
 It sends nothing: it goes by what the last sync left, so what only the listings will show is not in it.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

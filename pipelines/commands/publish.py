@@ -3,8 +3,6 @@
 The report follows each publication: it must not show what was rolled back, nor personal data that is no longer published.
 """
 
-from __future__ import annotations
-
 import sys
 import uuid
 from pathlib import Path

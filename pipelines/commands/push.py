@@ -3,8 +3,6 @@
 Belongs here: what can be typed. Not here: what is then done (`write_back.terminal`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

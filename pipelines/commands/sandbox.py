@@ -1,7 +1,5 @@
 """`marketing-sync sandbox`: the stand-in as a server of its own, with options of its own."""
 
-from __future__ import annotations
-
 import click
 
 from marketing_api.sandbox import cli

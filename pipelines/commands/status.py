@@ -1,7 +1,5 @@
 """`marketing-sync status`: how fresh and complete every table is, the last runs, and what could not be read."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -4,8 +4,6 @@ Reading begins before Dagster is imported (it takes seconds); the Dagster run th
 the run, its assets and checks are in the UI like those of the schedule.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import sys
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """`marketing-sync ui`: Dagster's web server behind the guard, and its daemon, on loopback, with the home's run history."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

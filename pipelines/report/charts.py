@@ -3,8 +3,6 @@
 They are drawn as wide as a phone, and as large as read there, so that two stand side by side on a screen.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import unicodedata

@@ -1,7 +1,5 @@
 """What the report computes: counts by day and week, key figures, what changed. Pure. Not here: SQL (`queries`), looks (`templates/`)."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

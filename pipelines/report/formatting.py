@@ -1,7 +1,5 @@
 """Numbers, shares, changes, dates and long texts as the report writes them; the templates' filters. An unknown value is a dash."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 UNKNOWN = "–"

@@ -1,7 +1,5 @@
 """The report's SQL, and its rows from the published file. Not here: what is computed of them (`figures`), looks (`templates/`)."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The whole page, from the data of all accounts to one HTML document: the templates, what they may call, and each account's charts."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 import statistics

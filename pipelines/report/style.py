@@ -4,8 +4,6 @@ Mail programs drop style sheets, so an element's style is written into it (`look
 dark, phones and paper.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Writes the report into the home, whole or not at all, and its few lines of Markdown for the Dagster UI."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from pathlib import Path

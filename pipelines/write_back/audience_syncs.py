@@ -5,8 +5,6 @@ Belongs here: the file, who came and went, their rows. Not here: how a push work
 (`nightly_audience_syncs`).
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence

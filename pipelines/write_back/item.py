@@ -1,7 +1,5 @@
 """What is sent back, as values shared by all steps: items, their effects and states. Nothing here does anything."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -3,8 +3,6 @@
 Belongs here: what all kinds share. Not here: which fate a row deserves (`kinds`). Nothing is requested of the service.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Apart from what else is known about a kind (`kinds`), so that `--help` imports nothing of what a push needs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Beside it stands what is needed to write it again when more is known: the input'
 rejected (`kinds`, `delivery`).
 """
 
-from __future__ import annotations
-
 import csv
 import logging
 import os

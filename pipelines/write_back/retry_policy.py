@@ -1,7 +1,5 @@
 """The retry policy of pushes: time-outs, back-off, how often something is tried; the figures with their reasons."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

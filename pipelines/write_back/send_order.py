@@ -6,8 +6,6 @@ An entry holds its place until it is over (`finish`): one whose outcome is unkno
 Not here: sending (`send`), when an unknown one is looked for.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable

@@ -3,8 +3,6 @@
 Not here: parsing (`commands.push`), the words of plan and result (`push_report`), the work (`push_service`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import shlex
 import sys

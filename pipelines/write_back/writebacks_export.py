@@ -1,7 +1,5 @@
 """Exports the outbox to `sync.writebacks`, and a push's run to `sync.runs`. Not here: the tables (`warehouse`)."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import logging

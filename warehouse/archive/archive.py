@@ -5,8 +5,6 @@ interrupted is done again by whoever opens the archive next: files appear whole,
 index takes them in, and only then the journal goes. Not here: how journals look (`journal`), how files do (`sealed`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import logging

@@ -4,8 +4,6 @@ A claim is a `flock` on the open file, which the system gives up with the proces
 cannot outlive its owner nor be taken over by a stranger.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -4,8 +4,6 @@ It is made from the Parquet files alone, always by `_add`; missing, damaged or o
 under a lock file, for the moment that it takes: so nobody holds it open when it has to be replaced.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import fcntl

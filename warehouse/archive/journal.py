@@ -8,8 +8,6 @@ A frame stands in the operating system's hands when `append` returns, so killing
 loss, full disk) is recognised by its CRC and skipped. Not here: when journals are begun, synced and sealed (`archive`).
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import struct

@@ -4,8 +4,6 @@ Every line ends with the CRC-32 of what it says, so that a damaged one is known 
 none. Written only under the warehouse's lock, so by one process at a time; read by anybody.
 """
 
-from __future__ import annotations
-
 import base64
 import datetime as dt
 import itertools

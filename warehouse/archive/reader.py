@@ -3,8 +3,6 @@
 Memory stays flat: files are read a row group at a time, a few groups are kept, large bodies go from file to file.
 """
 
-from __future__ import annotations
-
 import bisect
 import datetime as dt
 import functools

@@ -4,8 +4,6 @@ Row groups are small (a body is read by reading its group) and rows stand in the
 `request_id` lead to the group. Not here: which rows go into which file (`archive`), finding the file (`index`).
 """
 
-from __future__ import annotations
-
 import bisect
 import contextlib
 import datetime as dt

@@ -5,8 +5,6 @@ have no id: their key is `identity-occurrence`, where entries of one identity (a
 (`listing`), opening the warehouse, the log, recovery (`warehouse.warehouse`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 

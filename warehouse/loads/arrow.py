@@ -3,8 +3,6 @@
 Belongs here: values only. Not here: where the rows are kept until they are loaded (`staging`), what is done to them (`loads/`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence

@@ -5,8 +5,6 @@ Everything follows from the load and its responses, so that a rebuild writes the
 is made from this (`assets.planning`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

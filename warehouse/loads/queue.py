@@ -3,8 +3,6 @@
 So the file is opened once for many small loads. Not here: what a load does (`warehouse`), other processes (`connection`).
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import threading

@@ -3,8 +3,6 @@
 Not here: what the load modes do with them (`listing`, `apply`, `upsert`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass, field

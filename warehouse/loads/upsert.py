@@ -3,8 +3,6 @@
 Rows are replaced by DELETE and INSERT without a primary key, which measured fastest. Not here: rows that are missing.
 """
 
-from __future__ import annotations
-
 from warehouse.loads.arrow import ENTRY_HASH, KNOWN, PART
 from warehouse.loads.target import Target
 from warehouse.sql import query, quoted

@@ -3,8 +3,6 @@
 Belongs here: names of columns. Not here: their values (`values`), which custom fields there are (`known`).
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field

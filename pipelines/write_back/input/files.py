@@ -4,8 +4,6 @@ What kind of file it is, its content says before its name. CSV is read by Python
 as fast, but join rows over a quotation mark that is left open, and do not count blank rows. Not here: what columns mean (`columns`).
 """
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import copy

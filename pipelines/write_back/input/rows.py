@@ -3,8 +3,6 @@
 Belongs here: what a cell's value becomes, and what makes an input unusable. Not here: reading it (`files`), what columns mean (`columns`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence

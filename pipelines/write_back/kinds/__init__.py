@@ -4,8 +4,6 @@ A new one is a class in a file here, a line in the registry below, what can be t
 the program names a kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from pipelines.write_back.account_state import Known

@@ -4,8 +4,6 @@ No operation reads tags, so only what was sent before tells, and nothing is read
 other are all bad.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple

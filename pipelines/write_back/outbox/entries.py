@@ -3,8 +3,6 @@
 Not here: where they are kept (`outbox`), what an item is made from (`item`, `planning`).
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Mapping

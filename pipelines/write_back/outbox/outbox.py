@@ -11,8 +11,6 @@ Belongs here: what happens to entries, and queries about them. Not here: the fil
 Any number of processes may read and change it meanwhile; whoever sends claims an entry first, so none is sent by two.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

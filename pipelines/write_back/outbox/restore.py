@@ -1,7 +1,5 @@
 """Resumes with the copy of an outbox that is damaged or gone, so that nothing is sent twice. Not here: making the copy (`store`)."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

@@ -3,8 +3,6 @@
 Not here: what the sender does.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -76,7 +76,7 @@ def many_small(root: Path, count: int) -> None:
         for label, ids in zip(("read back", "read back by reference"), nights, strict=True):
             with timed(label, count):
                 assert sum(1 for _ in archive.responses(ids)) == count
-        reusable = archive.reusable("main", made[0].requested_at)
+        reusable = archive.reusable("main", made[0].request_id, (made[0].requested_at, made[-1].requested_at + dt.timedelta(seconds=1)))
         with timed("use again, one by one", count):
             assert all(reusable.get(one.call.key) for one in made)
     (root / "index.sqlite").unlink()

@@ -24,6 +24,7 @@ from marketing_api.contact_lookup import Found, is_nobody
 from marketing_api.errors import MarketingApiError, Refused, Stopped
 from pipelines.write_back.delivery import Addressing, Delivered, Delivery, End, is_early
 from pipelines.write_back.item import State
+from pipelines.write_back.kinds.kind import Search
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
@@ -249,7 +250,7 @@ class _Sending:
 
     def _take_up(self, entry: Entry) -> None:
         """Its time has come: what is idempotent is simply sent again; else it is looked for, with all of its kind about the contact."""
-        if entry.kind.is_idempotent:
+        if (search := entry.kind.search) is None:
             if self._unknown.take(entry.item_id):
                 self._send_again(entry.item_id)
             return
@@ -262,11 +263,11 @@ class _Sending:
         if together := self._unknown.take(entry.item_id, is_alike):
             settled = began - self._policy.last_look_s
             self._do(
-                lambda: entry.kind.look(self._outbox, self._client, self._account, contact_id, together, settled_before=settled),
-                lambda looked: self._on_looked(together, looked, began),
+                lambda: search.look(self._outbox, self._client, self._account, contact_id, together, settled),
+                lambda looked: self._on_looked(search, together, looked, began),
             )
 
-    def _on_looked(self, together: list[int], looked: Mapping[int, Presence] | MarketingApiError, began: float) -> None:
+    def _on_looked(self, search: Search, together: list[int], looked: Mapping[int, Presence] | MarketingApiError, began: float) -> None:
         if isinstance(looked, Stopped):
             self._halt("stopped")
             return
@@ -277,10 +278,10 @@ class _Sending:
             elif presence is None:
                 self._give_up(item_id, f"it could not be looked for: {looked}")
             elif presence is Presence.THERE:
-                self._outbox.settle(item_id, State.APPLIED, message=self._entries[item_id].kind.found_message)
+                self._outbox.settle(item_id, State.APPLIED, message=search.found_message)
                 self._over(item_id, State.APPLIED)
             elif presence is Presence.HIDDEN:
-                self._give_up(item_id, self._entries[item_id].kind.hidden_message)
+                self._give_up(item_id, search.hidden_message)
             elif self._unknown.never_arrived(item_id, began):
                 self._send_again(item_id)
 

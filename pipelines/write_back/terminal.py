@@ -78,7 +78,7 @@ def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: in
     say(plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit))
     if planned.is_refused or not arguments.apply:
         return _without_sending(arguments, settings, planned)
-    if order.kind.is_destructive and planned.plan.items and not arguments.yes and not _agreed(planned):
+    if order.kind.agreement and planned.plan.items and not arguments.yes and not _agreed(planned, order.kind.agreement):
         say(["nothing was sent"])
         return exits.INCOMPLETE
     stop.check()
@@ -102,13 +102,13 @@ def _without_sending(arguments: SimpleNamespace, settings: Settings, planned: Pl
     return exits.DONE
 
 
-def _agreed(planned: Planned) -> bool:
+def _agreed(planned: Planned, agreement: str) -> bool:
     """Whether the person types the number of rows. SettingsError where nobody can be asked."""
     count = len({row for item in planned.plan.items for row in item.rows})
     if not sys.stdin.isatty() or str(planned.order.file) == "-":
         raise SettingsError(f"{planned.order.kind} have to be agreed to: run it on a terminal, or with --yes")
     try:
-        return input(planned.order.kind.agreement(count)).strip() == str(count)
+        return input(agreement.format(count=count)).strip() == str(count)
     except EOFError:
         return False
 

@@ -20,7 +20,7 @@ from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import text_of
 from pipelines.write_back.input.values import BadValue, Moment, moment
 from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.kinds.kind import BY_WHO, WHO, Compared, Kind, Readings, Verifier
+from pipelines.write_back.kinds.kind import BY_WHO, WHO, Compared, Kind, Readings, Search, Verifier
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Draft, Planning, bound, resolve
 from pipelines.write_back.unknown_outcomes import Presence, look_for, wanted
 
@@ -193,14 +193,24 @@ def _presence(outbox: Outbox, account: str, contact_id: int, timeline: Timeline,
     return look_for([wanted(entry, settled_before) for entry in ours], timeline)
 
 
+def _look(
+    outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], settled_before: float
+) -> Mapping[int, Presence]:
+    """One timeline serves all of the contact's."""
+    presence = _presence(outbox, account, contact_id, fetch_timeline(client.fetch, contact_id), settled_before)
+    return {item_id: presence[item_id] for item_id in item_ids if item_id in presence}
+
+
 class Activities(Kind):
     """Effects: `who|time|description`, with the contact it went to. Expected: `{"description", "at": unix seconds}`."""
 
     name = "activities"
     columns = Spec({**WHO, "description": ("description",), "datetime": ("datetime",)}, (BY_WHO, ("description",), ("datetime",)))
-    is_idempotent = False
-    found_message = "found in the timeline after its response was lost"
-    hidden_message = "the service does not show the contact's timeline as far back: whether it arrived cannot be told"
+    search = Search(
+        _look,
+        found_message="found in the timeline after its response was lost",
+        hidden_message="the service does not show the contact's timeline as far back: whether it arrived cannot be told",
+    )
     is_order_free = True
 
     def verifier(self) -> Verifier:
@@ -214,13 +224,6 @@ class Activities(Kind):
     def ambiguity(self, entry: Entry, contact_id: int | None) -> tuple[int, str, str]:
         """The same contact, minute and text."""
         return contact_id or 0, entry.params["datetime"][:16], " ".join(entry.params["description"].split())
-
-    def look(
-        self, outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], *, settled_before: float
-    ) -> Mapping[int, Presence]:
-        """One timeline serves all of the contact's."""
-        presence = _presence(outbox, account, contact_id, fetch_timeline(client.fetch, contact_id), settled_before)
-        return {item_id: presence[item_id] for item_id in item_ids if item_id in presence}
 
 
 ACTIVITIES = Activities()

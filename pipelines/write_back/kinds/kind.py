@@ -83,24 +83,34 @@ class RequestForms:
         return [entry.params]
 
 
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How is found out what became of requests without a response, all about one contact.
+
+    `look(outbox, client, account, contact_id, item_ids, settled_before)`: what was done before that (unix seconds) shows; it raises what
+    a request raises. `found_message` is noted of what is there, `hidden_message` where the service shows nothing of that time.
+    """
+
+    look: Callable[[Outbox, Client, str, int, Collection[int], float], Mapping[int, Presence]]
+    found_message: str
+    hidden_message: str
+
+
 class Kind(str, ABC):
     """One kind of push: its name, as commands, files and tables have it, with everything that is known about it."""
 
     name: ClassVar[str]
     columns: ClassVar[Spec]
 
-    #: Sending it twice does what sending it once does. If not, a request whose outcome is unknown is looked for (`look`).
-    is_idempotent: ClassVar[bool] = True
-    #: Of one that is not: what is noted when it was found, and when the service shows nothing of that time.
-    found_message: ClassVar[str] = ""
-    hidden_message: ClassVar[str] = ""
+    #: How a request whose outcome is unknown is looked for; None: it is sent again, since twice does what once does.
+    search: ClassVar[Search | None] = None
     #: Two items about one person may be under way at once.
     is_order_free: ClassVar[bool] = False
     list_effect: ClassVar[ListEffect] = ListEffect.NONE
     #: A repeated request that finds nobody has been done by the one before it.
     is_done_by_absence: ClassVar[bool] = False
-    #: A person has to agree to the number of rows; nothing that runs by itself sends it.
-    is_destructive: ClassVar[bool] = False
+    #: What a person is asked, who agrees by typing the `{count}` of rows; None: nobody is. What is asked for is never sent by itself.
+    agreement: ClassVar[str | None] = None
     #: New rows are listed value by value in the plan's sample of changes.
     samples_new: ClassVar[bool] = True
 
@@ -108,13 +118,17 @@ class Kind(str, ABC):
         return super().__new__(cls, cls.name)
 
     @property
+    def is_idempotent(self) -> bool:
+        return self.search is None
+
+    @property
+    def is_destructive(self) -> bool:
+        return self.agreement is not None
+
+    @property
     def all_options(self) -> tuple[Option, ...]:
         """Those of `push KIND` and of the job `push_KIND`."""
         return PUSH_OPTIONS[self].options
-
-    def agreement(self, count: int) -> str:
-        """What a person is asked before something destructive is sent; the response is the count. Called for `is_destructive` alone."""
-        raise NotImplementedError
 
     @abstractmethod
     def plan(self, planning: Planning) -> None:
@@ -149,13 +163,3 @@ class Kind(str, ABC):
     def ambiguity(self, entry: Entry, contact_id: int | None) -> Hashable | None:
         """Entries alike in this could not be told apart when both are looked for, and go one at a time. None: nothing is alike."""
         return None
-
-    def look(
-        self, outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], *, settled_before: float
-    ) -> Mapping[int, Presence]:
-        """What became of these items, all about one contact. `settled_before`: what was done by then (unix seconds) shows. Raises what
-        a request raises.
-
-        Called for what is not `is_idempotent` alone: everything else is sent again.
-        """
-        raise NotImplementedError

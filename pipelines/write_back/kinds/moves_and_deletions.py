@@ -353,12 +353,9 @@ class Deletions(ListRemoval):
 
     name = "deletions"
     columns = Spec({**WHO, "list": LIST}, (BY_WHO, ("list",)))
-    is_destructive = True
+    agreement = "Deleting cannot be undone. Type {count} to delete the contacts of {count} rows: "
     operation = DELETECONTACT
     leaves = "listid"
-
-    def agreement(self, count: int) -> str:
-        return f"Deleting cannot be undone. Type {count} to delete the contacts of {count} rows: "
 
     def read(self, planning: Planning, index: int, number: int) -> ListRow:
         lists = planning.known.lists.several(planning.picked.cells["list"][index])

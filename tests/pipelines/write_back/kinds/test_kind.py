@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.write_back.kinds import KINDS, Kind
+from pipelines.write_back.kinds import KINDS, NOT_IDEMPOTENT, Kind
 from pipelines.write_back.push_options import PUSH_OPTIONS
 
 
@@ -15,6 +15,6 @@ def test_each_kind_can_be_typed() -> None:
 @pytest.mark.parametrize("kind", KINDS.values(), ids=str)
 def test_a_kind_defines_what_is_called_for_it(kind: Kind) -> None:
     assert not getattr(type(kind), "__abstractmethods__", None)
-    assert kind.is_destructive == (type(kind).agreement is not Kind.agreement)
-    assert kind.is_idempotent == (type(kind).look is Kind.look)
-    assert kind.is_idempotent or (kind.found_message and kind.hidden_message)
+    assert kind.is_destructive == ("{count}" in (kind.agreement or ""))
+    assert kind.search is None or (kind.search.found_message and kind.search.hidden_message)
+    assert [str(each) for each in NOT_IDEMPOTENT] == ["activities"]

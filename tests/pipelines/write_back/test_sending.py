@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
+from marketing_api.errors import Unreachable
 from marketing_api.operations import contacts
 from pipelines.write_back.item import Effect, Item, State
 from pipelines.write_back.kinds import ACTIVITIES, DELETIONS
 from pipelines.write_back.retry_policy import RetryPolicy
 from pipelines.write_back.sending import Progress
+from pipelines.write_back.unknown_outcomes import Presence
 from tests.pipelines.write_back.conftest import MakeDesk
 from tests.pipelines.write_back.desk import QUICK, Desk
 from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
@@ -75,6 +78,18 @@ def test_one_timeline_serves_all_unknown_activities_of_a_contact(make_desk: Make
     assert sent.applied == 12
     assert desk.asked("addactivity") == 12
     assert desk.asked("getcontacttimeline") <= 3
+
+
+def test_a_look_that_fails_without_a_word_is_no_proof_of_absence(make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> Mapping[int, Presence]:
+        raise Unreachable("", was_sent=True)
+
+    assert ACTIVITIES.search is not None
+    monkeypatch.setattr(type(ACTIVITIES), "search", replace(ACTIVITIES.search, look=fails))
+    desk = make_desk(faults={"lost-answer": "1@emailmarketing/addactivity"})
+    _, sent = desk.push(*activities(desk, 3))
+    assert (sent.applied, sent.unknown) == (0, 3)
+    assert set(desk.activities().values()) == {1}
 
 
 def test_two_equal_activities_of_one_contact_are_two_entries(make_desk: MakeDesk) -> None:

@@ -1,23 +1,19 @@
 """The models as Dagster assets, their tests as asset checks, in one step behind the reads.
 
-Lineage, groups and checks come from dbt's manifest through dagster-dbt; the building is `warehouse.models`, in this process: dbt as a
-child process would have to wait for the file that this one may have open. Not here: with which settings (`pipelines`).
-
-Importing this takes seconds (dbt), so only what shows or runs models does.
+What there is comes from the compiled dbt project, the building is `warehouse.models`, in this process: another one would have to wait for
+the file that this one may have open. Not here: with which settings (`pipelines`).
 """
 
-import json
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from dagster_dbt import DagsterDbtTranslator, DbtProject, dbt_assets
 
-from warehouse.dbt_internals import Status, manifest_path
-from warehouse.models import BuildReport, table_columns, table_sizes
+from warehouse.dbt_project import Node
+from warehouse.models import BuildReport, Outcome, Status, table_columns, table_sizes
 
 #: Builds the models of these names (all when there are none) of the home.
 Build = Callable[[Sequence[str]], BuildReport]
@@ -26,127 +22,99 @@ Build = Callable[[Sequence[str]], BuildReport]
 _FLOORS = ("staging", "history", "marts")
 
 
-class Translator(DagsterDbtTranslator):
-    """Names of models in Dagster: keys are schema and table, as in the file; groups are nested by schema and area.
+def model_assets(name: str, build: Build, warehouse: Path, nodes: Sequence[Node]) -> dg.AssetsDefinition:
+    """The step that builds and tests the models of the file `warehouse`."""
+    models = [node for node in nodes if not node.is_test]
 
-    `checks`: dbt's unique id of a test → its check, of all tests translated so far.
-    """
+    @dg.multi_asset(
+        name=name,
+        specs=_specs(models),
+        check_specs=[_check_spec(node) for node in nodes if node.is_test],
+        can_subset=True,
+    )
+    def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+        selected = [node.name for node in models if _key(node.relation) in context.selected_asset_keys]
+        report = build(selected if context.is_subset else ())
+        yield from _events(context, report, warehouse)
+        if unchanged := report.of(Status.UNCHANGED):
+            context.log.info(f"{len(unchanged)} of {len(report.outcomes)} models and tests were not run: nothing that they read changed")
+        for warning in report.warnings:
+            context.log.warning(warning)
+        if report.problem:
+            raise dg.Failure(report.problem, allow_retries=False)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.checks: dict[str, dg.AssetCheckKey] = {}
-
-    def get_asset_key(self, dbt_resource_props: Mapping[str, Any]) -> dg.AssetKey:
-        """`source/contacts` for dbt's sources too, which joins the models to the reads."""
-        if dbt_resource_props["resource_type"] == "source":
-            return dg.AssetKey([dbt_resource_props["source_name"], dbt_resource_props["name"]])
-        return dg.AssetKey([dbt_resource_props["schema"], dbt_resource_props["alias"]])
-
-    def get_group_name(self, dbt_resource_props: Mapping[str, Any]) -> str | None:
-        """E.g. `marts/contacts`."""
-        if dbt_resource_props["resource_type"] == "source":
-            return str(dbt_resource_props["source_name"])
-        area = dbt_resource_props["config"]["meta"].get("area")
-        return f"{dbt_resource_props['schema']}/{area}" if area else str(dbt_resource_props["schema"])
-
-    def get_metadata(self, dbt_resource_props: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The table by the name that queries give it, without the file's."""
-        return {**super().get_metadata(dbt_resource_props), "dagster/table_name": ".".join(self.get_asset_key(dbt_resource_props).path)}
-
-    def get_description(self, dbt_resource_props: Mapping[str, Any]) -> str:
-        """The description alone: the SQL stands in the repository."""
-        return str(dbt_resource_props["description"])
-
-    def get_asset_check_spec(
-        self, asset_spec: dg.AssetSpec, manifest: Mapping[str, Any], unique_id: str, project: DbtProject | None
-    ) -> dg.AssetCheckSpec | None:
-        """With the test's description."""
-        spec = super().get_asset_check_spec(asset_spec, manifest, unique_id, project)
-        if spec is None:
-            return None
-        self.checks[unique_id] = spec.key
-        return spec._replace(description=manifest["nodes"][unique_id].get("description") or None)
+    return step
 
 
-@cache
-def _translator() -> Translator:
-    """One for all: it remembers what it has translated."""
-    return Translator()
+def _key(relation: str) -> dg.AssetKey:
+    """Schema and table, as in the file."""
+    return dg.AssetKey(relation.split("."))
 
 
-def model_assets(name: str, build: Build, warehouse: Path) -> dg.AssetsDefinition:
-    """The step that builds and tests the models of the file `warehouse`. Raises ProjectBroken."""
-    manifest: Mapping[str, Any] = json.loads(manifest_path().read_bytes())
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-
-        @dbt_assets(
-            manifest=manifest,
-            name=name,
-            exclude="resource_type:unit_test",
-            dagster_dbt_translator=_translator(),
-        )
-        def step(context: dg.AssetExecutionContext) -> Iterator[dg.Output[None] | dg.AssetCheckResult]:
-            models = {node["name"]: _key(manifest, id_) for id_, node in manifest["nodes"].items() if id_.startswith("model.")}
-            selected = [name for name, key in models.items() if key in context.selected_asset_keys]
-            report = build(selected if context.is_subset else ())
-            yield from _events(context, manifest, report, warehouse)
-            for warning in report.warnings:
-                context.log.warning(warning)
-            if report.problem:
-                raise dg.Failure(report.problem, allow_retries=False)
-
-    return _in_the_flow(step)
-
-
-def _in_the_flow(step: dg.AssetsDefinition) -> dg.AssetsDefinition:
-    """With groups that data leaves in one direction only: a model that reads a mart stands with the marts, whatever its schema."""
-    specs = step.specs_by_key
+def _specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
+    """Groups are schema and area, such that data leaves them in one direction: a model that reads a mart stands with the marts."""
+    by_relation = {node.relation: node for node in models}
 
     @cache
-    def floor(key: dg.AssetKey) -> int:
-        if key not in specs:
-            return 0
-        return max([_FLOORS.index(key.path[0]), *(floor(dep.asset_key) for dep in specs[key].deps)])
+    def floor(relation: str) -> int:
+        node = by_relation.get(relation)
+        return max([_FLOORS.index(node.schema), *map(floor, node.needs)]) if node else 0
 
-    def placed(spec: dg.AssetSpec) -> dg.AssetSpec:
-        area = str(spec.group_name).partition("/")[2]
-        return spec.replace_attributes(group_name=f"{_FLOORS[floor(spec.key)]}/{area}")
+    return [
+        dg.AssetSpec(
+            _key(node.relation),
+            deps=[_key(needed) for needed in node.needs],
+            description=node.description,
+            group_name=f"{_FLOORS[floor(node.relation)]}/{node.meta['area']}",
+            kinds={"dbt", "duckdb"},
+            code_version=hashlib.blake2b(f"{node.sql}\0{node.later_sql}".encode(), digest_size=10).hexdigest(),
+            metadata={
+                "dagster/table_name": node.relation,
+                "dagster/column_schema": dg.TableSchema([dg.TableColumn(name, description=text) for name, text in node.columns.items()]),
+                "materialized as": node.kind,
+            },
+        )
+        for node in models
+    ]
 
-    return step.map_asset_specs(placed)
 
-
-def _key(manifest: Mapping[str, Any], unique_id: str) -> dg.AssetKey:
-    return _translator().get_asset_spec(manifest, unique_id, None).key
+def _check_spec(test: Node) -> dg.AssetCheckSpec:
+    return dg.AssetCheckSpec(
+        test.name,
+        asset=_key(test.relation),
+        description=test.description or None,
+        additional_deps=[_key(needed) for needed in test.needs if needed != test.relation],
+        blocking=not test.is_warning,
+    )
 
 
 def _events(
-    context: dg.AssetExecutionContext, manifest: Mapping[str, Any], report: BuildReport, warehouse: Path
-) -> Iterator[dg.Output[None] | dg.AssetCheckResult]:
-    """What became of every model and test, in their order."""
+    context: dg.AssetExecutionContext, report: BuildReport, warehouse: Path
+) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+    """What became of every model and test, in their order; a test that was not run has nothing new to say."""
     sizes, columns = table_sizes(warehouse), table_columns(warehouse)
     for outcome in report.outcomes:
-        if outcome.is_test:
-            check = _translator().checks.get(outcome.unique_id)
-            if check is not None and check in context.selected_asset_check_keys and outcome.status is not Status.SKIPPED:
-                yield dg.AssetCheckResult(
-                    asset_key=check.asset_key,
-                    check_name=check.name,
-                    passed=outcome.status is Status.OK,
-                    severity=dg.AssetCheckSeverity.WARN if outcome.status is Status.WARNED else dg.AssetCheckSeverity.ERROR,
-                    description=outcome.sentence if outcome.status is not Status.OK else None,
-                    metadata={"rows that break it": outcome.failures or 0, "seconds": round(outcome.seconds, 2)},
-                )
-        elif outcome.status is Status.OK:
-            key = _key(manifest, outcome.unique_id)
-            table = (key.path[0], key.path[-1])
-            metadata: dict[str, Any] = {
-                "seconds": round(outcome.seconds, 2),
-                "dagster/column_schema": dg.TableSchema(
-                    [dg.TableColumn(name, kind, description=comment) for name, kind, comment in columns.get(table, [])]
-                ),
-            }
-            if table in sizes:
-                metadata["dagster/row_count"] = sizes[table]
-            yield dg.Output(None, output_name=key.to_python_identifier(), metadata=metadata)
+        node, key = outcome.node, _key(outcome.node.relation)
+        if node.is_test:
+            is_wanted = dg.AssetCheckKey(key, node.name) in context.selected_asset_check_keys
+            if is_wanted and outcome.status not in (Status.SKIPPED, Status.UNCHANGED):
+                yield _check_result(outcome)
+        elif outcome.status in (Status.OK, Status.UNCHANGED):
+            metadata: dict[str, Any] = {"unchanged": True}
+            if outcome.status is Status.OK:
+                found = [dg.TableColumn(name, kind, description=comment) for name, kind, comment in columns.get(node.relation, [])]
+                metadata = {"seconds": round(outcome.seconds, 2), "dagster/column_schema": dg.TableSchema(found)}
+            if node.relation in sizes:
+                metadata["dagster/row_count"] = sizes[node.relation]
+            yield dg.MaterializeResult(asset_key=key, metadata=metadata)
+
+
+def _check_result(outcome: Outcome) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        asset_key=_key(outcome.node.relation),
+        check_name=outcome.node.name,
+        passed=outcome.status is Status.OK,
+        severity=dg.AssetCheckSeverity.WARN if outcome.status is Status.WARNED else dg.AssetCheckSeverity.ERROR,
+        description=outcome.sentence if outcome.status is not Status.OK else None,
+        metadata={"rows that break it": outcome.failures, "seconds": round(outcome.seconds, 2)},
+    )

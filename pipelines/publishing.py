@@ -39,20 +39,23 @@ class Models:
         self._settings = settings
         self.report: BuildReport | None = None
 
+    @property
+    def _model_settings(self) -> ModelSettings:
+        return ModelSettings(
+            attribution_hours=self._settings.attribution_hours,
+            timezone=self._settings.timezone,
+            zones={account.account: account.timezone for account in self._settings.accounts if account.timezone},
+            memory=self._settings.models_memory,
+        )
+
     def build(self, select: Sequence[str] = ()) -> BuildReport:
         """Build and test them, see `warehouse.models.build`."""
-        settings = self._settings
         with stage("models and tests"):
             self.report = build(
-                settings.warehouse_path,
-                ModelSettings(
-                    attribution_hours=settings.attribution_hours,
-                    timezone=settings.timezone,
-                    zones={account.account: account.timezone for account in settings.accounts if account.timezone},
-                    memory=settings.models_memory,
-                ),
+                self._settings.warehouse_path,
+                self._model_settings,
                 select=select,
-                deadline_s=settings.lock_seconds,
+                deadline_s=self._settings.lock_seconds,
                 on_wait=report_waiting,
                 on_node=advance,
             )
@@ -65,9 +68,9 @@ class Models:
 
     def assets(self) -> dg.AssetsDefinition:
         """Their step in Dagster."""
-        from assets.models import model_assets  # takes seconds to import: only what has models does
+        from assets.models import model_assets  # brings Dagster, which takes seconds to import
 
-        return model_assets(MODELS_STEP, self.build, self._settings.warehouse_path)
+        return model_assets(MODELS_STEP, self.build, self._settings.warehouse_path, self._model_settings.nodes())
 
 
 def publish_home(settings: Settings) -> Published:

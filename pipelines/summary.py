@@ -22,8 +22,7 @@ from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
 from pipelines.publishing import is_published_since, what_is_published
 from pipelines.settings import Settings
-from warehouse.dbt_internals import Status
-from warehouse.models import BuildReport
+from warehouse.models import BuildReport, Status
 from warehouse.publish import published_path
 
 if TYPE_CHECKING:
@@ -125,8 +124,10 @@ def _requests(reader: Prefetcher) -> str:
 
 def _print_models(report: BuildReport, console: Console) -> None:
     built = [outcome for outcome in report.of(Status.OK) if not outcome.is_test]
-    tests = [outcome for outcome in report.outcomes if outcome.is_test]
-    console.print(f"models: {len(built)} built, {len(tests)} tests")
+    unchanged = report.of(Status.UNCHANGED)
+    tests = [outcome for outcome in report.outcomes if outcome.is_test and outcome not in unchanged]
+    rest = f"; {len(unchanged)} not run again: nothing they read changed" if unchanged else ""
+    console.print(f"models: {len(built)} built, {len(tests)} tests{rest}")
     for warning in report.warnings:
         console.print(f"  warning: {plain(warning)}", markup=False)
     if report.problem:

@@ -1,4 +1,4 @@
-"""Commands in processes that have their imports behind them: importing Dagster and dbt takes seconds, forking does not.
+"""Commands in processes that have their imports behind them: importing Dagster takes seconds, forking does not.
 
 A process of its own imports everything once and forks a child for each command; the child is a whole process with arguments,
 environment, folder and streams of its own, which can be signalled and killed. It ends as a program ends. Not for what happens
@@ -32,10 +32,7 @@ from typing import Any
 ROOT = str(Path(__file__).parent.parent)
 _OURS = ("marketing_api", "warehouse", "assets", "pipelines")
 #: What is imported late, by us or by others.
-_LATE = (
-    *("dbt.cli.main", "dbt.adapters.duckdb.connections", "dbt.task.build", "dbt.parser.sql", "dagster_dbt", "dagster._daemon.controller"),
-    *("pandas", "fsspec.implementations.local", "_strptime", "openpyxl", "altair", "vl_convert"),
-)
+_LATE = (*("dagster._daemon.controller", "pandas", "fsspec.implementations.local", "_strptime", "openpyxl", "altair", "vl_convert"),)
 #: In the words of a command: the id of the process that it is a child of.
 PARENT = "{parent}"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import duckdb
 
+from marketing_api.redaction import MASK, without_addresses
 from warehouse.errors import Holder, WarehouseDamaged, WarehouseError, WarehouseFull, WarehouseLocked, WarehouseTooNew
 
 _HELD = re.compile(r"lock is held in (?P<program>.{1,500}?) \(PID (?P<pid>\d+)\)")
@@ -35,6 +36,16 @@ def is_locked(problem: duckdb.Error) -> bool:
 def is_out_of_memory(problem: Exception) -> bool:
     """Whether a query wanted more memory, or more room beside it, than it is allowed."""
     return "Out of Memory" in str(problem) or "max_temp_directory_size" in str(problem)
+
+
+#: DuckDB quotes the values that it chokes on in single quotes; names stand in double ones.
+_QUOTED_VALUE = re.compile(r"'[^']*'")
+
+
+def discreet(problem: duckdb.Error) -> str:
+    """The first line of the message, without what it may quote from the data."""
+    lines = str(problem).strip().splitlines()
+    return without_addresses(_QUOTED_VALUE.sub(MASK, lines[0]))[:300] if lines else ""
 
 
 def query_problem(problem: Exception) -> str:

@@ -19,12 +19,13 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, build_scope
 
-from warehouse.dbt_internals import Compiled
+from warehouse.connection import connect
 from warehouse.masking import LINEAGE
-from warehouse.models import compiled
-from warehouse.schema import SCHEMAS
+from warehouse.models import ModelSettings, build
+from warehouse.schema import SCHEMAS, ensure_schema
 from warehouse.sql import rows
 from warehouse.sync_tables import ALL_TABLES
+from warehouse.tables import TABLES
 
 #: Personal columns, as `table.column`, that a value is made of.
 Sources = frozenset[str]
@@ -47,39 +48,51 @@ _CHOOSES: Mapping[type[exp.Expr], tuple[str, ...]] = {
 }
 
 
-class _Query(NamedTuple):
-    """One form of a model's SQL, with names resolved; `scope` is None where they cannot be."""
+class Form(NamedTuple):
+    """One form of a model's SQL; `declared`: column → whether its yml calls it personal."""
 
-    model: Compiled
+    relation: Relation
+    sql: str
+    declared: Mapping[str, bool]
+
+
+class _Query(NamedTuple):
+    """The same with names resolved; `scope` is None where they cannot be."""
+
+    form: Form
     scope: Scope | None
 
 
 def derive(path: Path) -> dict[str, Any]:
     """What `lineage.json` holds. `path`: where a warehouse without rows may be made."""
-    models = compiled(path)
+    with connect(path) as connection:
+        ensure_schema(connection, TABLES.values())
+    build(path)
+    models = [node for node in ModelSettings().nodes() if not node.is_test]
+    forms = [Form((node.schema, node.table), sql, node.declared) for node in models for sql in (node.sql, node.later_sql) if sql]
     schema: dict[str, dict[str, dict[str, str]]] = {}
     with duckdb.connect(str(path), read_only=True) as connection:
         for name, table, column, sql_type in rows(connection, _COLUMNS):
             schema.setdefault(name, {}).setdefault(table, {})[column] = sql_type
-    derived, released = follow(models, schema)
+    derived, released = follow(forms, schema)
     return {
         "columns": {".".join(key): {name: sorted(found) for name, found in derived[key].items()} for key in sorted(derived)},
         "released": {name: sorted(found) for name, found in sorted(released.items())},
-        "small_groups": {".".join(model.relation): model.small_groups for model in models if model.small_groups},
+        "small_groups": {node.relation: node.meta["small_groups"] for node in models if "small_groups" in node.meta},
     }
 
 
 _COLUMNS = "select schema_name, table_name, column_name, data_type from duckdb_columns() where not internal order by column_index"
 
 
-def follow(models: Iterable[Compiled], schema: Mapping[str, Mapping[str, Mapping[str, str]]]) -> tuple[Derived, dict[str, Sources]]:
+def follow(forms: Iterable[Form], schema: Mapping[str, Mapping[str, Mapping[str, str]]]) -> tuple[Derived, dict[str, Sources]]:
     """The columns of the models that are published, and those that are declared not to be personal although they are made of such.
 
     Models read one another, and incremental ones themselves: all are read again until nothing is added. `schema`: types by name.
     """
-    queries = [_query(model, schema) for model in models]
+    queries = [_query(form, schema) for form in forms]
     known: Derived = {
-        relation: dict.fromkeys(schema[relation[0]][relation[1]], NOTHING) for relation in (q.model.relation for q in queries)
+        relation: dict.fromkeys(schema[relation[0]][relation[1]], NOTHING) for relation in (query.form.relation for query in queries)
     }
     made = [relation for relation in known if relation[0] in SCHEMAS]
     for table in ALL_TABLES:
@@ -95,21 +108,21 @@ def follow(models: Iterable[Compiled], schema: Mapping[str, Mapping[str, Mapping
     return {relation: known[relation] for relation in made}, released
 
 
-def _query(model: Compiled, schema: Mapping[str, Mapping[str, Mapping[str, str]]]) -> _Query:
+def _query(form: Form, schema: Mapping[str, Mapping[str, Mapping[str, str]]]) -> _Query:
     try:
-        tree = sqlglot.parse_one(model.sql, dialect="duckdb")
+        tree = sqlglot.parse_one(form.sql, dialect="duckdb")
         scope = build_scope(qualify(tree, schema=dict(schema), dialect="duckdb", validate_qualify_columns=False, quote_identifiers=False))
     except SqlglotError:
         scope = None
-    return _Query(model, scope)
+    return _Query(form, scope)
 
 
 def _add(query: _Query, known: Derived, released: dict[str, Sources]) -> None:
     """What is declared goes no further."""
     found = dict(_Reading(known).outputs(query.scope)) if query.scope else {}
-    columns, declared = known[query.model.relation], query.model.declared
+    columns, declared = known[query.form.relation], query.form.declared
     for name in columns:
-        sources, place = found.get(name, UNKNOWN), f"{'.'.join(query.model.relation)}.{name}"
+        sources, place = found.get(name, UNKNOWN), f"{'.'.join(query.form.relation)}.{name}"
         if declared.get(name):
             columns[name] |= sources or DECLARED
         elif name not in declared:

@@ -1,31 +1,73 @@
-"""Builds the models of a home, with dbt in this process, and says what became of them and of their tests.
+"""Builds the models of a home: runs the SQL that dbt compiled (`dbt_project`) and says what became of each model and test.
 
-DuckDB lets one process have a file open. So the file is opened as everywhere (`connection`: waiting, and saying for whom), and dbt
-joins as a further connection of the same process; nobody can come in between. Not here: dbt's internals (`dbt_internals`).
+What did not change is not built: a model's version is a hash of its rows (a view's, of what it is made from), and one whose inputs have the
+versions that it was last built from stays as it is. Every model is one transaction. Not here: which models there are (`models/`).
 """
 
 import hashlib
 import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from enum import Enum
 from pathlib import Path
 
 import duckdb
 
 from warehouse.connection import DEADLINE_S, OnWait, connect
-from warehouse.dbt_internals import Compiled, OnNode, Outcome, Status, compiled_of, fingerprint, invoke, manifest, outcome_of
+from warehouse.dbt_project import Node, compiled, fingerprint
+from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
-from warehouse.schema import ensure_schema, fact, note_fact
+from warehouse.materializations import content_hash, count_failures, existing, materialize
+from warehouse.schema import ensure_schema, fact, facts, note_fact
 from warehouse.sql import quoted, rows, transaction, value
 from warehouse.tables import TABLES
 
 
+class Status(Enum):
+    """Unchanged: what it is made from did not change, so that it was not run. Failed: it is wrong, or could not be built. Skipped:
+    something that it needs failed."""
+
+    OK = "ok"
+    UNCHANGED = "unchanged"
+    WARNED = "warned"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one model or test. `failures`: rows that break the test."""
+
+    node: Node
+    status: Status
+    seconds: float = 0.0
+    failures: int = 0
+    message: str = ""
+
+    @property
+    def name(self) -> str:
+        """Of a test what it says, where it says something."""
+        return (self.node.description if self.is_test else "") or self.node.name
+
+    @property
+    def is_test(self) -> bool:
+        return self.node.is_test
+
+    @property
+    def sentence(self) -> str:
+        """What is the matter with it, without values from the data."""
+        if not self.is_test:
+            return f"model {self.name}: {self.message}"
+        test = f"test of {self.node.model}: {self.name}"
+        return f"{test}, broken by {self.failures:,} rows" if self.failures else f"{test} could not be evaluated: {self.message}"
+
+
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """Every model and test that was to run, in the order of finishing."""
+    """Every model and test that was to run, in the order of running."""
 
     outcomes: tuple[Outcome, ...]
     is_full: bool
@@ -54,16 +96,15 @@ def _some(texts: Iterable[str], most: int = 5) -> str:
     return "; ".join(texts[:most]) + more
 
 
-#: Names in sync.meta: what the models were made with, and what blocks publishing them.
-_MARK, _BLOCKER = "models", "models_doubt"
+#: Names in sync.meta: what the models were made with, what blocks publishing them, and (prefix) what a model was built from.
+_MARK, _BLOCKER, _BUILT = "models", "models_doubt", "model "
 _NOT_BUILT = "the models were never built: run `marketing-sync sync`"
 
-#: dbt's command. The unit tests are for whoever changes the models: the test suite runs them.
-_BUILD = ("build", "--exclude-resource-type", "unit_test")
-
-
-#: dbt keeps what it does in module-wide state, the environment included.
+#: One build at a time in this process: all write into the same schemas.
 _one_at_a_time = threading.Lock()
+
+#: Called when a model or test begins: its number, how many there are, and the name of the model ("tests" for tests).
+OnNode = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +116,16 @@ class ModelSettings:
     zones: Mapping[str, str] = field(default_factory=dict)
     memory: str = "2GB"
 
-    def environment(self, path: Path) -> dict[str, str]:
-        """The variables that profiles.yml and the models read."""
-        return {
-            "MARKETING_ATTRIBUTION_HOURS": str(self.attribution_hours),
-            "MARKETING_MODELS_TIMEZONE": self.timezone,
-            "MARKETING_MODELS_ZONES": json.dumps(dict(self.zones)),
-            "MARKETING_MODELS_MEMORY": self.memory,
-            "MARKETING_MODELS_GRACE_HOURS": f"{GRACE.total_seconds() / 3600:g}",
-            "MARKETING_MODELS_FILE": str(path),
-        }
+    def nodes(self) -> tuple[Node, ...]:
+        """The models and tests with these settings. Takes seconds the first time. Raises ProjectBroken."""
+        return compiled(
+            {
+                "MARKETING_ATTRIBUTION_HOURS": str(self.attribution_hours),
+                "MARKETING_MODELS_TIMEZONE": self.timezone,
+                "MARKETING_MODELS_ZONES": json.dumps(dict(self.zones), sort_keys=True),
+                "MARKETING_MODELS_GRACE_HOURS": f"{GRACE.total_seconds() / 3600:g}",
+            }
+        )
 
 
 def build(
@@ -97,7 +138,8 @@ def build(
     on_wait: OnWait | None = None,
     on_node: OnNode | None = None,
 ) -> BuildReport:
-    """Build the models of the warehouse at `path` and test them; `select` (names, or dbt's selectors) leaves out others.
+    """Build the models of the warehouse at `path` and test them. `select`: these models alone, by name (`+name`: with all that it is
+    made from, `name+`: with all that is made from it), and whether or not anything changed.
 
     What can be kept is kept, unless the models or the settings changed since the last build, or `full` is set. `history` is always
     kept. What failed is in the report. Raises NoWarehouse, WarehouseLocked and the other errors of `connect`, ProjectBroken.
@@ -106,17 +148,15 @@ def build(
     path = path.resolve()
     if not path.exists():
         raise NoWarehouse(f"there is no {path} yet: run `marketing-sync sync` first")
-    parsed = manifest()
+    nodes = settings.nodes()
     with _one_at_a_time, connect(path, deadline_s=deadline_s, memory_limit=settings.memory, on_wait=on_wait) as connection:
         ensure_schema(connection, TABLES.values())
         mark = _mark(connection, settings)
         full = full or fact(connection, _MARK) != mark
-        words = [*(["--select", *select] if select else []), *(["--full-refresh"] if full else [])]
         blocked = _blocker(connection)
         with transaction(connection):
             note_fact(connection, _BLOCKER, "the last building of the models did not come to its end")
-        results = invoke(parsed, (*_BUILD, *words), path.parent / "dbt", settings.environment(path), on_node)
-        report = BuildReport(tuple(map(outcome_of, results)), full)
+        report = BuildReport(tuple(_Build(connection, nodes, select, is_full=full).run(on_node)), full)
         with transaction(connection):
             note_fact(connection, _BLOCKER, report.problem or (blocked if select else ""))
             if not select and not report.problem:
@@ -125,25 +165,120 @@ def build(
     return report
 
 
+def chosen(nodes: Sequence[Node], select: Iterable[str]) -> set[str]:
+    """The relations of the models that are named, see `build`."""
+    by_name = {node.name: node for node in nodes if not node.is_test}
+    above = {node.relation: set(node.needs) for node in nodes if not node.is_test}
+    below: dict[str, set[str]] = {}
+    for relation, needs in above.items():
+        for needed in needs:
+            below.setdefault(needed, set()).add(relation)
+    found: set[str] = set()
+    for word in select:
+        relation = by_name[word.strip("+")].relation
+        found.add(relation)
+        found |= _reached(relation, above) if word.startswith("+") else set()
+        found |= _reached(relation, below) if word.endswith("+") else set()
+    return found & above.keys()
+
+
+def _reached(start: str, steps: Mapping[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = steps.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return found
+
+
+class _Build:
+    """One building: what is known of the relations while it goes on."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, nodes: Sequence[Node], select: Sequence[str], *, is_full: bool) -> None:
+        relations = chosen(nodes, select)
+        self._connection = connection
+        self._nodes = [node for node in nodes if not select or relations.intersection(node.needs if node.is_test else [node.relation])]
+        self._views = {node.relation: node for node in nodes if node.kind == "view"}
+        self._is_full, self._skips_unchanged = is_full, not (is_full or select)
+        self._noted = facts(connection, _BUILT)
+        self._existing = existing(connection)
+        self._versions: dict[str, str] = {}
+        self._missing: set[str] = set()  # failed, or waiting for what did
+        self._wrong: set[str] = set()  # fails a test, so that nothing is built on it
+
+    def run(self, on_node: OnNode | None) -> Iterator[Outcome]:
+        self._connection.execute("set preserve_insertion_order = false")  # takes less memory
+        for number, node in enumerate(self._nodes, 1):
+            if on_node:
+                on_node(number, len(self._nodes), "tests" if node.is_test else node.name)
+            outcome = self._run(node)
+            if outcome.status in (Status.FAILED, Status.SKIPPED):
+                (self._wrong if node.is_test else self._missing).add(node.relation)
+            yield outcome
+
+    def _run(self, node: Node) -> Outcome:
+        if self._missing.intersection(node.needs) or (not node.is_test and self._wrong.intersection(node.needs)):
+            return Outcome(node, Status.SKIPPED)
+        began, failures = time.monotonic(), 0
+        try:
+            made_from = self._made_from(node)
+            if self._skips_unchanged and self._is_current(node, made_from):
+                return Outcome(node, Status.UNCHANGED)
+            with transaction(self._connection):
+                if node.is_test:
+                    failures = count_failures(self._connection, node)
+                else:
+                    self._make(node)
+                note_fact(self._connection, _BUILT + node.id, "" if failures else f"{made_from} {self._version(node.relation)}")
+        except duckdb.Error as problem:
+            return Outcome(node, Status.FAILED, time.monotonic() - began, message=discreet(problem))
+        status = Status.OK if not failures else Status.WARNED if node.is_warning else Status.FAILED
+        return Outcome(node, status, time.monotonic() - began, failures)
+
+    def _make(self, node: Node) -> None:
+        materialize(self._connection, node, self._existing.get(node.relation), is_full=self._is_full)
+        self._existing[node.relation] = "view" if node.kind == "view" else "table"
+        self._versions.pop(node.relation, None)
+
+    def _is_current(self, node: Node, made_from: str) -> bool:
+        """Whether it was last built from the same, and is as that left it."""
+        return node.relation in self._existing and self._noted.get(node.id) == f"{made_from} {self._version(node.relation)}"
+
+    def _made_from(self, node: Node) -> str:
+        return _hash([node.sql, node.later_sql, *map(self._version, node.needs)])
+
+    def _version(self, relation: str) -> str:
+        """Of a table: of its rows; of a view: of what they are made from."""
+        if relation not in self._versions:
+            view = self._views.get(relation)
+            self._versions[relation] = self._made_from(view) if view else content_hash(self._connection, relation)
+        return self._versions[relation]
+
+
+def _hash(parts: object) -> str:
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=12).hexdigest()
+
+
 _MADE = "database_name = current_database() and schema_name in ('staging', 'history', 'marts')"
 
 
-def table_sizes(path: Path) -> dict[tuple[str, str], int]:
-    """(schema, table) → rows, of what the models made; the views in `staging` are left out."""
+def table_sizes(path: Path) -> dict[str, int]:
+    """Relation → rows, of what the models made; the views in `staging` are left out."""
     views = f"select schema_name, view_name from duckdb_views() where {_MADE} and schema_name <> 'staging'"
     with connect(path, read_only=True) as connection:
         names = rows(connection, f"select schema_name, table_name from duckdb_tables() where {_MADE} union all {views}")
         counts = (value(connection, f"select count(*) from {quoted(schema)}.{quoted(name)}") for schema, name in names)
-        return {(schema, name): int(count) for (schema, name), count in zip(names, counts, strict=True)}
+        return {f"{schema}.{name}": int(count) for (schema, name), count in zip(names, counts, strict=True)}
 
 
-def table_columns(path: Path) -> dict[tuple[str, str], list[tuple[str, str, str]]]:
-    """(schema, table) → its columns as (name, type, comment), views included."""
-    found: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
+def table_columns(path: Path) -> dict[str, list[tuple[str, str, str]]]:
+    """Relation → its columns as (name, type, comment), views included."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
     with connect(path, read_only=True) as connection:
         sql = f"select schema_name, table_name, column_name, data_type, comment from duckdb_columns() where {_MADE} order by column_index"
         for schema, table, *column in rows(connection, sql):
-            found.setdefault((schema, table), []).append((column[0], column[1], column[2] or ""))
+            found.setdefault(f"{schema}.{table}", []).append((column[0], column[1], column[2] or ""))
     return found
 
 
@@ -158,20 +293,8 @@ def _blocker(connection: duckdb.DuckDBPyConnection) -> str:
     return _NOT_BUILT if found is None else found
 
 
-def compiled(path: Path) -> list[Compiled]:
-    """Every model of a warehouse without rows: as it runs the first time and, after that was done, as it runs ever after."""
-    settings = ModelSettings()
-    with _one_at_a_time, connect(path, memory_limit=settings.memory) as connection:
-        ensure_schema(connection, TABLES.values())
-        run = partial(invoke, folder=path.parent / "dbt", environment=settings.environment(path), on_node=None)
-        first, _, later = (run(manifest(), (word,)) for word in ("compile", "run", "compile"))
-    nodes = [result.node for result in (*first, *later) if str(result.node.resource_type) == "model"]
-    return [compiled_of(node) for node in nodes]
-
-
 def _mark(connection: duckdb.DuckDBPyConnection, settings: ModelSettings) -> str:
     """What everything that is kept was made with: another mark, and it is made anew."""
     zones = rows(connection, "select account, timezone from source.business order by all")
     values = {name: value for name, value in asdict(settings).items() if name != "memory"}
-    text = json.dumps([fingerprint(), values, zones], sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+    return _hash([fingerprint(), values, zones])

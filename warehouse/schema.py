@@ -93,6 +93,12 @@ def fact(connection: duckdb.DuckDBPyConnection, name: str) -> str | None:
     return found
 
 
+def facts(connection: duckdb.DuckDBPyConnection, prefix: str) -> dict[str, str]:
+    """What `sync.meta` has under names that begin so: what follows in the name → the fact."""
+    sql = "select substr(name, length($prefix) + 1), value from sync.meta where starts_with(name, $prefix)"
+    return dict(rows(connection, sql, {"prefix": prefix}))
+
+
 def note_fact(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> None:
     """Write it down in `sync.meta`, in the caller's transaction."""
     rows(connection, "delete from sync.meta where name = ?", [name])

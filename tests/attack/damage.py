@@ -90,7 +90,6 @@ FILES = (
     File("report/index.html", (("report",),), used_by=(("report",),)),
     File("personal.key", loses="hashes of other copies agree with the old key only", used_by=(STATUS,)),
     File("pushes/*/*", loses="the rows of the push's input", used_by=(("push", "status", "1"),)),
-    File("dbt/*", used_by=()),
     File("logs/*", used_by=()),
     File("tmp/*", used_by=()),
 )

@@ -39,7 +39,6 @@ DATABASES = ("sqlite", "duckdb")
 LOOK = "look"
 #: The moments of a request.
 WIRE = ("leaving", "sent", "answered")
-_NODE = re.compile(r'"node_id": "([^"]+)"')
 _CHANGES = re.compile(
     r"(?:/\*.*?\*/|\s)*(insert|update|delete|create|drop|alter|commit|copy|attach|checkpoint|merge|replace|comment)", re.I | re.S
 )
@@ -49,7 +48,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 @dataclass(frozen=True, order=True)
 class Place:
     kind: str
-    site: str  # file:line of ours, or the dbt node
+    site: str  # file:line of ours
     occurrence: int  # from 1
 
     def __str__(self) -> str:
@@ -105,8 +104,7 @@ def _site(text: str) -> str | None:
         if found.f_code.co_filename.startswith(OURS):
             return f"{found.f_code.co_filename.removeprefix(ROOT)}:{found.f_lineno}"
         found = found.f_back
-    node = _NODE.search(text)
-    return node[1] if node else ("dbt" if text else None)
+    return None
 
 
 def _no_room() -> OSError:

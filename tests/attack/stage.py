@@ -47,9 +47,7 @@ _IMPORTED = (
     "pipelines.write_back.push_service",
     "pipelines.write_back.nightly_audience_syncs",
     *(f"pipelines.commands.{name}" for name in ("sync", "push", "publish", "status")),
-    "dbt.cli.main",
-    "dbt.adapters.duckdb.connections",
-    *("dbt.task.build", "dbt.parser.sql", "dagster._daemon.controller", "pandas", "fsspec.implementations.local", "_strptime"),
+    *("dagster._daemon.controller", "pandas", "fsspec.implementations.local", "_strptime"),
     *("marketing_api.client", "pipelines.write_back.writebacks_export"),
 )
 

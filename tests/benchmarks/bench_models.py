@@ -40,7 +40,9 @@ def measured(path: Path) -> dict[str, Any]:
         "full": report.is_full,
         "nodes": len(report.outcomes),
         "slowest": [(outcome.name, round(outcome.seconds, 2)) for outcome in slowest],
-        "versions": sum(outcome.seconds for outcome in report.outcomes if outcome.model.startswith("history_") and not outcome.is_test),
+        "versions": sum(
+            outcome.seconds for outcome in report.outcomes if outcome.node.model.startswith("history_") and not outcome.is_test
+        ),
     }
 
 

@@ -30,8 +30,7 @@ import duckdb
 from marketing_api.operations import contacts, lists
 from tests.warehouse.answering import START, Home
 from warehouse import tables
-from warehouse.dbt_internals import Status
-from warehouse.models import ModelSettings, build
+from warehouse.models import ModelSettings, Status, build
 from warehouse.rebuild import rebuild
 
 #: Columns of the marts that the ledger knows.
@@ -332,7 +331,7 @@ class Nights:
     def build(self, *select: str) -> None:
         """These models, with the account's time zone as the settings say."""
         report = build(self.home.warehouse.path, ModelSettings(zones={"main": self.zone}), select=select)
-        broken = [outcome.name for outcome in report.of(Status.FAILED) if outcome.model in _MODELS]
+        broken = [outcome.name for outcome in report.of(Status.FAILED) if outcome.node.model in _MODELS]
         if broken:
             raise SystemExit(f"the models do not build: {report.problem}")
 

@@ -15,7 +15,7 @@ from pipelines.definitions import build_definitions
 from pipelines.home import prepare_home
 from pipelines.schedules import ALL_DUE, DAYS_TAG
 from pipelines.settings import Settings
-from tests.pipelines.conftest import few_models
+from tests.pipelines.conftest import no_report
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -29,7 +29,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
 
 @pytest.fixture(scope="module")
 def result(settings: Settings) -> dg.ExecuteInProcessResult:
-    with warnings.catch_warnings(), dg.DagsterInstance.ephemeral() as instance, few_models("history_contacts", "contact_engagement"):
+    with warnings.catch_warnings(), dg.DagsterInstance.ephemeral() as instance, no_report():
         warnings.simplefilter("ignore")
         job = build_definitions(settings).resolve_job_def("nightly_sync")
         partitions = job.partitions_def

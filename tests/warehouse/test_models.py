@@ -8,8 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import duckdb
@@ -17,10 +19,12 @@ import pytest
 
 from tests import warm
 from tests.benchmarks.model_data import a_night_later, make
-from warehouse import dbt_internals, models
-from warehouse.dbt_internals import Status, discreet
+from tests.depth import DEEP
+from warehouse import models
+from warehouse.dbt_project import PROJECT, QUIET
+from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse, WarehouseLocked
-from warehouse.models import ModelSettings, build, table_sizes
+from warehouse.models import ModelSettings, Status, build, table_sizes
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +51,13 @@ def query(path: Path, sql: str) -> list[tuple[Any, ...]]:
 
 def tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Every row of what the models made, in order."""
-    return {f"{schema}.{name}": query(path, f'from {schema}."{name}" order by all') for schema, name in sorted(table_sizes(path))}
+    relations = sorted(table_sizes(path))
+    with duckdb.connect(str(path)) as connection:
+        return {relation: connection.execute(f"from {relation} order by all").fetchall() for relation in relations}
+
+
+#: A view: it ages between two queries.
+_BY_THE_CLOCK = {"marts.data_freshness"}
 
 
 # -- what is kept
@@ -59,19 +69,17 @@ def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_al
     other = path.with_name("other") / path.name
     other.parent.mkdir()
     shutil.copy(path, other)
-    incremental = ["+path:models/history", "+attribution_first_touch"]
-    killed = warm.Command("tests.warehouse.killed_build", [str(path), "+int_visit_touches"], path.parent, os.environ)
+    killed = warm.Command("tests.warehouse.killed_build", [str(path)], path.parent, os.environ)
     killed.communicate()
     assert killed.returncode == -signal.SIGKILL
     with duckdb.connect(str(path)) as connection:
         assert "did not come to its end" in models.publish_blockers(connection)[0]
-    kept, anew = build(path, select=incremental), build(other, select=incremental, full=True)
+    kept, anew = build(path), build(other, full=True)
     assert not kept.problem + anew.problem
     assert (kept.is_full, anew.is_full) == (False, True)
     ours, theirs = tables(path), tables(other)
     assert ours.keys() == theirs.keys()
-    by_the_clock = {"marts.data_freshness"}  # a view: it ages between the two queries
-    assert {name for name in ours if ours[name] != theirs[name]} <= by_the_clock
+    assert {name for name in ours if ours[name] != theirs[name]} <= _BY_THE_CLOCK
     assert len(ours["marts.contact_campaign"]) > 1000
     assert len(ours["marts.attribution_first_touch"]) > 200
 
@@ -212,7 +220,7 @@ def test_a_test_that_fails_is_named_with_its_model_and_the_rows_that_break_it(pa
 def test_a_model_that_fails_is_named_without_what_it_choked_on(path: Path) -> None:
     query(path, "alter table source.coupons alter redeemed_on set data type varchar")
     query(path, "update source.coupons set redeemed_on = 'someone@private.example' where is_redeemed")
-    report = build(path, select=["stg_coupons", "int_redemption_touches+"])
+    report = build(path, select=["stg_coupons", "+int_redemption_touches+"])
     assert "model int_redemption_touches" in report.problem
     assert "not built because of that: attribution_first_touch; attribution_last_touch" in report.problem
     assert "someone" not in report.problem
@@ -220,9 +228,7 @@ def test_a_model_that_fails_is_named_without_what_it_choked_on(path: Path) -> No
 
 
 def test_messages_are_shortened_to_what_is_no_data() -> None:
-    told = discreet(
-        "Runtime Error in model x (models/x.sql)\n  Conversion Error: Could not convert string 'a@b.example' to INT32 in a.b@c.example"
-    )
+    told = discreet(duckdb.ConversionException("Conversion Error: Could not convert string 'a@b.example' to INT32 in a.b@c.example\nLINE"))
     assert told == "Conversion Error: Could not convert string ••• to INT32 in •••"
 
 
@@ -257,12 +263,11 @@ def test_a_file_that_somebody_has_is_waited_for_and_named(held: Path) -> None:
 
 
 def test_afterwards_the_file_is_free_and_the_project_as_it_was(path: Path) -> None:
-    before = sorted(dbt_internals.PROJECT.iterdir())
+    before = sorted(PROJECT.iterdir())
     assert not build(path, select=["int_accounts"]).problem
     words = [sys.executable, "-c", f"import duckdb; duckdb.connect({str(path)!r})"]
     subprocess.run(words, check=True, timeout=60)
-    assert sorted(dbt_internals.PROJECT.iterdir()) == before
-    assert "MARKETING_MODELS_FILE" not in os.environ
+    assert sorted(PROJECT.iterdir()) == before
 
 
 def test_every_model_and_column_is_described_in_the_file(first_night: Path) -> None:
@@ -277,11 +282,90 @@ def test_every_model_and_column_is_described_in_the_file(first_night: Path) -> N
     assert missing == []
 
 
-def test_calculations_with_judgement_hold_on_worked_examples(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """dbt's unit tests: rates without a denominator, windows, tiers, missing nights. They stand beside the models."""
-    for name, value in ModelSettings().environment(path).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(models, "_BUILD", ("test", "--select", "test_type:unit"))
+def test_dbt_itself_builds_the_same_and_its_unit_tests_hold(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As somebody runs it who knows dbt. The unit tests stand beside the models: rates without a denominator, windows, missing nights."""
+    from dbt.cli.main import dbtRunner
+
+    a_night_later(path)
+    other = path.with_name("other") / path.name
+    other.parent.mkdir()
+    shutil.copy(path, other)
+    assert not build(path).problem
+    monkeypatch.setenv("MARKETING_MODELS_FILE", str(other))
+    words = ("build", *QUIET, "--target-path", str(other.with_name("dbt")), "--log-path", str(other.with_name("dbt")))
+    with warnings.catch_warnings(action="ignore"):
+        ran = dbtRunner().invoke([*words])
+    results: Any = ran.result
+    assert {str(result.status) for result in results} == {"pass", "success"}
+    assert len([result for result in results if str(result.node.resource_type) == "unit_test"]) > 10
+    ours, theirs = tables(path), tables(other)
+    assert {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)} <= _BY_THE_CLOCK
+    for comments in ("duckdb_tables", "duckdb_views", "duckdb_columns"):
+        names = "columns('^(schema|table|view|column)_name$|^data_type$|^comment$')"
+        sql = f"select {names} from {comments}() where database_name = current_database() order by all"
+        assert query(path, sql) == query(other, sql)
+
+
+# -- what is not built again
+
+
+def test_what_nothing_changed_for_is_not_built_and_what_changed_is(path: Path) -> None:
+    """And a night is the same as one that builds everything."""
+    assert {outcome.status for outcome in build(path).outcomes} == {Status.UNCHANGED}
+    query(path, "update source.lists set name = 'Another', _changed_at = _changed_at + interval 1 hour")
     report = build(path)
-    assert not report.problem, report.problem
-    assert len(report.outcomes) > 10
+    built = {outcome.node.relation for outcome in report.of(Status.OK) if not outcome.is_test}
+    assert {"history.lists", "staging.stg_lists"} <= built
+    assert not {"history.contacts", "marts.contact_campaign", "marts.campaign_performance"} & built
+
+
+@pytest.mark.parametrize("seed", range(20 if DEEP else 2))
+def test_nights_that_build_what_changed_are_as_nights_that_build_everything(path: Path, seed: int) -> None:
+    random = Random(seed)
+    other = path.with_name("other") / path.name
+    other.parent.mkdir()
+    shutil.copy(path, other)
+    for night in (1, 2):
+        for statement in _changes(path, random, night):
+            for file in (path, other):
+                query(file, statement)
+        kept, anew = build(path), build(other, full=True)
+        assert (kept.problem, kept.warnings) == (anew.problem, anew.warnings)
+        assert kept.of(Status.UNCHANGED)
+        ours, theirs = tables(path), tables(other)
+        assert {name for name in ours if ours[name] != theirs[name]} <= _BY_THE_CLOCK
+
+
+def _changes(path: Path, random: Random, night: int) -> Iterator[str]:
+    """What loads may do to a few tables, at random: rows change, go and come back, and are found as they were."""
+    moment = f"timestamptz '2026-11-20 02:00+00' + interval {night} day"
+    tables_of = "select table_name from duckdb_columns() where schema_name = 'source' and column_name = '{}' order by 1"
+    changing, leaving = ([name for (name,) in query(path, tables_of.format(column))] for column in ("_changed_at", "_deleted_at"))
+    for table in random.sample(changing, 3):
+        yield f"update source.{table} set _changed_at = {moment} where rowid % {random.choice((2, 90))} = 0"
+    for table in random.sample(leaving, 2):
+        going = f"case when _deleted_at is null then {moment} end"
+        yield f"update source.{table} set _deleted_at = {going}, _changed_at = {moment} where rowid % {random.choice((5, 90))} = 1"
+    if random.random() < 0.5:
+        yield f"update sync.coverage set as_of = as_of + interval {random.randint(1, 30)} hour"
+        yield "update sync.contact_coverage set timeline_asked_at = timeline_asked_at + interval 1 day where rowid % 7 = 0"
+
+
+def test_what_somebody_changed_or_removed_in_the_file_is_built_again(path: Path) -> None:
+    before = tables(path)
+    query(path, "delete from marts.coupon_funnel")
+    query(path, "drop view staging.stg_goals")
+    query(path, "update marts.campaign_performance set subject = 'Mine'")
+    built = {outcome.node.relation for outcome in build(path).of(Status.OK) if not outcome.is_test}
+    assert {"marts.coupon_funnel", "staging.stg_goals", "marts.campaign_performance"} <= built
+    after = tables(path)
+    assert {name for name in before if before[name] != after[name]} <= _BY_THE_CLOCK
+
+
+def test_what_warns_or_fails_says_so_every_night(path: Path) -> None:
+    query(path, "delete from source.contacts where contact_id = (select min(contact_id) from marts.contact_campaign)")
+    first, second = build(path), build(path)
+    assert first.warnings == second.warnings != []
+    query(path, "insert into history.lists by name from history.lists where account = 'main' and list_id = 1")
+    first, second = build(path), build(path)
+    assert first.problem == second.problem != ""

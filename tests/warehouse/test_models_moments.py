@@ -16,7 +16,7 @@ from jinja2 import Environment
 from marketing_api.records.values import read_moment
 from tests.depth import examples
 from tests.marketing_api.records.spellings import READERS
-from warehouse.dbt_internals import PROJECT
+from warehouse.dbt_project import PROJECT
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata")
 FORMS = (

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from warehouse.dbt_internals import Compiled
-from warehouse.lineage import Sources, follow, render
+from warehouse.lineage import Form, Sources, follow, render
 from warehouse.masking import LINEAGE, is_personal, lineage
 from warehouse.sync_tables import SYNC_TABLES
 from warehouse.tables import TABLES
@@ -25,7 +24,7 @@ SCHEMA = {
 
 def made_of(sql: str, **declared: bool) -> Sources:
     """What the column `x` of such a model is made of."""
-    return follow([Compiled(("marts", "m"), sql, declared, {})], SCHEMA | {"marts": {"m": {"x": "VARCHAR"}}})[0]["marts", "m"]["x"]
+    return follow([Form(("marts", "m"), sql, declared)], SCHEMA | {"marts": {"m": {"x": "VARCHAR"}}})[0]["marts", "m"]["x"]
 
 
 @pytest.mark.parametrize(
@@ -109,11 +108,11 @@ def test_what_cannot_be_followed_is_personal(sql: str) -> None:
 def test_it_goes_on_from_model_to_model_and_stops_where_it_is_declared() -> None:
     schema = SCHEMA | {"staging": {"a": {"y": "VARCHAR"}}, "marts": {"b": {"x": "VARCHAR"}, "c": {"x": "VARCHAR"}}}
 
-    def models(**declared: bool) -> list[Compiled]:
+    def models(**declared: bool) -> list[Form]:
         return [
-            Compiled(("marts", "c"), "select x from marts.b union all select x from marts.c", {}, {}),
-            Compiled(("marts", "b"), "select y as x from staging.a", declared, {}),
-            Compiled(("staging", "a"), "select email as y from source.contacts", {}, {}),
+            Form(("marts", "c"), "select x from marts.b union all select x from marts.c", {}),
+            Form(("marts", "b"), "select y as x from staging.a", declared),
+            Form(("staging", "a"), "select email as y from source.contacts", {}),
         ]
 
     assert follow(models(), schema) == ({("marts", "c"): {"x": {"contacts.email"}}, ("marts", "b"): {"x": {"contacts.email"}}}, {})

@@ -1,0 +1,38 @@
+"""dbt compiles the project and does nothing else."""
+
+from __future__ import annotations
+
+import re
+
+from warehouse.dbt_project import PROJECT
+from warehouse.models import ModelSettings, chosen
+
+
+def test_no_other_module_of_the_package_imports_dbt() -> None:
+    importing = re.compile(r"^\s*(from|import) dbt\b", re.MULTILINE)
+    assert [path.name for path in PROJECT.rglob("*.py") if importing.search(path.read_text())] == ["dbt_project.py"]
+
+
+def test_every_model_stands_behind_what_it_is_made_from_and_every_test_behind_what_it_looks_at() -> None:
+    nodes = ModelSettings().nodes()
+    made = {node.relation for node in nodes if not node.is_test}
+    seen: set[str] = set()
+    for node in nodes:
+        assert made.intersection(node.needs) <= seen, node.name
+        if not node.is_test:
+            seen.add(node.relation)
+
+
+def test_only_a_view_looks_at_the_clock() -> None:
+    """What is a table would be as old as its last building, which may be skipped."""
+    clocked = {node.relation for node in ModelSettings().nodes() if re.search(r"now\(\)|current_(date|time)", node.sql + node.later_sql)}
+    assert clocked == {"marts.data_freshness"}
+    assert next(node.kind for node in ModelSettings().nodes() if node.relation == "marts.data_freshness") == "view"
+
+
+def test_models_are_chosen_by_name_with_what_they_are_made_from_and_what_is_made_from_them() -> None:
+    nodes = ModelSettings().nodes()
+    assert chosen(nodes, ["data_freshness"]) == {"marts.data_freshness"}
+    assert "staging.stg_timeline_events" in chosen(nodes, ["+contact_campaign"])
+    assert {"marts.contact_campaign", "marts.contact_engagement"} <= chosen(nodes, ["contact_campaign+"])
+    assert chosen(nodes, []) == set()

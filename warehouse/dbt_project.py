@@ -1,7 +1,7 @@
 """The dbt project of this package as SQL: every model and test, compiled by dbt. `models` runs it.
 
-dbt is the compiler and nothing else: what it writes depends on the project, on its version and on the settings, so that it runs once for
-each of these, in a process of its own, and what it wrote is kept in a folder that this user's homes share. A night imports no dbt.
+dbt is the compiler and nothing else: what it writes depends on the project and on its version, so that it runs once for each of these, in a
+process of its own. What it wrote is kept in a folder that this user's homes share, with places for the values of settings.
 """
 
 import hashlib
@@ -95,26 +95,33 @@ def fingerprint() -> str:
     return found.hexdigest()
 
 
-def compiled(environment: Mapping[str, str]) -> tuple[Node, ...]:
-    """Every model and test in an order in which they can run. `environment`: what profiles.yml and the models read of it.
+def compiled(settings: Mapping[str, str]) -> tuple[Node, ...]:
+    """Every model and test in an order in which they can run. `settings`: the values of the environment variables that models read.
 
     Takes seconds the first time. Raises ProjectBroken.
     """
-    settings = hashlib.blake2b(json.dumps(sorted(environment.items())).encode(), digest_size=12).hexdigest()
-    path = private_folder() / f"models-{fingerprint()}-{settings}.json"
+    path = private_folder() / f"models-{fingerprint()}.json"
     if not path.exists():
-        _compile_into(path, environment)
-    return tuple(_node(entry) for entry in json.loads(path.read_bytes()))
+        _compile_into(path, settings)
+    return tuple(_node(entry, settings) for entry in json.loads(path.read_bytes()))
 
 
-def _node(entry: dict[str, Any]) -> Node:
+def _node(entry: dict[str, Any], settings: Mapping[str, str]) -> Node:
+    for form in ("sql", "later_sql"):
+        for name, text in settings.items():
+            entry[form] = entry[form].replace(_placeholder(name), text.replace("'", "''"))
     return Node(**entry | {"needs": tuple(entry["needs"]), "key": tuple(entry["key"])})
 
 
-def _compile_into(path: Path, environment: Mapping[str, str]) -> None:
+def _placeholder(name: str) -> str:
+    """What stands in compiled SQL for the value of an environment variable."""
+    return f"<{name}>"
+
+
+def _compile_into(path: Path, settings: Iterable[str]) -> None:
     """Have it compiled in a process of its own: that computes for seconds, and threads of this one may be sending requests meanwhile."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="models-new-") as made:
-        variables = os.environ | environment | {"MARKETING_MODELS_FILE": str(Path(made) / _SCRATCH)}
+        variables = os.environ | {name: _placeholder(name) for name in settings} | {"MARKETING_MODELS_FILE": str(Path(made) / _SCRATCH)}
         words = [sys.executable, "-W", "ignore", "-m", __name__, made]
         ran = subprocess.run(words, capture_output=True, text=True, env=variables)  # noqa: S603 - our own words and paths
         if ran.returncode:

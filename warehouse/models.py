@@ -120,7 +120,7 @@ class ModelSettings:
         """The models and tests with these settings. Takes seconds the first time. Raises ProjectBroken."""
         return compiled(
             {
-                "MARKETING_ATTRIBUTION_HOURS": str(self.attribution_hours),
+                "MARKETING_ATTRIBUTION_HOURS": f"{self.attribution_hours}",
                 "MARKETING_MODELS_TIMEZONE": self.timezone,
                 "MARKETING_MODELS_ZONES": json.dumps(dict(self.zones), sort_keys=True),
                 "MARKETING_MODELS_GRACE_HOURS": f"{GRACE.total_seconds() / 3600:g}",
@@ -138,8 +138,8 @@ def build(
     on_wait: OnWait | None = None,
     on_node: OnNode | None = None,
 ) -> BuildReport:
-    """Build the models of the warehouse at `path` and test them. `select`: these models alone, by name (`+name`: with all that it is
-    made from, `name+`: with all that is made from it), and whether or not anything changed.
+    """Build the models of the warehouse at `path` and test them. `select`: these models and their tests alone, by name (`+name`: with
+    all that it is made from, `name+`: with all that is made from it), and whether or not anything changed.
 
     What can be kept is kept, unless the models or the settings changed since the last build, or `full` is set. `history` is always
     kept. What failed is in the report. Raises NoWarehouse, WarehouseLocked and the other errors of `connect`, ProjectBroken.
@@ -198,7 +198,7 @@ class _Build:
     def __init__(self, connection: duckdb.DuckDBPyConnection, nodes: Sequence[Node], select: Sequence[str], *, is_full: bool) -> None:
         relations = chosen(nodes, select)
         self._connection = connection
-        self._nodes = [node for node in nodes if not select or relations.intersection(node.needs if node.is_test else [node.relation])]
+        self._nodes = [node for node in nodes if not select or node.relation in relations]
         self._views = {node.relation: node for node in nodes if node.kind == "view"}
         self._is_full, self._skips_unchanged = is_full, not (is_full or select)
         self._noted = facts(connection, _BUILT)

@@ -295,7 +295,7 @@ class Nights:
 
     def compare(self) -> None:
         """Build the models; what they say is what the ledger says, and of days that are over what they said before."""
-        self.build(*([f"{name},resource_type:model" for name in _MODELS] if self.seen else ["+account_daily"]))
+        self.build(*(_MODELS if self.seen else ["+account_daily"]))
         marts = self.marts()
         for key, row in self.truth.items():
             found = marts["list_growth_daily"].get(key, {})

@@ -1,4 +1,4 @@
--- The accounts with their time zone and the moment that their data is of; one row per account.
+-- The accounts with their time zone and the day that their data is of; one row per account.
 -- "Today" is the day of the newest answer, not of the build: models are a function of the data, and an account that could not
 -- be read for a week does not turn dormant by that.
 with read_accounts as (
@@ -29,9 +29,9 @@ zoned as (
     left join settings using (account)
 )
 
+-- not the moment itself: what is made from this would change with every night
 select
     account,
     timezone,
-    as_of,
     {{ local_date('as_of', 'timezone') }} as today
 from zoned

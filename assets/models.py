@@ -91,13 +91,13 @@ def _check_spec(test: Node) -> dg.AssetCheckSpec:
 def _events(
     context: dg.AssetExecutionContext, report: BuildReport, warehouse: Path
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
-    """What became of every model and test, in their order; a test that was not run has nothing new to say."""
+    """What became of every model and test, in their order."""
     sizes, columns = table_sizes(warehouse), table_columns(warehouse)
     for outcome in report.outcomes:
         node, key = outcome.node, _key(outcome.node.relation)
         if node.is_test:
             is_wanted = dg.AssetCheckKey(key, node.name) in context.selected_asset_check_keys
-            if is_wanted and outcome.status not in (Status.SKIPPED, Status.UNCHANGED):
+            if is_wanted and outcome.status is not Status.SKIPPED:
                 yield _check_result(outcome)
         elif outcome.status in (Status.OK, Status.UNCHANGED):
             metadata: dict[str, Any] = {"unchanged": True}
@@ -110,11 +110,12 @@ def _events(
 
 
 def _check_result(outcome: Outcome) -> dg.AssetCheckResult:
+    passed, is_unchanged = outcome.status in (Status.OK, Status.UNCHANGED), outcome.status is Status.UNCHANGED
     return dg.AssetCheckResult(
         asset_key=_key(outcome.node.relation),
         check_name=outcome.node.name,
-        passed=outcome.status is Status.OK,
+        passed=passed,
         severity=dg.AssetCheckSeverity.WARN if outcome.status is Status.WARNED else dg.AssetCheckSeverity.ERROR,
-        description=outcome.sentence if outcome.status is not Status.OK else None,
-        metadata={"rows that break it": outcome.failures, "seconds": round(outcome.seconds, 2)},
+        description=None if passed else outcome.sentence,
+        metadata={"unchanged": True} if is_unchanged else {"rows that break it": outcome.failures, "seconds": round(outcome.seconds, 2)},
     )

@@ -12,14 +12,13 @@ import random
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
-import pyarrow as pa
 
 from warehouse import duckdb_errors
 from warehouse.duckdb_errors import Held
@@ -82,19 +81,6 @@ def connect(
         raise
     finally:
         place.leave(connection)
-
-
-def read(
-    path: Path,
-    sql: str,
-    params: Sequence[Any] | Mapping[str, Any] | None = None,
-    *,
-    deadline_s: float = DEADLINE_S,
-    on_wait: OnWait | None = None,
-) -> pa.Table:
-    """The rows of one query as an Arrow table; the file is closed again when it returns. Raises what `connect` raises."""
-    with connect(path, deadline_s=deadline_s, read_only=True, on_wait=on_wait) as connection:
-        return connection.sql(sql, params=params).to_arrow_table()
 
 
 class _Mode(NamedTuple):

@@ -3,6 +3,7 @@
 import datetime as dt
 from typing import Any
 
+import duckdb
 from rich.console import Console
 from rich.table import Table as Grid
 
@@ -13,7 +14,7 @@ from pipelines.freshness import ago, due, is_to_come, standstill
 from pipelines.progress import report_waiting
 from pipelines.publishing import what_is_published
 from pipelines.settings import Settings
-from warehouse.connection import read
+from warehouse.connection import connect
 
 _TABLES = """
     select table_name as "table", account, sum(rows)::bigint as rows, min(as_of) as oldest, max(as_of) as newest,
@@ -48,7 +49,10 @@ def status(arguments: Arguments, settings: Settings) -> int:
     if not settings.warehouse_path.exists():
         console.print(f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`", soft_wrap=True)
         return exits.DONE
-    tables, contacts, plans, runs, rejected = (_rows(settings, sql) for sql in (_TABLES, _CONTACTS, _LAST_PLANS, _RUNS, _REJECTED))
+    with connect(settings.warehouse_path, deadline_s=settings.lock_seconds, read_only=True, on_wait=report_waiting) as connection:
+        tables, contacts, plans, runs, rejected = (
+            _rows(connection.execute(sql)) for sql in (_TABLES, _CONTACTS, _LAST_PLANS, _RUNS, _REJECTED)
+        )
     now = utc_now()
     for line in _standstills(tables, now):
         console.print(line, style="bold red", soft_wrap=True, markup=False)
@@ -71,9 +75,9 @@ def status(arguments: Arguments, settings: Settings) -> int:
     return exits.DONE
 
 
-def _rows(settings: Settings, sql: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = read(settings.warehouse_path, sql, deadline_s=settings.lock_seconds, on_wait=report_waiting).to_pylist()
-    return rows
+def _rows(found: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    names = [column[0] for column in found.description]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
 def grid(title: str, *columns: str, right: tuple[str, ...] = ()) -> Grid:

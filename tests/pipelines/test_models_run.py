@@ -18,6 +18,7 @@ from pipelines.settings import Settings
 from tests.pipelines.conftest import Command, no_report
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
+from warehouse.models import ModelSettings
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -30,9 +31,9 @@ def instance(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.Dagster
 
 
 def test_a_table_that_cannot_be_read_costs_the_night_no_models(
-    command: Command, sandbox: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, sandbox: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Dagster skips what comes behind a failed step; and one model, chosen in the UI, is built alone."""
+    """Dagster skips what comes behind a failed step; one model, chosen in the UI, is built alone, and all again where nothing changed."""
     monkeypatch.setattr("marketing_api.retry.TRIES", 1)
     monkeypatch.setattr("assets.materialize._RETRY_AFTER_S", 0)
     sandbox.control("faults", **{"500-before": "1@user/managers"})
@@ -49,6 +50,10 @@ def test_a_table_that_cannot_be_read_costs_the_night_no_models(
         assert runs["nightly_sync"].status is dg.DagsterRunStatus.FAILURE
         assert runs["refresh_models"].status is dg.DagsterRunStatus.SUCCESS
         _one_model_alone(Settings(home), instance)
+        caplog.clear()
+        with no_report():
+            _all_unchanged(Settings(home), instance)
+        assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == []
 
 
 def _one_model_alone(settings: Settings, instance: dg.DagsterInstance) -> None:
@@ -62,6 +67,19 @@ def _one_model_alone(settings: Settings, instance: dg.DagsterInstance) -> None:
     assert materialization.metadata["dagster/row_count"].value == count
     checks = {check.check_name for check in result.get_asset_check_evaluations() if check.passed}
     assert "signup_cohorts_parts_fit" in checks
+
+
+def _all_unchanged(settings: Settings, instance: dg.DagsterInstance) -> None:
+    """Every model and test is shown all the same."""
+    job = build_definitions(settings).resolve_job_def("refresh_models")
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    result = job.execute_in_process(instance=instance, run_config=quiet)
+    materializations = result.asset_materializations_for_node(MODELS_STEP)
+    assert len(materializations) == len({node.relation for node in ModelSettings().nodes()})
+    assert all("unchanged" in materialization.metadata for materialization in materializations)
+    checks = [check for check in result.get_asset_check_evaluations() if check.asset_key.path[0] in ("staging", "history", "marts")]
+    assert len(checks) == sum(node.is_test for node in ModelSettings().nodes())
+    assert all(check.passed and "unchanged" in check.metadata for check in checks)
 
 
 def test_lineage_leads_from_the_tables_of_the_service_to_the_marts(home: Path) -> None:

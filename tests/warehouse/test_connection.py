@@ -14,11 +14,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
-from warehouse.connection import Holder, connect, read
+from warehouse.connection import Holder, connect
 from warehouse.errors import NotAWarehouse, NoWarehouse, WarehouseError, WarehouseLocked, WarehouseTooNew
 from warehouse.schema import SCHEMA_VERSION, schema_version, stamp_version
 
@@ -53,6 +55,12 @@ def somebody(path: Path, folder: Path, read_only: bool = False, name: str = "nig
         assert process.stdout.readline() == "open\n"
         yield process.pid
     process.wait()
+
+
+def read(path: Path, sql: str, params: Any = None, **given: Any) -> pa.Table:
+    """The rows of one query."""
+    with connect(path, read_only=True, **given) as connection:
+        return connection.sql(sql, params=params).to_arrow_table()
 
 
 def is_free(path: Path) -> bool:

@@ -5,6 +5,7 @@ A page is a template of `docs/templates` and the values it shows; its prose is c
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 from itertools import groupby
@@ -19,8 +20,9 @@ from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.options import DEFAULT_KEY
 from marketing_api.sandbox.switches import AS_OBSERVED, NUMBER, RATE_OBSERVED, SWITCHES
 from pipelines.settings import documented
-from warehouse.model_files import definitions
-from warehouse.model_files import marts as described
+from warehouse.dbt_project import PROJECT, Node
+from warehouse.masking import is_personal
+from warehouse.models import ModelSettings
 from warehouse.sync_tables import SYNC_TABLES
 from warehouse.tables import TABLES, Accumulate, Daily, LoadKind, Snapshot, Table, Window
 
@@ -71,7 +73,35 @@ def tables() -> str:
 
 def marts() -> str:
     """Every mart with its columns and the questions that it answers."""
-    return _render("marts.md", marts=described(), history=described("history"), definitions=definitions())
+    keys = {test.relation: test.key for test in ModelSettings().nodes() if test.is_test and test.key}
+    return _render(
+        "marts.md",
+        marts=described("marts"),
+        history=described("history"),
+        definitions=definitions(),
+        keys=keys,
+        grain=grain,
+        is_personal=is_personal,
+    )
+
+
+def described(schema: str) -> list[Node]:
+    """All models of a schema, by area in the order of the source tables, then by name."""
+    areas = list(dict.fromkeys(table.area for table in TABLES.values()))
+    found = [node for node in ModelSettings().nodes() if node.schema == schema and not node.is_test]
+    return sorted(found, key=lambda node: (areas.index(node.meta["area"]), node.table))
+
+
+def definitions() -> dict[str, str]:
+    """Name → what it means, in the order of the declaration."""
+    declared = (PROJECT / "models" / "definitions.md").read_text(encoding="utf-8")
+    return {name: " ".join(text.split()) for name, text in re.findall(r"{% docs (\w+) %}(.+?){% enddocs %}", declared, re.DOTALL)}
+
+
+def grain(model: Node) -> str:
+    """The sentence of its description that begins with "One row per"."""
+    found = re.search(r"(?:^|(?<= ))One row per [^.]+\.", model.description)
+    return found[0] if found else ""
 
 
 def readme() -> str:

@@ -22,8 +22,8 @@ ONCE = {
     f"marketing_api.write_result.{name}": write_result._LONGEST
     for name in ("_HARMLESS", "_ALREADY", "_WITHOUT_TAG", "_ABSENT", "_CANNOT_BE", "_NEGATIVE")
 }
-#: Over texts of our own: the descriptions of the models, the style sheet of the report.
-OURS = {"warehouse.model_files._DEFINITION", "pipelines.report.style._RULE", "pipelines.report.style._VARIABLE"}
+#: Over texts of our own: the style sheet of the report.
+OURS = {"pipelines.report.style._RULE", "pipelines.report.style._VARIABLE"}
 _MOST_S = 0.5
 
 ALL = [found for found in patterns() if f"{found.module}.{found.name}" not in OURS]

@@ -47,7 +47,8 @@ class Node:
 
     `kind`: view, table, incremental or test. `model` and `relation`: its own name and what it makes; of a test, of what it is about.
     `sql`: its query; of an incremental one, as it runs from nothing. `later_sql`: the query for what an incremental one writes
-    beside the rows that it has, in place of those with the same `key`. `needs`: the relations that it reads.
+    beside the rows that it has, in place of those with the same `key`. `needs`: the relations that it reads. `key` of a test: the columns of
+    which it proves that they identify a row of the model.
     """
 
     name: str
@@ -180,17 +181,26 @@ def _described(node: Any, names: Mapping[str, str], first: str, later: str) -> N
         kind=config.materialized,
         model=about.rpartition(".")[2],
         relation=names[about],
-        description=node.description,
+        description=_in_a_line(node.description),
         sql=_without_database(first),
         needs=tuple(dict.fromkeys(names[needed] for needed in node.depends_on.nodes)),
         later_sql=_without_database(later),
-        key=() if is_test else tuple(config.unique_key or ()),
+        key=_proven_key(node) if is_test else tuple(config.unique_key or ()),
         is_kept=not is_test and config.full_refresh is False,
         is_warning=is_test and config.severity.lower() == "warn",
-        columns={name: column.description for name, column in node.columns.items()},
+        columns={name: _in_a_line(column.description) for name, column in node.columns.items()},
         meta=config.meta,
         declared={name: column.meta["personal"] for name, column in node.columns.items() if "personal" in column.meta},
     )
+
+
+def _proven_key(test: Any) -> tuple[str, ...]:
+    is_key = test.test_metadata.name == "key" and not test.config.where
+    return tuple(test.test_metadata.kwargs["columns"]) if is_key else ()
+
+
+def _in_a_line(description: str) -> str:
+    return " ".join(description.split())
 
 
 def _without_database(sql: str) -> str:

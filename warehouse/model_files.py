@@ -1,9 +1,7 @@
-"""The models' files: what is written from the declarations (`python -m warehouse.model_files`), and what their yml says.
+"""The models that are written from the declarations (`python -m warehouse.model_files`); a test fails when they are stale.
 
-Written: `models/staging`, per `source` table one view with its current rows (no deleted ones, no `extra`, and the columns of the loading
-under plain names), and `models/history/versions`, the tables whose every version is kept; a test fails when they are stale. Read: what a
-mart answers, from its yml: the description (which says "One row per …"), the columns, and under `config: meta: questions` the questions
-with a query for each; `docs/marts.md` shows it. Not here: anything about what the data means (`models/marts`, `models/definitions.md`).
+`models/staging`: per `source` table one view with its current rows (no deleted ones, no `extra`, and the columns of the loading under
+plain names). `models/history/versions`: the tables whose every version is kept.
 """
 
 import re
@@ -28,11 +26,6 @@ _VERSIONED = ("contacts", "lists", "campaigns", "goals", "webhooks", "users")
 
 _BY = "# Written by `make docs`; change the declarations in warehouse/tables.py.\n"
 _PLAIN_NAMES = {"_first_seen_at": "first_seen_at", "_changed_at": "changed_at"}
-
-
-_DEFINITION = re.compile(r"{% docs (\w+) %}(.+?){% enddocs %}", re.DOTALL)
-_NAMED = re.compile(r"{{ doc\('(\w+)'\) }}")
-_GRAIN = re.compile(r"(?:^|(?<= ))One row per [^.]+\.\s*")
 
 
 def render() -> dict[str, str]:
@@ -142,74 +135,6 @@ def _sources() -> str:
 
 def _yaml(content: object) -> str:
     return _BY + str(yaml.safe_dump(content, sort_keys=False, width=140, allow_unicode=True))
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What somebody wants to know, and the query that tells."""
-
-    ask: str
-    sql: str
-
-
-@dataclass(frozen=True)
-class Mart:
-    """One model as its yml describes it. `grain` is the sentence "One row per …", `key` the columns that identify a row."""
-
-    name: str
-    schema: str
-    area: str
-    description: str
-    columns: tuple[tuple[str, str], ...]
-    key: tuple[str, ...]
-    questions: tuple[Question, ...]
-    personal: frozenset[str]
-
-    @property
-    def grain(self) -> str:
-        found = _GRAIN.search(self.description)
-        return found.group().strip() if found else ""
-
-    @property
-    def text(self) -> str:
-        """The description without its grain."""
-        return _GRAIN.sub("", self.description).strip()
-
-
-@cache
-def definitions() -> dict[str, str]:
-    """Name → what it means, in the order of the declaration."""
-    declared = (MODELS / "definitions.md").read_text(encoding="utf-8")
-    return {name: " ".join(text.split()) for name, text in _DEFINITION.findall(declared)}
-
-
-def _resolved(description: str) -> str:
-    """The description with the definitions that it names, as dbt writes it into the file."""
-    return " ".join(_NAMED.sub(lambda found: definitions()[found[1]], description).split())
-
-
-def marts(schema: str = "marts") -> list[Mart]:
-    """All models of a folder, by area in the order of the source tables, then by name."""
-    areas = list(dict.fromkeys(table.area for table in TABLES.values()))
-    contents = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in (MODELS / schema).rglob("*.yml")]
-    found = [_mart(model, schema) for content in contents for model in content.get("models") or ()]
-    return sorted(found, key=lambda mart: (areas.index(mart.area), mart.name))
-
-
-def _mart(model: dict[str, Any], schema: str) -> Mart:
-    meta, name = model["config"]["meta"], model["config"].get("alias", model["name"])
-    columns = tuple((column["name"], _resolved(column["description"])) for column in model["columns"])
-    tests = [test["key"] for test in model.get("data_tests") or () if "key" in test]
-    return Mart(
-        name=name,
-        schema=schema,
-        area=meta["area"],
-        description=_resolved(model["description"]),
-        columns=columns,
-        key=tuple(tests[0]["arguments"]["columns"]) if tests else (),
-        questions=tuple(Question(one["ask"], one["sql"].strip()) for one in meta.get("questions") or ()),
-        personal=frozenset(column for column, _ in columns if is_personal(schema, name, column)),
-    )
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pytest
 
+from docs.generate import definitions
 from tests.warehouse.marts.comparing import is_same
 from tests.warehouse.marts.described import described
 from tests.warehouse.marts.rows import Row, together, write
-from warehouse.model_files import definitions
 from warehouse.models import build
 
 _WINDOW = re.compile(r"_(\d+)d(?=_|$)")
@@ -157,7 +157,7 @@ WINDOWS: dict[tuple[str, str], dict[str, Expected]] = {
 
 def windowed() -> set[tuple[str, str]]:
     """(mart, column) of everything that names a number of days."""
-    return {(mart.name, name) for mart in described() for name, _ in mart.columns if _WINDOW.search(name)}
+    return {(mart.table, name) for mart in described("marts") for name in mart.columns if _WINDOW.search(name)}
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,8 @@ def test_n_days_are_n_days_of_the_account(account: str, mart: str, chosen: str, 
 
 def _rates() -> list[tuple[str, str, str]]:
     """(mart, column, description) of every rate."""
-    return [(mart.name, name, text) for mart in described() for name, text in mart.columns if _WINDOW.sub("", name).endswith("_rate")]
+    columns = [(mart.table, name, text) for mart in described("marts") for name, text in mart.columns.items()]
+    return [column for column in columns if _WINDOW.sub("", column[1]).endswith("_rate")]
 
 
 def test_a_rate_of_one_name_is_defined_once() -> None:
@@ -225,7 +226,7 @@ def test_a_rate_has_the_denominator_that_its_definition_names(mart: str, column:
     if formula is None:
         return
     if days:  # opened_90d_count, good_count_28d
-        columns = {name for one in described() if one.name == mart for name, _ in one.columns}
+        columns = next(one for one in described("marts") if one.table == mart).columns
         formula = re.sub(
             r"(\w+)_count", lambda part: next(n for n in (f"{part[1]}{days}_count", f"{part[1]}_count{days}") if n in columns), formula
         )

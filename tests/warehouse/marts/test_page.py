@@ -11,16 +11,18 @@ from docs import generate
 from tests.warehouse.marts.described import described
 from tests.warehouse.marts.test_against_pandas import MARTS
 from tests.warehouse.marts.test_by_hand import BY_HAND
-from warehouse.model_files import Mart, Question
+from warehouse.dbt_project import Node
+from warehouse.models import ModelSettings
 
-QUESTIONS = [(mart.name, question) for mart in described() for question in mart.questions]
+QUESTIONS = [(mart.table, question) for mart in described("marts") for question in mart.meta.get("questions", ())]
 
 
-@pytest.mark.parametrize("mart", described(), ids=lambda mart: mart.name)
-def test_a_mart_says_its_grain_its_key_and_what_it_answers(mart: Mart) -> None:
-    assert mart.grain
-    assert mart.key[0] == "account" == mart.columns[0][0]
-    assert mart.questions
+@pytest.mark.parametrize("mart", described("marts"), ids=lambda mart: mart.table)
+def test_a_mart_says_its_grain_its_key_and_what_it_answers(mart: Node) -> None:
+    key = next(test.key for test in ModelSettings().nodes() if test.is_test and test.key and test.relation == mart.relation)
+    assert generate.grain(mart)
+    assert key[0] == "account" == next(iter(mart.columns))
+    assert mart.meta["questions"]
 
 
 def test_every_column_is_described_and_nothing_else(marts: duckdb.DuckDBPyConnection) -> None:
@@ -29,14 +31,14 @@ def test_every_column_is_described_and_nothing_else(marts: duckdb.DuckDBPyConnec
     for schema, table, column in rows:
         found.setdefault((schema, table), []).append(column)
     for schema in ("marts", "history"):
-        said = {(schema, mart.name): sorted(name for name, _ in mart.columns) for mart in described(schema)}
+        said = {(schema, mart.table): sorted(mart.columns) for mart in described(schema)}
         assert said == {key: sorted(columns) for key, columns in found.items() if key[0] == schema}
 
 
-@pytest.mark.parametrize(("name", "question"), QUESTIONS, ids=[f"{name}: {question.ask}" for name, question in QUESTIONS])
-def test_the_query_of_a_question_answers_it(name: str, question: Question, marts: duckdb.DuckDBPyConnection) -> None:
-    assert f"marts.{name}" in question.sql
-    assert marts.execute(question.sql).fetchall()
+@pytest.mark.parametrize(("name", "question"), QUESTIONS, ids=[f"{name}: {question['ask']}" for name, question in QUESTIONS])
+def test_the_query_of_a_question_answers_it(name: str, question: dict[str, str], marts: duckdb.DuckDBPyConnection) -> None:
+    assert f"marts.{name}" in question["sql"]
+    assert marts.execute(question["sql"]).fetchall()
 
 
 def test_the_query_of_the_readme_answers(marts: duckdb.DuckDBPyConnection) -> None:
@@ -45,7 +47,7 @@ def test_the_query_of_the_readme_answers(marts: duckdb.DuckDBPyConnection) -> No
 
 
 def test_no_mart_goes_unchecked() -> None:
-    assert {mart.name for mart in described()} == set(MARTS) == set(BY_HAND)
+    assert {mart.table for mart in described("marts")} == set(MARTS) == set(BY_HAND)
 
 
 _COUNTED = re.compile(r"_(count|change|rate)(_|$)")
@@ -55,7 +57,10 @@ _COUNTED = re.compile(r"_(count|change|rate)(_|$)")
 def test_a_count_is_null_only_where_its_description_says_when(schema: str, marts: duckdb.DuckDBPyConnection) -> None:
     """NULL is "not known", 0 is "none": of every mart, over rows in which whatever may be missing is."""
     silent = [
-        (mart.name, name) for mart in described(schema) for name, text in mart.columns if _COUNTED.search(name) and "NULL" not in text
+        (mart.table, name)
+        for mart in described(schema)
+        for name, text in mart.columns.items()
+        if _COUNTED.search(name) and "NULL" not in text
     ]
     assert len(silent) > 5
     has_null = 'select count(*) > count({}) from {}."{}"'
@@ -63,7 +68,8 @@ def test_a_count_is_null_only_where_its_description_says_when(schema: str, marts
 
 
 def test_beside_every_open_rate_stands_what_it_can_mean() -> None:
-    rates = [(mart.name, name, text) for mart in described() for name, text in mart.columns if re.search(r"open.*_rate", name)]
+    columns = [(mart.table, name, text) for mart in described("marts") for name, text in mart.columns.items()]
+    rates = [column for column in columns if re.search(r"open.*_rate", column[1])]
     assert len(rates) >= 8
     said = "Machines open mails, too: see “What this service cannot tell”"
     assert [(mart, name) for mart, name, text in rates if said not in text and "over_median" not in name] == []

@@ -47,8 +47,8 @@ class Node:
 
     `kind`: view, table, incremental or test. `model` and `relation`: its own name and what it makes; of a test, of what it is about.
     `sql`: its query; of an incremental one, as it runs from nothing. `later_sql`: the query for what an incremental one writes
-    beside the rows that it has, in place of those with the same `key`. `needs`: the relations that it reads. `key` of a test: the columns of
-    which it proves that they identify a row of the model.
+    beside the rows that it has, in place of those with the same `key`. `needs`: the relations that it reads. `key` of a test: the
+    columns of which it proves that they identify a row of the model.
     """
 
     name: str

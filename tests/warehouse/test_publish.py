@@ -293,24 +293,3 @@ def test_copies_with_smaller_groups_than_are_allowed_now_are_removed(filled: Pat
     with pytest.raises(NothingPublished, match="with personal data as `drop` asks for"):
         roll_back(filled, PersonalData.DROP, 20)
     assert roll_back(filled, PersonalData.DROP, 5).group_min == 10
-
-
-def test_a_copy_of_before_links_and_groups_were_masked_counts_as_showing_all(filled: Path) -> None:
-    publish(filled, Masking(PersonalData.DROP))
-    with duckdb.connect(str(published_path(filled))) as connection:
-        connection.execute("alter table sync.published drop column group_min")
-    said = facts(published_path(filled))
-    assert said is not None
-    assert said.personal_data is PersonalData.KEEP
-    publish(filled, Masking(PersonalData.DROP))
-    assert earlier(filled) == []
-
-
-def test_what_a_killed_attempt_left_is_removed_by_the_next_one(filled: Path) -> None:
-    folder = published_path(filled).parent
-    folder.mkdir(mode=0o700)
-    leftovers = [folder / ".marketing-x.duckdb", folder / ".marketing-x.duckdb.wal"]
-    for leftover in leftovers:
-        leftover.touch()
-    publish(filled)
-    assert not any(leftover.exists() for leftover in leftovers)

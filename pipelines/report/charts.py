@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from pipelines.report.formatting import short_day
-from pipelines.report.style import look
 
 WIDTH = 374
 _PLOT_HEIGHT = 150
@@ -23,7 +22,8 @@ _LETTER, _CAPITAL, _WIDEST = 6.8, 9.0, 13.0  # of the font on most machines, rat
 
 #: `Markup.format` escapes what it is given.
 _FIGURE = Markup(
-    '<figure {}>{}<svg {}{} xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+    '<figure class="{}">{}<svg class="{}"{} xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+    'width="{width}" height="{height}" '
     'role="img" aria-label="{label}"><title>{label}</title>{}</svg>{}</figure>'
 )
 
@@ -95,8 +95,8 @@ def line(title: str, points: Sequence[tuple[dt.date, float]], *, shown: Format) 
     days = max((last - first).days, 1)
     places = [(_n(left + (on - first).days / days * (WIDTH - left - 5)), _n(_y(value, ticks))) for on, value in points]
     track = "M" + "L".join(f"{x} {y}" for x, y in places)
-    path = Markup('<path {} d="{}" fill="none" stroke-width="2" stroke-linejoin="round"/>').format(look("s-accent"), track)
-    end = Markup('<circle {} cx="{}" cy="{}" r="4"/>').format(look("c-accent"), *places[-1])
+    path = Markup('<path class="s-accent" d="{}" fill="none" stroke-width="2" stroke-linejoin="round"/>').format(track)
+    end = Markup('<circle class="c-accent" cx="{}" cy="{}" r="4"/>').format(*places[-1])
     label = f"from {shown(points[0][1])} on {short_day(first)} to {shown(points[-1][1])} on {short_day(last)}"
     note = f"{label[0].upper()}{label[1:]}."
     return _figure(
@@ -148,8 +148,8 @@ def stack(title: str, parts: Sequence[tuple[str, float]], *, unit: str) -> Marku
 
 def swatch(colour: str, opacity: float = 1) -> Markup:
     """A colour of a chart, to stand before the name of what it means."""
-    picture = Markup('<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10" aria-hidden="true" {}>{}</svg>')
-    return picture.format(look("swatch"), _box(colour, 0, 0, 10, 10, is_rounded=True, opacity=opacity))
+    picture = Markup('<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10" aria-hidden="true" class="swatch">{}</svg>')
+    return picture.format(_box(colour, 0, 0, 10, 10, is_rounded=True, opacity=opacity))
 
 
 def strength(place: int, count: int) -> float:
@@ -160,12 +160,12 @@ def strength(place: int, count: int) -> float:
 def _figure(title: str, shapes: Iterable[Markup], height: float, label: str, note: str = "") -> Markup:
     """The picture with its title above and its note below; `label` is what it shows, for who cannot see it. Without title it is wide."""
     return _FIGURE.format(
-        look("chart" if title else "wide-chart"),
-        Markup("<figcaption {}>{}</figcaption>").format(look("chart-title"), title) if title else "",
-        look("picture" if title else "picture band"),
+        "chart" if title else "wide-chart",
+        Markup('<figcaption class="chart-title">{}</figcaption>').format(title) if title else "",
+        "picture" if title else "picture band",
         "" if title else Markup(' preserveAspectRatio="none"'),
         Markup().join(shapes),
-        Markup("<p {}>{}</p>").format(look("chart-note"), note) if note else "",
+        Markup('<p class="chart-note">{}</p>').format(note) if note else "",
         width=WIDTH if title else 2 * WIDTH,
         height=_n(height),
         label=label,
@@ -194,18 +194,18 @@ def _dates(first: dt.date, last: dt.date, left: float) -> list[Markup]:
 
 def _text(words: str, x: float, y: float, colour: str, anchor: str = "start") -> Markup:
     anchored = Markup(' text-anchor="{}"').format(anchor) if anchor != "start" else ""
-    return Markup('<text {}{} x="{}" y="{}">{}</text>').format(look(f"c-{colour}"), anchored, _n(x), _n(y), words)
+    return Markup('<text class="c-{}"{} x="{}" y="{}">{}</text>').format(colour, anchored, _n(x), _n(y), words)
 
 
 def _box(colour: str, x: float, y: float, width: float, height: float, *, is_rounded: bool = False, opacity: float = 1) -> Markup:
     rounded = Markup(' rx="2"') if is_rounded else ""
     faint = Markup(' opacity="{}"').format(_n(opacity, 2)) if opacity < 1 else ""
     place = map(_n, (x, y, width, height))
-    return Markup('<rect {}{}{} x="{}" y="{}" width="{}" height="{}"/>').format(look(f"c-{colour}"), rounded, faint, *place)
+    return Markup('<rect class="c-{}"{}{} x="{}" y="{}" width="{}" height="{}"/>').format(colour, rounded, faint, *place)
 
 
 def _line(colour: str, x1: float, x2: float, y1: float, y2: float) -> Markup:
-    return Markup('<line {} x1="{}" x2="{}" y1="{}" y2="{}"/>').format(look(f"s-{colour}"), *map(_n, (x1, x2, y1, y2)))
+    return Markup('<line class="s-{}" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(colour, *map(_n, (x1, x2, y1, y2)))
 
 
 def _fitting(words: str, room: float) -> str:

@@ -4,6 +4,7 @@ import datetime as dt
 import re
 import statistics
 from functools import cache
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -11,13 +12,14 @@ from jinja2.ext import Extension
 from markupsafe import Markup
 
 from pipelines.freshness import standstill
-from pipelines.report import charts, figures, formatting, style
+from pipelines.report import charts, figures, formatting
 from pipelines.report.formatting import number, rating, share, short_day, whole_share
 from pipelines.report.queries import AccountData, ReportData, Rows
 from warehouse.loads.coverage import FRESH_FOR
 
 #: What no document may hold, and what turns the direction of all text behind it.
 _UNFIT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_TEMPLATES = Path(__file__).parent / "templates"
 _GROWTH_DAYS, _REVIEW_WEEKS, _CAMPAIGNS = 90, 13, 10
 _FILTERS = ("number", "share", "rating", "change_of", "points", "day", "plural", "cut", "without_blank_lines", "network")
 
@@ -44,7 +46,7 @@ class _Unindented(Extension):
 def environment() -> Environment:
     """Every value is escaped by itself; what a template names has to be there."""
     made = Environment(
-        loader=FileSystemLoader(style.TEMPLATES),
+        loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -53,7 +55,7 @@ def environment() -> Environment:
     )
     made.filters |= {name: getattr(formatting, name) for name in _FILTERS}
     made.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
-    functions = (style.look, style.dark_rules, charts.swatch, charts.strength, figures.key_figures, figures.changes_of, figures.tiers_of)
+    functions = (charts.swatch, charts.strength, figures.key_figures, figures.changes_of, figures.tiers_of)
     made.globals |= {function.__name__: function for function in (*functions, as_of, standstill, pictures_of)}
     made.globals |= {"TIERS": figures.TIERS, "one_day": dt.timedelta(days=1)}
     return made

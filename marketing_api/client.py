@@ -23,7 +23,6 @@ from marketing_api.clock import ServiceClock
 from marketing_api.errors import (
     AuthenticationFailed,
     BrokenResponse,
-    InvalidCall,
     MarketingApiError,
     OtherSubject,
     RateLimited,
@@ -102,18 +101,6 @@ class Client:
         Transient (GivenUp from then on), BudgetSpent; or Stopped.
         """
         return self._retry.read(call, self._stop, lambda: False)
-
-    def fetch_xml(self, call: Call) -> Received:
-        """The response to a read as XML, as it came; one try. Its meaning is not read: everything else here works with JSON."""
-        if not call.operation.is_read:
-            raise InvalidCall(f"{call.operation.name} changes the account: its response is read as JSON")
-        slot, _ = self._wait()
-        received = self._transport.send(call, f"{new_request_id()}.xml", form="xml")
-        if received.status is not None:
-            self._limiter.learn(slot, rate_report(None, received.headers), refused=received.status == 429)
-        if received.problem is not None:
-            raise received.problem
-        return received
 
     def fetch_many(
         self, calls: Iterable[Call], *, known: Callable[[Call], Response | Failure | None] | None = None, urgency: int = 0

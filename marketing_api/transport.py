@@ -68,18 +68,18 @@ class Transport:
         self._watch = Watch(on_look)
         self._kept = KeyedAdapter(key, self._watch, pool_connections=1, pool_maxsize=connections)
 
-    def send(self, call: Call, spool_name: str, *, form: str = "json") -> Received:
-        """Send once and read all of the response, as JSON or XML (`form`); `spool_name`: the file for a large body.
+    def send(self, call: Call, spool_name: str) -> Received:
+        """Send once and read all of the response; `spool_name`: the file for a large body.
 
         The operation's time-out is that between two bytes; twice as many seconds until what has come must be more than a trickle,
         ten times as many until all of it must have come.
         """
         if call.operation.is_read:
-            return self._send(self._kept, call, spool_name, form)
+            return self._send(self._kept, call, spool_name)
         # over a new connection: one that the service is just closing would leave the outcome of a write unknown
         adapter = KeyedAdapter(self._key, self._watch, pool_connections=1, pool_maxsize=1)
         try:
-            return self._send(adapter, call, spool_name, form)
+            return self._send(adapter, call, spool_name)
         finally:
             adapter.close()
 
@@ -87,7 +87,7 @@ class Transport:
         self._watch.close()
         self._kept.close()
 
-    def _send(self, adapter: HTTPAdapter, call: Call, spool_name: str, form: str) -> Received:
+    def _send(self, adapter: HTTPAdapter, call: Call, spool_name: str) -> Received:
         what, timeout = call.operation.name, call.operation.timeout
         problem: Transient | None = None
         status: int | None = None
@@ -95,7 +95,7 @@ class Transport:
         body = _Inflow(self._spool / spool_name)
         with self._watch.over(timeout) as under_way:
             try:
-                request = prepare(call, self._url, form)
+                request = prepare(call, self._url)
                 response = adapter.send(request, stream=True, timeout=(CONNECT_SECONDS, timeout), **self._settings)
                 status, headers = response.status_code, response.raw.headers
                 self._receive(response, body, under_way)
@@ -122,12 +122,12 @@ class Transport:
             raise urllib3.exceptions.ProtocolError("an announcement instead of a response")
 
 
-def prepare(call: Call, base_url: str, form: str = "json") -> requests.PreparedRequest:
+def prepare(call: Call, base_url: str) -> requests.PreparedRequest:
     """The request without the key, which the connection adds. `base_url` up to and including `/1`.
 
     Parameters of a GET go into the query, those of a POST into the form body.
     """
-    url = f"{base_url.rstrip('/')}/{call.operation.name}.{form}"
+    url = f"{base_url.rstrip('/')}/{call.operation.name}.json"
     params = urllib.parse.urlencode(call.params)
     if call.operation.method == "GET":
         return ready_request("GET", f"{url}?{params}" if params else url, _HEADERS, None)

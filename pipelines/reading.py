@@ -53,7 +53,7 @@ def open_reader(
         warehouse = _warehouse(settings, stack.enter_context(Archive(settings.home / "archive")))
         spool = stack.enter_context(closing(Workspace(settings.home / "tmp" / "spool"))).folder()
         budget = budget_of(settings, max_requests, until, now)
-        rules = rules_of(settings, requests_all=requests_all)
+        rules = Rules(dt.timedelta(days=settings.max_age_days), requests_all=requests_all)
         checkpoints = Checkpoints(settings.home / "archive" / "unfinished")
         stack.callback(checkpoints.leave)
         sessions = []
@@ -111,10 +111,6 @@ def budget_of(
     if most is None and end is None:
         return None
     return RequestBudget(most, until=next_moment(end, settings.schedule_timezone, now()) if end else None, now=now)
-
-
-def rules_of(settings: Settings, *, requests_all: bool) -> Rules:
-    return Rules(dt.timedelta(days=settings.max_age_days), requests_all=requests_all)
 
 
 def planner_of(

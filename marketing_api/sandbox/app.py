@@ -39,7 +39,7 @@ class App:
     def respond(self, request: Request, arrived: float) -> Response:
         """The response to a request below `/1/` that was counted at `arrived` (real unix seconds)."""
         path = request.path[3:].lower().rstrip("/") if request.path.startswith("/1/") else request.path
-        name = path.removesuffix(".json").removesuffix(".xml")
+        name = path.removesuffix(".json")
         try:
             query, body = merge(request.query, request.content_type, request.body)
         except Refusal as refusal:
@@ -59,8 +59,6 @@ class App:
             response, outcome = responses.error(tenant, responses.UNKNOWN, rate), "1002"
         else:
             response, outcome, fault = self._with_faults(tenant, operation, request.verb, given, arrived, rate)
-        if path.endswith(".xml"):
-            response = responses.as_xml(response)
         if fault is not None:
             response, outcome = responses.broken(known, fault, rate, response), fault.name
         self.requests += 1

@@ -1,11 +1,9 @@
-"""Requests and responses as values; making responses: the envelope (JSON or XML), and what faults do to it."""
+"""Requests and responses as values; making responses: the envelope, and what faults do to it."""
 
 import itertools
 import json
-import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -122,32 +120,3 @@ def broken(tenant: Tenant, fault: Fault, rate: RateReport, response: Response) -
         case "cut-body":
             response.mishap = "cut"
     return response
-
-
-#: What may be the name of an XML element; ids, dates and the like become `<entry key="…">`.
-_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
-#: XML has no form for most control characters.
-_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def as_xml(response: Response) -> Response:
-    """A JSON response as XML. The specification offers XML and shows none, so this is the plain mapping of the same envelope (assumed).
-
-    The root is `response`; what stands beside it in JSON follows its children. Entries of a list are `<item>`. Held in memory as a whole.
-    """
-    if response.kind != _JSON or response.mishap:
-        return response
-    whole = json.loads(response.body if isinstance(response.body, bytes) else b"".join(response.body))
-    root = ElementTree.Element("response")
-    _fill(root, whole.pop("response", {}) | whole)
-    return replace(response, body=ElementTree.tostring(root, "utf-8", xml_declaration=True), kind="application/xml; charset=utf-8")
-
-
-def _fill(element: ElementTree.Element, value: Any) -> None:
-    if isinstance(value, dict | list):
-        for name, entry in value.items() if isinstance(value, dict) else (("item", entry) for entry in value):
-            is_name = _NAME.fullmatch(name)
-            tag, key = (name, {}) if is_name else ("entry", {"key": _NOT_XML.sub("\ufffd", name)})
-            _fill(ElementTree.SubElement(element, tag, key), entry)
-    elif value is not None:
-        element.text = _NOT_XML.sub("\ufffd", value if isinstance(value, str) else json.dumps(value))

@@ -18,7 +18,6 @@ from marketing_api.operation import Call
 from marketing_api.operations import account
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.redaction import plain
-from marketing_api.transport import Received
 from pipelines import exits
 from pipelines.accounts import connections, explained
 from pipelines.commands import Arguments, command
@@ -27,10 +26,7 @@ from pipelines.settings import Settings, SettingsError
 
 _OPERATION = click.Argument(["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md")
 _PARAMETERS = click.Argument(["parameters"], nargs=-1, metavar="[NAME=VALUE]...", help="e.g. id=12 or fields[3]=London")
-_SWITCHES = (
-    Option("yes", "do not ask before a write"),
-    Option("xml", "show the response to a read as the service writes it in XML"),
-)
+_YES = Option("yes", "do not ask before a write")
 
 
 @command()
@@ -57,7 +53,7 @@ def _check(connection: Connection) -> int:
     return exits.DONE
 
 
-@command(_OPERATION, _PARAMETERS, *parameters((ACCOUNT, *_SWITCHES)))
+@command(_OPERATION, _PARAMETERS, *parameters((ACCOUNT, _YES)))
 def call(arguments: Arguments, settings: Settings) -> int:
     """Prints the payload as JSON; exit code 1 when nothing was sent because nobody agreed to a write."""
     call = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
@@ -70,16 +66,16 @@ def call(arguments: Arguments, settings: Settings) -> int:
             print("nothing was sent", file=sys.stderr)
             return exits.INCOMPLETE
         with _client(connection) as (client, _):
-            return _print_xml(client.fetch_xml(call)) if arguments.xml else _print_json(client, call)
+            return _print(client, call)
 
 
-def _print_json(client: Client, call: Call) -> int:
+def _print(client: Client, call: Call) -> int:
     try:
         response = client.fetch(call) if call.operation.is_read else client.write(call)
     except OutcomeUnknown as problem:
         print(f"marketing-sync: {problem}\nCheck whether it took effect before you send it again.", file=sys.stderr)
         return exits.INCOMPLETE
-    document = msgspec.json.decode(_bytes(response.body))
+    document = msgspec.json.decode(response.body.read_bytes() if isinstance(response.body, Path) else response.body)
     payload = document.get("response", document).get("data", document) if isinstance(document, dict) else document
     print(json.dumps(payload, indent=2, ensure_ascii=False))
     return exits.DONE
@@ -91,17 +87,6 @@ def _client(connection: Connection) -> Iterator[tuple[Client, RateLimiter]]:
     # Requests by hand leave nothing behind.
     with tempfile.TemporaryDirectory() as spool, Client(connection, limiter, record=lambda _: None, spool=Path(spool)) as client:
         yield client, limiter
-
-
-def _print_xml(received: Received) -> int:
-    """As it came. Whether the service refused is in the HTTP status and in the envelope's own word."""
-    body = _bytes(received.body)
-    print(body.decode("utf-8", "replace"))
-    return exits.INCOMPLETE if received.status != 200 or b"<status>error</status>" in body else exits.DONE
-
-
-def _bytes(body: bytes | Path) -> bytes:
-    return body.read_bytes() if isinstance(body, Path) else body
 
 
 def _parameters(words: Sequence[str]) -> dict[str, object]:

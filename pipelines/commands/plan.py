@@ -8,7 +8,7 @@ import datetime as dt
 from rich.console import Console
 
 from assets import SOURCE_ASSETS
-from assets.planning.crawl_plan import CAMPAIGN_STATS, Planner
+from assets.planning.crawl_plan import CAMPAIGN_STATS, Planner, Rules
 from assets.planning.order import in_words
 from marketing_api.rate_limit import RateLimiter
 from pipelines import exits
@@ -17,7 +17,7 @@ from pipelines.commands import Arguments, command
 from pipelines.commands.status import grid
 from pipelines.options import LIMITS, parameters
 from pipelines.progress import report_waiting
-from pipelines.reading import budget_of, planner_of, rules_of
+from pipelines.reading import budget_of, planner_of
 from pipelines.settings import Settings
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
@@ -45,7 +45,7 @@ def plan(arguments: Arguments, settings: Settings) -> int:
         warehouse.read("select 1")  # makes sure that the tables are as this version declares them
         accounts, assets = known_accounts(settings), list(SOURCE_ASSETS.values())
         budget = budget_of(settings, arguments.max_requests, arguments.until)
-        rules = rules_of(settings, requests_all=arguments.all)
+        rules = Rules(dt.timedelta(days=settings.max_age_days), requests_all=arguments.all)
         for number, connection in enumerate(accounts):
             limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
             planner = planner_of(warehouse, connection.account, limiter, rules, assets, budget, len(accounts))

@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -254,23 +253,6 @@ def test_a_write_that_nobody_agrees_to_sends_nothing_and_is_not_done(
     before = sandbox.count
     ran = command("call", "emailmarketing/addtag", "email=ann@example.com", "tagname=vip", sandbox=sandbox)
     says(ran, 1, "nothing was sent", "emailmarketing/addtag (write) on account main")
-    assert sandbox.count == before
-
-
-# -- answers as XML
-
-
-def test_an_answer_is_shown_as_xml(command: Command, sandbox: Sandbox) -> None:
-    ran = command("call", "app/me", "--xml", sandbox=sandbox)
-    assert ran.code == 0, ran.text
-    assert ElementTree.fromstring(ran.out).find("data/business/businessName") is not None
-    refused = command("call", "emailmarketing/getcontact", "id=1", "--xml", sandbox=sandbox)
-    assert (refused.code, ElementTree.fromstring(refused.out).findtext("header/status")) == (1, "error")
-
-
-def test_a_write_is_not_sent_for_xml(command: Command, sandbox: Sandbox) -> None:
-    before = sandbox.count
-    says(command("call", "goal/delete", "id=301", "--yes", "--xml", sandbox=sandbox), 2, "its response is read as JSON")
     assert sandbox.count == before
 
 

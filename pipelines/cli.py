@@ -18,7 +18,7 @@ COMMANDS = {
     "push": ("push", "send rows of a file or query back to the service; a dry run without --apply"),
     "plan": ("plan", "show what the next sync would request, how long that takes, and what the maximum age takes"),
     "status": ("status", "show how fresh and complete everything is, the last runs, rejected records"),
-    "publish": ("publish", "write the copy that analysts open, and its report"),
+    "publish": ("publish", "write the copy that analysts open and its report, or go back to the one before"),
     "report": ("publish", "write the page about what is published, for the business owner"),
     "rebuild": ("publish", "write the warehouse anew from the archive, without a request"),
     "ui": ("ui", "open the Dagster UI on this machine"),

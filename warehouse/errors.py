@@ -8,7 +8,7 @@ WarehouseError
 ├── NoWarehouse       there is no file yet: nothing has been synced
 ├── WarehouseFull     no space left: the tables are as before, make room and run again
 ├── NotPublished      the warehouse is not fit for analysts: the published file stays as it was
-├── NothingPublished  there is no published file
+├── NothingPublished  there is no published file, or none to go back to
 ├── PublishedLocked   somebody opened the published file for writing, which keeps others out: open it read-only
 ├── ForeignFolder     where Parquet was to be written is something of somebody else's: name another folder
 └── ArchiveError      the archive cannot be used
@@ -70,7 +70,7 @@ class NotPublished(WarehouseError):
 
 
 class NothingPublished(WarehouseError):
-    """There is no published file."""
+    """There is no published file, or no earlier one to go back to."""
 
 
 class PublishedLocked(WarehouseError):

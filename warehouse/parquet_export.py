@@ -1,7 +1,7 @@
 """Writes the published file's tables as Parquet for other engines: partitioned by account, large event tables by month as well.
 
 `FOLDER/SCHEMA/TABLE/account=…/month=…/*.parquet`. FOLDER is a symbolic link to the export it shows; a new one is written beside it and
-takes its place in one step. Not here: what is published
+takes its place in one step. The one before stays until the next, for whoever is reading it. Not here: what is published
 (`publish`), what became of personal data (`masking`): the file has it as it may be shown.
 """
 
@@ -15,6 +15,7 @@ import duckdb
 
 from warehouse.archive.disk import make_folder, new_name, sync
 from warehouse.errors import ForeignFolder, NothingPublished
+from warehouse.publish import read_facts
 from warehouse.sql import literal, quoted, rows
 from warehouse.tables import TABLES, Accumulate
 
@@ -102,13 +103,24 @@ def _copy(schema: str, name: str, columns: Sequence[str], target: Path) -> str:
 
 
 def _show(target: Path, folder: Path) -> None:
-    """Point the link at the new export; others go."""
+    """Point the link at the new export; of the others only the one before stays, unless it shows more of people."""
     link = folder.with_name(f"{target.name}.link")
     link.symlink_to(target.name)
-    if folder.exists() and not folder.is_symlink():
+    before = folder.readlink().name if folder.is_symlink() else None
+    if before is None and folder.exists():
         folder.rmdir()
     link.replace(folder)
     sync(folder.parent)
     for other in folder.parent.iterdir():
-        if _is_ours(folder, other.name) and other.name != target.name:
+        stays = other.name == target.name or (other.name == before and not _shows_more(other, target))
+        if _is_ours(folder, other.name) and not stays:
             other.unlink() if other.is_symlink() else shutil.rmtree(other, ignore_errors=True)
+
+
+def _shows_more(export: Path, newer: Path) -> bool:
+    with duckdb.connect() as connection:
+        try:
+            old, new = (read_facts(connection, literal(str(folder / "sync/published/data.parquet"))) for folder in (export, newer))
+        except duckdb.Error:  # nobody can tell
+            return True
+    return old.shows_more_than(new.personal_data, new.group_min)

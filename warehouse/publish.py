@@ -1,4 +1,4 @@
-"""Writes the published file: a copy of what analysts may see, afresh, checked, and swapped in atomically.
+"""Writes the published file: a copy of what analysts may see, afresh, checked, and swapped in atomically; and goes back to earlier ones.
 
 The warehouse is held only while its file is copied (a GB a second or so); what takes time works on that copy. Readers may keep the
 published file open for as long as they like: it is never changed, a newer one takes its name. Not here: what becomes of personal data
@@ -22,11 +22,11 @@ import duckdb
 
 from marketing_api.clock import utc_now
 from warehouse import duckdb_errors
-from warehouse.archive.disk import Workspace, make_folder, move_into_place
+from warehouse.archive.disk import Workspace, make_folder, move_into_place, sync
 from warehouse.connection import DEADLINE_S, OnWait, connect
-from warehouse.errors import NotPublished, NoWarehouse, PublishedLocked
+from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import Masking, is_personal, small_groups
-from warehouse.personal_data import PersonalData
+from warehouse.personal_data import GROUP_MIN, PersonalData
 from warehouse.schema import SCHEMAS, comments, statements
 from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.sync_tables import ALL_TABLES, FACTS, SYNC_TABLES
@@ -89,9 +89,7 @@ def publish(
                 raise NotPublished(_not_published(home, found))
             counts = _write(connection, temporary, masking)
         published = _checked(temporary, counts)
-        temporary.chmod(0o600)
-        move_into_place(temporary, published_path(home))
-        shutil.rmtree(published_path(home).parent / "earlier", ignore_errors=True)  # what the version before kept there
+        put_in_place(temporary, home, masking.personal_data, masking.group_min)
     return published
 
 
@@ -204,6 +202,10 @@ INTERNAL_TABLES = {table.qualified for table in SYNC_TABLES if table.is_internal
 INTERNAL_COLUMNS = {(table.qualified, column.name) for table in ALL_TABLES for column in table.columns if column.is_internal}
 
 
+#: How many earlier files stay to go back to.
+KEPT = 3
+
+
 @dataclass(frozen=True, slots=True)
 class Published:
     """What a copy says of itself; the columns of `sync.published` say what the fields mean."""
@@ -214,6 +216,12 @@ class Published:
     group_min: int
     table_count: int
     row_count: int
+
+    def shows_more_than(self, personal_data: PersonalData, group_min: int) -> bool:
+        """Of people, than a copy of that kind."""
+        if self.personal_data is personal_data is not PersonalData.KEEP and self.group_min < group_min:
+            return True
+        return not personal_data.allows(self.personal_data)
 
 
 def published_path(home: Path) -> Path:
@@ -228,9 +236,7 @@ def facts(path: Path) -> Published | None:
     try:
         with duckdb.connect(str(path), read_only=True, config={"autoinstall_known_extensions": False}) as connection:
             rows(connection, "set timezone = 'UTC'")
-            result = connection.execute(f"select * from {FACTS.qualified}")
-            found = dict(zip([column[0] for column in result.description], result.fetchall()[0], strict=True))
-            return Published(**found | {"personal_data": PersonalData(found["personal_data"])})
+            return read_facts(connection, FACTS.qualified)
     except duckdb.Error as problem:
         if duckdb_errors.is_locked(problem):
             raise PublishedLocked(
@@ -238,6 +244,48 @@ def facts(path: Path) -> Published | None:
                 "(`duckdb -readonly`)"
             ) from None
         return None
+
+
+def read_facts(connection: duckdb.DuckDBPyConnection, source: str) -> Published:
+    """What stands in `source`: a copy's table, or its export."""
+    result = connection.execute(f"select * from {source}")
+    found = dict(zip([column[0] for column in result.description], result.fetchall()[0], strict=True))
+    return Published(**found | {"personal_data": PersonalData(found["personal_data"])})
+
+
+def earlier(home: Path) -> list[Path]:
+    """The copies that can be gone back to, newest first."""
+    return sorted(_earlier_folder(home).glob("marketing-*.duckdb"), reverse=True)
+
+
+def put_in_place(temporary: Path, home: Path, personal_data: PersonalData, group_min: int) -> None:
+    """Swap the finished copy in; the one before becomes the newest of the earlier ones, and the oldest goes.
+
+    Earlier copies that show more of people than these allow go as well. Call it within `turn`.
+    """
+    path = published_path(home)
+    if path.exists():
+        _keep(path, home)
+    temporary.chmod(0o600)
+    move_into_place(temporary, path)
+    for rank, copy in enumerate(earlier(home)):
+        if rank >= KEPT or not _is_allowed(copy, personal_data, group_min):
+            copy.unlink()
+
+
+def roll_back(home: Path, personal_data: PersonalData = PersonalData.KEEP, group_min: int = GROUP_MIN) -> Published:
+    """Put the newest earlier copy in the place of the current one, which goes.
+
+    NothingPublished when there is none, or none that shows no more of people than these allow; PublishedLocked.
+    """
+    with turn(home):
+        for copy in earlier(home):
+            if _is_allowed(copy, personal_data, group_min) and (found := facts(copy)) is not None:
+                copy.replace(published_path(home))
+                sync(published_path(home).parent)
+                return found
+    allowed = "" if personal_data is PersonalData.KEEP else f" with personal data as `{personal_data}` asks for"
+    raise NothingPublished(f"there is no earlier copy{allowed} in {_earlier_folder(home)} to go back to")
 
 
 @contextmanager
@@ -251,3 +299,28 @@ def turn(home: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _is_allowed(copy: Path, personal_data: PersonalData, group_min: int) -> bool:
+    """Whether the copy shows no more of people than that. One that cannot be read now may show anything."""
+    try:
+        found = facts(copy)
+    except PublishedLocked:
+        return personal_data is PersonalData.KEEP
+    return found is not None and not found.shows_more_than(personal_data, group_min)
+
+
+def _keep(path: Path, home: Path) -> None:
+    """A second name for the current copy, so that its own can be given to the next one without a moment in between."""
+    written = dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=path.stat().st_mtime_ns // 1000)
+    copy = make_folder(_earlier_folder(home)) / f"marketing-{written:%Y%m%dT%H%M%S.%fZ}.duckdb"
+    try:
+        copy.hardlink_to(path)
+    except FileExistsError:  # an attempt before this one got so far
+        return
+    except OSError:  # a file system that knows one name a file
+        shutil.copy2(path, copy)
+
+
+def _earlier_folder(home: Path) -> Path:
+    return published_path(home).parent / "earlier"

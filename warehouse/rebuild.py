@@ -19,7 +19,7 @@ from warehouse.connection import DEADLINE_S, OnWait
 from warehouse.errors import ArchiveGone, WarehouseDamaged, WarehouseError
 from warehouse.loads.load import APPLIED, Load, repair_log
 from warehouse.personal_data import PersonalData
-from warehouse.publish import facts, published_path
+from warehouse.publish import earlier, facts, published_path
 from warehouse.schema import comments
 from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.sync_tables import KEPT, SYNC_TABLES, WRITEBACKS
@@ -80,8 +80,8 @@ def rebuild(
                 log.warning("%s; it is %s now", problem, aside[0].name)
         new = Warehouse(home, archive, file_name=str(workspace.file("anew.duckdb")))
         report = _rebuild(old, new, accept_loss)
-        path = published_path(home)  # one that has everything holds the history, too
-        whole = [path] if (found := facts(path)) and found.personal_data is PersonalData.KEEP else []
+        copies = [published_path(home), *earlier(home)]  # those that have everything hold the history, too
+        whole = [path for path in copies if (found := facts(path)) and found.personal_data is PersonalData.KEEP]
         return replace(report, aside=aside[0].name if aside else None, lost=salvage(old, [*aside, *whole]))
 
 

@@ -1,6 +1,6 @@
 """`marketing-sync publish`, `report` and `rebuild`: what is made of data that is there, without a request.
 
-The report follows each publication: it must not show personal data that is no longer published.
+The report follows each publication: it must not show what was rolled back, nor personal data that is no longer published.
 """
 
 import sys
@@ -20,10 +20,13 @@ from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.restore import restore
 from pipelines.write_back.writebacks_export import refill
 from warehouse.parquet_export import export_parquet
-from warehouse.publish import published_path
+from warehouse.publish import published_path, roll_back
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
-_PUBLISH = (Option("parquet", "export its tables to this folder as Parquet, too, in place of an earlier export", str, Path, metavar="DIR"),)
+_PUBLISH = (
+    Option("rollback", "back to the copy before this one; three are kept"),
+    Option("parquet", "export its tables to this folder as Parquet, too, in place of an earlier export", str, Path, metavar="DIR"),
+)
 _REBUILD = (Option("accept_loss", "replace the warehouse although the archive no longer holds all of it"),)
 
 
@@ -31,8 +34,11 @@ _REBUILD = (Option("accept_loss", "replace the warehouse although the archive no
 def publish(arguments: Arguments, settings: Settings) -> int:
     """When the warehouse is not fit for it, the copy that is there stays, and the exit code is 1."""
     prepare_home(settings.home)
-    with noted(settings, str(uuid.uuid4()), "publish"):
-        published = publish_home(settings)
+    if arguments.rollback:
+        published = roll_back(settings.home, settings.personal_data, settings.personal_group_min)
+    else:
+        with noted(settings, str(uuid.uuid4()), "publish"):
+            published = publish_home(settings)
     print(f"{published_path(settings.home)}: {in_words(published, utc_now())}")
     path, _ = write_report(settings.home)
     print(f"{path}: the report of it")

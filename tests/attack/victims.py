@@ -67,6 +67,7 @@ VICTIMS = (
     Victim("sync of some tables", "next", command("sync", "--reads-only", "--only", *A_TABLE_OF_EACH_KIND)),
     Victim("publish", "whole", command("publish"), is_publishing=True),
     Victim("publish --parquet", "whole", command("publish", "--parquet", "exported"), is_publishing=True),
+    Victim("publish --rollback", "twice", command("publish", "--rollback"), is_publishing=True, again=command("report")),
     Victim("report", "whole", command("report")),
     Victim("rebuild", "whole", command("rebuild")),
     Victim("migrate", "older", command("sync", "--only", "lists")),

@@ -15,7 +15,7 @@ from tests.pipelines.planted import TOKEN, Planter, fill
 from warehouse.masking import Masking, lineage, personal_key
 from warehouse.parquet_export import export_parquet
 from warehouse.personal_data import PersonalData
-from warehouse.publish import publish, published_path
+from warehouse.publish import earlier, publish, published_path
 from warehouse.tables import TABLES
 
 WAYS = ("keep", "hash", "drop")
@@ -54,12 +54,13 @@ def plant(filled: tuple[Path, Planter]) -> Planter:
 
 
 def shown(home: Path) -> Iterator[tuple[str, str]]:
-    """(where, what) of every column of every table, here, in the Parquet export, and the report."""
-    with duckdb.connect(str(published_path(home)), read_only=True) as connection:
-        tables = connection.execute("select schema_name, table_name, column_name from duckdb_columns() where not internal").fetchall()
-        for schema, table, column in tables:
-            rows = connection.execute(f'select "{column}"::varchar from "{schema}"."{table}" where "{column}" is not null').fetchall()
-            yield f"{schema}.{table}.{column}", "\n".join(row for (row,) in rows)
+    """(where, what) of every column of every table, here, in predecessors, in every Parquet export, and the report."""
+    for path in (published_path(home), *earlier(home)):
+        with duckdb.connect(str(path), read_only=True) as connection:
+            tables = connection.execute("select schema_name, table_name, column_name from duckdb_columns() where not internal").fetchall()
+            for schema, table, column in tables:
+                rows = connection.execute(f'select "{column}"::varchar from "{schema}"."{table}" where "{column}" is not null').fetchall()
+                yield f"{schema}.{table}.{column}", "\n".join(row for (row,) in rows)
     with duckdb.connect() as connection:
         for path in parquet(home):
             yield (
@@ -70,7 +71,7 @@ def shown(home: Path) -> Iterator[tuple[str, str]]:
 
 
 def parquet(home: Path) -> list[Path]:
-    """Of the export."""
+    """Of the export that is shown and of the one before."""
     return sorted(path for folder in home.glob(".parquet-*") for path in folder.rglob("*.parquet"))
 
 
@@ -98,7 +99,8 @@ def test_none_is_found_otherwise_in_any_column_predecessor_export_or_report(home
 @pytest.mark.parametrize("way", ["hash", "drop"])
 def test_none_is_found_in_the_bytes_of_any_file(homes: Homes, plant: Planter, way: str) -> None:
     home = homes[way]
-    files = [published_path(home), *parquet(home), home / "report" / "index.html"]
+    assert len(earlier(home)) == 1, "the one that kept everything is gone"
+    files = [published_path(home), *earlier(home), *parquet(home), home / "report" / "index.html"]
     found = [(place, str(path)) for path in files for place, _ in hits(plant, "", path.read_bytes().decode("latin-1"))]
     assert found == []
 

@@ -62,7 +62,7 @@ def test_a_bad_night_never_reaches_analysts(command: Command, warehouse: Path) -
     assert published_path(warehouse.parent).read_bytes() == before
 
 
-def test_publishing_and_parquet(command: Command, warehouse: Path, tmp_path: Path) -> None:
+def test_publishing_going_back_and_parquet(command: Command, warehouse: Path, tmp_path: Path) -> None:
     say_of_models(warehouse, "")
     assert "published just now, personal data as it is\n" in command("publish").out
     ran = command("publish", "--parquet", str(tmp_path / "out"), MARKETING_PERSONAL_DATA="hash")
@@ -70,6 +70,9 @@ def test_publishing_and_parquet(command: Command, warehouse: Path, tmp_path: Pat
     assert f"{tmp_path}/out: " in ran.out
     assert "personal data hashed" in command("status").out
     assert "Personal data is left out." in (warehouse.parent / "report" / "index.html").read_text()
+    ran = command("publish", "--rollback", MARKETING_PERSONAL_DATA="hash")
+    assert ran.code == 1
+    assert "no earlier copy with personal data as `hash` asks for" in ran.err, "the one that shows names went with the first hashed one"
 
 
 def test_the_key_of_the_hashes_may_come_from_the_environment(command: Command, warehouse: Path) -> None:

@@ -10,7 +10,9 @@ import pytest
 
 from warehouse.connection import connect
 from warehouse.errors import ForeignFolder, NothingPublished
+from warehouse.masking import Masking
 from warehouse.parquet_export import MONTHS, export_parquet
+from warehouse.personal_data import PersonalData
 from warehouse.publish import publish, published_path
 
 
@@ -59,13 +61,27 @@ def test_an_empty_table_and_one_without_account_are_a_file_each(published: Path,
     assert rows(f"select personal_data from '{tmp_path}/out/sync/published/*.parquet'") == [("keep",)]
 
 
-def test_a_rerun_replaces(published: Path, tmp_path: Path) -> None:
+def test_a_rerun_replaces_and_whoever_reads_the_one_before_can_finish(published: Path, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     other = tmp_path / "out-again"
     export_parquet(published, other)
     seen = [folder.resolve() for _ in range(3) if export_parquet(published, folder)]
-    assert [path.exists() for path in seen] == [False, False, True]
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([folder.name, other.name, seen[2].name, other.resolve().name])
+    assert [path.exists() for path in seen] == [False, True, True]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [folder.name, other.name, seen[1].name, seen[2].name, other.resolve().name]
+    )
+
+
+def test_an_export_that_shows_more_of_people_does_not_stay(published: Path, tmp_path: Path) -> None:
+    home = published.parents[1]
+    export_parquet(published, tmp_path / "out")
+    publish(home, Masking(PersonalData.DROP))
+    try:
+        for left in (1, 2):  # the second time the one before dropped people, too
+            export_parquet(published, tmp_path / "out")
+            assert len(list(tmp_path.glob(".out-*"))) == left
+    finally:
+        publish(home)
 
 
 def test_a_failure_leaves_the_old_export(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,10 +16,10 @@ import duckdb
 import pytest
 
 from warehouse.connection import connect
-from warehouse.errors import NotPublished, NoWarehouse, PublishedLocked
-from warehouse.masking import Masking
+from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
+from warehouse.masking import Masking, personal_key
 from warehouse.personal_data import PersonalData
-from warehouse.publish import INTERNAL_COLUMNS, INTERNAL_TABLES, STORAGE_VERSION, facts, publish, published_path
+from warehouse.publish import INTERNAL_COLUMNS, INTERNAL_TABLES, KEPT, STORAGE_VERSION, earlier, facts, publish, published_path, roll_back
 from warehouse.sync_tables import SYNC_TABLES
 from warehouse.tables import TABLES
 
@@ -147,7 +147,7 @@ def test_the_file_is_its_owners_alone_and_nothing_else_is_left(filled: Path) -> 
     folder = published_path(filled).parent
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.duckdb")} == {0o600}
-    assert sorted(path.name for path in folder.iterdir()) == [".turn", "marketing.duckdb"]
+    assert sorted(path.name for path in folder.iterdir()) == [".turn", "earlier", "marketing.duckdb"]
     assert [path for path in (filled / "tmp").rglob("*") if path.is_file()] == []
 
 
@@ -215,6 +215,9 @@ def test_who_opens_it_for_writing_keeps_nobody_from_publishing(filled: Path) -> 
         change(filled, "Next")
         publish(filled)
         assert name_in(path) == "Next"
+        assert len(earlier(filled)) == 1
+        publish(filled, Masking(PersonalData.DROP))
+        assert earlier(filled) == [], "nobody can tell what one of them shows"
         assert writer.stdin is not None
         writer.stdin.close()
 
@@ -256,9 +259,37 @@ def test_publishing_waits_for_a_load_and_takes_what_it_committed(filled: Path) -
     assert name_in(published_path(filled)) == "Loaded"
 
 
-def test_copies_that_the_version_before_kept_go(filled: Path) -> None:
+def test_the_last_three_stay_and_each_rollback_goes_one_back(filled: Path) -> None:
+    for number in range(KEPT + 2):
+        change(filled, f"Night {number}")
+        publish(filled)
+    assert [name_in(path) for path in earlier(filled)] == ["Night 3", "Night 2", "Night 1"]
+    for number in (3, 2, 1):
+        said = roll_back(filled)
+        assert name_in(published_path(filled)) == f"Night {number}"
+        assert facts(published_path(filled)) == said
+    with pytest.raises(NothingPublished, match="no earlier copy"):
+        roll_back(filled)
+    assert name_in(published_path(filled)) == "Night 1"
+
+
+def test_earlier_copies_that_show_more_than_is_allowed_now_are_removed(filled: Path) -> None:
+    hashing = Masking(PersonalData.HASH, personal_key(filled))
+    for masking in (Masking(PersonalData.KEEP), hashing, hashing):
+        publish(filled, masking)
+    found = [facts(path) for path in earlier(filled)]
+    assert [one.personal_data for one in found if one] == [PersonalData.HASH]
+    publish(filled, Masking(PersonalData.DROP))
+    assert earlier(filled) == []
     publish(filled)
-    (published_path(filled).parent / "earlier").mkdir()
-    (published_path(filled).parent / "earlier" / "marketing-x.duckdb").write_text("personal")
-    publish(filled)
-    assert sorted(path.name for path in published_path(filled).parent.iterdir()) == [".turn", "marketing.duckdb"]
+    assert len(earlier(filled)) == 1, "dropping shows less than keeping does"
+
+
+def test_copies_with_smaller_groups_than_are_allowed_now_are_removed(filled: Path) -> None:
+    for group_min in (5, 5, 10):
+        publish(filled, Masking(PersonalData.DROP, group_min=group_min))
+    assert earlier(filled) == []
+    publish(filled, Masking(PersonalData.DROP, group_min=5))
+    with pytest.raises(NothingPublished, match="with personal data as `drop` asks for"):
+        roll_back(filled, PersonalData.DROP, 20)
+    assert roll_back(filled, PersonalData.DROP, 5).group_min == 10

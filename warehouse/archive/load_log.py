@@ -54,13 +54,16 @@ class LoadLog:
         """All whole events, newest first: what was logged last is found without reading the years before it."""
         if not self._path.exists():
             return
-        with self._path.open("rb") as file:
-            end = _end_of_last_line(file.fileno())
+        descriptor = os.open(self._path, os.O_RDONLY)
+        try:
+            end = _end_of_last_line(descriptor)
             while end > 0:
-                start = _end_of_last_line(file.fileno(), end=end - 1)
-                if (event := _event(os.pread(file.fileno(), end - start, start))) is not None:
+                start = _end_of_last_line(descriptor, end=end - 1)
+                if (event := _event(os.pread(descriptor, end - start, start))) is not None:
                     yield event
                 end = start
+        finally:
+            os.close(descriptor)
 
     def damaged(self) -> int:
         """How many lines are damaged."""

@@ -7,6 +7,8 @@ thread, which does nothing but wait for it and for the signal.
 Standard library only: this is imported before anything else. Not here: what stopping means to the work (`assets.prefetch`).
 """
 
+import ctypes
+import fcntl
 import os
 import signal
 import sys
@@ -32,8 +34,8 @@ T = TypeVar("T")
 
 @contextmanager
 def end_at_once() -> Iterator[None]:
-    """The signals end the process on the spot: nothing has begun that could be lost."""
-    with _handling(lambda *_: _leave()):
+    """The signals end the process on the spot: nothing has begun that could be lost. Whatever handles them within: see `_alarmed`."""
+    with _handling(lambda *_: _leave()), _alarmed():
         yield
 
 
@@ -135,3 +137,32 @@ def _handling(handler: Callable[[int, Any], object]) -> Iterator[None]:
     finally:
         for number, former in before.items():
             signal.signal(number, former)
+
+
+@contextmanager
+def _alarmed() -> Iterator[None]:
+    """The kernel ends the process 12 seconds after a signal that is handled in Python, if it has not ended by then.
+
+    Python calls its handlers between two instructions of its own, so a thread that stays within one, such as a C function over a
+    huge text, keeps them from being called. What does happen at once is that a byte is written to the wake-up descriptor: the kernel
+    responds with SIGUSR2, whose handler is the C library's own `alarm`, and that takes its argument, the number of the signal, for
+    the seconds until SIGALRM. Elsewhere than on Linux there is no such signal.
+    """
+    if not hasattr(fcntl, "F_SETSIG") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    libc = ctypes.CDLL(None)
+    libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
+    libc.signal(signal.SIGUSR2, ctypes.cast(libc.alarm, ctypes.c_void_p))
+    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    fcntl.fcntl(reader, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(reader, fcntl.F_SETSIG, signal.SIGUSR2)
+    fcntl.fcntl(reader, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        signal.alarm(0)
+        os.close(reader)
+        os.close(writer)

@@ -229,7 +229,7 @@ class Fetcher:
 
     def planned(self, operation: Operation, params: Params) -> Iterator[Batch]:
         """What the crawl plan fetches of contacts, and what a run that died has responses to."""
-        self._result.plan = entry = self.plan.contacts()[self._name]
+        self._result.plan = entry = self.plan.contacts().entries[self._name]
         keys = entry.keys.to_pylist()
         many = [params(key) for key in keys]
         if self._name in self._session.unfinished:

@@ -16,7 +16,7 @@ COMMANDS = {
     "check": ("call", "send one cheap request: whose key it is, and the rate limit"),
     "sync": ("sync", "run the nightly sync, or parts of it"),
     "push": ("push", "send rows of a file or query back to the service; a dry run without --apply"),
-    "plan": ("plan", "show what the next sync would request, how long that takes, and what the maximum age takes"),
+    "plan": ("plan", "show what the next sync would request, how long that takes, and whether the maximum age is kept"),
     "status": ("status", "show how fresh and complete everything is, the last runs, rejected records"),
     "publish": ("publish", "write the copy that analysts open and its report, or go back to the one before"),
     "report": ("publish", "write the page about what is published, for the business owner"),

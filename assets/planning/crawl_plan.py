@@ -178,11 +178,21 @@ class PlanEntry:
             f"{self.late:,} older than they may be" if self.late else "",
         ]
         left_out = " and ".join(filter(None, parts))
-        return f"the budget leaves out {left_out}, of {self.total:,}; `marketing-sync plan` shows what the maximum age takes"
+        return f"the budget leaves out {left_out}, of {self.total:,}; `marketing-sync plan` shows what would be needed"
 
 
-#: By asset.
-ContactPlan = Mapping[str, PlanEntry]
+@dataclass(frozen=True)
+class ContactPlan:
+    """The entries by asset; `needed` requests keep the maximum age tonight, `steady` every night when nothing changes."""
+
+    entries: Mapping[str, PlanEntry] = field(default_factory=dict)
+    limit: int | None = None
+    needed: int = 0
+    steady: int = 0
+
+    @property
+    def requests(self) -> int:
+        return sum(len(entry.keys) for entry in self.entries.values())
 
 
 def plan_contacts(inputs: Inputs, rules: Rules, now: dt.datetime) -> ContactPlan:
@@ -190,7 +200,7 @@ def plan_contacts(inputs: Inputs, rules: Rules, now: dt.datetime) -> ContactPlan
     learnt = _yields(inputs.yields)
     parts = {name: _Part(name, read(), inputs, rules, now.timestamp(), learnt) for name, read in inputs.candidates.items()}
     if not parts:
-        return {}
+        return ContactPlan(limit=rules.limit)
     together = Deadlines(
         *(np.concatenate([getattr(part.deadlines, name) for part in parts.values()]) for name in ("number", "requested", "deadline"))
     )
@@ -203,7 +213,8 @@ def plan_contacts(inputs: Inputs, rules: Rules, now: dt.datetime) -> ContactPlan
     for name, part in parts.items():
         entries[name] = part.entry(found, first)
         first += len(part.deadlines)
-    return entries
+    nights = max(rules.max_age / dt.timedelta(days=1), 1.0)
+    return ContactPlan(entries, rules.limit, found.needed, int(np.ceil(first / nights)))
 
 
 class _Part:
@@ -347,6 +358,6 @@ class Planner:
             names = pa.array([str(reason) for reason in REASONS])
             tables = {
                 name: pa.table({"key": entry.keys, "reason": names.take(pa.array(entry.reasons)), "expected": entry.expected})
-                for name, entry in self._contacts.items()
+                for name, entry in self._contacts.entries.items()
             }
             return Planned(self.account, self._made_at, tables)

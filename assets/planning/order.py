@@ -29,7 +29,7 @@ GRACE_S = DAY_S / 2
 
 
 class Reason(StrEnum):
-    """Why something is fetched; the comment of `sync.plans.reason` has them in words."""
+    """Why something is fetched; `MEANINGS` has them in words."""
 
     DUE = "due"
     NEW = "new"
@@ -45,6 +45,19 @@ class Reason(StrEnum):
 
 
 REASONS = tuple(Reason)
+MEANINGS = {
+    Reason.DUE: "older than allowed by tomorrow",
+    Reason.NEW: "never requested",
+    Reason.CLICKED: "named by a campaign's statistics since",
+    Reason.PUSHED: "written to by us since",
+    Reason.REDEEMED: "redeemed a coupon since",
+    Reason.ROW: "its row in the listing changed since",
+    Reason.CAMPAIGN: "a campaign probably reached it since",
+    Reason.PROBABLE: "changes often",
+    Reason.TURN: "not due yet, but every night has about as many",
+    Reason.EXPLORE: "little speaks for it, to find out what is missed",
+    Reason.ALL: "all were asked for, with `--all`",
+}
 
 
 def in_words(counts: Mapping[Any, int]) -> str:
@@ -56,11 +69,13 @@ def in_words(counts: Mapping[Any, int]) -> str:
 class Order:
     """`positions` of the candidates to fetch, in that order, with the `reasons` (indexes into REASONS) for each.
 
-    Left out, although: `is_late`, its deadline passes before the next night; `is_waiting`, it was never fetched.
+    `needed`: requests that this night takes for what is new and for the maximum age. Left out, although: `is_late`, its deadline
+    passes before the next night; `is_waiting`, it was never fetched.
     """
 
     positions: Ints
     reasons: npt.NDArray[np.int8]
+    needed: int
     is_late: Flags
     is_waiting: Flags
 
@@ -70,7 +85,7 @@ def in_full(candidates: Deadlines) -> Order:
     count = len(candidates)
     reasons = np.where(candidates.is_new, REASONS.index(Reason.NEW), REASONS.index(Reason.ALL)).astype(np.int8)
     none = np.zeros(count, bool)
-    return Order(np.arange(count), reasons, none, none)
+    return Order(np.arange(count), reasons, count, none, none)
 
 
 def order(candidates: Deadlines, chance: Floats, why: npt.NDArray[np.int8], now: float, *, limit: int | None, seed: int) -> Order:
@@ -85,11 +100,12 @@ def order(candidates: Deadlines, chance: Floats, why: npt.NDArray[np.int8], now:
     chosen = _Choice(candidates, chance, nights, now, draws(candidates.number, seed, int(now // 86_400)))
     wanted = chosen.by_chance(chosen.is_new | (chance >= WORTH))
     early = chosen.smoothed(leaving_out=wanted)
+    needed = int(chosen.is_new.sum()) + chosen.smoothed(leaving_out=np.flatnonzero(chosen.is_new))
     if limit is None or len(wanted) + early <= limit:
         picked, turns = chosen.fill(wanted, early, limit)
     else:
-        picked, turns = chosen.within(wanted, limit)
-    return _order(chosen, picked, turns, why)
+        picked, turns = chosen.within(wanted, limit, needed)
+    return _order(chosen, picked, turns, why, needed)
 
 
 class _Choice:
@@ -144,9 +160,8 @@ class _Choice:
         explored = self.at_random(free, few if limit is None else min(few, limit - len(wanted) - len(turns)))
         return np.concatenate([wanted, explored]), turns
 
-    def within(self, wanted: Ints, limit: int) -> tuple[Ints, Ints]:
+    def within(self, wanted: Ints, limit: int, needed: int) -> tuple[Ints, Ints]:
         """The maximum age as far as it goes, then the most probable of all others, a few of them at random."""
-        needed = int(self.is_new.sum()) + self.smoothed(leaving_out=np.flatnonzero(self.is_new))
         if needed <= limit:
             size = 0
             for _ in range(3):  # what is fetched for its probability need not be fetched early, and the more of that the less of this
@@ -167,7 +182,7 @@ class _Choice:
         return picked, np.concatenate([turns, spare])
 
 
-def _order(chosen: _Choice, picked: Ints, turns: Ints, why: npt.NDArray[np.int8]) -> Order:
+def _order(chosen: _Choice, picked: Ints, turns: Ints, why: npt.NDArray[np.int8], needed: int) -> Order:
     """Deadlines of tonight first, then the picked, then turns that could wait; reasons by what they stand in for."""
     due = turns[chosen.nights[turns] == 0]
     later = turns[chosen.nights[turns] > 0]
@@ -180,6 +195,7 @@ def _order(chosen: _Choice, picked: Ints, turns: Ints, why: npt.NDArray[np.int8]
     return Order(
         positions,
         np.concatenate(codes).astype(np.int8),
+        needed,
         left & (chosen.nights == 0) & ~chosen.is_new,
         left & chosen.is_new,
     )

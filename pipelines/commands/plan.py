@@ -1,15 +1,17 @@
-"""`marketing-sync plan`: what the next sync would request, why, how long that takes, and what the maximum age takes.
+"""`marketing-sync plan`: what the next sync would request, why, how long that takes, and whether the maximum age is kept.
 
 It sends nothing: it goes by what the last sync left, so what only the listings will show is not in it.
 """
 
 import datetime as dt
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from rich.console import Console
 
 from assets import SOURCE_ASSETS
-from assets.planning.crawl_plan import CAMPAIGN_STATS, Planner, Rules
-from assets.planning.order import in_words
+from assets.planning.crawl_plan import CAMPAIGN_STATS, ContactPlan, Planner, Rules
+from assets.planning.order import MEANINGS, Reason, in_words
 from marketing_api.rate_limit import RateLimiter
 from pipelines import exits
 from pipelines.accounts import known_accounts
@@ -34,6 +36,79 @@ _OTHERS = """
 """
 
 
+#: What is not planned contact by contact. Nothing else is requested before it is there.
+LISTINGS = "listings and details"
+
+
+@dataclass(frozen=True)
+class Night:
+    """What one account's night would request without a budget (`wanted`), and within `allowed` requests (`sent`; None: no budget).
+
+    Requests by kind, in their order. `plan` is the contacts' under what the budget leaves them.
+    """
+
+    wanted: Mapping[str, int]
+    sent: Mapping[str, int]
+    allowed: int | None
+    plan: ContactPlan
+    requests_all: bool = False
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        return {name: count - self.sent[name] for name, count in self.wanted.items() if count > self.sent[name]}
+
+    def sentences(self, rate: float, max_age_days: int) -> Iterator[str]:
+        """What the night would request, what the budget allows, what is left out, and whether the maximum age can be kept."""
+        whole, sent = sum(self.wanted.values()), sum(self.sent.values())
+        takes = f"{dt.timedelta(seconds=round(sent / rate))} at {rate:,.1f} a second"
+        if self.allowed is None:
+            yield f"the next sync would send {whole:,} requests, {takes}"
+        else:
+            allowed = f"the budget allows {self.allowed:,} beside a reserve for retries"
+            yield f"the next sync would send {whole:,} requests; {allowed}, so it sends {sent:,}, {takes}"
+        if self.left_out:
+            parts = ", ".join(f"{count:,} of {name}" for name, count in self.left_out.items())
+            yield f"{sum(self.left_out.values()):,} are left for a later sync: {parts}"
+        if LISTINGS in self.left_out:
+            yield "as long as listings are left out, new contacts are not noticed"
+        yield self._age(max_age_days)
+
+    def _age(self, max_age_days: int) -> str:
+        plan, limit = self.plan, self.plan.limit
+        late, waiting = (sum(getattr(line, name) for line in plan.entries.values()) for name in ("late", "waiting"))
+        if late or waiting:
+            parts = {f"get older than {max_age_days} days": late, "are still never read": waiting}
+            why = " and ".join(f"{count:,} {what}" for what, count in parts.items() if count)
+            takes = f"it would take {plan.needed:,} requests for timelines and coupons tonight"
+            return f"the maximum age cannot be kept with this budget: {why}; {takes}{_age_for(plan, max_age_days)}"
+        if self.requests_all and limit is not None and limit < plan.requests:
+            return f"which contacts get older than {max_age_days} days depends on which are left out: --all reads the newest first"
+        if limit is not None and limit < max(plan.needed, plan.steady):
+            takes = f"that takes {plan.steady:,} requests for timelines and coupons, and the budget leaves {limit:,}"
+            return f"no contact gets older than {max_age_days} days tonight, but not every night: {takes}{_age_for(plan, max_age_days)}"
+        if LISTINGS in self.left_out:
+            return "whether the maximum age can be kept is not known before the listings are there"
+        return f"the maximum age is kept: no contact's timeline and coupons get older than {max_age_days} days"
+
+
+def _age_for(plan: ContactPlan, max_age_days: int) -> str:
+    """The maximum age that the limit can keep: in so many nights it reads every contact."""
+    if not plan.limit or plan.limit >= plan.steady:
+        return ""
+    return f"; MARKETING_MAX_AGE_DAYS={-(-plan.steady * max_age_days // plan.limit)} can be kept"
+
+
+def night(before: Mapping[str, int], whole: ContactPlan, plan: ContactPlan, allowed: int | None, *, requests_all: bool = False) -> Night:
+    """`before`: what is requested first, by kind. `whole` is planned without the budget, `plan` with what `before` leaves of it."""
+    planned = {**before, **{name: len(line.keys) for name, line in plan.entries.items()}}
+    wanted = {**before, **{name: max(len(line.keys), planned[name]) for name, line in whole.entries.items()}}
+    sent, left = {}, allowed
+    for name, count in planned.items():
+        sent[name] = count if left is None else min(count, left)
+        left = None if left is None else left - sent[name]
+    return Night(wanted, sent, allowed, plan, requests_all)
+
+
 @command(*parameters(LIMITS))
 def plan(arguments: Arguments, settings: Settings) -> int:
     console = Console(highlight=False, soft_wrap=True)
@@ -48,36 +123,37 @@ def plan(arguments: Arguments, settings: Settings) -> int:
         rules = Rules(dt.timedelta(days=settings.max_age_days), requests_all=arguments.all)
         for number, connection in enumerate(accounts):
             limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
-            planner = planner_of(warehouse, connection.account, limiter, rules, assets, budget, len(accounts))
+            limited, whole = (
+                planner_of(warehouse, connection.account, limiter, rules, assets, each, len(accounts)) for each in (budget, None)
+            )
             if number:
                 console.print()
-            _print(console, planner, limiter.rate)
+            _print(console, settings, limited, whole, limiter.rate)
     return exits.DONE
 
 
-def _print(console: Console, planner: Planner, rate: float) -> None:
-    """One account; `rate` is the one at which its requests leave."""
+def _print(console: Console, settings: Settings, planner: Planner, whole: Planner, rate: float) -> None:
+    """One account; `whole` plans without the budget, `rate` is the one at which its requests leave."""
     campaigns = planner.campaigns()
     others = int(planner.warehouse.read(_OTHERS, {"account": planner.account}).column(0)[0].as_py())
-    first, allowed = others + len(campaigns.campaigns), planner.allowance()
+    before = {LISTINGS: others, CAMPAIGN_STATS: len(campaigns.campaigns)}
+    allowed = planner.allowance()
     if allowed is not None:
-        left = max(allowed - first, 0)  # a sync requests the others first
+        left = max(allowed - sum(before.values()), 0)  # a sync requests them first
         planner.allowance = lambda: left
-    entries = planner.contacts().values()
-    table = grid(f"account {planner.account}", "what", "requests", "of", "why", right=("requests", "of"))
-    table.add_row("listings and details", f"{others:,}", "", "as in the last run" if others else "no earlier run to go by")
-    table.add_row(CAMPAIGN_STATS, f"{len(campaigns.campaigns):,}", f"{campaigns.total:,}", in_words(campaigns.counts))
-    for entry in entries:
-        table.add_row(entry.asset, f"{len(entry.keys):,}", f"{entry.total:,}", in_words(entry.counts))
+    plan = planner.contacts()
+    planned = night(before, plan if allowed is None else whole.contacts(), plan, allowed, requests_all=planner.rules.requests_all)
+    reasons = {CAMPAIGN_STATS: campaigns.counts} | {name: entry.counts for name, entry in plan.entries.items()}
+    totals = {CAMPAIGN_STATS: campaigns.total} | {name: entry.total for name, entry in plan.entries.items()}
+    table = grid(f"account {planner.account}", "what", "requests", "left out", "of", "why", right=("requests", "left out", "of"))
+    for name, count in planned.sent.items():
+        left_out = f"{planned.left_out[name]:,}" if name in planned.left_out else ""
+        total = f"{totals[name]:,}" if name in totals else ""
+        why = in_words(reasons[name]) if name in reasons else "as in the last run" if others else "no earlier run to go by"
+        table.add_row(name, f"{count:,}", left_out, total, "no budget is left" if left_out and not count else why)
     console.print(table)
-    count = first + sum(len(entry.keys) for entry in entries)
-    sent = count if allowed is None else min(count, allowed)
-    takes = dt.timedelta(seconds=round(sent / rate))
-    within = f", of which the budget allows {sent:,} beside a reserve for retries" if sent < count else ""
-    console.print(f"the next sync would send {count:,} requests{within}, {takes} at {rate:,.1f} a second")
-    for entry in entries:
-        if not entry.is_whole:
-            console.print(f"{entry.asset}: {entry.shortfall}")
-    days = max(planner.rules.max_age.days, 1)
-    steady = -(-sum(entry.total for entry in entries) // days)
-    console.print(f"to keep the maximum age of {days} days takes about {steady:,} requests a night for timelines and coupons")
+    for reason in Reason:
+        if any(reason in counts for counts in reasons.values()):
+            console.print(f"  {reason}: {MEANINGS[reason]}", style="dim")
+    for sentence in planned.sentences(rate, settings.max_age_days):
+        console.print(sentence)

@@ -45,7 +45,7 @@ def ui(arguments: Arguments, settings: Settings) -> int:
         if settings.is_sandbox:
             os.environ["MARKETING_SANDBOX_URL"] = accounts[0].url
             print(f"no key is configured: the embedded sandbox listens at {accounts[0].url}")
-        print(f"Dagster UI: http://{_HOST}:{arguments.port} in about 15 seconds; Ctrl-C stops it, and the schedule with it", flush=True)
+        print(f"Dagster UI: http://{_HOST}:{arguments.port} in about 10 seconds; Ctrl-C stops it, and the schedule with it", flush=True)
         with tempfile.TemporaryDirectory() as folder, Keeper() as programs:
             _serve(listener, programs, Path(folder))
     print("marketing-sync: a part of Dagster ended by itself, so the UI has ended; start it again", file=sys.stderr)

@@ -151,7 +151,7 @@ def planner(run: Run, now: float, budget: int) -> Ints:
     """This project's plan, from tables such as the warehouse gives; `budget` of everybody is no limit."""
     moment = dt.datetime.fromtimestamp(now, dt.UTC)
     inputs = Inputs({TIMELINES: lambda: _people(run, now)}, *_campaigns(run, now), _yields(run.warehouse))
-    line = plan_contacts(inputs, Rules(run.max_age, run.budget), moment)[TIMELINES]
+    line = plan_contacts(inputs, Rules(run.max_age, run.budget), moment).entries[TIMELINES]
     asked = line.keys.to_numpy(zero_copy_only=False)
     changed = ~np.isnan(run.warehouse.missed[asked])
     for code in np.unique(line.reasons):

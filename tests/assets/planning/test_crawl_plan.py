@@ -25,46 +25,48 @@ def plan(timelines: list[float | None], coupons: list[float | None], rules: Rule
 
 def test_both_questions_share_a_budget_and_timelines_promise_more() -> None:
     found = plan([None] * 6, [None] * 6, Rules(limit=8))
-    assert found[TIMELINES].keys.to_pylist() == [1, 2, 3, 4, 5, 6]
-    assert found[COUPONS].keys.to_pylist() == ["p0@x.com", "p1@x.com"]
+    assert found.entries[TIMELINES].keys.to_pylist() == [1, 2, 3, 4, 5, 6]
+    assert found.entries[COUPONS].keys.to_pylist() == ["p0@x.com", "p1@x.com"]
+    assert found.requests == 8
 
 
 def test_what_a_budget_leaves_out_is_told_by_question() -> None:
     found = plan([None] * 6 + [8.0] * 4, [1.0] * 5, Rules(limit=5))
-    timelines, coupons = found[TIMELINES], found[COUPONS]
+    timelines, coupons = found.entries[TIMELINES], found.entries[COUPONS]
     assert not timelines.is_whole
     assert timelines.waiting + timelines.late + len(timelines.keys) == 10
     assert coupons.is_whole
+    assert found.needed >= 10
 
 
 def test_what_is_not_due_is_not_missing() -> None:
     found = plan([1.0] * 14, [1.0] * 14)
-    line = found[TIMELINES]
+    line = found.entries[TIMELINES]
     assert line.is_whole
-    assert len(line.keys) + len(found[COUPONS].keys) == 4, "a seventh of both"
+    assert len(line.keys) + len(found.entries[COUPONS].keys) == 4, "a seventh of both"
     assert line.due_at == NOW + dt.timedelta(days=6)
     assert set(line.counts) == {Reason.TURN}
 
 
 def test_a_person_may_ask_for_everybody() -> None:
     found = plan([1.0] * 3, [None], Rules(requests_all=True))
-    assert found[TIMELINES].counts == {Reason.ALL: 3}
-    assert found[COUPONS].counts == {Reason.NEW: 1}
+    assert found.entries[TIMELINES].counts == {Reason.ALL: 3}
+    assert found.entries[COUPONS].counts == {Reason.NEW: 1}
 
 
 def test_an_account_without_contacts_has_an_empty_plan() -> None:
-    assert not any(len(entry.keys) for entry in plan([], []).values())
+    assert plan([], []).requests == 0
 
 
 def test_a_shorter_guarantee_asks_more() -> None:
-    week, three = (len(plan([1.0] * 42, [], Rules(dt.timedelta(days=days)))[TIMELINES].keys) for days in (7, 3))
+    week, three = (plan([1.0] * 42, [], Rules(dt.timedelta(days=days))).requests for days in (7, 3))
     assert (week, three) == (6, 14)
 
 
 def test_a_click_is_a_reason() -> None:
     table = rows([2.0] * 3, clicked_at=[NOW, None, None])
     found = plan_contacts(Inputs({TIMELINES: lambda: table}, WAVES, REACH, YIELDS), Rules(), NOW)
-    assert found[TIMELINES].counts[Reason.CLICKED] == 1
+    assert found.entries[TIMELINES].counts[Reason.CLICKED] == 1
 
 
 def test_the_time_that_is_left_limits_the_requests() -> None:
@@ -86,7 +88,7 @@ def test_until_is_the_next_time_that_the_clock_of_the_zone_shows_it() -> None:
 def test_what_is_dated_in_the_future_is_due_now_and_not_when_that_day_has_come() -> None:
     """A clock was ahead when it was asked; when it was, nobody knows."""
     found = plan([-10.0, -0.01, 1.0], [])
-    line = found[TIMELINES]
+    line = found.entries[TIMELINES]
     assert line.keys.to_pylist() == [1]
     assert line.counts == {Reason.DUE: 1}
     assert line.is_whole
@@ -95,4 +97,4 @@ def test_what_is_dated_in_the_future_is_due_now_and_not_when_that_day_has_come()
 def test_what_was_noticed_by_a_clock_that_was_ahead_is_no_news_every_night() -> None:
     later = [NOW + dt.timedelta(days=9), NOW - dt.timedelta(hours=1)]
     inputs = Inputs({TIMELINES: partial(rows, [1.0, 1.0], row_at=later)}, WAVES, REACH, YIELDS)
-    assert plan_contacts(inputs, Rules(), NOW)[TIMELINES].keys.to_pylist() == [2]
+    assert plan_contacts(inputs, Rules(), NOW).entries[TIMELINES].keys.to_pylist() == [2]

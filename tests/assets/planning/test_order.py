@@ -74,6 +74,7 @@ def test_a_budget_that_cannot_keep_the_guarantee_is_not_eaten_by_it_and_says_so(
     assert counts[Reason.DUE] == MAX_AGE_SHARE * 20
     assert counts[Reason.PROBABLE] == 18
     assert found.is_late.sum() == 80
+    assert found.needed == 100
 
 
 def test_a_night_with_more_changes_than_budget_goes_to_them_while_nobody_has_waited_for_long() -> None:

@@ -247,9 +247,13 @@ def facts(path: Path) -> Published | None:
 
 
 def read_facts(connection: duckdb.DuckDBPyConnection, source: str) -> Published:
-    """What stands in `source`: a copy's table, or its export."""
+    """What stands in `source`: a copy's table, or its export. One of before there was `group_min` hashed and dropped less than its
+    word says now: it counts as one that keeps all.
+    """
     result = connection.execute(f"select * from {source}")
     found = dict(zip([column[0] for column in result.description], result.fetchall()[0], strict=True))
+    if "group_min" not in found:
+        found |= {"group_min": 0, "personal_data": PersonalData.KEEP}
     return Published(**found | {"personal_data": PersonalData(found["personal_data"])})
 
 

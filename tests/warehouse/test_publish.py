@@ -293,3 +293,14 @@ def test_copies_with_smaller_groups_than_are_allowed_now_are_removed(filled: Pat
     with pytest.raises(NothingPublished, match="with personal data as `drop` asks for"):
         roll_back(filled, PersonalData.DROP, 20)
     assert roll_back(filled, PersonalData.DROP, 5).group_min == 10
+
+
+def test_a_copy_of_before_links_and_groups_were_masked_counts_as_showing_all(filled: Path) -> None:
+    publish(filled, Masking(PersonalData.DROP))
+    with duckdb.connect(str(published_path(filled))) as connection:
+        connection.execute("alter table sync.published drop column group_min")
+    said = facts(published_path(filled))
+    assert said is not None
+    assert said.personal_data is PersonalData.KEEP
+    publish(filled, Masking(PersonalData.DROP))
+    assert earlier(filled) == []

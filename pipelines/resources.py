@@ -16,7 +16,8 @@ from assets.prefetch import Prefetcher
 from marketing_api.clock import Clock, utc_now
 from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.options import SYNC, config_fields, values
+from pipelines.launchpad import config_fields, values
+from pipelines.options import SYNC
 from pipelines.publishing import noted
 from pipelines.reading import limits_of, open_reader
 from pipelines.schedules import chosen_days

@@ -16,6 +16,7 @@ from pipelines.progress import report_waiting
 from pipelines.publishing import in_words, noted, publish_home
 from pipelines.report.write import write_report
 from pipelines.settings import Settings
+from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.restore import restore
 from pipelines.write_back.writebacks_export import refill
@@ -60,7 +61,7 @@ def report(arguments: Arguments, settings: Settings) -> int:
 def rebuild(arguments: Arguments, settings: Settings) -> int:
     """Every load is replayed; the old file is replaced only when the new one is complete."""
     home = prepare_home(settings.home)
-    is_restored = restore(outbox_path(home), wall())
+    is_restored = restore(outbox_path(home), wall(), NOT_IDEMPOTENT)
     result = rebuild_warehouse(home, deadline_s=settings.lock_seconds, on_wait=report_waiting, accept_loss=arguments.accept_loss)
     refill(settings)
     print(f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows, no request sent")

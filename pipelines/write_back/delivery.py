@@ -28,7 +28,7 @@ from marketing_api.operation import Call
 from marketing_api.operations import find
 from marketing_api.write_result import says_absent
 from pipelines.write_back.item import DONE, State
-from pipelines.write_back.kinds import KINDS
+from pipelines.write_back.kinds import ADDING, KINDS
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.retry_policy import RetryPolicy
@@ -51,18 +51,18 @@ class Addressing:
 
     def find(self, entry: Entry) -> tuple[Found, ...]:
         """Raises what the request raises."""
-        return self._directory.find(entry.email or "", entry.kind.look_up_list(entry))
+        return self._directory.find(entry.email or "", KINDS[entry.kind].look_up_list(entry))
 
     def forget(self, entry: Entry) -> None:
         """Its address is to be looked up again."""
-        self._directory.forget(entry.email or "", entry.kind.look_up_list(entry))
+        self._directory.forget(entry.email or "", KINDS[entry.kind].look_up_list(entry))
 
     def contact_of(self, entry: Entry) -> int | None:
         return next(iter(self.found.get(entry.item_id, ())), entry.contact_id)
 
     def was_sent_before(self, entry: Entry, contact_id: int) -> bool:
         """Whether the same went to the contact under its id, of which the plan knew nothing, and must not go there twice."""
-        if entry.kind.is_idempotent:
+        if KINDS[entry.kind].is_idempotent:
             return False
         prefix = len(entry.email or "")
         names = [f"{contact_id}{subject[prefix:]}" for subject in self._outbox.subjects([entry.item_id]).get(entry.item_id, ())]
@@ -100,7 +100,7 @@ class Delivery:
         self._outbox = outbox
         self._is_halted = is_halted
         self._client = client
-        self._forms = {kind: kind.forms(client.fetch) for kind in KINDS.values()}
+        self._forms = {name: kind.forms(client.fetch) for name, kind in KINDS.items()}
         self._policy = policy
 
     def deliver(self, entry: Entry, contact_ids: tuple[int, ...] = ()) -> Delivered:
@@ -125,7 +125,7 @@ class Delivery:
         except MarketingApiError as problem:  # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped
             self._outbox.unclaim(entry.item_id)
             return Delivered(End.NOT_SENT, "stopped" if isinstance(problem, Stopped) else str(problem))
-        contact_id = entry.kind.new_contact_id(response)
+        contact_id = KINDS[entry.kind].new_contact_id(response)
         self._outbox.settle(entry.item_id, State.APPLIED, request_id=response.request_id, contact_id=contact_id)
         return Delivered(End.APPLIED)
 
@@ -168,7 +168,7 @@ class Delivery:
     def _refused(self, entry: Entry, problem: Refused) -> Delivered:
         """What takes somebody away, was lost or did not show, and is repeated finds nobody there: that was the first one's doing."""
         is_again = entry.drift or self._outbox.entry(entry.item_id).attempts > 1
-        if entry.kind.is_done_by_absence and is_again and says_absent(str(problem)):
+        if KINDS[entry.kind].is_done_by_absence and is_again and says_absent(str(problem)):
             self._outbox.settle(entry.item_id, State.APPLIED, message="done by an earlier try")
             return Delivered(End.APPLIED)
         if says_absent(str(problem)) and is_early(self._outbox, entry, self._policy):
@@ -183,5 +183,5 @@ class Delivery:
 
 def is_early(outbox: Outbox, entry: Entry, policy: RetryPolicy) -> bool:
     """Whether who is not there may only not show yet: the same address was synced just now, and that is queued (row 6)."""
-    synced_at = None if entry.email is None else outbox.synced_at(entry.account, entry.email)
+    synced_at = None if entry.email is None else outbox.synced_at(entry.account, ADDING, entry.email)
     return synced_at is not None and abs(wall() - synced_at) < policy.verify_wait_s

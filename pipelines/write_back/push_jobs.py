@@ -18,7 +18,7 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import markdown_block, markdown_table, without_addresses
 from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.options import check_confirmed, config_fields, values
+from pipelines.launchpad import check_confirmed, config_fields, values
 from pipelines.settings import Settings
 from pipelines.write_back.inbox import CONTENT_TAG, content_of
 from pipelines.write_back.item import State

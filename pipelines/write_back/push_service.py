@@ -30,13 +30,13 @@ from pipelines.write_back.account_state import Known, load_known
 from pipelines.write_back.input.files import read_file, read_query
 from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.item import DONE, Earlier, Options, Past, Plan, State
-from pipelines.write_back.kinds import Kind, make_plan
+from pipelines.write_back.kinds import KINDS, Kind, make_plan, verify
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.outbox.sender_lock import sender_lock
 from pipelines.write_back.rejected_rows import REASON, ROW, folder_of, keep_rows, write_rejections
 from pipelines.write_back.result import NOTHING, Ran, Result, Spent, result_of
 from pipelines.write_back.sending import Progress, send
-from pipelines.write_back.verification import Labels, verify
+from pipelines.write_back.verification import Labels
 from warehouse.errors import WarehouseError
 
 if TYPE_CHECKING:
@@ -317,7 +317,7 @@ class PushRun(AbstractContextManager["PushRun"]):
             if stopped := look(several, how):
                 return stopped
         applied = (entry for push_id in pushes for entry in self._outbox.items(push_id, [State.APPLIED]))
-        in_part = [entry.item_id for entry in applied if entry.kind.is_in_part(entry)]
+        in_part = [entry.item_id for entry in applied if KINDS[entry.kind].is_in_part(entry)]
         if self._outbox.again(in_part) and (stopped := self._send(client) or look(pushes, "none")):
             return stopped
         self._outbox.note_read_back(pushes)

@@ -11,6 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
+from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.outbox.entries import Entry
 
 
@@ -24,7 +25,7 @@ class Key:
 
 def keys_of(entry: Entry, subjects: Iterable[str]) -> tuple[Key, ...]:
     """Subjects are of the entry's kind; people are the same for all kinds, by address and by contact id."""
-    is_shared = entry.kind.is_order_free
+    is_shared = KINDS[entry.kind].is_order_free
     people = [f"email {entry.email.lower()}"] if entry.email else []
     people += [f"contact {entry.contact_id}"] if entry.contact_id is not None else []
     return tuple([Key(f"{entry.kind} {subject}") for subject in subjects] + [Key(name, is_shared) for name in people])
@@ -109,7 +110,7 @@ class AmbiguousActivities:
 
     def hold(self, entry: Entry, contact_id: int | None) -> bool:
         """Whether it may go; if not, it is returned by `release` of the one before it."""
-        if (key := entry.kind.ambiguity(entry, contact_id)) is None:
+        if (key := KINDS[entry.kind].ambiguity(entry, contact_id)) is None:
             return True
         holder = self._holders.setdefault(key, entry.item_id)
         if holder != entry.item_id:

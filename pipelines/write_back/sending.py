@@ -24,6 +24,7 @@ from marketing_api.contact_lookup import Found, is_nobody
 from marketing_api.errors import MarketingApiError, Refused, Stopped
 from pipelines.write_back.delivery import Addressing, Delivered, Delivery, End, is_early
 from pipelines.write_back.item import State
+from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.kinds.kind import Search
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
@@ -224,7 +225,7 @@ class _Sending:
             self._reject(entry.item_id, f"its address was not looked up: {found}")
         elif isinstance(found, MarketingApiError):
             self._halt("stopped" if isinstance(found, Stopped) else str(found))
-        elif not (contact_ids := entry.kind.chosen(found)) and is_early(self._outbox, entry, self._policy):
+        elif not (contact_ids := KINDS[entry.kind].chosen(found)) and is_early(self._outbox, entry, self._policy):
             self._addressing.forget(entry)
             self._try_later(entry.item_id)
         elif not contact_ids:
@@ -245,12 +246,12 @@ class _Sending:
 
     def _lose(self, entry: Entry, since: float) -> None:
         tries = max(self._attempts[entry.item_id], 1)
-        wait_s = self._policy.repeat_s * 3 ** (tries - 1) if entry.kind.is_idempotent else self._policy.first_look_s
+        wait_s = self._policy.repeat_s * 3 ** (tries - 1) if KINDS[entry.kind].is_idempotent else self._policy.first_look_s
         self._unknown.add(entry.item_id, since, wait_s)
 
     def _take_up(self, entry: Entry) -> None:
         """Its time has come: what is idempotent is simply sent again; else it is looked for, with all of its kind about the contact."""
-        if (search := entry.kind.search) is None:
+        if (search := KINDS[entry.kind].search) is None:
             if self._unknown.take(entry.item_id):
                 self._send_again(entry.item_id)
             return
@@ -258,7 +259,7 @@ class _Sending:
 
         def is_alike(item_id: int) -> bool:
             other = self._entries[item_id]
-            return other.kind is entry.kind and self._addressing.contact_of(other) == contact_id
+            return other.kind == entry.kind and self._addressing.contact_of(other) == contact_id
 
         if together := self._unknown.take(entry.item_id, is_alike):
             settled = began - self._policy.last_look_s

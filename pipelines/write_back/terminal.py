@@ -24,7 +24,7 @@ from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.audience_syncs import FILE, AudienceSync, chosen, push_turnover, read_audience_syncs, turnover, turnover_lines
 from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.item import OPEN, State
-from pipelines.write_back.kinds import KINDS
+from pipelines.write_back.kinds import KINDS, NOT_IDEMPOTENT
 from pipelines.write_back.outbox.entries import Counts, Push
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.push_report import open_lines, plan_lines, result_lines, retry_lines, say
@@ -116,7 +116,7 @@ def _agreed(planned: Planned, agreement: str) -> bool:
 def _retry(settings: Settings, account: str, push_id: int | None, stop: interrupts.Stop) -> int:
     with Outbox(outbox_path(settings.home)) as outbox:
         _check(outbox, account, push_id)
-        say(retry_lines(outbox.retry(account, push_id)))
+        say(retry_lines(outbox.retry(account, push_id, not_idempotent=NOT_IDEMPOTENT)))
         results = _watched(stop, lambda watch: resume(settings, outbox, account, new_run("push_retry"), watch))
     for result in results:
         say(["", *result_lines(result)])
@@ -191,7 +191,7 @@ def _grid(pushes: list[tuple[Push, Counts]]) -> Grid:
         done = sum(counts.rows.get(state, 0) for state in (State.APPLIED, State.VERIFIED))
         open_ = sum(counts.rows.get(state, 0) for state in OPEN)
         cells = (push.row_count, done, counts.rows.get(State.REJECTED, 0), open_, counts.drifted)
-        grid.add_row(str(push.push_id), begun, str(push.kind), push.source.name, *(f"{cell:,}" if cell else "·" for cell in cells))
+        grid.add_row(str(push.push_id), begun, push.kind, push.source.name, *(f"{cell:,}" if cell else "·" for cell in cells))
     return grid
 
 

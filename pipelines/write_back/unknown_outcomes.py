@@ -14,15 +14,12 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from marketing_api.contact_lookup import Shown, Timeline
 from marketing_api.write_result import unescaped
 from pipelines.write_back.input.values import MAX_DESCRIPTION
+from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.retry_policy import RetryPolicy
-
-if TYPE_CHECKING:
-    from pipelines.write_back.outbox.entries import Entry
 
 
 class Presence(Enum):

@@ -1,7 +1,7 @@
 """Reading back what was sent, until it is as intended or time is up: the proof that the service's `ok` was true.
 
 Belongs here: how long the queue may lag, and what is kept of a reading. Not here: which entries are read, in which way it costs least, and
-what is alike (`kinds`).
+what is alike (`kinds`, which also has `verify`).
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from marketing_api.clock import SteadyClock
-from marketing_api.errors import AuthenticationFailed, BudgetSpent, Stopped
-from pipelines.write_back.item import DONE, State
-from pipelines.write_back.kinds import ADDING, KINDS, REMOVING
-from pipelines.write_back.kinds.kind import Compared, Readings, Verifier
+from marketing_api.contact_lookup import Unread
+from marketing_api.errors import Stopped
+from pipelines.write_back.item import State
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
+from pipelines.write_back.retry_policy import RetryPolicy
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
@@ -26,47 +26,35 @@ if TYPE_CHECKING:
 Labels = Mapping[int, Mapping[str, str]]  # list id → field id → label
 
 
-def verify(
-    outbox: Outbox,
-    client: Client,
-    push_ids: Collection[int],
-    how: str = "sample",
-    *,
-    labels: Labels | None = None,
-    stop: threading.Event | None = None,
-    policy: RetryPolicy = RETRY_POLICY,
-) -> str | None:
-    """Read back `all`, a `sample` or `none`, as each kind understands it; what is unknown still, or has drifted, in any case. Why not
-    all of it could be read, in words for people.
-
-    Outcomes are kept in the outbox: verified, or the drift per field. Reads again while something is not as intended and may still
-    be queued. Raises OutboxError.
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What was read back against what was intended. `drift`: field → what was intended, what is shown; `hidden`: fields that the response
+    does not show, so that nothing is known of them.
     """
-    return ReadBack(outbox, client, labels or {}, stop or threading.Event(), policy).run(push_ids, how)
+
+    drift: Mapping[str, tuple[Any, Any]] = field(default_factory=dict, repr=False)
+    hidden: frozenset[str] = frozenset()
+
+    @property
+    def is_as_intended(self) -> bool:
+        return not self.drift
+
+
+#: Item → what was read back of it.
+Readings = Mapping[int, Compared | Unread]
 
 
 class ReadBack:
-    """One reading back, as the kinds take part in it (`Kind.verifier`). `drifted`: items of which that is known by now."""
+    """One reading back, as the kinds take part in it (`Kind.verifier`). `drifted`: items of which that is known by now; `list_kinds`: the
+    kinds that put contacts on lists or take them off.
+    """
 
-    #: The kinds that put contacts on lists or take them off.
-    list_kinds = (*ADDING, *REMOVING)
-
-    def __init__(self, outbox: Outbox, client: Client, labels: Labels, stop: threading.Event, policy: RetryPolicy) -> None:
-        self.outbox, self.client, self.labels, self._stop, self._policy = outbox, client, labels, stop, policy
+    def __init__(
+        self, outbox: Outbox, client: Client, labels: Labels, list_kinds: Collection[str], stop: threading.Event, policy: RetryPolicy
+    ) -> None:
+        self.outbox, self.client, self.labels, self.list_kinds = outbox, client, labels, list_kinds
+        self._stop, self._policy = stop, policy
         self.drifted: set[int] = set()
-
-    def run(self, push_ids: Collection[int], how: str) -> str | None:
-        sent = [entry for push_id in sorted(push_ids) for entry in self.outbox.items(push_id, [*DONE, State.UNKNOWN])]
-        by_verifier: dict[Verifier, list[Entry]] = {}  # kinds that are read back alike are read back together
-        for kind in KINDS.values():
-            if (verifier := kind.verifier()) is not None and (several := [entry for entry in sent if entry.kind is kind]):
-                by_verifier.setdefault(verifier, []).extend(several)
-        try:
-            for verifier, entries in by_verifier.items():
-                verifier(self, entries, how)
-        except (Stopped, BudgetSpent, AuthenticationFailed) as problem:
-            return "stopped" if isinstance(problem, Stopped) else str(problem)
-        return None
 
     def current(self, entries: list[Entry], subjects: Mapping[int, Collection[str]], kinds: Collection[str]) -> list[Entry]:
         """Without those of whose subjects a later item of these kinds has changed one since. `subjects`: by item."""
@@ -117,3 +105,7 @@ class ReadBack:
             drift = {name: list(pair) for name, pair in found.drift.items()}
             self.outbox.settle(item_id, entry.state, message="mismatch on read-back", drift=drift)
             self.drifted.add(item_id)
+
+
+#: Reads back entries, `how` as a push was ordered: `all`, a `sample` or `none`.
+Verifier = Callable[[ReadBack, list[Entry], str], None]

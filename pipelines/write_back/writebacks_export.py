@@ -77,7 +77,6 @@ def _rows(entries: Iterable[Entry]) -> Iterator[Mapping[str, Any]]:
         yield {
             **{name: getattr(entry, name) for name in _SAME},
             **{name: _moment(getattr(entry, name)) for name in ("planned_at", "sent_at", "done_at", "verified_at")},
-            "kind": str(entry.kind),
             "state": entry.state.value,
             "row_numbers": list(entry.rows),
             "message": without_addresses(entry.message) if entry.message else None,
@@ -87,7 +86,7 @@ def _rows(entries: Iterable[Entry]) -> Iterator[Mapping[str, Any]]:
 
 
 _SAME = (
-    *("account", "push_id", "item_id", "source", "email", "contact_id", "operation", "rejected_by", "attempts"),
+    *("account", "push_id", "item_id", "kind", "source", "email", "contact_id", "operation", "rejected_by", "attempts"),
     *("request_id", "run", "revision"),
 )
 

@@ -4,20 +4,32 @@ A new one is a class in a file here, a line in the registry below, what can be t
 the program names a kind.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
 
+import threading
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from marketing_api.errors import AuthenticationFailed, BudgetSpent, Stopped
 from pipelines.write_back.account_state import Known
 from pipelines.write_back.input.columns import pick
 from pipelines.write_back.input.rows import InputError, Rows
-from pipelines.write_back.item import Options, Plan
+from pipelines.write_back.item import DONE, Options, Plan, State
 from pipelines.write_back.kinds.activities import ACTIVITIES
 from pipelines.write_back.kinds.contacts import CONTACTS
 from pipelines.write_back.kinds.kind import Kind, ListEffect
 from pipelines.write_back.kinds.moves_and_deletions import DELETIONS, MOVES
 from pipelines.write_back.kinds.tags import TAGS
+from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.planning import Draft, History, Planning
+from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
+from pipelines.write_back.verification import Labels, ReadBack, Verifier
 
-__all__ = ["ACTIVITIES", "CONTACTS", "DELETIONS", "KINDS", "MOVES", "TAGS", "Kind", "make_plan"]
+if TYPE_CHECKING:
+    from marketing_api.client import Client
+
+__all__ = ["ACTIVITIES", "CONTACTS", "DELETIONS", "KINDS", "MOVES", "TAGS", "Kind", "make_plan", "verify"]
 
 #: By name, in the order in which they are listed and read back.
 KINDS: Mapping[str, Kind] = {kind: kind for kind in (CONTACTS, TAGS, ACTIVITIES, MOVES, DELETIONS)}
@@ -39,3 +51,33 @@ def make_plan(kind: Kind, rows: Rows, known: Known, history: History, options: O
         draft.warn(warning)
     kind.plan(Planning(draft, known, history, options, picked, ADDING, REMOVING))
     return draft.plan()
+
+
+def verify(
+    outbox: Outbox,
+    client: Client,
+    push_ids: Collection[int],
+    how: str = "sample",
+    *,
+    labels: Labels | None = None,
+    stop: threading.Event | None = None,
+    policy: RetryPolicy = RETRY_POLICY,
+) -> str | None:
+    """Read back `all`, a `sample` or `none`, as each kind understands it; what is unknown still, or has drifted, in any case. Why not
+    all of it could be read, in words for people.
+
+    Outcomes are kept in the outbox: verified, or the drift per field. Reads again while something is not as intended and may still
+    be queued. Raises OutboxError.
+    """
+    sent = [entry for push_id in sorted(push_ids) for entry in outbox.items(push_id, [*DONE, State.UNKNOWN])]
+    by_verifier: dict[Verifier, list[Entry]] = {}  # kinds that are read back alike are read back together
+    for kind in KINDS.values():
+        if (verifier := kind.verifier()) is not None and (several := [entry for entry in sent if entry.kind == kind]):
+            by_verifier.setdefault(verifier, []).extend(several)
+    reading = ReadBack(outbox, client, labels or {}, (*ADDING, *REMOVING), stop or threading.Event(), policy)
+    try:
+        for verifier, entries in by_verifier.items():
+            verifier(reading, entries, how)
+    except (Stopped, BudgetSpent, AuthenticationFailed) as problem:
+        return "stopped" if isinstance(problem, Stopped) else str(problem)
+    return None

@@ -20,15 +20,15 @@ from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import text_of
 from pipelines.write_back.input.values import BadValue, Moment, moment
 from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.kinds.kind import BY_WHO, WHO, Compared, Kind, Readings, Search, Verifier
+from pipelines.write_back.kinds.kind import BY_WHO, WHO, Kind, Search
+from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Draft, Planning, bound, resolve
 from pipelines.write_back.unknown_outcomes import Presence, look_for, wanted
+from pipelines.write_back.verification import Compared, ReadBack, Readings, Verifier
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
-    from pipelines.write_back.outbox.entries import Entry
-    from pipelines.write_back.outbox.outbox import Outbox
-    from pipelines.write_back.verification import ReadBack
 
 IN_TIMELINE = "already in the timeline"
 _TWICE = "the local time is one that the clocks show twice; the first of the two is taken"

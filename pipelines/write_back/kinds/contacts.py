@@ -12,10 +12,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from marketing_api.contact_lookup import Fetch, Found, Seen, Unread, look_up, read_contacts
 from marketing_api.errors import Refused
+from marketing_api.exchange import Response
 from marketing_api.operations.contacts import SYNCCONTACT
 from marketing_api.records.contacts import STATUSES
 from marketing_api.write_result import parse_write_result, says_absent, unescaped
@@ -25,13 +26,10 @@ from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import shown, text_of
 from pipelines.write_back.input.values import STATUS_WORDS, BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.kinds.kind import LIST, Compared, Kind, ListEffect, Params, Readings, RequestForms, Verifier
+from pipelines.write_back.kinds.kind import LIST, Kind, ListEffect, Params, RequestForms
+from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, UNCHANGED, Planning, bound
-
-if TYPE_CHECKING:
-    from marketing_api.exchange import Response
-    from pipelines.write_back.outbox.entries import Entry
-    from pipelines.write_back.verification import ReadBack
+from pipelines.write_back.verification import Compared, ReadBack, Readings, Verifier
 
 #: Share of the requests that is read back of a `sample`.
 SAMPLE = 0.05

@@ -7,28 +7,26 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from marketing_api.contact_lookup import Fetch, Found, Unread
+from marketing_api.contact_lookup import Fetch, Found
 from marketing_api.errors import Refused
+from marketing_api.exchange import Response
 from pipelines.options import Option
 from pipelines.write_back.input.columns import Spec
+from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.planning import Planning
 from pipelines.write_back.push_options import PUSH_OPTIONS
+from pipelines.write_back.unknown_outcomes import Presence
+from pipelines.write_back.verification import Verifier
 
-if TYPE_CHECKING:  # planning does without them, and starts sooner
+if TYPE_CHECKING:  # planning does without it, and starts sooner
     from marketing_api.client import Client
-    from marketing_api.exchange import Response
-    from pipelines.write_back.outbox.entries import Entry
-    from pipelines.write_back.outbox.outbox import Outbox
-    from pipelines.write_back.unknown_outcomes import Presence
-    from pipelines.write_back.verification import ReadBack
 
 Params = Mapping[str, str]
-#: Field → what was intended, what is shown.
-Drift = Mapping[str, tuple[Any, Any]]
 
 #: Columns by which any kind may name a person, and one group of `Spec.needs`.
 WHO: Mapping[str, tuple[str, ...]] = {"email": ("email",), "contact_id": ("contact_id",)}
@@ -42,26 +40,6 @@ class ListEffect(Enum):
     NONE = "none"
     ADDS = "adds"
     REMOVES = "removes"  # an effect's content is the list that they go to instead, empty when to none
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What was read back against what was intended. `hidden`: fields that the response does not show, so that nothing is known of them."""
-
-    drift: Drift = field(default_factory=dict, repr=False)
-    hidden: frozenset[str] = frozenset()
-
-    @property
-    def is_as_intended(self) -> bool:
-        return not self.drift
-
-
-#: Item → what was read back of it.
-Readings = Mapping[int, Compared | Unread]
-
-
-#: Reads back entries, `how` as a push was ordered: `all`, a `sample` or `none`.
-Verifier = Callable[["ReadBack", "list[Entry]", str], None]
 
 
 class RequestForms:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.write_back.item import DONE, OPEN, Source, State
-from pipelines.write_back.kinds import KINDS, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +18,7 @@ class Push:
 
     push_id: int
     account: str
-    kind: Kind
+    kind: str
     source: Source
     row_count: int
     item_count: int  # requests, look-ups aside
@@ -44,7 +43,7 @@ class Entry:
     item_id: int
     push_id: int
     account: str
-    kind: Kind
+    kind: str
     source: str
     rows: tuple[int, ...]
     email: str | None = field(repr=False)
@@ -79,7 +78,7 @@ class Entry:
 
 def read_entry(row: sqlite3.Row) -> Entry:
     values = dict(row)
-    values["kind"], values["state"] = KINDS[values["kind"]], State(values["state"])
+    values["state"] = State(values["state"])
     values["rows"] = tuple(json.loads(values["rows"]))
     values["must_look_up"] = bool(values["must_look_up"])
     for name in ("params", "expected"):
@@ -91,7 +90,7 @@ def read_entry(row: sqlite3.Row) -> Entry:
 def read_push(row: sqlite3.Row) -> Push:
     values = dict(row)
     source = Source(values.pop("source_name"), values.pop("source_hash"))
-    values["kind"], values["options"] = KINDS[values["kind"]], json.loads(values["options"])
+    values["options"] = json.loads(values["options"])
     return Push(source=source, **values)
 
 

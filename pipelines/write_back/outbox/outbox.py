@@ -21,7 +21,6 @@ from typing import Any
 from marketing_api.clock import SteadyClock
 from marketing_api.exchange import order_of
 from pipelines.write_back.item import DONE, Past, Plan, State
-from pipelines.write_back.kinds import ADDING, NOT_IDEMPOTENT
 from pipelines.write_back.outbox.entries import Counts, Entry, Push, Retried, read_entry, read_push
 from pipelines.write_back.outbox.sender_lock import sender_lock
 from pipelines.write_back.outbox.store import Change, Store
@@ -165,13 +164,13 @@ class Outbox(AbstractContextManager["Outbox"]):
         rows = self._store.rows(f"{_ENTRY} where contact_id = ? and account = ? and {sent}", (contact_id, account, kind))
         return [read_entry(row) for row in rows]
 
-    def synced_at(self, account: str, email: str) -> float | None:
-        """When the service last put the address on a list (unix seconds)."""
+    def synced_at(self, account: str, adding: Collection[str], email: str) -> float | None:
+        """When the service last put the address on a list (unix seconds). `adding`: the kinds that do so."""
         begins = f"{email.lower()}|"
         found = self._store.rows(
             "select max(done_at) from json_each(?) cross join effect on kind = value join item using (item_id) where account = ?"
             " and subject >= ? and subject < ? and state in ('applied', 'verified')",
-            (json.dumps(ADDING), account, begins, begins[:-1] + "}"),  # the character after |
+            (json.dumps(adding), account, begins, begins[:-1] + "}"),  # the character after |
         )
         return None if found[0][0] is None else float(found[0][0])
 
@@ -339,12 +338,12 @@ class Outbox(AbstractContextManager["Outbox"]):
                 (self._clock(), change.revision(), unknown, account, push_id, push_id),
             ).rowcount
 
-    def retry(self, account: str, push_id: int | None = None) -> Retried:
+    def retry(self, account: str, push_id: int | None = None, *, not_idempotent: Collection[str]) -> Retried:
         """Plan again what the service rejected, what drifted, and what is unknown and idempotent; not what a later item has changed.
 
-        What is not idempotent and was sent is unknown then, with its attempts forgotten: the next sender looks before it sends.
+        What is of a kind `not_idempotent` and was sent is unknown then, with its attempts forgotten: the next sender looks before it sends.
         """
-        values = {"account": account, "push_id": push_id, "now": self._clock(), "looked_for": json.dumps(NOT_IDEMPOTENT)}
+        values = {"account": account, "push_id": push_id, "now": self._clock(), "looked_for": json.dumps(not_idempotent)}
         fresh = "attempts = 0, rejected_by = null, done_at = null, revision = :revision"
         with self._store.change() as change:
             values["revision"] = change.revision()

@@ -5,9 +5,9 @@ import json
 import logging
 import shutil
 import sqlite3
+from collections.abc import Collection
 from pathlib import Path
 
-from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.store import OutboxDamaged, Store, copy_of, revision_note
 from warehouse.archive.disk import set_aside
 
@@ -27,11 +27,11 @@ _NOT_TO_BE_FOUND = (
 )
 
 
-def restore(path: Path, now: float) -> bool:
+def restore(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
     """Put the copy in the outbox's place, which is set aside; False when there is no need to.
 
-    What the copy has open counts as unknown: the next push looks for activities before it sends them, and rejects those that it
-    cannot look for; anything else may be sent twice without harm. Raises OutboxDamaged when there is no copy to resume with.
+    What the copy has open counts as unknown: the next push looks for what is of a kind `not_idempotent` and rejects what it cannot look
+    for; anything else may be sent twice without harm. Raises OutboxDamaged when there is no copy to resume with.
     """
     if not (path.exists() or copy_of(path).exists()):
         return False
@@ -44,7 +44,7 @@ def restore(path: Path, now: float) -> bool:
             raise
         log.warning("%s", problem)
     temporary = path.with_name(f".{path.name}")
-    _make(path, temporary, now)
+    _make(path, temporary, now, not_idempotent)
     for suffix in ("-wal", "-shm", ""):
         if (part := Path(f"{path}{suffix}")).exists():
             set_aside(part)
@@ -53,7 +53,7 @@ def restore(path: Path, now: float) -> bool:
     return True
 
 
-def _make(path: Path, temporary: Path, now: float) -> None:
+def _make(path: Path, temporary: Path, now: float, not_idempotent: Collection[str]) -> None:
     try:
         with contextlib.closing(Store(copy_of(path))) as copy:
             copy.check()
@@ -68,4 +68,4 @@ def _make(path: Path, temporary: Path, now: float) -> None:
     with contextlib.closing(sqlite3.connect(temporary)) as connection, connection:
         (revision,) = connection.execute("update revision set value = value + 1 returning value").fetchone()
         connection.execute(_MAYBE_SENT, (now, revision))
-        connection.execute(_NOT_TO_BE_FOUND, (now, revision, json.dumps(NOT_IDEMPOTENT)))
+        connection.execute(_NOT_TO_BE_FOUND, (now, revision, json.dumps(not_idempotent)))

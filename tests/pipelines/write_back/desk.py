@@ -15,10 +15,10 @@ from marketing_api.exchange import Exchange
 from marketing_api.operations import contacts, find
 from marketing_api.records.shapes import items_of
 from pipelines.write_back.item import Item, Plan, State
+from pipelines.write_back.kinds import verify
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.retry_policy import RetryPolicy
 from pipelines.write_back.sending import send
-from pipelines.write_back.verification import verify
 from tests.pipelines.write_back.plans import a_plan
 
 #: As in earnest, a hundred times faster.

@@ -22,11 +22,10 @@ from pipelines.home import prepare_home
 from pipelines.settings import Settings
 from pipelines.write_back import push_service
 from pipelines.write_back.item import State
-from pipelines.write_back.kinds import TAGS
+from pipelines.write_back.kinds import TAGS, verify
 from pipelines.write_back.nightly_audience_syncs import AudienceSyncs
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.retry_policy import RetryPolicy
-from pipelines.write_back.verification import verify
 from tests.pipelines.conftest import STANDING, Command
 from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import KEY, Sandbox

@@ -12,7 +12,7 @@ import pytest
 from marketing_api.errors import Unreachable
 from marketing_api.operations import contacts
 from pipelines.write_back.item import Effect, Item, State
-from pipelines.write_back.kinds import ACTIVITIES, DELETIONS
+from pipelines.write_back.kinds import ACTIVITIES, DELETIONS, NOT_IDEMPOTENT
 from pipelines.write_back.retry_policy import RetryPolicy
 from pipelines.write_back.sending import Progress
 from pipelines.write_back.unknown_outcomes import Presence
@@ -230,7 +230,7 @@ def test_what_waits_for_an_unknown_one_says_so_until_somebody_lets_go_of_that(ma
     assert (sent.unknown, sent.planned, sent.applied) == (1, 2, 1)
     said = {entry.rows[0]: entry.message for entry in desk.outbox.items(push_id, [State.PLANNED])}
     assert said == dict.fromkeys((3, 4), "waits for row 2 of push 1, about the same person, whose outcome is unknown")
-    assert (desk.outbox.cancel("main", unknown=False), desk.outbox.retry("main").planned) == (2, 1)
+    assert (desk.outbox.cancel("main", unknown=False), desk.outbox.retry("main", not_idempotent=NOT_IDEMPOTENT).planned) == (2, 1)
     assert desk.outbox.cancel("main", first, unknown=True) == 1
     push_id, sent = desk.push(*waiting)
     assert sent.applied == 2
@@ -331,7 +331,7 @@ def test_a_retried_activity_that_arrived_though_it_was_refused_in_words_is_not_s
     desk.outbox.claim(entry.item_id)
     desk.client.write(item.operation.bind(**item.params))
     desk.outbox.settle(entry.item_id, State.REJECTED, message="words that were not understood")
-    assert desk.outbox.retry("main", push_id).planned == 1
+    assert desk.outbox.retry("main", push_id, not_idempotent=NOT_IDEMPOTENT).planned == 1
     assert desk.send().applied == 1
     assert set(desk.activities().values()) == {1}
 

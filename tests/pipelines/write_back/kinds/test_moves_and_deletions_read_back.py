@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marketing_api.operations import contacts
 from pipelines.write_back.item import Effect, Item, State
-from pipelines.write_back.kinds import DELETIONS, MOVES
+from pipelines.write_back.kinds import DELETIONS, MOVES, NOT_IDEMPOTENT
 from tests.pipelines.write_back.conftest import MakeDesk
 from tests.pipelines.write_back.desk import Desk
 from tests.pipelines.write_back.plans import a_plan
@@ -54,7 +54,7 @@ def test_an_ok_without_effect_is_told_and_a_retry_does_it(desk: Desk) -> None:
     desk.outbox.settle(entry.item_id, State.APPLIED)
     assert desk.verify(push_id).drifted == 1
     assert desk.outbox.entry(entry.item_id).drift == {"source list": ["not on it", "on it"]}
-    assert desk.outbox.retry("main").planned == 1
+    assert desk.outbox.retry("main", not_idempotent=NOT_IDEMPOTENT).planned == 1
     assert desk.send().applied == 1
     assert desk.verify(push_id).verified == 1
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.write_back.item import BadRow, State
+from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.outbox.sender_lock import sender_lock
 from pipelines.write_back.outbox.store import OutboxBusy, OutboxDamaged, OutboxError, OutboxTooNew
@@ -133,7 +134,7 @@ def test_retry_plans_rejected_ones_again_but_never_over_a_later_change(path: Pat
         (later,) = outbox.items(outbox.enqueue(a_plan(tag(2, "bob@example.com", action="remove"))))
         outbox.claim(later.item_id)
         outbox.settle(later.item_id, State.APPLIED)
-        retried = outbox.retry("main", push_id)
+        retried = outbox.retry("main", push_id, not_idempotent=NOT_IDEMPOTENT)
         assert (retried.planned, retried.superseded) == (1, 1)
         (again,) = outbox.open("main")
         assert (again.email, again.state, again.message, again.rejected_by) == ("ann@example.com", State.PLANNED, None, None)
@@ -145,7 +146,7 @@ def test_retry_leaves_unknown_activities_to_be_looked_for_first(path: Path) -> N
         (entry,) = outbox.items(push_id)
         outbox.claim(entry.item_id)
         outbox.settle(entry.item_id, State.UNKNOWN)
-        assert outbox.retry("main").planned == 1
+        assert outbox.retry("main", not_idempotent=NOT_IDEMPOTENT).planned == 1
         after = outbox.entry(entry.item_id)
         assert (after.state, after.attempts) == (State.UNKNOWN, 0)
 

@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.write_back.item import OPEN, State
+from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.outbox.restore import restore
@@ -56,7 +57,7 @@ def take(outbox: Outbox, step: str, item_id: int) -> None:
         "again": lambda: outbox.settle(item_id, State.PLANNED),
         "unclaim": lambda: outbox.unclaim(item_id),
         "cancel": lambda: outbox.cancel("main"),
-        "retry": lambda: outbox.retry("main"),
+        "retry": lambda: outbox.retry("main", not_idempotent=NOT_IDEMPOTENT),
         "recover": lambda: outbox.recover("main"),
     }
     with contextlib.suppress(ValueError):
@@ -203,8 +204,8 @@ def test_nothing_is_sent_from_a_damaged_outbox_and_its_copy_takes_everything_sen
     HARMS[harm](path)
     with pytest.raises(OutboxDamaged, match="`marketing-sync rebuild`"), Outbox(path) as outbox:
         outbox.recover("main")
-    assert restore(path, 1.0)
-    assert not restore(path, 1.0)
+    assert restore(path, 1.0, NOT_IDEMPOTENT)
+    assert not restore(path, 1.0, NOT_IDEMPOTENT)
     with Outbox(path) as outbox:
         assert {entry.state for entry in outbox.items(first)} == {State.APPLIED}
         assert {entry.state for entry in outbox.open("main")} == {State.UNKNOWN}
@@ -227,7 +228,7 @@ def test_what_a_killed_process_sent_is_not_forgotten_when_its_log_is_damaged(pat
     HARMS[harm](Path(f"{killed}-wal"))
     with pytest.raises(OutboxDamaged, match="killed"), Outbox(killed) as outbox:
         outbox.recover("main")
-    assert restore(killed, 1.0)
+    assert restore(killed, 1.0, NOT_IDEMPOTENT)
     with Outbox(killed) as outbox:
         outbox.recover("main")
         assert {entry.state for entry in outbox.items(push)} == {State.UNKNOWN}
@@ -241,7 +242,7 @@ def test_a_damaged_copy_is_made_anew_with_the_next_change(path: Path, harm: str)
     with Outbox(path) as outbox:
         outbox.enqueue(a_plan(tag(3)))
     path.unlink()
-    assert restore(path, 1.0)
+    assert restore(path, 1.0, NOT_IDEMPOTENT)
     with Outbox(path) as outbox:
         assert len(outbox.open("main")) == 2
 
@@ -262,7 +263,7 @@ def test_a_whole_copy_that_cannot_be_written_now_stays_in_its_place(path: Path, 
         patch.setattr(os, "open", fail)
     assert [file.name for file in path.parent.iterdir() if "damaged" in file.name] == []
     path.unlink()
-    assert restore(path, 1.0)
+    assert restore(path, 1.0, NOT_IDEMPOTENT)
     with Outbox(path) as outbox:
         assert len(outbox.open("main")) == 1
 

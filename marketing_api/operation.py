@@ -224,27 +224,28 @@ class Operation:
         `fields[12]="x"` (as it is typed on a command line) mean the same. Raises InvalidCall, naming the parameter and what
         is allowed, before a request is spent.
         """
-        wire: dict[str, str] = {}
+        words: dict[str, dict[str, str]] = {}  # parameter → its form on the wire
         for name, value in values.items():
-            if value is None:
-                continue
-            head, bracket, key = name.partition("[")
-            parameter = self._parameter(head)
-            is_field = bool(bracket) and parameter.kind is Kind.FIELDS
-            wire |= parameter.encode({key.rstrip("]"): value} if is_field else value, self.name)
-        for name, word in wire.items():
-            if _HALF.search(name + word):
-                raise InvalidCall(f"{self.name}: {name.partition('[')[0]} holds half a character", parameter=name.partition("[")[0])
-        given = {name.partition("[")[0] for name in wire}
+            if value is not None:
+                head, bracket, key = name.partition("[")
+                parameter = self._parameter(head)
+                is_field = bracket and parameter.kind is Kind.FIELDS
+                found = parameter.encode({key.rstrip("]"): value} if is_field else value, self.name)
+                words[parameter.name] = {**words[parameter.name], **found} if parameter.name in words else found
+        wire: dict[str, str] = {}
         for parameter in self.parameters:
-            if parameter.required and parameter.name not in given:
+            if found := words.get(parameter.name, {}):
+                wire |= sorted(found.items()) if len(found) > 1 else found
+            elif parameter.required:
                 if parameter.default is None:
                     raise InvalidCall(f"{self.name}: {parameter.name} is required ({parameter.hint})", parameter=parameter.name)
                 wire[parameter.name] = parameter.default
-        if self.needs_one and given.isdisjoint(self.needs_one):
+        if self.needs_one and not any(words.get(name) for name in self.needs_one):
             raise InvalidCall(f"{self.name}: one of {', '.join(self.needs_one)} is required", parameter=self.needs_one[0])
-        order = {parameter.name: index for index, parameter in enumerate(self.parameters)}
-        return Call(self, dict(sorted(wire.items(), key=lambda item: (order[item[0].partition("[")[0]], item[0]))))
+        if _HALF.search("".join([*wire, *wire.values()])):
+            name = next(name for name, word in wire.items() if _HALF.search(name + word)).partition("[")[0]
+            raise InvalidCall(f"{self.name}: {name} holds half a character", parameter=name)
+        return Call(self, wire)
 
     def _parameter(self, name: str) -> Parameter:
         if (parameter := self._by_name.get(name.rstrip("_").lower())) is None:

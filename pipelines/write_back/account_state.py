@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
-import itertools
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -128,9 +127,6 @@ def _key(name: str) -> str:
 # ---- what the warehouse knows
 
 _LIVE = "account = $account and _deleted_at is null"
-_MEMBER = "c.contact_id, c.list_id, c.email, c.status_code, c.status"
-#: An address's contacts: active ones first, then the oldest.
-_ORDER = "c.status_code is not distinct from 1 desc, c.contact_id, c.list_id"
 
 
 class Member(NamedTuple):
@@ -178,70 +174,59 @@ class Known:
 
     def by_address(self, addresses: Iterable[str], *, with_fields: bool = False) -> dict[str, list[Member]]:
         """Contacts by address in lower case, those without any left out; of each address active ones first, then the oldest."""
-        wanted = list(dict.fromkeys(addresses))
-        rows = self._query(
-            f"""
-            select k.number, {_MEMBER}, {"c.custom_fields" if with_fields else "null"} as fields
-            from keys k join source.contacts c on lower(trim(c.email)) = lower(k.key)
-            where c.account = $account and c._deleted_at is null
-            order by k.number, {_ORDER}
-            """,  # noqa: S608
-            number=range(len(wanted)),
-            key=wanted,
-        )
-        found: dict[str, list[Member]] = {}
-        for row in rows:
-            found.setdefault(wanted[row[0]], []).append(Member._make(row[1:]))
-        return found
+        return self._members(addresses, "varchar", "lower(trim(c.email)) = lower(keys.key)", "c.custom_fields" if with_fields else "null")
 
     def by_id(self, ids: Iterable[int]) -> dict[int, list[Member]]:
         """Contacts by id, one entry per list, those that do not exist left out."""
+        return self._members(ids, "bigint", "c.contact_id = keys.key", "null")
+
+    def _members(self, keys: Iterable[Any], key_type: str, condition: str, fields: str) -> dict[Any, list[Member]]:
         rows = self._query(
-            f"select {_MEMBER}, null as fields from keys k join source.contacts c on c.contact_id = k.key"  # noqa: S608
-            f" where c.account = $account and c._deleted_at is null order by {_ORDER}",
-            key=list(dict.fromkeys(ids)),
+            dict.fromkeys(keys),
+            key_type,
+            f"select keys.key, c.contact_id, c.list_id, c.email, c.status_code, c.status, {fields} as fields"  # noqa: S608
+            f" from keys join source.contacts c on {condition} where c.account = $account and c._deleted_at is null"
+            " order by c.status_code is not distinct from 1 desc, c.contact_id, c.list_id",
         )
-        found: dict[int, list[Member]] = {}
-        for member in itertools.starmap(Member, rows):
-            found.setdefault(member.contact_id, []).append(member)
+        found: dict[Any, list[Member]] = {}
+        for key, *member in rows:
+            found.setdefault(key, []).append(Member._make(member))
         return found
 
     def shown_fields(self, list_ids: Collection[int]) -> dict[int, set[str]]:
         """List → the keys under which the service shows values of custom fields for any of its contacts."""
         rows = self._query(
-            "select distinct list_id, unnest(json_keys(custom_fields)) as key from source.contacts where account = $account"
-            " and _deleted_at is null and list_id in (select key from keys) and custom_fields is not null",
-            key=list(list_ids),
+            list_ids,
+            "bigint",
+            "select list_id, list(shown) from (select distinct list_id, unnest(json_keys(custom_fields)) as shown from source.contacts"
+            " where account = $account and _deleted_at is null and list_id in (select key from keys)) group by list_id",
         )
-        found: dict[int, set[str]] = {}
-        for list_id, key in rows:
-            found.setdefault(list_id, set()).add(key)
-        return found
+        return {list_id: set(shown) for list_id, shown in rows}
 
     def timelines(self, moments: Iterable[tuple[int, int]]) -> list[Event]:
         """Events of contacts in the same minute as these (contact id, unix seconds)."""
-        pairs = sorted({(contact_id, at // 60) for contact_id, at in moments})
         rows = self._query(
-            "select e.contact_id, epoch(e.occurred_at)::bigint as at, e.snippet, e.details::varchar as details "
-            "from keys k join source.timeline_events e on e.contact_id = k.contact_id and epoch(e.occurred_at)::bigint // 60 = k.minute "
-            "where e.account = $account order by all",
-            contact_id=[contact_id for contact_id, _ in pairs],
-            minute=[minute for _, minute in pairs],
+            {(contact_id, at // 60) for contact_id, at in moments},
+            "bigint[]",
+            "select e.contact_id, epoch(e.occurred_at)::bigint as at, e.snippet, e.details::varchar as details from keys"
+            " join source.timeline_events e on e.contact_id = keys.key[1] and epoch(e.occurred_at)::bigint // 60 = keys.key[2]"
+            " where e.account = $account order by all",
         )
         return [Event(*row) for row in rows]
 
-    def _query(self, sql: str, **keys: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
-        """The rows of a query on a table `keys` of these columns; none when it is empty."""
-        if not all(keys.values()):
+    def _query(self, keys: Collection[Any], key_type: str, sql: str) -> Iterable[tuple[Any, ...]]:
+        """The rows of a query on a table `keys` with one column `key`; none when it is empty. The keys go as JSON: for a table of Python's,
+        DuckDB imports pandas where it is installed, which takes longer than the query.
+        """
+        if not keys:
             return ()
-        import pyarrow as pa
-
         from warehouse.connection import connect
 
+        table = f"with keys as (select (value ->> '$')::{key_type} as key from json_each($keys))"  # noqa: S608
+        params = {"account": self.account, "keys": _encode(list(keys)).decode()}
         with connect(self.path, deadline_s=self.deadline_s, read_only=True, on_wait=self.on_wait) as connection:
-            connection.register("keys", pa.table(keys))
-            table = connection.sql(sql, params={"account": self.account}).to_arrow_table()
-        return zip(*(column.to_pylist() for column in table.columns), strict=True)
+            found = connection.sql(f"{table} {sql}", params=params).to_arrow_table()
+        return zip(*(column.to_pylist() for column in found.columns), strict=True)
 
     def read_on(self, list_id: int | None = None) -> str:
         """When the list's contacts were last read (of all lists: the oldest reading), in the account's time, for what depends on it."""
@@ -371,8 +356,7 @@ def person_of(who: Who, members: list[Member]) -> Person:
 # ---- how a contact stands on a list
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """What a sync says about one contact on one list, as an effect remembers it. `status` None: it leaves it as it is."""
 
     status: int | None
@@ -381,8 +365,7 @@ class Content:
 
     @property
     def text(self) -> str:
-        values = {"status": self.status, "fields": self.fields, "ip": self.ip}
-        return _encode({name: value for name, value in values.items() if value not in (None, {})}).decode()
+        return _encode({name: value for name, value in self._asdict().items() if value not in (None, {})}).decode()
 
     @staticmethod
     def read(text: str) -> Content:
@@ -390,16 +373,15 @@ class Content:
         return Content(values.get("status"), values.get("fields", {}), values.get("ip"))
 
 
-@dataclass(frozen=True, slots=True)
-class Present:
+class Present(NamedTuple):
     """`status`: code, None when not known for sure, or not the same for all. `is_ours`: some of it we sent and did not read yet;
     `is_queued`: some of it is still to be sent. `remembered`: fields of our last sync that the service does not show.
     """
 
     exists: bool
     status: int | None = None
-    fields: Mapping[str, str] = field(default_factory=dict)
-    remembered: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = {}
+    remembered: Mapping[str, str] = {}
     is_ours: bool = False
     is_queued: bool = False
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from marketing_api.operation import Operation
 
@@ -160,8 +160,7 @@ class Plan:
         return sum(not row.by_service for row in self.bad) / self.row_count if self.row_count else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(NamedTuple):
     """The last thing that was done about a subject."""
 
     item_id: int

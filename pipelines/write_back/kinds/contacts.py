@@ -149,8 +149,8 @@ class _Comparison:
 
     def _removals(self, planning: Planning) -> dict[str, Past]:
         """A contact that something took off a list is not there, whatever was read before."""
-        members = [(row, member) for row in self._rows for member in self._members.get(row.key, ())]
-        subjects = [f"{member.contact_id}|{member.list_id}" for row, member in members if member.list_id in row.lists]
+        there = ((row, member) for row in self._rows for member in self._members.get(row.key, ()))
+        subjects = [f"{member.contact_id}|{member.list_id}" for row, member in there if member.list_id in row.lists]
         subjects += self._past  # an address that was looked up then is remembered by itself
         found: dict[str, Past] = {}
         for pasts in planning.removals(subjects):

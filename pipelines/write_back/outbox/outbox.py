@@ -118,18 +118,17 @@ class Outbox(AbstractContextManager["Outbox"]):
                 " where state <> 'skipped' order by item_id",
                 (json.dumps(chunk), account, kind),
             )
-            for subject, item_id, content, state, message, request_id, sent_at, *times, drift in rows:
+            for subject, item_id, content, state, message, request_id, sent_at, done, verified, drift in rows:
                 is_drifted = state in DONE and drift not in (None, "{}")
                 late = 0.0 if request_id is None or sent_at is None else order_of(request_id) - sent_at
-                done, verified = (None if at is None else at + late for at in times)
+                done, verified = done and done + late, verified and verified + late
                 found[subject] = Past(item_id, content, State(state), message, done, verified, is_drifted)
         return found
 
     def pushes(self, account: str | None = None, *, limit: int = 1000) -> list[Push]:
         """The latest first."""
         rows = self._store.rows(
-            "select * from push where ? is null or account = ? order by push_id desc limit ?",
-            (account, account, limit),
+            "select * from push where ? is null or account = ? order by push_id desc limit ?", (account, account, limit)
         )
         return [read_push(row) for row in rows]
 
@@ -142,10 +141,8 @@ class Outbox(AbstractContextManager["Outbox"]):
     def items(self, push_id: int, states: Collection[State] = tuple(State)) -> list[Entry]:
         """The push's entries, in order of sending; then rejected and idle rows."""
         marks = ", ".join("?" * len(states))
-        return [
-            read_entry(row)
-            for row in self._store.rows(f"{_ENTRY} where push_id = ? and state in ({marks}) order by item_id", (push_id, *states))
-        ]
+        rows = self._store.rows(f"{_ENTRY} where push_id = ? and state in ({marks}) order by item_id", (push_id, *states))
+        return [read_entry(row) for row in rows]
 
     def open(self, account: str) -> list[Entry]:
         """What is left to be sent or found out, in order of push and row."""

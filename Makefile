@@ -26,8 +26,8 @@ notebook: .venv/installed ## the analysts' notebooks in the browser
 	@$(BIN)/marimo edit --host 127.0.0.1 notebooks
 
 test: export PYTHONDONTWRITEBYTECODE = # empty: hundreds of processes would compile the packages anew
-test: .venv/installed ## the tests, two files at a time
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+test: .venv/installed ## the tests, three files at a time: some wait, and two cores stay busy
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed
 	$(BIN)/ruff check .

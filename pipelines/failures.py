@@ -53,7 +53,7 @@ def _refusal(problem: Exception) -> str | None:
     if any(map(_is_full, causes)):
         return "the disk is full; free some room and run the command again, nothing that came is lost"
     if isinstance(problem, IsADirectoryError | NotADirectoryError | FileExistsError) and problem.filename:
-        return f"{problem.filename2 or problem.filename} is in the way ({problem.strerror}): move it away and run the command again"
+        return f"{problem.filename} is in the way ({problem.strerror}): move it away and run the command again"
     if isinstance(problem, OSError):
         return str(problem)
     refused = next((cause for cause in causes if isinstance(cause, sqlite3.OperationalError)), None)

@@ -6,11 +6,14 @@ Not here: what is in the files (`warehouse`), where the home is (`settings`).
 """
 
 import errno
+import logging
 import os
 import re
 from pathlib import Path
 
-from warehouse.archive.disk import sweep
+from warehouse.archive.disk import no_folder, set_aside, sweep
+
+log = logging.getLogger(__name__)
 
 _DAGSTER_YAML = """\
 # Written once by marketing-sync; yours to change.
@@ -33,8 +36,13 @@ event_log_storage:     # Dagster's own, without a flush to disk per event
   config:
     base_dir: history/runs   # in this folder, wherever it is: a home can be moved and copied
 """
-#: The module of the class in the version before.
-_OUTDATED = re.compile(r"^( +module: )pipelines\.run_history$", re.MULTILINE)
+#: As earlier versions wrote it: with the place of the home then, with the module that the class was in → as it is written now.
+_OUTDATED = {
+    re.compile(r'^( +base_dir: )"[^"\n]*/dagster/history/runs"$', re.MULTILINE): r"\1history/runs",
+    re.compile(r"^( +module: )pipelines\.run_history$", re.MULTILINE): r"\1pipelines.dagster_internals",
+}
+
+_SETTING = re.compile(r"^[a-z_]+:", re.MULTILINE)
 
 
 class HomeError(Exception):
@@ -65,9 +73,20 @@ def prepare_home(home: Path) -> Path:
 
 def _write_yaml(path: Path) -> None:
     """Leave alone what a person wrote into it."""
-    text = path.read_text(encoding="utf-8", errors="surrogateescape") if path.exists() else ""
-    current = _OUTDATED.sub(r"\1pipelines.dagster_internals", text or _DAGSTER_YAML)
+    text = _text_of(path) if no_folder(path).exists() else ""
+    current = text or _DAGSTER_YAML
+    for outdated, now in _OUTDATED.items():
+        current = outdated.sub(now, current)
     if current != text or not path.exists():
         unfinished = path.with_name(f".{path.name}")
-        unfinished.write_text(current, encoding="utf-8", errors="surrogateescape")
+        unfinished.write_text(current, encoding="utf-8")
         unfinished.replace(path)  # half of it would pass for what a person wrote
+
+
+def _text_of(path: Path) -> str:
+    """Empty when it holds no settings; what it held is kept under another name."""
+    text = path.read_bytes().decode(errors="replace")
+    if not text or (_SETTING.search(text) and "\0" not in text and "\ufffd" not in text):
+        return text
+    log.warning("%s is damaged: it is %s now, and written anew", path, set_aside(path).name)
+    return ""

@@ -22,7 +22,7 @@ import duckdb
 
 from marketing_api.clock import utc_now
 from warehouse import duckdb_errors
-from warehouse.archive.disk import Workspace, make_folder, move_into_place, sync
+from warehouse.archive.disk import Workspace, make_folder, move_into_place, no_folder, sync
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import Masking, is_personal, small_groups
@@ -268,7 +268,7 @@ def put_in_place(temporary: Path, home: Path, personal_data: PersonalData, group
     Earlier copies that show more of people than these allow go as well. Call it within `turn`.
     """
     path = published_path(home)
-    if path.exists():
+    if no_folder(path).exists():
         _keep(path, home)
     temporary.chmod(0o600)
     move_into_place(temporary, path)
@@ -294,12 +294,14 @@ def roll_back(home: Path, personal_data: PersonalData = PersonalData.KEEP, group
 
 @contextmanager
 def turn(home: Path) -> Iterator[None]:
-    """The folder of the published file, for one process at a time."""
+    """The folder of the published file, for one process at a time; what killed ones of earlier versions left in it is removed."""
     folder = make_folder(published_path(home).parent)
     folder.chmod(0o700)
     descriptor = os.open(folder / ".turn", os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
+        for leftover in folder.glob(".marketing-*"):
+            leftover.unlink()
         yield
     finally:
         os.close(descriptor)

@@ -10,7 +10,7 @@ from pipelines.report.figures import changes_of, key_figures
 from pipelines.report.formatting import change_of, day, number
 from pipelines.report.queries import ReportData, read_report
 from pipelines.report.render import render
-from warehouse.archive.disk import Workspace, create, move_into_place
+from warehouse.archive.disk import Workspace, create, move_into_place, no_folder
 from warehouse.publish import published_path
 
 
@@ -23,7 +23,7 @@ def write_report(home: Path) -> tuple[Path, str]:
         temporary = workspace.file(path.name)
         os.close(create(temporary))  # for the owner only from the first moment on
         temporary.write_text(html, encoding="utf-8")
-        move_into_place(temporary, path)
+        move_into_place(temporary, no_folder(path))
     return path, preview(report)
 
 

@@ -78,18 +78,13 @@ def test_a_database_that_the_system_refuses_is_explained_with_what_to_do() -> No
     assert (code, "can be read and written, and run the command again" in sentence) == (1, True)
 
 
-def test_empty_settings_of_dagster_are_written_anew(dagster_home: Path, home: Path) -> None:
+@pytest.mark.parametrize("content", [b"", b"\xff\0\xfe", b"[1, 2]", os.urandom(500)])
+def test_settings_of_dagster_that_are_none_are_written_anew(dagster_home: Path, home: Path, content: bytes) -> None:
     before = (dagster_home / "dagster.yaml").read_bytes()
-    (dagster_home / "dagster.yaml").write_bytes(b"")
-    prepare_home(home)
-    assert (dagster_home / "dagster.yaml").read_bytes() == before
-
-
-@pytest.mark.parametrize("content", [b"\xff\0\xfe", os.urandom(500)])
-def test_other_settings_of_dagster_stay_as_they_are(dagster_home: Path, home: Path, content: bytes) -> None:
     (dagster_home / "dagster.yaml").write_bytes(content)
     prepare_home(home)
-    assert (dagster_home / "dagster.yaml").read_bytes() == content
+    assert (dagster_home / "dagster.yaml").read_bytes() == before
+    assert content == b"" or [path.read_bytes() for path in dagster_home.glob("dagster.yaml.damaged-*")] == [content]
 
 
 def test_every_command_that_writes_removes_what_dead_processes_left_and_nothing_of_the_living(home: Path) -> None:
@@ -99,6 +94,7 @@ def test_every_command_that_writes_removes_what_dead_processes_left_and_nothing_
         "tmp/spool/y/1.json",
         "tmp/publish/z/a",
         "tmp/spool/old.json",
+        "warehouse.rebuild.duckdb.wal",
     ):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text("personal")

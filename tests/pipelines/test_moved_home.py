@@ -95,14 +95,17 @@ def _timeline(port: int, process: Command) -> Any:
     raise AssertionError("it did not answer")
 
 
-def test_what_a_person_wrote_is_kept(home: Path) -> None:
+def test_a_home_of_an_earlier_version_forgets_its_place_and_keeps_what_a_person_wrote(home: Path) -> None:
     yaml = prepare_home(home) / "dagster" / "dagster.yaml"
     new = yaml.read_text()
-    own = new.replace("base_dir: history/runs", 'base_dir: "/another/disk/events"')
-    assert own != new
-    yaml.write_text(own)
+    old = new.replace("base_dir: history/runs   # in this folder, wherever it is: a home can be moved and copied", "base_dir: %s")
+    assert old != new
+    yaml.write_text(old % '"/a/place it had/dagster/history/runs"' + "# mine\n")
     prepare_home(home)
-    assert yaml.read_text() == own, "that is where a person wants it"
+    assert yaml.read_text() == old % "history/runs" + "# mine\n"
+    yaml.write_text(old % '"/another/disk/events"')
+    prepare_home(home)
+    assert yaml.read_text() == old % '"/another/disk/events"', "that is where a person wants it"
 
 
 def test_a_home_of_an_earlier_version_names_the_event_log_where_it_is_now(home: Path) -> None:

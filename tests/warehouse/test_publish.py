@@ -304,3 +304,13 @@ def test_a_copy_of_before_links_and_groups_were_masked_counts_as_showing_all(fil
     assert said.personal_data is PersonalData.KEEP
     publish(filled, Masking(PersonalData.DROP))
     assert earlier(filled) == []
+
+
+def test_what_a_killed_attempt_left_is_removed_by_the_next_one(filled: Path) -> None:
+    folder = published_path(filled).parent
+    folder.mkdir(mode=0o700)
+    leftovers = [folder / ".marketing-x.duckdb", folder / ".marketing-x.duckdb.wal"]
+    for leftover in leftovers:
+        leftover.touch()
+    publish(filled)
+    assert not any(leftover.exists() for leftover in leftovers)

@@ -93,6 +93,13 @@ def set_aside(path: Path) -> Path:
     return aside
 
 
+def no_folder(path: Path) -> Path:
+    """The path, where a file is or may be made: a folder of that name is set aside."""
+    if path.is_dir():
+        log.warning("%s is a folder in the place of a file: it is %s now", path, set_aside(path).name)
+    return path
+
+
 @contextlib.contextmanager
 def room_for(path: Path) -> Iterator[None]:
     """Turns "no space left" into ArchiveFull."""
@@ -148,6 +155,8 @@ def sweep(home: Path) -> None:
     """Remove what dead processes left below `tmp` of the home: most of it is personal data."""
     for parent in (home / "tmp").glob("*"):
         Workspace(parent).sweep()
+    for leftover in home.glob("warehouse.rebuild.duckdb*"):  # of versions before 2026-11-22
+        _remove(leftover)
 
 
 def _remove(path: Path) -> None:

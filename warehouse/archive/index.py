@@ -75,8 +75,8 @@ class Index:
     """The index at `path` over the files in `requests`."""
 
     def __init__(self, path: Path, requests: Path) -> None:
-        self._path = path
-        self._lock = path.with_suffix(".lock")
+        self._path = disk.no_folder(path)
+        self._lock = disk.no_folder(path.with_suffix(".lock"))
         self._requests = requests
         disk.make_folder(path.parent)
         self._run(lambda db: None)

@@ -102,9 +102,12 @@ def compiled(settings: Mapping[str, str]) -> tuple[Node, ...]:
     Takes seconds the first time. Raises ProjectBroken.
     """
     path = private_folder() / f"models-{fingerprint()}.json"
-    if not path.exists():
+    try:
+        entries = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):  # or damaged: it can be had again
         _compile_into(path, settings)
-    return tuple(_node(entry, settings) for entry in json.loads(path.read_bytes()))
+        entries = json.loads(path.read_bytes())
+    return tuple(_node(entry, settings) for entry in entries)
 
 
 def _node(entry: dict[str, Any], settings: Mapping[str, str]) -> Node:
@@ -173,6 +176,8 @@ def _in_order(nodes: Mapping[str, Any]) -> Iterable[str]:
 
 def _described(node: Any, names: Mapping[str, str], first: str, later: str) -> Node:
     is_test = str(node.resource_type) == "test"
+    if is_test and getattr(node, "attached_node", None) is None:
+        raise SystemExit(f"test {node.name}: of dbt's tests only generic ones, which stand at a model in its yml, are supported")
     about, config = node.attached_node if is_test else node.unique_id, node.config
     if is_test and (config.warn_if, config.error_if, config.fail_calc, config.limit) != ("!= 0", "!= 0", "count(*)", None):
         raise SystemExit(f"test {node.name}: of dbt's settings for tests only `severity` and `where` are supported")

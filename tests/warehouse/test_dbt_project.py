@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from warehouse.dbt_project import PROJECT
+import pytest
+
+from warehouse import dbt_project
+from warehouse.dbt_project import PROJECT, compiled
 from warehouse.models import ModelSettings, chosen
 
 
@@ -36,3 +40,28 @@ def test_models_are_chosen_by_name_with_what_they_are_made_from_and_what_is_made
     assert "staging.stg_timeline_events" in chosen(nodes, ["+contact_campaign"])
     assert {"marts.contact_campaign", "marts.contact_engagement"} <= chosen(nodes, ["contact_campaign+"])
     assert chosen(nodes, []) == set()
+
+
+@pytest.mark.parametrize("kept", [b"", b'[{"name": "cut off', None])
+def test_what_was_kept_and_is_damaged_is_compiled_again(kept: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Path] = []
+
+    def compile_into(path: Path, settings: object) -> None:
+        made.append(path)
+        path.write_bytes(b"[]")
+
+    monkeypatch.setattr(dbt_project, "private_folder", lambda: tmp_path)
+    monkeypatch.setattr(dbt_project, "_compile_into", compile_into)
+    path = tmp_path / f"models-{dbt_project.fingerprint()}.json"
+    if kept is not None:
+        path.write_bytes(kept)
+    assert compiled({}) == compiled({}) == ()
+    assert made == [path]
+
+
+def test_values_of_settings_are_filled_into_what_was_compiled() -> None:
+    sql = "".join(node.sql for node in ModelSettings(attribution_hours=77, timezone="Asia/Tokyo", zones={"o'neill": "UTC"}).nodes())
+    assert "to_hours(77)" in sql
+    assert "'Asia/Tokyo'" in sql
+    assert """'{"o''neill": "UTC"}'::json""" in sql
+    assert "<MARKETING" not in sql

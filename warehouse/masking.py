@@ -64,7 +64,7 @@ _ADDRESS = re.compile(r".(@|%40|%2540).", re.DOTALL)
 #: Parameters of links that say something about a campaign or a page and never about a person; `utm_` with anything behind it.
 HARMLESS = ("utm_[a-z_]+", "lang", "locale", "hl", "currency", "category", "page", "sort", "view", "tab", "format")
 #: Letters, digits and blanks: not what another address could stand in, escaped or not.
-_HARMLESS = re.compile(rf"({'|'.join(HARMLESS)})=(?:[\w.,~+-]|%20|%[89a-f][0-9a-f])*", re.IGNORECASE)
+_HARMLESS = re.compile(rf"({'|'.join(HARMLESS)})=(?:[\w.,~+-]++|%20|%[89a-f][0-9a-f])*+", re.IGNORECASE)
 _SCHEME = r"(?:[a-z][a-z0-9+.-]*:)?//"
 #: Where a link may stand in a text: from a quote before it to the next one, as it may have blanks in it; else up to a blank.
 _PART = re.compile(rf"\"{_SCHEME}(?:[^\"\\]|\\.)*|'{_SCHEME}(?:[^'\"\\]|\\.)*|(?:[^\s\"'<>\\]|(?<!\\)\\+[/u])+", re.IGNORECASE | re.DOTALL)

@@ -83,9 +83,11 @@ def test_a_refused_request_goes_before_all_that_wait(path: Path) -> None:
 
         return body
 
-    threads = [in_thread(wait(f"waiting {number}")) for number in range(3)]
-    while len(limiter._queue) < 3:
-        time.sleep(0.001)
+    threads = []
+    for number in range(3):
+        threads.append(in_thread(wait(f"waiting {number}")))
+        while len(limiter._queue) <= number:  # the next one comes after it, however the threads are scheduled
+            time.sleep(0.001)
     limiter.learn(slot, RateReport(limit=10, requests=10, remaining=0, reached=True, reset=time.time() + 0.3), refused=True)
     threads.append(in_thread(wait("refused", first=True)))
     for thread in threads:

@@ -82,6 +82,7 @@ class LoadQueue(Generic[S]):
                 for one in failed:
                     one.outcome.set_exception(problem)
             else:
+                del session  # a process that ends while this thread lets go of DuckDB's connection would be aborted
                 served.outcome.set_result(result)  # of the last one once the file is closed
                 if time.monotonic() >= until:
                     time.sleep(REST_S)

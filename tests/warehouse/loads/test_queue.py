@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -118,6 +119,25 @@ def test_the_result_is_there_when_the_file_is_closed() -> None:
     for number in range(1, 20):
         assert queue.do(lambda opening: opening) == number
         assert not file.is_open
+
+
+def test_what_the_work_was_done_with_is_let_go_before_the_result_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process may end then, and DuckDB aborts one whose thread is letting go of a connection."""
+    monkeypatch.setattr("warehouse.loads.queue.KEEP_S", 0.0)  # so that the thread rests before it ends
+
+    class Session:
+        pass
+
+    sessions: list[weakref.ref[Session]] = []
+
+    @contextmanager
+    def opened() -> Iterator[Session]:
+        session = Session()
+        sessions.append(weakref.ref(session))
+        yield session
+
+    LoadQueue(opened).do(lambda session: None)
+    assert sessions[0]() is None
 
 
 def test_who_waits_is_served_though_the_thread_that_serves_cannot_be_started_or_dies(monkeypatch: pytest.MonkeyPatch) -> None:

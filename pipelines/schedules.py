@@ -6,32 +6,45 @@ from collections.abc import Mapping
 import dagster as dg
 
 from assets.days import FIRST_ZONE, LAST_ZONE, ChosenDays, DateRange, days_of_run, today_in
-from pipelines.settings import Settings
+from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.nightly_audience_syncs import standing_order
 
 #: Marks the runs of the command line.
 COMMAND_TAG = "marketing-sync/command"
 
 
-#: Tells a run that completes what is due from one whose partitions a person chose: those are read, and nothing else.
+#: Which days a run reads: all that are due, or `2026-03-05 to 2026-03-20`. Without it, the partitions that a person chose.
 DAYS_TAG, ALL_DUE = "marketing-sync/days", "all that are due"
+_FIRST_TAG, _LAST_TAG, _ONE_TAG = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end", "dagster/partition"
 
 
-def partition_tags(days: DateRange, moment: dt.datetime, history_start: dt.date) -> dict[str, str]:
-    """The tags with which one run covers a range of daily partitions, as far as there are any of them (`daily_partitions`)."""
+def partition_tags(days: DateRange, moment: dt.datetime, history_start: dt.date, lookback_days: int) -> dict[str, str]:
+    """The tags with which one run covers a range of daily partitions, as far as there are any of them (`daily_partitions`).
+
+    Of a long range the last days alone, as of a first night, which reads years: Dagster notes each day of each table as an event
+    of its own, which takes longer than the reading.
+    """
     first, last = max(days.first, history_start), min(days.last, today_in(FIRST_ZONE, moment))
     if first > last:
         return {}
-    return {"dagster/asset_partition_range_start": first.isoformat(), "dagster/asset_partition_range_end": last.isoformat()}
+    first = max(first, last - dt.timedelta(days=lookback_days + 2))  # todays of several zones are up to two days apart
+    return {_FIRST_TAG: first.isoformat(), _LAST_TAG: last.isoformat()}
 
 
 def chosen_days(tags: Mapping[str, str]) -> ChosenDays | None:
-    """The days that a run's tags name; None: all that are due. The run's first step may be one without partitions."""
-    first = tags.get("dagster/asset_partition_range_start") or tags.get("dagster/partition")
-    last = tags.get("dagster/asset_partition_range_end") or tags.get("dagster/partition")
-    if tags.get(DAYS_TAG) == ALL_DUE or not first or not last:
+    """The days that a run's tags name; None: all that are due. The run's first step may be one without partitions.
+
+    SettingsError when a person wrote something else there.
+    """
+    days = tags.get(DAYS_TAG)
+    if days == ALL_DUE:
         return None
-    return ChosenDays(dt.date.fromisoformat(first), dt.date.fromisoformat(last))
+    first, _, last = days.partition(" to ") if days else (tags.get(_FIRST_TAG), "", tags.get(_LAST_TAG))
+    first = first or tags.get(_ONE_TAG)
+    try:
+        return ChosenDays(dt.date.fromisoformat(first), dt.date.fromisoformat(last or first)) if first else None
+    except ValueError:
+        raise SettingsError(f"the run's tag {DAYS_TAG} is {days!r}; it takes `{ALL_DUE}`, or days as `2026-03-05 to 2026-03-20`") from None
 
 
 def nightly(settings: Settings) -> dg.ScheduleDefinition:
@@ -51,7 +64,7 @@ def nightly(settings: Settings) -> dg.ScheduleDefinition:
     def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
         moment = context.scheduled_execution_time
         days = days_of_run(moment, zones, settings.lookback_days)
-        tags = partition_tags(days, moment, settings.history_start) | {DAYS_TAG: ALL_DUE}
+        tags = partition_tags(days, moment, settings.history_start, settings.lookback_days) | {DAYS_TAG: ALL_DUE}
         return dg.RunRequest(run_key=moment.isoformat(), run_config=standing_order(settings), tags=tags)
 
     return schedule

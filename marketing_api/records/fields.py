@@ -141,7 +141,17 @@ def _read(read: Callable[[Any], Any]) -> PlainValidator:
 
 
 def _maybe(read: Callable[[Any], Any]) -> PlainValidator:
-    return _read(lambda value: None if is_nothing(value) else read(value))
+    """What is nothing no reader takes, so only what one refuses is looked at again."""
+
+    def read_or_nothing(value: Any) -> Any:
+        try:
+            return read(value)
+        except ValueError:
+            if is_nothing(value):
+                return None
+            raise
+
+    return _read(read_or_nothing)
 
 
 ApiInt = Annotated[int, _read(read_int)]

@@ -9,6 +9,7 @@ import datetime as dt
 import functools
 import json
 import re
+import string
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -17,11 +18,15 @@ Value = TypeVar("Value")
 
 #: How the service says "nothing here" (api-observed row 21 and the coupon's `N/A`).
 _NOTHING = frozenset({"", "-", "n/a", "null", "none"})
+#: What begins like this is something: nearly every value, asked of millions.
+_SOMETHING = frozenset(string.ascii_letters + string.digits) - frozenset("nN")
 
 
 def is_nothing(value: Any) -> bool:
     """True for None, an empty collection, blanks, and the words the service uses for a missing value."""
     if isinstance(value, str):
+        if value[:1] in _SOMETHING:
+            return False
         return value.isspace() if len(value) > 8 else value.strip().lower() in _NOTHING
     return value is None or (isinstance(value, (list, dict)) and not value)
 
@@ -121,7 +126,15 @@ def read_network(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST_WORD or is_nothing(value) or not (word := value.strip()).isprintable():
+    if not isinstance(value, str):
+        raise ValueError("not a word")
+    return _name_of(value)
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _name_of(text: str) -> str:
+    """A few words stand in millions of entries."""
+    if len(text) > _LONGEST_WORD or is_nothing(text) or not (word := text.strip()).isprintable():
         raise ValueError("not a word")
     return word.lower()
 

@@ -9,6 +9,8 @@ nothing here or elsewhere may `open()` a warehouse file to look into it.
 
 import os
 import random
+import re
+import resource
 import shutil
 import threading
 import time
@@ -32,8 +34,8 @@ _POLL = (0.02, 0.2)
 #: Taking turns is normal; a person wants to know about it when it lasts longer than this.
 _WORTH_REPORTING_S = 1.0
 
-#: Settings of a sealed instance, in this order: the last makes them final.
-_SEAL = (
+#: Settings of an instance for SQL that others wrote, in this order: the last makes them final.
+SEAL = (
     "set global timezone = 'UTC'",
     "set global max_temp_directory_size = '4GB'",  # else nine tenths of what is free on the disk
     "set python_enable_replacements = false",  # or a table's name may mean a variable of this program
@@ -43,6 +45,33 @@ _SEAL = (
 )
 
 OnWait = Callable[[Holder], None]
+_BOUNDING = threading.Lock()
+
+
+@contextmanager
+def bounded_memory(more: int) -> Iterator[None]:
+    """The process may take so many bytes more than it has, for SQL that others wrote: one at a time. Elsewhere than on Linux it may.
+
+    DuckDB's own limit does not count lists such as those of `range(1000000000)`: they took 20 GB, and could not be interrupted.
+    """
+    with _BOUNDING:
+        before, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        limits = {limit for limit in (before, hard) if limit != resource.RLIM_INFINITY}
+        if (taken := _taken()) is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, (min({taken + more, *limits}), hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_DATA, (before, hard))
+
+
+def _taken() -> int | None:
+    """Bytes that count for the limit; None where the system does not tell."""
+    try:
+        found = re.search(r"^VmData:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1]) * 1024 if found else None
 
 
 @contextmanager
@@ -191,7 +220,7 @@ def _open(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     }
     try:
         connection = duckdb.connect(str(path), read_only=mode.read_only, config=config)
-        for setting in _SEAL if mode.is_sealed else ():
+        for setting in SEAL if mode.is_sealed else ():
             connection.execute(setting)
     except duckdb.Error as problem:
         raise duckdb_errors.unopened(path, problem) from problem

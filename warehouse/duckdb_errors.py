@@ -35,7 +35,7 @@ def is_locked(problem: duckdb.Error) -> bool:
 
 def is_out_of_memory(problem: Exception) -> bool:
     """Whether a query wanted more memory, or more room beside it, than it is allowed."""
-    return "Out of Memory" in str(problem) or "max_temp_directory_size" in str(problem)
+    return isinstance(problem, MemoryError) or "Out of Memory" in str(problem) or "max_temp_directory_size" in str(problem)
 
 
 #: DuckDB quotes the values that it chokes on in single quotes; names stand in double ones.
@@ -48,12 +48,15 @@ def discreet(problem: duckdb.Error) -> str:
     return without_addresses(_QUOTED_VALUE.sub(MASK, lines[0]))[:300] if lines else ""
 
 
-def query_problem(problem: Exception) -> str:
-    """The message where it is about somebody's query, else only what kind of error it is: it may quote values of the tables."""
+def query_problem(problem: Exception, *, may_quote: bool = False) -> str:
+    """The message where it is about somebody's query, else only what kind of error it is: it may quote values of the tables.
+
+    `may_quote`: whoever reads the message may read the tables, too.
+    """
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     if isinstance(problem, duckdb.PermissionException):
-        return "it may read the warehouse's tables and nothing else, no files, extensions or settings"
-    if isinstance(problem, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException) and lines:
+        return "it may read the tables and nothing else, no files, extensions or settings"
+    if lines and (may_quote or isinstance(problem, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException)):
         hint = next((f" ({line})" for line in lines[1:] if line.startswith("Did you mean")), "")
         return lines[0] + hint
     kind = lines[0].partition(":")[0] if lines else type(problem).__name__

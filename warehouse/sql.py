@@ -1,6 +1,8 @@
 """The few terms in which SQL is put together and run. Not here: any query (`queries/`, or where it is run)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -37,6 +39,29 @@ def value(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None
     """The first column of the first row; None without one."""
     found = rows(connection, sql, params)
     return found[0][0] if found else None
+
+
+def not_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
+    """Why SQL that somebody wrote is not one SELECT as it stands, to follow on "the query"; empty when it is. Raises ParserException."""
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1:
+        return f"has to be one SELECT, and this is {len(statements) or 'no'} statements"
+    if statements[0].type != duckdb.StatementType.SELECT:
+        kind = statements[0].type.name.replace("_", " ")
+        return f"has to be a SELECT, and this is {kind}: queries may read the tables and nothing else"
+    return "has parameters like ? or $name: write their values instead" if statements[0].named_parameters else ""
+
+
+@contextmanager
+def time_limit(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[Callable[[], bool]]:
+    """Interrupt what runs on the connection after so many seconds; yields what tells whether they are over."""
+    timer, ends = threading.Timer(seconds, connection.interrupt), time.monotonic() + seconds
+    timer.start()
+    try:
+        yield lambda: time.monotonic() >= ends
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 @contextmanager

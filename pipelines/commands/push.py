@@ -9,20 +9,20 @@ from typing import Any
 import click
 
 from pipelines.commands import Arguments, Group, command_of
-from pipelines.options import ACTIVATIONS, AFTERWARDS, UNKNOWN, Option, parameters
+from pipelines.options import ACTIVATIONS, AFTERWARDS, JSON, UNKNOWN, Option, parameters
 from pipelines.settings import Settings
 from pipelines.write_back.push_options import PUSH_OPTIONS
 
 _OTHERS: dict[str, tuple[str, tuple[Option, ...]]] = {
     "activations": ("send who entered or left the segments of activations.toml", ACTIVATIONS),
-    "status": ("show what was pushed and what became of it; one push in detail", AFTERWARDS),
-    "retry": ("send rejected requests once more, find out unknown outcomes, and resume whatever is open", AFTERWARDS),
+    "status": ("show what was pushed and what became of it; one push in detail", (*AFTERWARDS, JSON)),
+    "retry": ("send rejected requests once more, find out unknown outcomes, and resume whatever is open", (*AFTERWARDS, JSON)),
     "cancel": ("drop what is not sent yet", (*AFTERWARDS, UNKNOWN)),
 }
 _EXAMPLES = """\b
 Examples:
   marketing-sync push tags --sql "select email, 'vip' as tag from source.contacts where …"
-  marketing-sync push contacts --from people.xlsx --map email="E-mail" --apply
+  marketing-sync push contacts --from people.xlsx --map email=Customer --apply
   some-program | marketing-sync push activities --from - --apply
 
 \b
@@ -48,6 +48,6 @@ def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
 
 
 for _kind, _typed in PUSH_OPTIONS.items():
-    _add(_kind, _typed.help, _typed.options, options_metavar="(--from FILE | --sql QUERY) [OPTIONS]")
+    _add(_kind, _typed.help, (*_typed.options, JSON), options_metavar="(--from FILE | --sql QUERY) [OPTIONS]")
 for _name, (_doc, _options) in _OTHERS.items():
     _add(_name, _doc, _options)

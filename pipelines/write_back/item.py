@@ -142,6 +142,9 @@ class Plan:
     changes: tuple[Change, ...] = field(default=(), repr=False)  # a sample
     warnings: tuple[str, ...] = ()
     earlier: tuple[Earlier, ...] = ()  # sent first
+    columns: tuple[tuple[str, str], ...] = ()  # ours, and the input's that was mapped to it or guessed to mean it
+    additions: tuple[Change, ...] = field(default=(), repr=False)  # a sample of new rows, where `changes` has none
+    unknown_address_count: int = 0  # addresses of items that the warehouse does not know
 
     @property
     def request_count(self) -> int:

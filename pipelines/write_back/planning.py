@@ -17,7 +17,7 @@ from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import BadRow, Change, IdleRow, Item, Options, Past, Plan
 
 #: A sample that a person takes in at a glance.
-MAX_CHANGES, MAX_CHANGES_OF_COLUMN = 36, 6
+MAX_CHANGES, MAX_CHANGES_OF_COLUMN, MAX_ADDITIONS = 36, 6, 5
 
 UNCHANGED, SENT_BEFORE, QUEUED = "unchanged", "sent before", "already queued"
 
@@ -34,11 +34,14 @@ class History(Protocol):
 class Draft:
     """Collects items and the fates of rows. A row that is both sent and rejected (in parts) counts as sent."""
 
-    def __init__(self, account: str, kind: str, rows: Rows) -> None:
+    def __init__(self, account: str, kind: str, rows: Rows, columns: tuple[tuple[str, str], ...] = ()) -> None:
         self.account = account
         self.kind = kind
         self.rows = rows
         self.items: list[Item] = []
+        self._columns = columns
+        self._additions: list[Change] = []
+        self._unknown_addresses: set[str] = set()
         self._bad: dict[int, BadRow] = {}
         self._idle: dict[int, IdleRow] = {}
         self._sent: dict[int, bool] = {}  # row → whether it is new
@@ -73,9 +76,11 @@ class Draft:
         """Nothing to do."""
         self._idle.setdefault(row, IdleRow(row, reason, email, contact_id))
 
-    def send(self, item: Item, *, is_new: bool) -> None:
-        """One request; its rows are new or changed, new as soon as one of their items is."""
+    def send(self, item: Item, *, is_new: bool, is_unknown_address: bool = False) -> None:
+        """One request; its rows are new or changed, new as soon as one of their items is. `is_unknown_address`: to the warehouse."""
         self.items.append(item)
+        if is_unknown_address and item.email is not None:
+            self._unknown_addresses.add(item.email.lower())
         for row in item.rows:
             self._sent[row] = self._sent.get(row, False) or is_new
 
@@ -83,6 +88,12 @@ class Draft:
         if len(self._changes) < MAX_CHANGES and self._of_column[column] < MAX_CHANGES_OF_COLUMN:
             self._of_column[column] += 1
             self._changes.append(Change(row, what, column, old, new))
+
+    def addition(self, row: int, email: str, list_name: str, values: Mapping[str, str]) -> None:
+        """A new contact of a list, for a sample of its own: in that of changes, the first new rows would leave no room for others."""
+        if len(self._additions) < MAX_ADDITIONS:
+            said = "; ".join([list_name, *(f"{title}: {text}" for title, text in values.items() if text)])
+            self._additions.append(Change(row, email, "list", None, said))
 
     def warn(self, text: str) -> None:
         if text not in self._warnings:
@@ -112,6 +123,9 @@ class Draft:
             bad=tuple(sorted(bad.values(), key=lambda each: each.row)),
             changes=tuple(sorted(self._changes, key=lambda each: each.row)),
             warnings=(*self._warnings, *counted),
+            columns=self._columns,
+            additions=tuple(self._additions),
+            unknown_address_count=len(self._unknown_addresses),
         )
 
 

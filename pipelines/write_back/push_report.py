@@ -1,4 +1,4 @@
-"""Plans and results in words: the same lines on a terminal, in a log, in Dagster and beside a file of the inbox.
+"""Plans and results in words: the same lines on a terminal, in a log, in Dagster and beside a file of the inbox; and for programs.
 
 Belongs here: wording only. Not here: `rejected.csv` (`rejected`), where lines go (`commands.push`, `jobs`).
 """
@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from marketing_api.redaction import plain
+from pipelines import output
+from pipelines.write_back.input.rows import shown
 from pipelines.write_back.item import Change, Earlier, Plan, State
 from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.outbox.entries import Retried
@@ -20,20 +22,71 @@ _NO_ROWS = "the input has no rows"
 
 def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: bool = False) -> list[str]:
     """What a push would do, at `rate` requests a second. `is_discreet`: without addresses and values, for logs and Dagster."""
-    lines = [f"{_count(plan.row_count, 'row')} of {plan.source.name} → {plan.kind} of account {plan.account}", ""]
-    lines += _columns(_plan_counts(plan, reject_limit))
+    lines = [f"{_count(plan.row_count, 'row')} of {plan.source.name} → {plan.kind} of account {plan.account}"]
+    if plan.columns:
+        lines.append("columns: " + ", ".join(f'{shown(ours)[1:-1]} ← "{shown(theirs)[1:-1]}"' for ours, theirs in plan.columns))
+    lines += ["", *_columns(_plan_counts(plan, reject_limit))]
     if plan.changes and not is_discreet:
         whole = plan.changed_count + (plan.new_count if KINDS[plan.kind].samples_new else 0)
         sample = f" (a sample of {whole:,} rows)" if min(len(plan.changes), _SHOWN) < whole else ""
         lines += ["", f"changes{sample}", *map(_change_line, plan.changes[:_SHOWN])]
+    if plan.additions and not is_discreet:
+        sample = f" (a sample of {plan.new_count:,} rows)" if len(plan.additions) < plan.new_count else ""
+        lines += ["", f"new{sample}", *map(_change_line, plan.additions)]
     bad = [Reason((each.row,), each.reason, each.by_service) for each in plan.bad]
     lines += _reason_lines("not valid, not sent", [each for each in bad if not each.by_service])
     lines += _reason_lines("rejected before, or with a mismatch on read-back: not sent again", [each for each in bad if each.by_service])
-    if plan.warnings:
-        lines += ["", "note", *(f"  {warning}" for warning in plan.warnings)]
+    if notes := [*_unknown_address_note(plan), *plan.warnings]:
+        lines += ["", "note", *(f"  {note}" for note in notes)]
     if plan.earlier:
         lines += ["", "still open from earlier pushes, and sent first", *map(_earlier_line, plan.earlier)]
     return [*lines, "", _cost_line(plan, rate)]
+
+
+def plan_document(planned: Plan, *, rate: float, refusal: str | None) -> output.PushPlan:
+    """The same for a program."""
+    return output.PushPlan(
+        account=planned.account,
+        kind=str(planned.kind),
+        source=planned.source.name,
+        rows=planned.row_count,
+        new=planned.new_count,
+        changed=planned.changed_count,
+        idle=dict(Counter(idle.reason for idle in planned.idle)),
+        invalid=[output.Reason([bad.row], bad.reason, bad.by_service) for bad in planned.bad],
+        changes=list(map(_change_document, planned.changes)),
+        additions=list(map(_change_document, planned.additions)),
+        columns=dict(planned.columns),
+        unknown_addresses=planned.unknown_address_count,
+        notes=list(planned.warnings),
+        requests=planned.request_count,
+        seconds=planned.request_count / rate,
+        refusal=refusal,
+    )
+
+
+def _change_document(each: Change) -> output.Change:
+    return output.Change(each.row, each.what, each.column, each.old, each.new)
+
+
+def result_document(result: Result) -> output.PushResult:
+    """What became of a push, for a program."""
+    return output.PushResult(
+        push=result.push.push_id,
+        account=result.push.account,
+        kind=str(result.push.kind),
+        source=result.push.source.name,
+        rows={str(state): count for state, count in result.counts.rows.items()},
+        requests={str(state): count for state, count in result.counts.requests.items()},
+        reasons=[output.Reason(list(each.rows), each.reason, each.by_service) for each in result.refusals],
+        waiting=[output.Reason(list(each.rows), each.reason, each.by_service) for each in result.waiting],
+        mismatches=dict(result.drift),
+        open=result.open,
+        shortfall=result.shortfall,
+        requests_sent=result.spent.requests if result.spent else None,
+        stopped=result.stopped,
+        rejected_csv=str(result.rejected_csv) if result.rejected_csv else None,
+    )
 
 
 def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, str]]:
@@ -52,6 +105,11 @@ def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, st
     )
     if refused:
         yield "rejected before", refused, "or with a mismatch on read-back; `marketing-sync push retry` tries them again"
+
+
+def _unknown_address_note(plan: Plan) -> Iterator[str]:
+    if count := plan.unknown_address_count:
+        yield f"{count:,} {'address is' if count == 1 else 'addresses are'} {KINDS[plan.kind].unknown_addresses}"
 
 
 def _earlier_line(each: Earlier) -> str:
@@ -169,8 +227,8 @@ def _reason_lines(title: str, reasons: Sequence[Reason]) -> list[str]:
 
 
 def _rows(numbers: Sequence[int]) -> str:
-    shown = ", ".join(map(str, numbers[:5]))
-    return f"row {shown}" if len(numbers) == 1 else f"rows {shown}{f' and {len(numbers) - 5:,} more' if len(numbers) > 5 else ''}"
+    first = ", ".join(map(str, numbers[:5]))
+    return f"row {first}" if len(numbers) == 1 else f"rows {first}{f' and {len(numbers) - 5:,} more' if len(numbers) > 5 else ''}"
 
 
 def _change_line(change: Change) -> str:

@@ -15,10 +15,11 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from marketing_api.errors import MarketingApiError
-from pipelines import exits, interrupts
+from pipelines import exits, interrupts, output
 from pipelines.failures import explain
 from pipelines.home import prepare_home
 from pipelines.options import ACTIVATIONS, Option, words
+from pipelines.output import emit
 from pipelines.progress import Progress
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.audience_syncs import FILE, AudienceSync, chosen, push_turnover, read_audience_syncs, turnover, turnover_lines
@@ -27,10 +28,10 @@ from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.kinds import KINDS, NOT_IDEMPOTENT
 from pipelines.write_back.outbox.entries import Counts, Push
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.push_report import open_lines, plan_lines, result_lines, retry_lines, say
+from pipelines.write_back.push_report import open_lines, plan_document, plan_lines, result_document, result_lines, retry_lines, say
 from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, order_of, plan_push, rate_of, resume
 from pipelines.write_back.rejected_rows import folder_of, write_rejected, write_rejections
-from pipelines.write_back.result import new_run, result_of
+from pipelines.write_back.result import Result, new_run, result_of
 from warehouse.errors import WarehouseError
 
 _SHOWN = 20
@@ -46,11 +47,11 @@ def run(arguments: SimpleNamespace, settings: Settings) -> int:
         return interruptible(settings, None, lambda stop: _audience_syncs(arguments, settings, stop))
     account = account_of(settings, arguments.account)
     if arguments.action == "status":
-        return _print_status(settings, account, arguments.push)
+        return _print_status(settings, account, arguments.push, is_json=arguments.json)
     if arguments.action == "cancel":
         return _cancel(settings, account, arguments.push, unknown=arguments.unknown)
     if arguments.action == "retry":
-        return interruptible(settings, account, lambda stop: _retry(settings, account, arguments.push, stop))
+        return interruptible(settings, account, lambda stop: _retry(settings, account, arguments, stop))
     order = order_of(settings, KINDS[arguments.action], vars(arguments))
     return interruptible(settings, account, lambda stop: _push(arguments, settings, order, stop))
 
@@ -75,10 +76,14 @@ def _open_count(settings: Settings, account: str | None) -> int:
 
 def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: interrupts.Stop) -> int:
     planned = plan_push(settings, order)
-    say(plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit))
+    rate = rate_of(settings, order.account)
+    refusal = planned.refusal if planned.is_refused else None
+    document = output.Push(plan_document(planned.plan, rate=rate, refusal=refusal) if arguments.json else None, [])
+    if not arguments.json:
+        say(plan_lines(planned.plan, rate=rate, reject_limit=order.reject_limit))
     if planned.is_refused or not arguments.apply:
-        return _without_sending(arguments, settings, planned)
-    if order.kind.agreement and planned.plan.items and not arguments.yes and not _agreed(planned, order.kind.agreement):
+        return _without_sending(arguments, settings, planned, document)
+    if order.kind.agreement and planned.plan.items and not arguments.yes and not _agreed(planned, order.kind.agreement, arguments):
         say(["nothing was sent"])
         return exits.INCOMPLETE
     stop.check()
@@ -86,41 +91,54 @@ def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: in
     push_id = enqueue(settings, planned, run=ran.run)
     with Outbox(outbox_path(settings.home)) as outbox:
         result = _watched(stop, lambda watch: finish_push(settings, outbox, push_id, ran, watch))
-    say(["", *result_lines(result)])
-    return exits.INCOMPLETE if result.shortfall else exits.DONE
+    return _shown([result], document, is_json=arguments.json)
 
 
-def _without_sending(arguments: SimpleNamespace, settings: Settings, planned: Planned) -> int:
+def _shown(results: Sequence[Result], document: output.Push, *, is_json: bool) -> int:
+    """Print what became of pushes; returns the exit code."""
+    if is_json:
+        document.results = [result_document(result) for result in results]
+        emit(document)
+    else:
+        for result in results:
+            say(["", *result_lines(result)])
+    return exits.INCOMPLETE if any(result.shortfall for result in results) else exits.DONE
+
+
+def _without_sending(arguments: SimpleNamespace, settings: Settings, planned: Planned, document: output.Push) -> int:
     reasons = {bad.row: bad.reason for bad in planned.plan.bad}
     path = write_rejected(folder_of(settings.home, None) / "rejected.csv", planned.rows, reasons)
+    code = exits.INCOMPLETE if planned.is_refused else exits.DONE
+    if arguments.json:
+        emit(document)
+        return code
     say([f"rejected rows: {path}"] if path else [])
     if planned.is_refused:
         say(["", f"nothing was sent: {planned.refusal}"])
-        return exits.INCOMPLETE
-    if planned.plan.request_count:
+    elif planned.plan.request_count:
         say(_to_send(arguments, KINDS[arguments.action].all_options))
-    return exits.DONE
+    return code
 
 
-def _agreed(planned: Planned, agreement: str) -> bool:
+def _agreed(planned: Planned, agreement: str, arguments: SimpleNamespace) -> bool:
     """Whether the person types the number of rows. SettingsError where nobody can be asked."""
     count = len({row for item in planned.plan.items for row in item.rows})
-    if not sys.stdin.isatty() or str(planned.order.file) == "-":
-        raise SettingsError(f"{planned.order.kind} have to be agreed to: run it on a terminal, or with --yes")
+    if arguments.json or not sys.stdin.isatty() or str(planned.order.file) == "-":
+        raise SettingsError(f"{planned.order.kind} have to be agreed to: run it on a terminal without --json, or with --yes")
     try:
         return input(agreement.format(count=count)).strip() == str(count)
     except EOFError:
         return False
 
 
-def _retry(settings: Settings, account: str, push_id: int | None, stop: interrupts.Stop) -> int:
+def _retry(settings: Settings, account: str, arguments: SimpleNamespace, stop: interrupts.Stop) -> int:
     with Outbox(outbox_path(settings.home)) as outbox:
-        _check(outbox, account, push_id)
-        say(retry_lines(outbox.retry(account, push_id, not_idempotent=NOT_IDEMPOTENT)))
+        _check(outbox, account, arguments.push)
+        retried = outbox.retry(account, arguments.push, not_idempotent=NOT_IDEMPOTENT)
+        if not arguments.json:
+            say(retry_lines(retried))
         results = _watched(stop, lambda watch: resume(settings, outbox, account, new_run("push_retry"), watch))
-    for result in results:
-        say(["", *result_lines(result)])
-    return exits.INCOMPLETE if any(result.shortfall for result in results) else exits.DONE
+    return _shown(results, output.Push(None, []), is_json=arguments.json)
 
 
 def _to_send(arguments: SimpleNamespace, options: Sequence[Option]) -> list[str]:
@@ -143,21 +161,28 @@ def _watched(stop: interrupts.Stop, work: Callable[[Watch], T]) -> T:
 # ---- looking after pushes
 
 
-def _print_status(settings: Settings, account: str, push_id: int | None) -> int:
+def _print_status(settings: Settings, account: str, push_id: int | None, *, is_json: bool) -> int:
     """The last pushes, or one in detail; 0 whatever became of them: that is what it displays."""
     with Outbox(outbox_path(settings.home)) as outbox:
         _check(outbox, account, push_id)
         if push_id is not None:
             path = write_rejections(settings.home, outbox, push_id)
-            print("\n".join(result_lines(result_of(outbox, push_id, spent=None, rejected_csv=path))))
+            result = result_of(outbox, push_id, spent=None, rejected_csv=path)
+            if is_json:
+                _shown([result], output.Push(None, []), is_json=True)
+            else:
+                print("\n".join(result_lines(result)))
             return exits.DONE
-        pushes = outbox.pushes(account, limit=_SHOWN)
+        pushes = [_push_line(push, outbox.counts(push.push_id)) for push in outbox.pushes(account, limit=_SHOWN)]
+        if is_json:
+            emit(output.Pushes(pushes, len(outbox.open(account))))
+            return exits.DONE
         if not pushes:
             print("nothing has been pushed yet")
             return exits.DONE
         console = Console(highlight=False)
         console.width = max(console.width, _WIDTH)
-        console.print(_grid([(push, outbox.counts(push.push_id)) for push in pushes]))
+        console.print(_grid(pushes))
         print(f"{len(outbox.open(account)):,} requests open" if outbox.open(account) else "nothing is open")
     return exits.DONE
 
@@ -182,16 +207,22 @@ def _check(outbox: Outbox, account: str, push_id: int | None) -> None:
         raise SettingsError(f"account {account} has no push {push_id}; `marketing-sync push status` lists them")
 
 
-def _grid(pushes: list[tuple[Push, Counts]]) -> Grid:
+def _push_line(push: Push, counts: Counts) -> output.PushLine:
+    sent = sum(counts.rows.get(state, 0) for state in (State.APPLIED, State.VERIFIED))
+    open_ = sum(counts.rows.get(state, 0) for state in OPEN)
+    begun = dt.datetime.fromtimestamp(push.begun_at, dt.UTC)
+    cells = (push.row_count, sent, counts.rows.get(State.REJECTED, 0), open_, counts.drifted)
+    return output.PushLine(push.push_id, begun, str(push.kind), push.source.name, *cells)
+
+
+def _grid(pushes: list[output.PushLine]) -> Grid:
     grid = Grid(box=None, header_style="dim", pad_edge=False)
     for column in ("push", "begun (UTC)", "what", "from", "rows", "sent", "rejected", "open", "drifted"):
         grid.add_column(column, justify="left" if column in ("begun (UTC)", "what", "from") else "right", no_wrap=True)
-    for push, counts in pushes:
-        begun = dt.datetime.fromtimestamp(push.begun_at, dt.UTC).strftime("%Y-%m-%d %H:%M")
-        done = sum(counts.rows.get(state, 0) for state in (State.APPLIED, State.VERIFIED))
-        open_ = sum(counts.rows.get(state, 0) for state in OPEN)
-        cells = (push.row_count, done, counts.rows.get(State.REJECTED, 0), open_, counts.drifted)
-        grid.add_row(str(push.push_id), begun, push.kind, push.source.name, *(f"{cell:,}" if cell else "·" for cell in cells))
+    for line in pushes:
+        cells = (line.rows, line.sent, line.rejected, line.open, line.mismatches)
+        begun = f"{line.begun_at:%Y-%m-%d %H:%M}"
+        grid.add_row(str(line.push), begun, line.kind, line.source, *(f"{cell:,}" if cell else "·" for cell in cells))
     return grid
 
 

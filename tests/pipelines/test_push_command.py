@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import re
+import shlex
 import signal
 import sys
 import time
@@ -72,6 +73,34 @@ def test_a_plan_shows_what_changes(command: Command, service: Sandbox, home: Pat
     assert "nothing was sent: 33.3 % of the rows are not valid" in ran.out
     changed = write(folder, "people.csv", "email,list,city", f"{email},{list_id},{city}ville")
     assert f"{email}  city: {city} → {city}ville" in command("push", "contacts", "--from", changed, sandbox=service).out
+
+
+def test_a_file_with_usual_headers_needs_no_map_and_the_plan_says_what_it_took_them_for(
+    command: Command, service: Sandbox, home: Path, folder: Path
+) -> None:
+    ((email,),) = query(home, "select min(email) from source.contacts where status = 'active'")
+    lines = [f'{{"E-Mail": "{each}", "Tag(s)": "vip"}}' for each in (email, "new@example.com")]
+    name = write(folder, "tags.jsonl", *lines)
+    planned = command("push", "tags", "--from", name, sandbox=service)
+    assert planned.code == 0, planned.text
+    assert 'columns: email ← "E-Mail", tag ← "Tag(s)"\n' in planned.out
+    assert "1 address is not in the warehouse: the service is asked for each" in planned.out
+    assert service.count == 0
+    words = shlex.split(planned.out.rstrip().splitlines()[-1])[1:]
+    assert words == ["push", "tags", "--from", name, "--apply"]
+    assert "1 row not done" in command(*words, sandbox=service).out
+    assert query(home, "select row_numbers, state from sync.writebacks order by 1") == [([1], "applied"), ([2], "rejected")]
+
+
+def test_a_plan_of_contacts_shows_new_ones_and_how_many_the_warehouse_does_not_know(
+    command: Command, service: Sandbox, folder: Path
+) -> None:
+    name = write(folder, "people.csv", "Email Address,Liste,Vorname", "ann@example.com,Newsletter,Ann", "bo@example.com,Newsletter,Bo")
+    planned = command("push", "contacts", "--from", name, sandbox=service).out
+    assert 'columns: email ← "Email Address", list ← "Liste", First Name ← "Vorname"\n' in planned
+    assert "new\n  row 2  ann@example.com  list: (empty) → Newsletter; First Name: Ann\n" in planned
+    assert "2 addresses are new to the warehouse: the service adds them" in planned
+    assert service.count == 0
 
 
 @pytest.mark.parametrize(

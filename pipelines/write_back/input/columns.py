@@ -1,9 +1,12 @@
 """Finding the columns that a kind of push declares in an input whatever their spelling.
 
-Belongs here: names of columns. Not here: their values (`values`), which custom fields there are (`known`).
+What `--map` and `--ignore` say goes first, then exact names, then usual spellings (`SPELLINGS`, `FIELD_FAMILIES`). The last are guesses,
+which follow from the header and the account's fields alone: the same input is always understood alike.
+Belongs here: names of columns. Not here: their values (`values`), which custom fields there are (`account_state`).
 """
 
 import difflib
+import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -20,17 +23,48 @@ class Spec:
     takes_fields: bool = False
 
 
+#: Our column → how its header is usually spelled, beside its own names; blanks, dashes and brackets aside (`_bare`).
+SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    "email": ("mail", "email address", "mail address", "e-mail-adresse", "mailadresse"),
+    "contact_id": ("kontakt-id",),
+    "list": ("lists", "list name", "mailing list", "liste", "listen"),
+    "status": ("contact status", "subscription status"),
+    "ip_address": ("ip", "ip-adresse"),
+    "tag": ("tags", "tag name", "tag names"),
+    "action": ("aktion",),
+    "description": ("activity", "activity description", "beschreibung"),
+    "datetime": ("date", "time", "timestamp", "date and time", "datum", "uhrzeit", "zeitpunkt"),
+    "from": ("from list", "source list", "von", "von liste"),
+    "to": ("to list", "target list", "nach", "nach liste"),
+}
+#: Each family is one thing that accounts have a custom field for: a header of it means the field whose label is of it.
+FIELD_FAMILIES: tuple[tuple[str, ...], ...] = (
+    ("first name", "given name", "forename", "fname", "vorname"),
+    ("last name", "family name", "surname", "lname", "nachname", "familienname"),
+    ("phone", "phone number", "telephone", "telephone number", "tel", "telefon", "telefonnummer"),
+    ("city", "town", "stadt", "ort", "wohnort"),
+    ("company", "company name", "organization", "organisation", "firma", "unternehmen"),
+    ("country", "land"),
+)
+#: What people put between and around words: `e-mail`, `Tag(s)`, `Phone:`. Other signs may tell names apart, like `C` and `C#`.
+_FILLERS = str.maketrans("", "", "-‐‑–_.:*()")
+#: Bare spelling → our columns and the custom fields that it may mean; one that may mean two is no guess.
+_Meanings = Mapping[str, Collection[str]]
+
 #: Letters of a name that are compared with others to see whether it was meant: that takes their product.
 _LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
 class Picked:
-    """The input's cells by our column; `fields`: the title of each column that a custom field is called by, with its cells."""
+    """The input's cells by our column; `fields`: the title of each column that a custom field is called by, with its cells.
+    `renamed`: our column or the custom field, and the title that was mapped to it or guessed to mean it.
+    """
 
     cells: Mapping[str, list[Cell]] = field(repr=False)
     fields: Mapping[str, list[Cell]] = field(repr=False)
     warnings: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
 
 
 def fold(name: str) -> str:
@@ -38,33 +72,81 @@ def fold(name: str) -> str:
     return "".join(name.split()).replace("_", "").casefold()
 
 
+def _bare(name: str) -> str:
+    """As usual spellings are compared."""
+    return fold(name.translate(_FILLERS))
+
+
 def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ()) -> Picked:
     """The columns that a kind takes; `fields` are the custom fields' ids and labels. InputError when columns are missing,
-    unknown or there twice: one sentence about all of them.
+    unknown, there twice or may be two things: one sentence about all of them.
     """
     titles = {fold(title): title for title in rows.columns}
     mapped = _mapped(titles, options.mapping, spec, fields)
     ignored = {_existing(titles, name, "--ignore") for name in options.ignore}
     ours = {fold(name): column for column, names in spec.names.items() for name in names}
-    field_names = {fold(name) for name in fields} if spec.takes_fields else set()
+    field_names = {key: name for name in reversed([*fields]) if (key := fold(name)) not in ours} if spec.takes_fields else {}
+    left = [each for each in rows.columns if each not in ignored]
+    meanings = _meanings(spec, field_names.values())
+    exact = ours.keys() | field_names.keys()
+    guessed = _guesses((each for each in left if each not in mapped and fold(each) not in exact), meanings)
+    called = guessed | mapped
     found: dict[str, str] = {}
     own: dict[str, str] = {}
     unknown: list[str] = []
     warnings: list[str] = []
-    for title in sorted((each for each in rows.columns if each not in ignored), key=lambda each: each not in mapped):
-        name = fold(mapped.get(title, title))
+    for title in sorted(left, key=lambda each: (each not in mapped, each in guessed)):
+        name = fold(called.get(title, title))
         place, key = (found, ours[name]) if name in ours else (own, name) if name in field_names else (None, "")
         if place is None:
             unknown.append(title)
         elif key in place and place[key] in mapped and title not in mapped:
             warnings.append(f"column {shown(title)} is left out, since --map takes {shown(place[key])} in its place")
         elif key in place:
-            raise InputError(f"the columns {shown(place[key])} and {shown(title)} mean the same: remove one, or leave it out with --ignore")
+            raise _two_for_one(place[key], title, guessed)
         else:
             place[key] = title
-    _check(spec, found, unknown, fields)
-    titled = {mapped.get(title, title): rows.cells[title] for title in own.values()}
-    return Picked({column: rows.cells[title] for column, title in found.items()}, titled, tuple(warnings))
+    _check(spec, found, unknown, fields, {name: title for title in own.values() for name in meanings.get(_bare(title), ())})
+    names = {title: column for column, title in found.items()} | {title: called.get(title, title) for title in own.values()}
+    cells = {column: rows.cells[title] for column, title in found.items()}
+    renamed = tuple((names[title], title) for title in rows.columns if title in called and title in names)
+    return Picked(cells, {names[title]: rows.cells[title] for title in own.values()}, tuple(warnings), renamed)
+
+
+def _meanings(spec: Spec, fields: Iterable[str]) -> _Meanings:
+    found: dict[str, dict[str, None]] = {}
+    for column, names in spec.names.items():
+        for name in (*names, *SPELLINGS.get(column, ())):
+            found.setdefault(_bare(name), {})[column] = None
+    families = {_bare(name): family for family in FIELD_FAMILIES for name in family}
+    for label in fields:
+        for name in families.get(_bare(label), (label,)):
+            found.setdefault(_bare(name), {})[label] = None
+    return found
+
+
+def _guesses(titles: Iterable[str], meanings: _Meanings) -> dict[str, str]:
+    """Title → the column or field that it means. InputError for one that may mean several."""
+    found: dict[str, str] = {}
+    for title in titles:
+        several = list(meanings.get(_bare(title), ()))
+        if len(several) > 1:
+            means = f"{', '.join(map(shown, several[:-1]))} or {shown(several[-1])}"
+            raise InputError(f"the column {shown(title)} may be {means}: say which it is, like {_map_option(several[0], title)}")
+        if several:
+            found[title] = several[0]
+    return found
+
+
+def _two_for_one(first: str, other: str, guessed: Mapping[str, str]) -> InputError:
+    if first in guessed:
+        either = f"the columns {shown(first)} and {shown(other)} may both be {shown(guessed[first])}"
+        return InputError(f"{either}: say which it is, like {_map_option(guessed[first], first)}")
+    return InputError(f"the columns {shown(first)} and {shown(other)} mean the same: remove one, or leave it out with --ignore")
+
+
+def _map_option(ours: str, theirs: str) -> str:
+    return "--map " + shlex.quote(f"{shown(ours)[1:-1]}={shown(theirs)[1:-1]}")
 
 
 def _mapped(titles: Mapping[str, str], mapping: Mapping[str, str], spec: Spec, fields: Collection[str]) -> dict[str, str]:
@@ -84,7 +166,8 @@ def _existing(titles: Mapping[str, str], name: str, option: str) -> str:
     return title
 
 
-def _check(spec: Spec, found: Collection[str], unknown: list[str], fields: Collection[str]) -> None:
+def _check(spec: Spec, found: Collection[str], unknown: list[str], fields: Collection[str], passed_over: Mapping[str, str]) -> None:
+    """`passed_over`: what usually has a title that is the exact name of a custom field here → that title."""
     missing = [group for group in spec.needs if not any(column in found for column in group)]
     if not missing and not unknown:
         return
@@ -93,6 +176,9 @@ def _check(spec: Spec, found: Collection[str], unknown: list[str], fields: Colle
     names = [spec.names[column][0] for column in spec.names] + list(fields if spec.takes_fields else ())
     lacks = " and ".join(" or ".join(spec.names[column][0] for column in group) for group in missing)
     parts = [f"the input has no column {lacks}"] if missing else []
+    for column in (column for group in missing for column in group if column in passed_over):
+        title = passed_over[column]
+        parts.append(f"{shown(title)} is a custom field here: if it is meant, write {_map_option(column, title)}")
     if unknown:
         verb = "is a column" if len(unknown) == 1 else "are columns"
         parts.append(", ".join(f"{shown(title)}{_near(title, names)}" for title in unknown[:10]) + f" {verb} that nothing is known about")

@@ -3,10 +3,13 @@
 Reasons are sentences for the person who made the row; they never repeat an address. Not here: what needs the warehouse.
 """
 
+from __future__ import annotations
+
 import datetime as dt
 import ipaddress
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -125,7 +128,17 @@ def tags(text: str) -> tuple[str, ...]:
 
 
 _EARLIEST, _LATEST = 1970, 2100
-_HINT = "write it like 2026-01-31 14:05, 01/31/2026 02:05 PM or 2026-01-31T14:05:00+01:00"
+_HINT = "write it like 2026-01-31 14:05, 31.01.2026 14:05 or 2026-01-31T14:05:00+01:00"
+#: As people write dates and the service does not: `20.11.2026`, `20 Nov 2026`, `Nov 20, 2026`; a time may follow.
+_WRITTEN = re.compile(
+    r"(?:(\d{1,2})\.(\d{1,2})\.|(\d{1,2})(?:\. ?|[ -])([A-Za-z]{3,9})(?:\. ?|[ -])|([A-Za-z]{3,9})\.? (\d{1,2})(?:, ?| ))"
+    r"(\d{4})(?!\d)(?:,| at)?",
+    re.ASCII,
+)
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+#: Who writes 2:05 PM beside slashes writes the month first, as the service itself does.
+_HALF_DAY = re.compile(r"[ap]\.?m\.?$", re.ASCII | re.IGNORECASE)
+_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)", re.ASCII)
 #: Two readings of a text differ by this much when it is in local time, and not at all when it says where it is.
 _PROBES = (dt.UTC, dt.timezone(dt.timedelta(hours=1)))
 
@@ -144,9 +157,53 @@ class Moment(NamedTuple):
         return self.at != self.again
 
 
-def moment(cell: Cell, zone: ZoneInfo) -> Moment:
+class SlashOrder(NamedTuple):
+    """Whether `11/12/2026` has the day or the month first in one column: the first rows whose dates can be read in one way only."""
+
+    day_first: int | None = None
+    month_first: int | None = None
+
+    @classmethod
+    def of(cls, cells: Iterable[Cell], numbers: Iterable[int]) -> SlashOrder:
+        proofs: dict[str, int] = {}
+        for cell, number in zip(cells, numbers, strict=True):
+            if type(cell) is str and "/" in cell[:3] and (match := _SLASHED.match(cell)):
+                first, second = int(match[1]), int(match[2])
+                if min(first, second) <= 12 < max(first, second) <= 31:
+                    proofs.setdefault("day_first" if first > second else "month_first", number)
+        return cls(**proofs)
+
+    def iso(self, text: str) -> str:
+        """A text that begins with such a date, so that it can be read in one way; another one as it came. BadValue when that is open."""
+        if (match := _SLASHED.match(text)) is None or (first := int(match[1])) == (second := int(match[2])):
+            return text
+        if self.day_first and self.month_first:
+            both = f"row {self.day_first} has the day first and row {self.month_first} the month"
+            raise BadValue(f"dates with slashes are mixed: {both}; write all like 2026-01-31")
+        if self.day_first:
+            return f"{match[3]}-{match[2]}-{match[1]}{text[match.end() :]}"
+        if not self.month_first and max(first, second) <= 12 and not _HALF_DAY.search(text):
+            raise BadValue("the date may have the day or the month first, and no row of the column shows which: write it like 2026-01-31")
+        return text
+
+    def other_moment(self, cell: Cell, zone: ZoneInfo) -> Moment | None:
+        """The date-time that the other order makes of a cell which could be read either way."""
+        match = _SLASHED.match(cell) if type(cell) is str and "/" in cell[:3] else None
+        if match is None or (first := int(match[1])) == (second := int(match[2])) or max(first, second) > 12:
+            return None
+        try:
+            return moment(cell, zone, MONTH_FIRST if self.day_first else SlashOrder(day_first=1))
+        except BadValue:
+            return None
+
+
+#: As the service writes them.
+MONTH_FIRST = SlashOrder(month_first=1)
+
+
+def moment(cell: Cell, zone: ZoneInfo, slashes: SlashOrder = MONTH_FIRST) -> Moment:
     """BadValue for what is no date-time, and for a local one that a clock change skips."""
-    aware = _aware(cell, zone)
+    aware = _aware(cell, zone, slashes)
     if not _EARLIEST <= aware.year <= _LATEST:
         raise BadValue(f"the date-time has the year {aware.year}: it has to be between {_EARLIEST} and {_LATEST}")
     wall = aware.astimezone(zone).replace(tzinfo=None, microsecond=0, fold=0)
@@ -154,17 +211,32 @@ def moment(cell: Cell, zone: ZoneInfo) -> Moment:
     return Moment(wall, first, second)
 
 
-def _aware(cell: Cell, zone: ZoneInfo) -> dt.datetime:
+def _aware(cell: Cell, zone: ZoneInfo, slashes: SlashOrder) -> dt.datetime:
     if isinstance(cell, dt.datetime):
         return cell if cell.tzinfo is not None else _local(cell, zone)
-    try:
-        readings = [read_moment(cell, probe) for probe in _PROBES]
-    except ValueError as problem:
-        raise BadValue(f"the date-time cannot be read ({problem}): {_HINT}") from None
-    first, second = readings
+    first, second = _readings(slashes.iso(cell) if cell is not None and "/" in cell[:3] else cell)
     if first is None or second is None:
         raise BadValue("the date-time is missing")
     return first if first == second else _local(first.replace(tzinfo=None), zone)
+
+
+def _readings(text: str | None) -> list[dt.datetime | None]:
+    try:
+        return [read_moment(text, probe) for probe in _PROBES]
+    except ValueError as problem:
+        if (iso := _iso(text or "")) is not None:  # what the service writes is tried first: it is what most files have
+            return _readings(iso)
+        raise BadValue(f"the date-time cannot be read ({problem}): {_HINT}") from None
+
+
+def _iso(text: str) -> str | None:
+    """A text that begins with a date as people write it; None for another one."""
+    if (match := _WRITTEN.match(text)) is None:
+        return None
+    day, month, day2, name, name2, day3, year = match.groups()
+    word = (name or name2 or "").lower()
+    number = month or next((number for number, each in enumerate(_MONTHS, 1) if each.startswith(word)), 0)
+    return f"{year}-{number}-{day or day2 or day3}{text[match.end() :]}"
 
 
 def _local(wall: dt.datetime, zone: ZoneInfo) -> dt.datetime:

@@ -46,7 +46,7 @@ def make_plan(kind: Kind, rows: Rows, known: Known, history: History, options: O
     if options.max_rows is not None and len(rows) > options.max_rows:
         raise InputError(f"{rows.source.name} has {len(rows):,} rows, more than the {options.max_rows:,} that are allowed; nothing is sent")
     picked = pick(rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ())
-    draft = Draft(known.account, kind, rows)
+    draft = Draft(known.account, kind, rows, picked.renamed)
     for warning in picked.warnings:
         draft.warn(warning)
     kind.plan(Planning(draft, known, history, options, picked, ADDING, REMOVING))

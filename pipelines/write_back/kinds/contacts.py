@@ -184,7 +184,8 @@ class _Comparison:
             if (part := self._part(row, list_id, members)) is not None:
                 groups.setdefault(part.content, []).append(part)
         for item, group in [(self._item(row, group), group) for group in groups.values()]:  # all of them, or none when one is not valid
-            self._draft.send(item, is_new=any(part.is_new for part in group))
+            is_new = any(part.is_new for part in group)
+            self._draft.send(item, is_new=is_new, is_unknown_address=is_new and not members)
 
     def _part(self, row: Row, list_id: int, members: list[Member]) -> _Part | None:
         """None when there is nothing to do (the row is left) or the service refused it before (it is rejected)."""
@@ -215,6 +216,7 @@ class _Comparison:
         if not now.exists:
             if row.status in (None, values.ACTIVE) and any(member.status_code in (2, 3) for member in members):
                 self._draft.count(_ADDED_ELSEWHERE)
+            self._draft.addition(row.number, row.email, self._known.lists.names[list_id], row.values)
             return
         if row.status == values.ACTIVE and now.status in (2, 3):
             self._draft.count(_RESUBSCRIBED)
@@ -436,6 +438,7 @@ class Contacts(Kind):
     )
     list_effect = ListEffect.ADDS
     samples_new = False
+    unknown_addresses = "new to the warehouse: the service adds them, or updates those that it has by now"
 
     def verifier(self) -> Verifier:
         return read_back

@@ -91,6 +91,10 @@ class Kind(str, ABC):
     agreement: ClassVar[str | None] = None
     #: New rows are listed value by value in the plan's sample of changes.
     samples_new: ClassVar[bool] = True
+    #: What a plan says of addresses that the warehouse does not know. Tags are added by address, for others the contact is looked up.
+    unknown_addresses: ClassVar[str] = (
+        "not in the warehouse: the service is asked for each, and rows about those it does not know are rejected"
+    )
 
     def __new__(cls) -> Kind:
         return super().__new__(cls, cls.name)

@@ -217,7 +217,8 @@ class _Removing:
         params = bound(operation, lacks_id=must_look_up, id=contact_id, **lists)
         effects = (Effect(f"{contact_id or person.address}|{source}", row.content),)
         kind, rows = self._draft.kind, (row.number,)
-        self._draft.send(Item(kind, rows, operation, params, effects, {}, person.email, contact_id, must_look_up), is_new=False)
+        item = Item(kind, rows, operation, params, effects, {}, person.email, contact_id, must_look_up)
+        self._draft.send(item, is_new=False, is_unknown_address=not person.ids)
         names = self._known.lists.names
         self._draft.change(row.number, person.shown, "list", names[source], None if row.target is None else names[row.target])
 

@@ -66,7 +66,7 @@ class _Gathering:
                 seen[target, tag] = row.number
                 self._decide(row, person, target, tag)
         for target, request in self._requests.items():
-            self._draft.send(_item(self._draft, target, request), is_new=request.is_new)
+            self._draft.send(_item(self._draft, target, request), is_new=request.is_new, is_unknown_address=not request.person.ids)
 
     def _without_contradictions(self) -> list[tuple[_Row, Person]]:
         """Rows that no other row contradicts: adding and removing a tag of one address."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pipelines.write_back.item import Change, Plan, Source, State
-from pipelines.write_back.kinds import TAGS
+from pipelines.write_back.kinds import CONTACTS, TAGS
 from pipelines.write_back.outbox.entries import Counts, Push
 from pipelines.write_back.push_report import plan_lines, result_lines
 from pipelines.write_back.result import Reason, Result
@@ -45,6 +45,19 @@ def test_an_input_without_rows_is_not_told_as_sent_before() -> None:
     assert (
         result_lines(result({State.SKIPPED: 1}, {}))[-1] == "nothing to send: everything is as it says, or was sent before; 0 requests sent"
     )
+
+
+def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
+    added = tuple(Change(row, "a@example.com", "list", None, "News") for row in range(2, 7))
+    columns = (("email", "E-Mail"), ("First name", "Vor\nname"))
+    plan = Plan("main", TAGS, Source("vip.csv", "hash"), 60, (), new_count=60, additions=added, columns=columns, unknown_address_count=1)
+    lines = plan_lines(plan, rate=15.0, reject_limit=0.05)
+    assert lines[1] == 'columns: email ← "E-Mail", First name ← "Vor name"'
+    assert "  1 address is not in the warehouse: the service is asked for each, and rows about those it does not know are rejected" in lines
+    assert "new (a sample of 60 rows)" in lines
+    discreet = plan_lines(replace(plan, kind=CONTACTS, unknown_address_count=2), rate=15.0, reject_limit=0.05, is_discreet=True)
+    assert "  2 addresses are new to the warehouse: the service adds them, or updates those that it has by now" in discreet
+    assert "@" not in "".join(discreet)
 
 
 def test_a_sample_of_changes_says_so_when_all_rows_are_new() -> None:

@@ -241,7 +241,7 @@ def test_rows_that_say_the_same_again_or_otherwise_name_the_first(plan: Planner)
 
 def test_unknown_and_missing_columns_are_one_error_that_says_what_to_do(plan: Planner) -> None:
     with pytest.raises(InputError) as refusal:
-        plan({"mail": "a@example.com", "lst": "News", "citty": "Rom"})
+        plan({"who": "a@example.com", "lst": "News", "citty": "Rom"})
     said = str(refusal.value)
     assert "the input has no column email and list_id" in said
     assert "“citty” (did you mean “City”?)" in said
@@ -265,6 +265,28 @@ def test_columns_are_renamed_and_left_out(plan: Planner) -> None:
     assert [item.email for item in plan({"email": "a@example.com", "E_mail": "b@example.com", "list": 1}, ignore=("E_mail",)).items] == [
         "a@example.com"
     ]
+
+
+def test_usual_spellings_are_recognized_and_the_plan_names_them(plan: Planner) -> None:
+    rows = {"E-Mail": "new@example.com", "Liste": "News", "Ort": "Rom", "status": "active"}
+    planned = plan(rows)
+    assert list(requests(planned)) == [{"email": "new@example.com", "listid": "1", "status": "Active", "fields[11]": "Rom"}]
+    assert planned.columns == (("email", "E-Mail"), ("list", "Liste"), ("City", "Ort"))
+    assert plan({"email": "new@example.com", "list": "News"}).columns == ()
+
+
+def test_new_contacts_have_a_sample_of_their_own_and_unknown_addresses_are_counted(plan: Planner) -> None:
+    new = [row(f"new{number}@example.com", "News, Shop" if number else "News", city=None if number else "Rom") for number in range(9)]
+    planned = plan(*new, row("ann@example.com", city="Rom"), row("bo@example.com", "Shop"), row("NEW0@example.com"))
+    assert [(each.row, each.column, each.new) for each in planned.additions][:3] == [
+        (2, "list", "News; city: Rom"),
+        (3, "list", "News"),
+        (3, "list", "Shop"),
+    ]
+    assert [(each.row, each.column, each.new) for each in planned.changes] == [(11, "city", "Rom")]
+    assert planned.unknown_address_count == 9  # of bo@example.com, another list is known
+    plan.sent(*new)
+    assert plan(row("new0@example.com", city="Ulm")).unknown_address_count == 0  # we have added it since
 
 
 def test_too_many_rows_are_refused(plan: Planner) -> None:

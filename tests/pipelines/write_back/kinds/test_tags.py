@@ -138,7 +138,15 @@ def test_an_unknown_id_is_trusted_while_some_contacts_were_never_read(known: Kno
 
 def test_missing_columns_are_said(plan: Planner) -> None:
     with pytest.raises(InputError, match="no column email or contact_id and tag"):
-        plan({"tags": "a"})
+        plan({"labels": "a"})
+
+
+def test_addresses_that_the_warehouse_does_not_know_are_counted_once(plan: Planner) -> None:
+    rows = (row("x@example.com", "a"), row("X@example.com", "b", "remove"), row("ann@example.com", "a"), row(None, "a", contact_id=102))
+    planned = plan(*rows, row("y@example.com", "a"), row("z at example.com", "a"))
+    assert planned.unknown_address_count == 2
+    plan.sent(*rows)
+    assert plan(*rows).unknown_address_count == 0  # nothing is sent
 
 
 _ROWS = st.lists(

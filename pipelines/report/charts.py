@@ -18,6 +18,7 @@ _PLOT_HEIGHT = 150
 _ROW = 36  # of one labelled bar
 _TOP, _BOTTOM = 8, 22  # above the plot: half of the upper tick's label; below it: dates
 _LEFT = 44  # for the ticks' labels, at least
+_SPARK = (132, 26)  # below a figure
 _LETTER, _CAPITAL, _WIDEST = 6.8, 9.0, 13.0  # of the font on most machines, rather too much
 
 #: `Markup.format` escapes what it is given.
@@ -102,6 +103,22 @@ def line(title: str, points: Sequence[tuple[dt.date, float]], *, shown: Format) 
     return _figure(
         title, [*_grid(ticks, shown), *_dates(first, last, left), path, end], _TOP + _PLOT_HEIGHT + _BOTTOM, f"{title}: {label}", note
     )
+
+
+def sparkline(name: str, values: Sequence[float]) -> Markup:
+    """A series without an axis, called by its name; nothing when it never changed."""
+    low, high = min(values, default=0), max(values, default=0)
+    if low == high:
+        return Markup()
+    step = (_SPARK[0] - 6) / (len(values) - 1)
+    places = [(_n(3 + place * step), _n(3 + (high - value) / (high - low) * (_SPARK[1] - 6))) for place, value in enumerate(values)]
+    track = "M" + "L".join(f"{x} {y}" for x, y in places)
+    label = f"{name}: from {values[0]:g} to {values[-1]:g}"
+    return Markup(
+        '<svg class="spark" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
+        'aria-label="{label}"><path class="s-accent" d="{track}" fill="none" stroke-width="1.5" stroke-linejoin="round"/>'
+        '<circle class="c-accent" cx="{x}" cy="{y}" r="2.5"/></svg>'
+    ).format(width=_SPARK[0], height=_SPARK[1], label=label, track=track, x=places[-1][0], y=places[-1][1])
 
 
 def columns(title: str, items: Sequence[Column], *, names: tuple[str, str], unit: str) -> Markup:

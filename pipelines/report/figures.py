@@ -1,16 +1,22 @@
 """What the report computes: counts by day and week, key figures, what changed. Pure. Not here: SQL (`queries`), looks (`templates/`)."""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from pipelines.report.charts import Column
-from pipelines.report.formatting import UNKNOWN, change_of, number, plural, rating, share
+from pipelines.report.formatting import UNKNOWN, change_of, cut, day, number, plural, rating, share
 from pipelines.report.queries import AccountData, Row, Rows
 
 _DAY, _WEEK = dt.timedelta(days=1), dt.timedelta(days=7)
 _CAMPAIGN_DAYS = dt.timedelta(days=90)
+#: Weeks before the last one that tell what is usual; of a normal distribution, 1.4826 median absolute deviations are one standard one.
+_WEEKS, _LEAST_WEEKS, _TO_DEVIATION = 8, 4, 1.4826
+#: A newer campaign is news; how much more or less than usual is worth a word; campaigns in the line below their share.
+_NEWS_DAYS, _LEAST_POINTS, _TREND = dt.timedelta(days=14), 0.01, 12
 
 #: Tiers in the order of worth, with their rule in words; `marts.contact_engagement` defines them.
 TIERS = {
@@ -41,16 +47,28 @@ _COUNTS = (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Counts of yesterday, of the week that ends with it, and of the week before; None where not known."""
+    """Counts of yesterday, of the week that ends with it, and of the week before; None where not known.
+
+    `usual`: the range that a week's count is usually in.
+    """
 
     yesterday: float | None
     week: float | None
     week_before: float | None
+    usual: tuple[float, float] | None = None
+
+    @property
+    def surprise(self) -> float:
+        """How far the week's count is outside of what is usual, in widths of that range; 0 within."""
+        if self.usual is None or self.week is None:
+            return 0
+        low, high = self.usual
+        return max(self.week - high, low - self.week, 0) / max(high - low, 1)
 
     @property
     def is_known(self) -> bool:
         """Whether there is anything to show."""
-        return self.yesterday is not None or self.week is not None
+        return any(count is not None for count in (self.yesterday, self.week, self.week_before))
 
     @property
     def difference(self) -> float | None:
@@ -60,11 +78,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One large number: its name, the number as shown, and a line below."""
+    """One large number: its name, the number as shown, a line below, and a series beside it, oldest first, with what that is."""
 
     name: str
     value: str
     below: str = ""
+    trend: tuple[float, ...] = ()
+    trend_name: str = ""
 
 
 def change(rows: Iterable[Row], column: str, today: dt.date, *, is_seen: bool = False) -> Change:
@@ -84,7 +104,21 @@ def change(rows: Iterable[Row], column: str, today: dt.date, *, is_seen: bool = 
         _sum(counts, yesterday, yesterday),
         _sum(counts, yesterday - _WEEK + _DAY, yesterday),
         _sum(counts, yesterday - 2 * _WEEK + _DAY, yesterday - _WEEK),
+        _usual([_sum(counts, yesterday - (back + 1) * _WEEK + _DAY, yesterday - back * _WEEK) for back in range(1, _WEEKS + 1)]),
     )
+
+
+def _usual(weeks: Iterable[float | None]) -> tuple[float, float] | None:
+    """The middle of earlier weeks and twice their spread around it: the median absolute deviation, and at least a count's own root,
+    by which it varies although nothing has changed. None with too few weeks.
+    """
+    known = [week for week in weeks if week is not None]
+    if len(known) < _LEAST_WEEKS:
+        return None
+    middle = statistics.median(known)
+    spread = _TO_DEVIATION * statistics.median(abs(week - middle) for week in known)
+    reach = 2 * max(spread, math.sqrt(abs(middle)), 1)
+    return max(math.floor(middle - reach), 0), math.ceil(middle + reach)
 
 
 def _sum(counts: Mapping[dt.date, float | None], first: dt.date, last: dt.date) -> float | None:
@@ -103,6 +137,32 @@ def changes_of(account: AccountData) -> list[tuple[str, Change]]:
     days = account.rows["days"]
     found = [(name, change(days, column, account.today, is_seen=is_seen)) for name, column, is_seen in _COUNTS]
     return [*found, ("Coupons redeemed", change(account.rows["coupon_days"], "redeemed", account.today))]
+
+
+def headline(account: AccountData) -> list[str]:
+    """What a person would say first, in up to three sentences: what left its usual range most, and the newest campaign."""
+    changes = changes_of(account)
+    moved = sorted((found for found in changes if found[1].surprise), key=lambda found: -found[1].surprise)[:2]
+    sentences = [f"{name}: {number(found.week)} in 7 days, where {_range(found)} are usual." for name, found in moved]
+    known = sum(found.usual is not None and found.week is not None for _, found in changes)
+    if known and not moved:
+        sentences.append(f"The last 7 days were as usual: none of the {known} counts below left its usual range.")
+    return [*sentences, *_news(account)]
+
+
+def _range(found: Change) -> str:
+    low, high = found.usual or (None, None)
+    return f"{number(low)} to {number(high)}"
+
+
+def _news(account: AccountData) -> Iterator[str]:
+    """Of the newest campaign, when it is new and its openings are known."""
+    for row in account.rows["campaigns"][:1]:
+        sent, points = row["sent_at"], row["open_rate_over_median"]
+        if sent and points is not None and account.today - sent.astimezone(ZoneInfo(account.zone)).date() <= _NEWS_DAYS:
+            against = f"{abs(100 * points):.1f} points {'more' if points > 0 else 'less'} than usual"
+            against = against if abs(points) >= _LEAST_POINTS else "as usual"
+            yield f"“{cut(row['subject'] or '(no subject)', 60)}”, sent {day(sent)}, was opened by {share(row['open_rate'])}: {against}."
 
 
 def by_week(days: Iterable[Row], up: str, down: str, today: dt.date, count: int) -> list[Column]:
@@ -131,6 +191,8 @@ def _contacts(account: AccountData) -> Figure:
         "Reachable people",
         number(reachable) if tiers else UNKNOWN,
         f"{change_of(net)} contacts in 7 days" if tiers and net is not None else "",
+        tuple(row["member_count"] for row in account.rows["days"][-_CAMPAIGN_DAYS.days :] if row["member_count"] is not None),
+        "all contacts, 90 days",
     )
 
 
@@ -141,7 +203,10 @@ def _openings(account: AccountData) -> Figure:
     recent = [row for row, moment in dated if moment and moment.astimezone(zone).date() > first]
     opened, delivered = total(recent, "opened_count"), total(recent, "delivered_count")
     below = plural(len(recent), "campaign") if recent else "no campaign"
-    return Figure("Messages opened", share(opened / delivered if delivered else None), f"{below} in 90 days")
+    rates = [row["open_rate"] for row, _ in dated if row["open_rate"] is not None]
+    trend = tuple(reversed(rates[:_TREND]))
+    rate = opened / delivered if delivered else None
+    return Figure("Messages opened", share(rate), f"{below} in 90 days", trend, f"the last {len(trend)} campaigns")
 
 
 def _rating(account: AccountData) -> Figure:

@@ -55,7 +55,15 @@ def environment() -> Environment:
     )
     made.filters |= {name: getattr(formatting, name) for name in _FILTERS}
     made.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
-    functions = (charts.swatch, charts.strength, figures.key_figures, figures.changes_of, figures.tiers_of)
+    functions = (
+        charts.swatch,
+        charts.strength,
+        charts.sparkline,
+        figures.key_figures,
+        figures.headline,
+        figures.changes_of,
+        figures.tiers_of,
+    )
     made.globals |= {function.__name__: function for function in (*functions, as_of, standstill, pictures_of)}
     made.globals |= {"TIERS": figures.TIERS, "one_day": dt.timedelta(days=1)}
     return made

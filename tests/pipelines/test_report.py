@@ -14,7 +14,8 @@ import pytest
 
 from pipelines.home import prepare_home
 from pipelines.report import charts, formatting
-from pipelines.report.figures import Change, change, key_figures
+from pipelines.report.charts import sparkline
+from pipelines.report.figures import Change, change, headline, key_figures
 from pipelines.report.queries import QUERIES, AccountData, ReportData, read_report
 from pipelines.report.render import environment, readable, render
 from pipelines.report.write import preview
@@ -315,3 +316,51 @@ def test_what_a_killed_report_left_goes_with_the_next(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), ending], check=not left)
         assert any(path.read_text() for path in (tmp_path / "tmp").rglob("*") if path.is_file()) is left
     assert [path.name for path in (tmp_path / "report").iterdir()] == ["index.html"]
+
+
+# -- the headline
+
+
+def weeks(*counts: int) -> list[dict[str, Any]]:
+    """A row a day with the reviews of these weeks, oldest first, the last of which ends yesterday."""
+    days = [count if day == 0 else 0 for count in counts for day in range(7)]
+    return [{"day_on": TODAY - dt.timedelta(days=len(days) - place), "good_count": count} for place, count in enumerate(days)]
+
+
+@pytest.mark.parametrize(
+    ("counts", "usual", "is_surprise"),
+    [
+        ((50, 52, 48, 50, 51, 49, 50, 50, 90), (35, 65), True),
+        ((50, 52, 48, 50, 51, 49, 50, 50, 60), (35, 65), False),
+        ((0, 0, 0, 0, 0, 0, 0, 0, 1), (0, 2), False),
+        ((0, 0, 0, 0, 0, 0, 0, 0, 9), (0, 2), True),
+        ((10, 100, 20, 90, 30, 80, 40, 70, 100), (0, 144), False),  # it varies that much
+        ((5, 5, 5, 90), None, False),  # too few weeks
+    ],
+)
+def test_what_is_usual_is_told_by_earlier_weeks(counts: tuple[int, ...], usual: tuple[int, int] | None, is_surprise: bool) -> None:
+    found = change(weeks(*counts), "good_count", TODAY)
+    assert found.week == counts[-1]
+    assert found.usual == usual
+    assert bool(found.surprise) is is_surprise
+
+
+def test_the_headline_says_what_moved_most_and_the_newest_campaign() -> None:
+    unknown: dict[str, Any] = dict.fromkeys(FULL["days"][0])
+    sent = {**FULL["campaigns"][0], "sent_at": dt.datetime.combine(TODAY, dt.time(), dt.UTC), "open_rate_over_median": 0.034}
+    rows = {
+        "days": [{**unknown, **row} for row in weeks(50, 52, 48, 50, 51, 49, 50, 50, 90)],
+        "campaigns": [{**sent, "open_rate": 0.4, "subject": "<b>Sale</b>"}],
+        "coupon_days": [],
+    }
+    told = headline(account(**FULL | rows))
+    assert told[0] == "Good reviews: 90 in 7 days, where 35 to 65 are usual."
+    assert told[-1] == f"“<b>Sale</b>”, sent {TODAY.day} {TODAY:%b %Y}, was opened by 40.0 %: 3.4 points more than usual."
+    assert len(told) <= 3
+    assert "“&lt;b&gt;Sale" in page(account(**FULL | rows))
+
+
+def test_a_figure_shows_how_it_came_to_be() -> None:
+    assert sparkline("People", [1, 3, 2]).count("L") == 2
+    assert not sparkline("People", [2, 2, 2])
+    assert not sparkline("People", [])

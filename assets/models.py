@@ -64,7 +64,7 @@ def _specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
         dg.AssetSpec(
             _key(node.relation),
             deps=[_key(needed) for needed in node.needs],
-            description=node.description,
+            description=_description(node),
             group_name=f"{_FLOORS[floor(node.relation)]}/{node.meta['area']}",
             kinds={"dbt", "duckdb"},
             code_version=hashlib.blake2b(f"{node.sql}\0{node.later_sql}".encode(), digest_size=10).hexdigest(),
@@ -76,6 +76,12 @@ def _specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
         )
         for node in models
     ]
+
+
+def _description(node: Node) -> str:
+    """In Markdown: what it is, and of a mart the questions that it answers, each with a query."""
+    asked = [f"**{each['ask']}**\n\n```sql\n{each['sql'].strip()}\n```" for each in node.meta.get("questions", ())]
+    return "\n\n".join([node.description, *asked])
 
 
 def _check_spec(test: Node) -> dg.AssetCheckSpec:
@@ -100,10 +106,12 @@ def _events(
             if is_wanted and outcome.status is not Status.SKIPPED:
                 yield _check_result(outcome)
         elif outcome.status in (Status.OK, Status.UNCHANGED):
-            metadata: dict[str, Any] = {"unchanged": True}
-            if outcome.status is Status.OK:
-                found = [dg.TableColumn(name, kind, description=comment) for name, kind, comment in columns.get(node.relation, [])]
-                metadata = {"seconds": round(outcome.seconds, 2), "dagster/column_schema": dg.TableSchema(found)}
+            found = [dg.TableColumn(name, kind, description=comment) for name, kind, comment in columns.get(node.relation, [])]
+            metadata: dict[str, Any] = {"dagster/column_schema": dg.TableSchema(found)}
+            if outcome.status is Status.UNCHANGED:
+                metadata["unchanged"] = True
+            else:
+                metadata["seconds"] = round(outcome.seconds, 2)
             if node.relation in sizes:
                 metadata["dagster/row_count"] = sizes[node.relation]
             yield dg.MaterializeResult(asset_key=key, metadata=metadata)

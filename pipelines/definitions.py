@@ -98,8 +98,9 @@ def run_in_dagster(
     Dagster skips what comes behind a step that failed. The models of what could be read are built all the same: in another run.
     """
     os.environ["DAGSTER_HOME"] = str(settings.home / "dagster")
-    tags = partition_tags(reader.days_of_run(), reader.began_at, settings.history_start)
-    tags |= {} if reader.chosen_days else {DAYS_TAG: ALL_DUE}
+    days = reader.days_of_run()
+    tags = partition_tags(days, reader.began_at, settings.history_start, settings.lookback_days)
+    tags |= {DAYS_TAG: str(days) if reader.chosen_days else ALL_DUE}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         definitions = build_definitions(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -77,6 +78,8 @@ def _all_unchanged(settings: Settings, instance: dg.DagsterInstance) -> None:
     materializations = result.asset_materializations_for_node(MODELS_STEP)
     assert len(materializations) == len({node.relation for node in ModelSettings().nodes()})
     assert all("unchanged" in materialization.metadata for materialization in materializations)
+    schemas: list[Any] = [materialization.metadata["dagster/column_schema"].value for materialization in materializations]
+    assert {"DOUBLE", "BIGINT", "DATE"} <= {column.type for schema in schemas for column in schema.columns}
     checks = [check for check in result.get_asset_check_evaluations() if check.asset_key.path[0] in ("staging", "history", "marts")]
     assert len(checks) == sum(node.is_test for node in ModelSettings().nodes())
     assert all(check.passed and "unchanged" in check.metadata for check in checks)
@@ -90,6 +93,7 @@ def test_lineage_leads_from_the_tables_of_the_service_to_the_marts(home: Path) -
     spec = graph.get(mart)
     assert (spec.group_name, spec.kinds) == ("marts/contacts", {"dbt", "duckdb"})
     assert str(spec.description).startswith("What each contact was sent")
+    assert "```sql\n" in str(spec.description)  # a question and its query
     assert graph.get(dg.AssetKey(["source", "contacts"])).is_materializable
 
 

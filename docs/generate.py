@@ -5,13 +5,16 @@ A page is a template of `docs/templates` and the values it shows; its prose is c
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import jinja2
+import msgspec
 
 from marketing_api.operation import Effect, Kind, Operation, Parameter
 from marketing_api.operations import ALL, AREAS
@@ -19,6 +22,7 @@ from marketing_api.sandbox.control import PATHS
 from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.options import DEFAULT_KEY
 from marketing_api.sandbox.switches import AS_OBSERVED, NUMBER, RATE_OBSERVED, SWITCHES
+from pipelines.output import DOCUMENTS
 from pipelines.settings import documented
 from warehouse.dbt_project import PROJECT, Node
 from warehouse.masking import is_personal
@@ -49,6 +53,42 @@ def operations() -> str:
     """Every operation with its parameters."""
     reads = sum(operation.is_read for operation in ALL.values())
     return _render("operations.md", operations=ALL, reads=reads, areas=AREAS, facts=lambda one: " ".join(_facts(one)), value=_value)
+
+
+def _schema() -> dict[str, Any]:
+    """The documents of `--json` and what they are made of, as JSON Schema, by name."""
+    return msgspec.json.schema_components(DOCUMENTS)[1]
+
+
+def json_schema() -> str:
+    """The same as a file for programs."""
+    return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": _schema()}, indent=2) + "\n"
+
+
+def json_output() -> str:
+    """What commands print with `--json`: the documents first, then their parts."""
+    defined = _schema()
+    first = [kind.__name__ for kind in DOCUMENTS]
+    names = [*first, *sorted(set(defined) - set(first))]
+    return _render("json-output.md", structures=[_structure(name, defined[name]) for name in names])
+
+
+def _structure(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    fields = [{"name": field, "type": _json_type(how), "doc": how.get("description", "")} for field, how in schema["properties"].items()]
+    return {"name": name, "doc": schema["description"], "fields": fields}
+
+
+def _json_type(how: dict[str, Any]) -> str:
+    if "anyOf" in how:
+        return " or ".join(map(_json_type, how["anyOf"]))
+    if "$ref" in how:
+        name = how["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if how.get("type") == "array":
+        return f"list of {_json_type(how['items'])}"
+    if how.get("type") == "object":
+        return f"object of {_json_type(how['additionalProperties'])}s"
+    return str(how.get("format") or how["type"])
 
 
 def sandbox() -> str:
@@ -117,6 +157,8 @@ PAGES: dict[Path, Callable[[], str]] = {
     DOCS / "sandbox.md": sandbox,
     DOCS / "tables.md": tables,
     DOCS / "marts.md": marts,
+    DOCS / "json-output.md": json_output,
+    DOCS / "json-output.schema.json": json_schema,
     README: readme,
 }
 

@@ -3,6 +3,7 @@
 Imports here are few: everything else is imported when Ctrl-C is taken care of, and only what the command needs.
 """
 
+import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,6 +14,8 @@ from pipelines import exits, interrupts
 
 #: Command → its module in `pipelines.commands`, and what it does.
 COMMANDS = {
+    "init": ("init", "connect an account: asks for address and key, checks them, writes .env, offers a schedule"),
+    "doctor": ("doctor", "look at everything that keeps a sync from working, each with what to do about it"),
     "check": ("call", "send one cheap request: whose key it is, and the rate limit"),
     "sync": ("sync", "run the nightly sync, or parts of it"),
     "push": ("push", "send rows of a file or query back to the service; a dry run without --apply"),
@@ -20,6 +23,7 @@ COMMANDS = {
     "status": ("status", "show how fresh and complete everything is, the last runs, rejected records"),
     "publish": ("publish", "write the copy that analysts open and its report, or go back to the one before"),
     "report": ("publish", "write the page about what is published, for the business owner"),
+    "mcp": ("mcp", "let an AI assistant ask the published copy, read-only"),
     "rebuild": ("publish", "write the warehouse anew from the archive, without a request"),
     "ui": ("ui", "open the Dagster UI on this machine"),
     "call": ("call", "call any operation of the service, validated; writes ask first"),
@@ -29,7 +33,23 @@ _EPILOG = """\b
 Exit codes: 0 done, 1 something could not be read or sent (the output says what),
 2 wrong usage or configuration, 130 stopped by Ctrl-C.
 Completion: eval "$(_MARKETING_SYNC_COMPLETE=bash_source marketing-sync)"; zsh_source and fish_source alike."""
+#: What most people come for; shown when nothing is typed behind the name.
+_FIRST_STEPS = """\
+Everything of a marketing-automation account in DuckDB, every night.
+
+  marketing-sync init                        connect an account; without one, a sandbox stands in
+  marketing-sync sync                        read everything, build the marts, publish, report
+  marketing-sync status                      how fresh and complete it is
+  marketing-sync ui                          runs, tables and the schedule in the browser
+  marketing-sync push contacts --from FILE   what would be sent back; with --apply it is sent
+
+marketing-sync --help lists all commands, marketing-sync COMMAND --help their options."""
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+
+
+def _first_steps() -> None:
+    if click.get_current_context().invoked_subcommand is None:
+        print(_FIRST_STEPS)
 
 
 class _LazyCommands(click.Group):
@@ -53,7 +73,8 @@ PROGRAM = _LazyCommands(
     commands={name: click.Command(name, short_help=doc) for name, (_, doc) in COMMANDS.items()},
     help="Everything of a marketing-automation account in DuckDB, every night.",
     epilog=_EPILOG,
-    no_args_is_help=False,
+    invoke_without_command=True,
+    callback=_first_steps,
     context_settings=_CONTEXT,
 )
 click.version_option(package_name="marketing-sync", message="%(prog)s %(version)s")(PROGRAM)
@@ -61,6 +82,7 @@ click.version_option(package_name="marketing-sync", message="%(prog)s %(version)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    gc.set_threshold(50_000)  # records in millions and no circles among them: looking for some takes a sixth of a large listing
     with interrupts.end_at_once():
         try:
             return int(PROGRAM.main(argv, "marketing-sync", standalone_mode=False) or exits.DONE)

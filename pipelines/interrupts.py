@@ -46,6 +46,13 @@ def raise_in_main() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def end_quietly() -> Iterator[None]:
+    """The signals end the process on the spot and without a word, for what only reads: there is nothing to finish, or to resume."""
+    with _handling(lambda *_: os._exit(exits.INTERRUPTED)):
+        yield
+
+
 class Stop:
     """Whether the work has to stop, and what to call then."""
 

@@ -5,6 +5,7 @@ libraries quote values. Not here: what is displayed when something fails (`failu
 """
 
 import datetime as dt
+import json
 import logging
 import os
 import threading
@@ -46,6 +47,15 @@ class _Redacted(logging.Formatter):
         for redactor in self._redactors:
             line = redactor.redact(line)
         return without_addresses(in_log(line.decode()).replace(self._home, "$MARKETING_HOME"))
+
+
+class _Json(_Redacted):
+    """An object a line, for programs that gather logs."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = dt.datetime.fromtimestamp(record.created, dt.UTC).isoformat(timespec="milliseconds")
+        head = {"time": moment, "level": record.levelname, "logger": record.name}
+        return json.dumps(head | {"message": super().format(record)}, ensure_ascii=False)
 
 
 class HomeLog(RotatingFileHandler):
@@ -92,7 +102,9 @@ def start_logging(settings: Settings, process: str) -> HomeLog:
     if not root.handlers:
         terminal = logging.StreamHandler()
         terminal.setLevel(settings.log_level)
-        terminal.setFormatter(_Redacted("%(levelname)s %(name)s: %(message)s", settings, has_tracebacks=is_debug))
+        is_json = settings.log_format == "json"
+        form = "%(message)s" if is_json else "%(levelname)s %(name)s: %(message)s"
+        terminal.setFormatter((_Json if is_json else _Redacted)(form, settings, has_tracebacks=is_debug))
         terminal.addFilter(lambda record: is_debug or record.name != DISPLAYED.name)
         root.addHandler(terminal)
     file = HomeLog(settings, process, utc_now())

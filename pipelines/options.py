@@ -117,6 +117,9 @@ def _pair(text: str) -> tuple[str, str]:
     return ours.strip(), theirs.strip()
 
 
+#: Of every command that shows something; what is printed is declared in `pipelines.output`.
+JSON = Option("json", "print one JSON document instead, see docs/json-output.md", in_ui="the metadata of each step")
+
 # -- sync
 
 #: How many requests, and about whom; `plan` tries them out.
@@ -140,6 +143,7 @@ SYNC = (
     *LIMITS,
     Option("reads_only", "read and load, build no models, push no activations", in_ui=f"{_SELECTION}; those of `source` are the reads"),
     Option("accept_shrink", "load listings that lost most of their rows (overrides the shrink check)"),
+    Option("quiet", "print nothing unless something could not be read or made", in_ui="nothing: the UI prints nothing"),
 )
 
 # -- push
@@ -147,7 +151,7 @@ SYNC = (
 #: How much of a push is read back.
 VERIFY = ("all", "sample", "none")
 SOURCE = (
-    Option("from", "path of a CSV, TSV, Excel or Parquet file; - is standard input", str, Path, metavar="FILE"),
+    Option("from", "path of a CSV, TSV, JSON lines, Excel or Parquet file; - is standard input", str, Path, metavar="FILE"),
     Option("sql", "one SELECT on the warehouse, which can read nothing else", str, metavar="QUERY"),
 )
 ACCOUNT = Option("account", "which account, when several are configured", str, metavar="NAME")

@@ -132,8 +132,8 @@ class Phases:
 class Progress:
     """Shows how far `work` is, until the context ends, and the stages (`stage`) that come meanwhile."""
 
-    def __init__(self, work: Work, console: Console | None = None) -> None:
-        self._console = console or Console(file=sys.stderr)
+    def __init__(self, work: Work, console: Console | None = None, *, is_quiet: bool = False) -> None:
+        self._console = console or Console(file=sys.stderr, quiet=is_quiet)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
         self._phases = Phases(work, time.monotonic())

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from marketing_api.clock import utc_now
+from pipelines import output
 from pipelines.freshness import ago
 from pipelines.progress import advance, report_waiting, stage
 from pipelines.settings import Settings
@@ -115,6 +116,19 @@ def what_is_published(settings: Settings, now: dt.datetime) -> str:
     except PublishedLocked as problem:
         return str(problem)
     return in_words(published, now) if published else "nothing yet; run `marketing-sync publish`"
+
+
+def published_document(settings: Settings, published: Published | None = None) -> output.Published | None:
+    """What is published for `--json`; None when nothing is, or another program keeps it locked."""
+    path = published_path(settings.home)
+    try:
+        found = published or facts(path)
+    except PublishedLocked:
+        return None
+    if found is None:
+        return None
+    counts = (found.table_count, found.row_count)
+    return output.Published(str(path), found.published_at, found.data_as_of, str(found.personal_data), *counts)
 
 
 def in_words(published: Published, now: dt.datetime) -> str:

@@ -74,6 +74,7 @@ _switch = _reader(lambda text: {"on": True, "off": False}[text.lower()], "on or 
 _log_level = _reader(
     lambda text: _text(re.fullmatch("DEBUG|INFO|WARNING|ERROR|CRITICAL", text.upper())), "DEBUG, INFO, WARNING, ERROR or CRITICAL is needed"
 )
+_log_format = _reader(lambda text: _text(re.fullmatch("text|json", text.lower())), "text or json is needed")
 _memory = _reader(lambda text: _text(re.fullmatch(r"[1-9]\d*(\.\d+)? ?[MG]i?B", text)), "an amount of memory is needed, like 2GB or 800MB")
 
 
@@ -143,6 +144,7 @@ class Settings:
     input_limit: int = setting("MARKETING_INPUT_LIMIT", _size, INPUT_LIMIT, "largest file of a push, unpacked, or result of its query")
     query_seconds: int = setting("MARKETING_QUERY_SECONDS", count, QUERY_SECONDS, "how long the query of a push or an activation may run")
     log_level: str = setting("MARKETING_LOG", _log_level, "WARNING", "what the commands log to standard error, from DEBUG to CRITICAL")
+    log_format: str = setting("MARKETING_LOG_FORMAT", _log_format, "text", "how they log it: text, or json with an object a line")
     sandbox_url: str = setting("MARKETING_SANDBOX_URL", str, "", "a sandbox that runs already, instead of the embedded one")
     sandbox_contacts: int = setting("MARKETING_SANDBOX_CONTACTS", whole, 600, "contacts of the embedded sandbox")
 
@@ -231,14 +233,31 @@ def _accounts(path: Path, values: Mapping[str, str], max_rate: float | None) -> 
         if not isinstance(tables, dict) or not tables:
             raise SettingsError(f"{path.name} names no account; write [accounts.NAME] with url and key_env")
         return tuple(_account(path.name, name, table, values, max_rate) for name, table in tables.items())
-    key, url = values.get("MARKETING_API_KEY", "").strip(), values.get("MARKETING_API_URL", "").strip()
+    key, url = _key("MARKETING_API_KEY", values), values.get("MARKETING_API_URL", "").strip()
     if not key and not url:
         return ()
     if not key:
         raise SettingsError("MARKETING_API_URL is set but MARKETING_API_KEY is not; set both, or neither to use the sandbox")
     if not url:
         raise SettingsError("MARKETING_API_KEY is set but MARKETING_API_URL is not; set the service's address up to and including /1")
-    return (Connection("main", _url("MARKETING_API_URL", url), Secret(key), max_rate),)
+    return (Connection("main", address("MARKETING_API_URL", url), Secret(key), max_rate),)
+
+
+def _key(variable: str, values: Mapping[str, str]) -> str:
+    """The key that the variable holds, or the file that the same with `_FILE` names, as stores of secrets mount it; empty: neither."""
+    key, file = values.get(variable, "").strip(), values.get(f"{variable}_FILE", "").strip()
+    if not file:
+        return key
+    if key:
+        raise SettingsError(f"both {variable} and {variable}_FILE are set; keep one of them")
+    try:
+        found = Path(file).expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else "it is not text"
+        raise SettingsError(f"{variable}_FILE: {file} cannot be read: {why}") from None
+    if not found or len(found.split()) > 1:
+        raise SettingsError(f"{variable}_FILE: {file} holds {'more than one word' if found else 'nothing'}; the key alone belongs there")
+    return found
 
 
 _ACCOUNT_KEYS = {"url": str, "key_env": str, "max_rate": (int, float), "timezone": str}
@@ -260,15 +279,15 @@ def _account(file: str, name: str, table: Any, values: Mapping[str, str], max_ra
             raise SettingsError(f"{where}: {key} is missing")
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", table["key_env"]):  # not shown: it may be the key itself
         raise SettingsError(f"{where}: key_env is the name of an environment variable in capitals, like HARBOR_KEY; the key stands there")
-    if not (secret := values.get(table["key_env"], "").strip()):
-        raise SettingsError(f"{where}: the environment variable {table['key_env']} (key_env) is not set")
+    if not (secret := _key(table["key_env"], values)):
+        raise SettingsError(f"{where}: the environment variable {table['key_env']} (key_env) is not set, nor is {table['key_env']}_FILE")
     rates = [rate for rate in (table.get("max_rate"), max_rate) if rate]
     zone = _read(f"{where}: timezone", _zone, table["timezone"]) if "timezone" in table else None
-    return Connection(name, _url(f"{where}: url", table["url"]), Secret(secret), min(rates, default=None), zone)
+    return Connection(name, address(f"{where}: url", table["url"]), Secret(secret), min(rates, default=None), zone)
 
 
-def _url(name: str, url: str) -> str:
-    """The message does not show what was written: it may be the key in the wrong place."""
+def address(name: str, url: str) -> str:
+    """The service's, as it is used. The message does not show what was written: it may be the key in the wrong place."""
     if not re.fullmatch(r"https?://[^\s?#@]+", url):
         raise SettingsError(f"{name} is not an address; it looks like https://HOST/1, without a key or password in it")
     return url.rstrip("/")

@@ -1,11 +1,13 @@
 """`marketing-sync call` and `check`: requests by hand. They are paced like all others, and no part of the archive."""
 
+import datetime as dt
 import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -20,37 +22,59 @@ from marketing_api.rate_limit import RateLimiter
 from marketing_api.redaction import plain
 from pipelines import exits
 from pipelines.accounts import connections, explained
-from pipelines.commands import Arguments, command
-from pipelines.options import ACCOUNT, Option, parameters
+from pipelines.commands import Arguments, command, print_error
+from pipelines.failures import explain
+from pipelines.options import ACCOUNT, JSON, Option, parameters
+from pipelines.output import Finding, Findings, emit
 from pipelines.settings import Settings, SettingsError
 
 _OPERATION = click.Argument(["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md")
 _PARAMETERS = click.Argument(["parameters"], nargs=-1, metavar="[NAME=VALUE]...", help="e.g. id=12 or fields[3]=London")
 _YES = Option("yes", "do not ask before a write")
+#: Seconds; all tries together take less than two, since a person waits.
+_FIRST_PAUSE = 0.03
 
 
-@command()
+@command(*parameters((JSON,)))
 def check(arguments: Arguments, settings: Settings) -> int:
     """One line per account, with what to do about those that do not respond."""
     with connections(settings) as accounts:
+        if arguments.json:
+            found = [greeting(connection) for connection in accounts]
+            emit(Findings(not any(each.code for each in found), [Finding("account", not each.code, each.text) for each in found]))
+            return max(each.code for each in found)
         if settings.is_sandbox:
             print(
                 "no key is configured, so this checks the embedded sandbox; MARKETING_API_KEY and MARKETING_API_URL name the real account"
             )
-        return max([_check(connection) for connection in accounts])
+        return max([greet(connection) for connection in accounts])
 
 
-def _check(connection: Connection) -> int:
+class Greeting(NamedTuple):
+    """What came of asking an account who it is."""
+
+    text: str
+    code: int
+    skew: dt.timedelta = dt.timedelta()  # by how much the service's clock is ahead
+
+
+def greeting(connection: Connection) -> Greeting:
+    """One cheap request: whether address and key are right, and what to do where they are not."""
     with _client(connection) as (client, limiter):
         try:
             response = client.fetch(account.ME.bind())
         except MarketingApiError as problem:
-            print(f"{connection.account}: not connected: {plain(explained(connection, problem))}")
-            return exits.WRONG_USE
-    business = business_of(response)
-    name = business.business_name if business else "an account without a name"
-    print(f"{connection.account}: connected as {plain(name)}, limit {limiter.limit:,.15g}/s")
-    return exits.DONE
+            return Greeting(f"{connection.account}: not connected: {plain(explained(connection, problem))}", exits.WRONG_USE)
+        business = business_of(response)
+        name = business.business_name if business else "an account without a name"
+        return Greeting(f"{connection.account}: connected as {plain(name)}, limit {limiter.limit:,.15g}/s", exits.DONE, client.clock.skew)
+
+
+def greet(connection: Connection) -> int:
+    """Print the greeting; returns the exit code."""
+    found = greeting(connection)
+    print(found.text)
+    return found.code
 
 
 @command(_OPERATION, _PARAMETERS, *parameters((ACCOUNT, _YES)))
@@ -66,7 +90,10 @@ def call(arguments: Arguments, settings: Settings) -> int:
             print("nothing was sent", file=sys.stderr)
             return exits.INCOMPLETE
         with _client(connection) as (client, _):
-            return _print(client, call)
+            try:
+                return _print(client, call)
+            except MarketingApiError as problem:
+                return print_error(f"marketing-sync: {explained(connection, problem)}", explain(problem)[1])
 
 
 def _print(client: Client, call: Call) -> int:
@@ -85,7 +112,10 @@ def _print(client: Client, call: Call) -> int:
 def _client(connection: Connection) -> Iterator[tuple[Client, RateLimiter]]:
     limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
     # Requests by hand leave nothing behind.
-    with tempfile.TemporaryDirectory() as spool, Client(connection, limiter, record=lambda _: None, spool=Path(spool)) as client:
+    with (
+        tempfile.TemporaryDirectory() as spool,
+        Client(connection, limiter, record=lambda _: None, spool=Path(spool), first_pause=_FIRST_PAUSE) as client,
+    ):
         yield client, limiter
 
 

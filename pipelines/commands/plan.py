@@ -17,7 +17,8 @@ from pipelines import exits
 from pipelines.accounts import known_accounts
 from pipelines.commands import Arguments, command
 from pipelines.commands.status import grid
-from pipelines.options import LIMITS, parameters
+from pipelines.options import JSON, LIMITS, parameters
+from pipelines.output import AccountPlan, Plan, Planned, emit
 from pipelines.progress import report_waiting
 from pipelines.reading import budget_of, planner_of
 from pipelines.settings import Settings
@@ -109,11 +110,14 @@ def night(before: Mapping[str, int], whole: ContactPlan, plan: ContactPlan, allo
     return Night(wanted, sent, allowed, plan, requests_all)
 
 
-@command(*parameters(LIMITS))
+@command(*parameters((*LIMITS, JSON)))
 def plan(arguments: Arguments, settings: Settings) -> int:
     console = Console(highlight=False, soft_wrap=True)
     if not settings.warehouse_path.exists():
-        console.print("nothing has been synced yet: the first sync reads every contact, the newest first; run `marketing-sync sync`")
+        if arguments.json:
+            emit(Plan([]))
+        else:
+            console.print("nothing has been synced yet: the first sync reads every contact, the newest first; run `marketing-sync sync`")
         return exits.DONE
     with Archive(settings.home / "archive") as archive:
         warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
@@ -121,18 +125,24 @@ def plan(arguments: Arguments, settings: Settings) -> int:
         accounts, assets = known_accounts(settings), list(SOURCE_ASSETS.values())
         budget = budget_of(settings, arguments.max_requests, arguments.until)
         rules = Rules(dt.timedelta(days=settings.max_age_days), requests_all=arguments.all)
-        for number, connection in enumerate(accounts):
+        plans = []
+        for connection in accounts:
             limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
             limited, whole = (
                 planner_of(warehouse, connection.account, limiter, rules, assets, each, len(accounts)) for each in (budget, None)
             )
-            if number:
-                console.print()
-            _print(console, settings, limited, whole, limiter.rate)
+            plans.append(_plan_of(settings, limited, whole, limiter.rate))
+    if arguments.json:
+        emit(Plan(plans))
+        return exits.DONE
+    for number, each in enumerate(plans):
+        if number:
+            console.print()
+        _print(console, each)
     return exits.DONE
 
 
-def _print(console: Console, settings: Settings, planner: Planner, whole: Planner, rate: float) -> None:
+def _plan_of(settings: Settings, planner: Planner, whole: Planner, rate: float) -> AccountPlan:
     """One account; `whole` plans without the budget, `rate` is the one at which its requests leave."""
     campaigns = planner.campaigns()
     others = int(planner.warehouse.read(_OTHERS, {"account": planner.account}).column(0)[0].as_py())
@@ -145,15 +155,36 @@ def _print(console: Console, settings: Settings, planner: Planner, whole: Planne
     planned = night(before, plan if allowed is None else whole.contacts(), plan, allowed, requests_all=planner.rules.requests_all)
     reasons = {CAMPAIGN_STATS: campaigns.counts} | {name: entry.counts for name, entry in plan.entries.items()}
     totals = {CAMPAIGN_STATS: campaigns.total} | {name: entry.total for name, entry in plan.entries.items()}
-    table = grid(f"account {planner.account}", "what", "requests", "left out", "of", "why", right=("requests", "left out", "of"))
-    for name, count in planned.sent.items():
-        left_out = f"{planned.left_out[name]:,}" if name in planned.left_out else ""
-        total = f"{totals[name]:,}" if name in totals else ""
-        why = in_words(reasons[name]) if name in reasons else "as in the last run" if others else "no earlier run to go by"
-        table.add_row(name, f"{count:,}", left_out, total, "no budget is left" if left_out and not count else why)
+    lines = [
+        Planned(
+            name,
+            count,
+            planned.left_out.get(name, 0),
+            totals.get(name),
+            {str(reason): number for reason, number in reasons.get(name, {}).items()},
+        )
+        for name, count in planned.sent.items()
+    ]
+    sent = sum(planned.sent.values())
+    return AccountPlan(planner.account, sent, sent / rate, rate, lines, list(planned.sentences(rate, settings.max_age_days)))
+
+
+def _print(console: Console, plan: AccountPlan) -> None:
+    table = grid(f"account {plan.account}", "what", "requests", "left out", "of", "why", right=("requests", "left out", "of"))
+    for line in plan.planned:
+        left_out = f"{line.left_out:,}" if line.left_out else ""
+        table.add_row(line.what, f"{line.requests:,}", left_out, "" if line.of is None else f"{line.of:,}", _why(line))
     console.print(table)
     for reason in Reason:
-        if any(reason in counts for counts in reasons.values()):
+        if any(reason in line.why for line in plan.planned):
             console.print(f"  {reason}: {MEANINGS[reason]}", style="dim")
-    for sentence in planned.sentences(rate, settings.max_age_days):
+    for sentence in plan.sentences:
         console.print(sentence)
+
+
+def _why(line: Planned) -> str:
+    if line.left_out and not line.requests:
+        return "no budget is left"
+    if line.what == LISTINGS:
+        return "as in the last run" if line.requests or line.left_out else "no earlier run to go by"
+    return in_words({Reason(reason): count for reason, count in line.why.items()})

@@ -8,25 +8,27 @@ import uuid
 from pathlib import Path
 
 from marketing_api.clock import utc_now, wall
-from pipelines import exits
+from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.home import prepare_home
-from pipelines.options import Option, parameters
+from pipelines.options import JSON, Option, parameters
+from pipelines.output import emit
 from pipelines.progress import report_waiting
-from pipelines.publishing import in_words, noted, publish_home
+from pipelines.publishing import in_words, noted, publish_home, published_document
 from pipelines.report.write import write_report
 from pipelines.settings import Settings
 from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.restore import restore
 from pipelines.write_back.writebacks_export import refill
-from warehouse.parquet_export import export_parquet
-from warehouse.publish import published_path, roll_back
+from warehouse.parquet_export import Export, export_parquet
+from warehouse.publish import Published, published_path, roll_back
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
 _PUBLISH = (
     Option("rollback", "back to the copy before this one; three are kept"),
     Option("parquet", "export its tables to this folder as Parquet, too, in place of an earlier export", str, Path, metavar="DIR"),
+    JSON,
 )
 _REBUILD = (Option("accept_loss", "replace the warehouse although the archive no longer holds all of it"),)
 
@@ -40,13 +42,23 @@ def publish(arguments: Arguments, settings: Settings) -> int:
     else:
         with noted(settings, str(uuid.uuid4()), "publish"):
             published = publish_home(settings)
-    print(f"{published_path(settings.home)}: {in_words(published, utc_now())}")
     path, _ = write_report(settings.home)
+    export = export_parquet(published_path(settings.home), arguments.parquet) if arguments.parquet else None
+    if arguments.json:
+        emit(_document(settings, published, path, export))
+        return exits.DONE
+    print(f"{published_path(settings.home)}: {in_words(published, utc_now())}")
     print(f"{path}: the report of it")
-    if arguments.parquet:
-        export = export_parquet(published_path(settings.home), arguments.parquet)
+    if export:
         print(f"{export.folder}: {export.tables} tables in {export.files:,} Parquet files, {export.bytes / 1e6:,.1f} MB")
     return exits.DONE
+
+
+def _document(settings: Settings, published: Published, report: Path, export: Export | None) -> output.Publication:
+    made = published_document(settings, published)
+    assert made is not None
+    files = output.Export(str(export.folder), export.tables, export.files, export.bytes) if export else None
+    return output.Publication(made, str(report), files)
 
 
 @command()

@@ -1,24 +1,27 @@
 """`marketing-sync status`: how fresh and complete every table is, the last runs, and what could not be read."""
 
 import datetime as dt
-from typing import Any
+from typing import TypeVar
 
 import duckdb
+import msgspec
 from rich.console import Console
 from rich.table import Table as Grid
 
 from marketing_api.clock import utc_now
-from pipelines import exits
+from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago, due, is_to_come, standstill
+from pipelines.options import JSON, parameters
+from pipelines.output import Status, emit
 from pipelines.progress import report_waiting
-from pipelines.publishing import what_is_published
+from pipelines.publishing import published_document, what_is_published
 from pipelines.settings import Settings
 from warehouse.connection import connect
 
 _TABLES = """
     select table_name as "table", account, sum(rows)::bigint as rows, min(as_of) as oldest, max(as_of) as newest,
-        count(*) as scopes, count(*) filter (not is_complete) as incomplete,
+        count(*) as parts, count(*) filter (not is_complete) as incomplete,
         case when contains(any_value(scope), '..') then max(due_at) else min(due_at) end as due
     from sync.coverage group by all order by account, min(rowid)
 """
@@ -30,8 +33,8 @@ _CONTACTS = """
 """
 _RUNS = "select started_at, ended_at, job, outcome, request_count, waited_s, message from sync.runs order by started_at desc limit 5"
 _REJECTED = """
-    select account, table_name, reason, count(*) as records
-    from sync.rejected_records group by all order by records desc, table_name limit 20
+    select account, table_name as "table", reason, count(*) as records
+    from sync.rejected_records group by all order by records desc, "table" limit 20
 """
 #: The last plan of each account, by kind of request.
 _LAST_PLANS = """
@@ -41,43 +44,63 @@ _LAST_PLANS = """
         sum(changed_count)::bigint as changed, string_agg(reason || ' ' || planned_count, ', ' order by planned_count desc) as why
     from lines group by account, question order by account, question
 """
+T = TypeVar("T")
 
 
-@command()
+@command(*parameters((JSON,)))
 def status(arguments: Arguments, settings: Settings) -> int:
-    console = Console(highlight=False)
+    now = utc_now()
     if not settings.warehouse_path.exists():
-        console.print(f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`", soft_wrap=True)
+        nothing = f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`"
+        if arguments.json:
+            emit(Status(notices=[nothing]))
+        else:
+            print(nothing)
         return exits.DONE
     with connect(settings.warehouse_path, deadline_s=settings.lock_seconds, read_only=True, on_wait=report_waiting) as connection:
-        tables, contacts, plans, runs, rejected = (
-            _rows(connection.execute(sql)) for sql in (_TABLES, _CONTACTS, _LAST_PLANS, _RUNS, _REJECTED)
+        connection.execute("set timezone = 'UTC'")  # in which documents have their times
+        found = Status(
+            _read(connection, _TABLES, output.Table),
+            _read(connection, _CONTACTS, output.Contacts),
+            _read(connection, _LAST_PLANS, output.LastPlan),
+            _read(connection, _RUNS, output.Run),
+            _read(connection, _REJECTED, output.Rejected),
         )
-    now = utc_now()
-    for line in _standstills(tables, now):
-        console.print(line, style="bold red", soft_wrap=True, markup=False)
-    console.print(_table_grid(tables, now))
-    for row in contacts:
-        console.print(_contact_line(row, now), soft_wrap=True)
-    for row in plans:
-        console.print(
-            f"account {row['account']}, {row['question']}: last plan {row['planned']:,} requests ({row['why']}); "
-            f"{row['asked']:,} read, {row['changed']:,} of them changed",
-            soft_wrap=True,
-        )
-    console.print(_run_grid(runs))
-    if rejected:
-        table = grid("rejected records", "account", "table", "records", "reason", right=("records",))
-        for row in rejected:
-            table.add_row(row["account"], row["table_name"], f"{row['records']:,}", row["reason"])
-    console.print(table if rejected else "no rejected records")
-    console.print(f"published: {what_is_published(settings, now)}", soft_wrap=True, markup=False)
+    found.notices = _standstills(found.tables, now)
+    if arguments.json:
+        found.published = published_document(settings)
+        emit(found)
+    else:
+        _print(found, settings, now)
     return exits.DONE
 
 
-def _rows(found: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    names = [column[0] for column in found.description]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+def _read(connection: duckdb.DuckDBPyConnection, sql: str, kind: type[T]) -> list[T]:
+    result = connection.execute(sql)
+    names = [column[0] for column in result.description]
+    return [msgspec.convert(dict(zip(names, row, strict=True)), kind) for row in result.fetchall()]
+
+
+def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
+    console = Console(highlight=False)
+    for line in found.notices:
+        console.print(f"{line}\n", style="bold red", soft_wrap=True, markup=False)
+    console.print(_table_grid(found.tables, now))
+    for contacts in found.contacts:
+        console.print(_contact_line(contacts, now), soft_wrap=True)
+    for plan in found.plans:
+        console.print(
+            f"account {plan.account}, {plan.question}: last plan {plan.planned:,} requests ({plan.why}); "
+            f"{plan.asked:,} read, {plan.changed:,} of them changed",
+            soft_wrap=True,
+        )
+    console.print(_run_grid(found.runs))
+    if found.rejected:
+        table = grid("rejected records", "account", "table", "records", "reason", right=("records",))
+        for rejected in found.rejected:
+            table.add_row(rejected.account, rejected.table, f"{rejected.records:,}", rejected.reason)
+    console.print(table if found.rejected else "no rejected records")
+    console.print(f"published: {what_is_published(settings, now)}", soft_wrap=True, markup=False)
 
 
 def grid(title: str, *columns: str, right: tuple[str, ...] = ()) -> Grid:
@@ -88,9 +111,9 @@ def grid(title: str, *columns: str, right: tuple[str, ...] = ()) -> Grid:
     return made
 
 
-def _standstills(rows: list[dict[str, Any]], now: dt.datetime) -> list[str]:
+def _standstills(tables: list[output.Table], now: dt.datetime) -> list[str]:
     """The accounts that are not read any more, first thing to be seen."""
-    dated = [(row["account"], row["newest"]) for row in rows if row["newest"] is not None]
+    dated = [(table.account, table.newest) for table in tables if table.newest is not None]
     ahead = {account: moment for account, moment in dated if is_to_come(moment, now)}
     newest: dict[str, dt.datetime] = {}
     for account, moment in dated:
@@ -98,40 +121,40 @@ def _standstills(rows: list[dict[str, Any]], now: dt.datetime) -> list[str]:
             newest[account] = max(moment, newest.get(account, moment))
     return [
         f"account {account}: what was read last is dated {moment:%Y-%m-%d %H:%M} UTC, which is still to come: a clock was ahead, or this "
-        "machine's is behind. What is read from now on replaces it\n"
+        "machine's is behind. What is read from now on replaces it"
         for account, moment in ahead.items()
     ] + [
-        f"account {account}: {words}. Is the schedule on (`marketing-sync ui`)? `marketing-sync sync` reads now\n"
+        f"account {account}: {words}. Is the schedule on (`marketing-sync ui`)? `marketing-sync sync` reads now"
         for account, moment in newest.items()
         if (words := standstill(moment, now))
     ]
 
 
-def _table_grid(rows: list[dict[str, Any]], now: dt.datetime) -> Grid:
-    table = grid("tables", "account", "table", "rows", "read", "due", "complete", right=("rows",))
-    for row in rows:
-        whole = row["scopes"] - row["incomplete"]
-        complete = "yes" if not row["incomplete"] else f"{whole:,} of {row['scopes']:,} parts"
-        table.add_row(row["account"], row["table"], f"{row['rows']:,}", ago(row["newest"], now), due(row["due"], now), complete)
-    return table
+def _table_grid(tables: list[output.Table], now: dt.datetime) -> Grid:
+    made = grid("tables", "account", "table", "rows", "read", "due", "complete", right=("rows",))
+    for table in tables:
+        complete = "yes" if not table.incomplete else f"{table.parts - table.incomplete:,} of {table.parts:,} parts"
+        read = ago(table.newest, now) if table.newest else ""
+        made.add_row(table.account, table.table, f"{table.rows:,}", read, due(table.due, now), complete)
+    return made
 
 
-def _contact_line(row: dict[str, Any], now: dt.datetime) -> str:
+def _contact_line(found: output.Contacts, now: dt.datetime) -> str:
     def share(count: int) -> str:
-        return f"{100 * count / row['contacts']:.1f} %"
+        return f"{100 * count / found.contacts:.1f} %"
 
-    oldest = f", the oldest {ago(row['oldest'], now)}" if row["oldest"] else ""
-    cut = f", {row['cut']:,} cut by the service" if row["cut"] else ""
+    oldest = f", the oldest {ago(found.oldest, now)}" if found.oldest else ""
+    cut = f", {found.cut:,} cut by the service" if found.cut else ""
     return (
-        f"account {row['account']}: {row['contacts']:,} contacts, timelines of {share(row['timelines'])}{oldest}{cut}, "
-        f"coupons of {share(row['coupons'])}\n"
+        f"account {found.account}: {found.contacts:,} contacts, timelines of {share(found.timelines)}{oldest}{cut}, "
+        f"coupons of {share(found.coupons)}\n"
     )
 
 
-def _run_grid(rows: list[dict[str, Any]]) -> Grid:
+def _run_grid(runs: list[output.Run]) -> Grid:
     table = grid("last runs", "started", "took", "job", "outcome", "requests", "not read", right=("requests",))
-    for row in rows:
-        took = f"{(row['ended_at'] - row['started_at']).total_seconds():,.0f} s" if row["ended_at"] else "–"
-        started = row["started_at"].astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
-        table.add_row(started, took, row["job"], row["outcome"] or "runs", f"{row['request_count']:,}", row["message"] or "")
+    for run in runs:
+        took = f"{(run.ended_at - run.started_at).total_seconds():,.0f} s" if run.ended_at else "–"
+        started = run.started_at.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
+        table.add_row(started, took, run.job, run.outcome or "runs", f"{run.request_count:,}", run.message or "")
     return table

@@ -34,7 +34,7 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
     options = vars(arguments)
     days = _days(options["from"], options["to"])
     prepare_home(settings.home)
-    if settings.is_sandbox and not settings.sandbox_url:
+    if settings.is_sandbox and not settings.sandbox_url and not arguments.quiet:
         print(
             "no key is configured: this reads the embedded sandbox; MARKETING_API_URL and MARKETING_API_KEY name a real account",
             file=sys.stderr,
@@ -43,7 +43,7 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
     with open_reader(settings, chosen, chosen_days=days, **limits_of(settings, options)) as reader:
         stop.then(reader.stop_fetching)
         stop.then(stop_stages)
-        with Progress(reader):
+        with Progress(reader, is_quiet=arguments.quiet):
             reader.begin()
             from pipelines.definitions import run_in_dagster  # takes seconds to import: reading has begun
             from pipelines.write_back.nightly_audience_syncs import AudienceSyncs
@@ -55,11 +55,12 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
                 reader.finish()
             reader.note_run(run_id, "nightly_sync")
             try_to_export(reader.warehouse, settings.home)
-        if not stop.is_set:
+        is_lacking = models is not None and not is_published_since(settings, reader.began_by_files)
+        code = exits.INCOMPLETE if reader.problems() or activations.problems or is_lacking else exits.DONE
+        if not stop.is_set and (code or not arguments.quiet):
             print_summary(reader, settings, models.report if models else None)
             print_activations(activations)
-    is_lacking = models is not None and not is_published_since(settings, reader.began_by_files)
-    return exits.INCOMPLETE if reader.problems() or activations.problems or is_lacking else exits.DONE
+    return code
 
 
 def _chosen(names: list[str]) -> list[SourceAsset]:

@@ -18,6 +18,7 @@ from pipelines.settings import Settings, SettingsError
 
 _HOST = "127.0.0.1"
 _CODE = "pipelines.definitions"
+_PACKAGES = Path(__file__).parents[2]
 #: How the web server and the daemon find the code server, which they share.
 _WORKSPACE = 'load_from: [{{grpc_server: {{host: localhost, socket: "{socket}", location_name: {name}}}}}]\n'
 #: What Dagster warns of at each start, and what nobody here can change.
@@ -71,7 +72,9 @@ def _serve(listener: socket.socket, programs: Keeper, folder: Path) -> None:
     code, workspace = folder / "code", folder / "workspace.yaml"
     workspace.write_text(_WORKSPACE.format(socket=code, name=_CODE), encoding="utf-8")
     python = (sys.executable, "-m")
-    programs.start(*python, "dagster", "code-server", "start", f"--module-name={_CODE}", f"--socket={code}", "--log-level=warning")
+    # Its working directory is where it looks for modules first; settings are read from ours.
+    where = (f"--module-name={_CODE}", f"--working-directory={_PACKAGES}", f"--socket={code}")
+    programs.start(*python, "dagster", "code-server", "start", *where, "--log-level=warning")
     # Imported while the code is loaded: each takes seconds.
     import uvicorn
 

@@ -59,7 +59,6 @@ def warehouse(home: Path, empty_tables: Path) -> Path:
         (["sync", "--max-requests", "0"], "a whole number above 0"),
         (["sync", "--max-requests", "many"], "a whole number above 0"),
         (["snyc"], "No such command 'snyc'. Did you mean 'sync'?"),
-        ([], "COMMAND"),
         (["call", "emailmarketing/getcontcat"], "did you mean emailmarketing/getcontact"),
         (["call", "emailmarketing/getcontact", "idd=3"], "did you mean id?"),
         (["call", "emailmarketing/getcontact"], "id is required"),

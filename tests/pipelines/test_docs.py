@@ -9,6 +9,7 @@ import pytest
 from docs.generate import PAGES, sandbox
 from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.switches import SWITCHES
+from tests.pipelines.conftest import Night
 from tests.pipelines.running import parsed
 
 ROOT = Path(__file__).parents[2]
@@ -44,3 +45,12 @@ def test_files_that_a_page_names_exist(page: str) -> None:
     """Paths in backticks, from one of the packages on; `AREA`, `NAME` and `…` stand for names."""
     named = re.findall(r"`((?:marketing_api|warehouse|assets|pipelines|docs|tests)/[\w./]+)`", (ROOT / page).read_text(encoding="utf-8"))
     assert [path for path in named if not re.search("AREA|NAME", path) and not (ROOT / path).exists()] == []
+
+
+@pytest.mark.filterwarnings("ignore")  # those of DuckDB and pandas about each other
+@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", (ROOT / "docs/connect.md").read_text(encoding="utf-8"), re.DOTALL))
+def test_the_python_of_the_connect_page_runs(code: str, rough_night: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "live").symlink_to(rough_night.home)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "connect.md", "exec"), {})

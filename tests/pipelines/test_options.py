@@ -21,7 +21,7 @@ from marketing_api.errors import MarketingApiError
 from pipelines.commands import Command as TypedCommand
 from pipelines.definitions import build_definitions
 from pipelines.launchpad import values
-from pipelines.options import ACTIVATIONS, AFTERWARDS, LIMITS, SYNC, UNKNOWN, Option, parameters, words
+from pipelines.options import ACTIVATIONS, AFTERWARDS, JSON, LIMITS, SYNC, UNKNOWN, Option, parameters, words
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.kinds import KINDS, Kind
 from pipelines.write_back.push_jobs import push_jobs
@@ -34,18 +34,20 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 #: Words of the command line → what is declared for them.
 COMMANDS: dict[tuple[str, ...], Sequence[Option]] = {
     ("sync",): SYNC,
-    ("plan",): LIMITS,
-    **{("push", str(kind)): kind.all_options for kind in KINDS.values()},
+    ("plan",): (*LIMITS, JSON),
+    **{("push", str(kind)): (*kind.all_options, JSON) for kind in KINDS.values()},
     ("push", "activations"): ACTIVATIONS,
-    ("push", "status"): AFTERWARDS,
-    ("push", "retry"): AFTERWARDS,
+    ("push", "status"): (*AFTERWARDS, JSON),
+    ("push", "retry"): (*AFTERWARDS, JSON),
     ("push", "cancel"): (*AFTERWARDS, UNKNOWN),
 }
 #: What only one of the two has; `in_ui` and `in_command` of each option say what the other one has in its place, and why.
 ONE_SIDED: dict[tuple[str, ...], set[str]] = {
-    ("sync",): {"only", "from", "to", "reads_only"},  # the UI's own ways: the selection of assets, the range of partitions
-    **{("push", str(kind)): {"apply", "dry_run", "confirm"} for kind in KINDS.values()},  # what --apply says in one word
+    ("sync",): {"only", "from", "to", "reads_only", "quiet"},  # the UI's own ways: the selection of assets, the range of partitions
+    ("plan",): {"json"},
+    **{("push", str(kind)): {"apply", "dry_run", "confirm", "json"} for kind in KINDS.values()},  # what --apply says in one word
     ("push", "deletions"): {
+        "json",
         "apply",
         "dry_run",
         "confirm",

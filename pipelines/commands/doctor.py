@@ -1,0 +1,169 @@
+"""`marketing-sync doctor`: what keeps a sync from working, or soon will, each line with what to do about it.
+
+It sends one cheap request an account, and changes nothing but that the home is made where there is none. Not here: how fresh the data is
+in detail (`status`).
+"""
+
+import datetime as dt
+import os
+import platform
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+from marketing_api.clock import utc_now
+from pipelines import exits
+from pipelines.accounts import connections
+from pipelines.commands import Arguments, command
+from pipelines.commands.call import greeting
+from pipelines.freshness import ago, standstill
+from pipelines.home import HomeError, prepare_home
+from pipelines.options import JSON, parameters
+from pipelines.output import Finding, Findings, emit
+from pipelines.publishing import what_is_published
+from pipelines.settings import Settings
+from warehouse.connection import connect
+from warehouse.errors import WarehouseError, WarehouseLocked
+from warehouse.publish import published_path
+from warehouse.sql import rows
+
+#: What a night needs beside the warehouse, of which publishing makes two copies for a moment.
+_LEAST_DISK = 1_000_000_000
+_COPIES = 3
+#: Reading, loading and Dagster, beside what the models may take.
+_LEAST_MEMORY = 700_000_000
+_UI_PORT = 3000
+#: Runs that have not ended, but for those that a later one made up for.
+_DEAD = """
+    select started_at from sync.runs where ended_at is null
+        and started_at > (select coalesce(max(started_at), '-infinity') from sync.runs where ended_at is not null)
+"""
+#: A run that has not ended after this has died; the longest night ends before the next one begins.
+_LONGEST_RUN = dt.timedelta(hours=24)
+
+
+@command(*parameters((JSON,)))
+def doctor(arguments: Arguments, settings: Settings) -> int:
+    """Exit code 1 when a line is not `ok`."""
+    findings = []
+    for look in _LOOKS:
+        for finding in look(settings):
+            findings.append(finding)
+            if not arguments.json:
+                print(f"{'ok' if finding.is_well else 'NO':<4}{finding.what:<12}{finding.text}", flush=True)
+    is_well = all(finding.is_well for finding in findings)
+    if arguments.json:
+        emit(Findings(is_well, findings))
+    return exits.DONE if is_well else exits.INCOMPLETE
+
+
+def _programs(settings: Settings) -> Iterator[Finding]:
+    packages = ", ".join(f"{name} {version(name)}" for name in ("marketing-sync", "duckdb", "dagster", "dbt-core"))
+    yield Finding("programs", True, f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {packages}")
+
+
+def _secrets(settings: Settings) -> Iterator[Finding]:
+    for file in (settings.folder / ".env", settings.folder / "accounts.toml"):
+        if file.exists() and file.stat().st_mode & 0o077 and file.name == ".env":
+            yield Finding("secrets", False, f"{file} can be read by others on this machine: chmod 600 {file}")
+        elif file.exists():
+            yield Finding("secrets", True, f"{file} is read")
+
+
+def _home(settings: Settings) -> Iterator[Finding]:
+    try:
+        prepare_home(settings.home)
+    except HomeError as problem:
+        yield Finding("home", False, str(problem))
+        return
+    yield Finding("home", True, f"{settings.home}, for you alone")
+    size = settings.warehouse_path.stat().st_size if settings.warehouse_path.exists() else 0
+    free, needed = shutil.disk_usage(settings.home).free, _LEAST_DISK + _COPIES * size
+    room = f"{free / 1e9:,.1f} GB free, a night needs up to {needed / 1e9:,.1f} GB"
+    yield Finding("disk", free >= needed, room if free >= needed else f"{room}: free some, or move the home (MARKETING_HOME)")
+
+
+def _memory(settings: Settings) -> Iterator[Finding]:
+    try:
+        lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+        free = int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):  # another system; it is the least likely trouble
+        return
+    text = f"{free / 1e9:,.1f} GB to be had, the models may take {settings.models_memory} (MARKETING_MODELS_MEMORY)"
+    yield Finding("memory", free >= _LEAST_MEMORY, text if free >= _LEAST_MEMORY else f"{text}: end other programs")
+
+
+def _warehouse(settings: Settings) -> Iterator[Finding]:
+    if not settings.warehouse_path.exists():
+        yield Finding("warehouse", True, "nothing has been synced yet: `marketing-sync sync` makes it")
+        return
+    try:
+        with connect(settings.warehouse_path, deadline_s=2, read_only=True) as connection:
+            rows(connection, "set timezone = 'UTC'")
+            newest = rows(connection, "select max(as_of) from sync.coverage")[0][0]
+            dead = rows(connection, _DEAD)
+    except WarehouseLocked as problem:
+        yield Finding("warehouse", True, f"in use by {problem.holder}, which others wait for")
+        return
+    except WarehouseError as problem:
+        yield Finding("warehouse", False, str(problem))
+        return
+    now = utc_now()
+    late = standstill(newest, now)
+    if late:
+        yield Finding("warehouse", False, f"{late}: is the schedule on? `marketing-sync sync` reads now")
+    else:
+        yield Finding("warehouse", True, f"read {ago(newest, now)}" if newest else "nothing has been read yet")
+    for (started,) in dead:
+        if now - started > _LONGEST_RUN:
+            text = f"the run of {started:%Y-%m-%d %H:%M} UTC ended without a word: `marketing-sync sync` goes on where it was"
+            yield Finding("runs", False, text)
+
+
+def _published(settings: Settings) -> Iterator[Finding]:
+    is_there = published_path(settings.home).exists() or not settings.warehouse_path.exists()
+    yield Finding("published", is_there, what_is_published(settings, utc_now()))
+
+
+def _accounts(settings: Settings) -> Iterator[Finding]:
+    with connections(settings) as accounts:
+        if settings.is_sandbox:
+            yield Finding("account", True, "none is configured, so the embedded sandbox stands in; `marketing-sync init` connects yours")
+        for connection in accounts:
+            found = greeting(connection)
+            yield Finding("account", found.code == exits.DONE, found.text)
+            if found.skew:
+                text = f"this machine's clock differs from the service's by {abs(found.skew)}: set it right, or let the system keep it"
+                yield Finding("clock", False, text)
+
+
+def _port(settings: Settings) -> Iterator[Finding]:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", _UI_PORT))
+        except OSError:
+            yield Finding("port", True, f"{_UI_PORT} is in use: by the UI, or choose another with `marketing-sync ui --port`")
+        else:
+            yield Finding("port", True, f"{_UI_PORT} is free for the UI")
+
+
+def _user(settings: Settings) -> Iterator[Finding]:
+    owner = settings.home.stat().st_uid if settings.home.exists() else os.getuid()
+    if owner != os.getuid():
+        yield Finding("user", False, f"the home belongs to user {owner}: run as that one, or change its owner")
+
+
+_LOOKS: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
+    _programs,
+    _secrets,
+    _user,
+    _home,
+    _memory,
+    _warehouse,
+    _published,
+    _accounts,
+    _port,
+)

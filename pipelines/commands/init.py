@@ -1,0 +1,93 @@
+"""`marketing-sync init`: connects an account: address and key, checked with one request, into `.env` of this folder.
+
+Not here: settings and where else they may come from (`pipelines.settings`).
+"""
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from marketing_api.exchange import Connection
+from marketing_api.redaction import Secret
+from pipelines import exits
+from pipelines.commands import Arguments, command
+from pipelines.commands.call import greet
+from pipelines.options import Option, parameters
+from pipelines.settings import Settings, SettingsError, address, load_settings
+
+_URL = Option("url", "address of the service, up to and including /1 (default: it is asked for)", str, metavar="URL")
+_NAMES = ("MARKETING_API_URL", "MARKETING_API_KEY")
+#: What needs no quotes in `.env`.
+_PLAIN = re.compile(r"[\w.:/@%+=-]+", re.ASCII)
+
+
+@command(*parameters((_URL,)))
+def init(arguments: Arguments, settings: Settings) -> int:
+    """The key is asked for without being shown; where there is no terminal, it is read from standard input. One cheap request checks
+    both, and nothing is written before it has an answer.
+    """
+    if (settings.folder / "accounts.toml").exists():
+        raise SettingsError("accounts.toml names the accounts of this folder: add one there, as README.md shows")
+    file = settings.folder / ".env"
+    if settings.accounts and not load_settings(settings.folder, {}).accounts:
+        raise SettingsError("the environment holds an address and a key, and it goes before .env: unset them first")
+    if settings.accounts and not _agreed("An account is configured already. Replace its address and key?"):
+        print("nothing was changed")
+        return exits.INCOMPLETE
+    connection = Connection("main", address("the address", _asked_url(arguments.url)), Secret(_asked_key()))
+    if (code := greet(connection)) != exits.DONE:
+        print("nothing was written; correct the address or the key, and try again", file=sys.stderr)
+        return code
+    _write(file, dict(zip(_NAMES, (connection.url, connection.key.reveal()), strict=True)))
+    print(f"{file}: address and key, for you alone to read; keep it out of version control")
+    print("\n".join(_next_steps(settings)))
+    return exits.DONE
+
+
+def _asked_url(url: str | None) -> str:
+    if url is None and not sys.stdin.isatty():
+        raise SettingsError("say the address with --url URL where there is no terminal to ask on; the key is read from standard input")
+    return url or str(click.prompt("Address of the service, like https://HOST/1"))
+
+
+def _asked_key() -> str:
+    key = str(click.prompt("API key (is not shown)", hide_input=True)) if sys.stdin.isatty() else sys.stdin.readline()
+    if not key.strip():
+        raise SettingsError("there is no key on standard input; write it there, as in `init --url URL < KEY-FILE`")
+    return key.strip()
+
+
+def _agreed(question: str) -> bool:
+    return not sys.stdin.isatty() or click.confirm(question)  # a script says what it wants
+
+
+def _write(file: Path, values: dict[str, str]) -> None:
+    """Set these in `.env`, and leave its other lines as they are."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    kept = [line for line in lines if not re.match(rf"\s*(export\s+)?({'|'.join(_NAMES)})(_FILE)?\s*=", line)]
+    made = [f"{name}={value if _PLAIN.fullmatch(value) else _quoted(value)}" for name, value in values.items()]
+    unfinished = file.with_name(".env.new")
+    unfinished.unlink(missing_ok=True)
+    unfinished.touch(mode=0o600)
+    unfinished.write_text("\n".join([*kept, *made]) + "\n", encoding="utf-8")
+    unfinished.replace(file)
+
+
+def _quoted(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _next_steps(settings: Settings) -> list[str]:
+    program = shlex.quote(str(Path(sys.executable).with_name("marketing-sync")))
+    folder = shlex.quote(str(settings.folder.resolve()))
+    return [
+        "",
+        "now           marketing-sync sync       the first one reads the whole history",
+        "every night   one of these three:",
+        "  the UI      marketing-sync ui         as long as it is open, its schedule `nightly` runs",
+        f"  cron        {settings.schedule_cron} cd {folder} && {program} sync",
+        "  systemd     a service and a timer: README.md, Every night",
+    ]

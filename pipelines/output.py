@@ -1,0 +1,247 @@
+"""What commands print with `--json`: one document each, declared here; docs/json-output.md and its schema are made of it.
+
+A field is never renamed or removed, nor does it change its type; new ones may be added. Times are ISO 8601 in UTC. Not here: where the
+values come from (`commands`, `write_back.push_report`).
+"""
+
+import datetime as dt
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+Moment = dt.datetime | None
+
+
+class Table(Struct):
+    """One table of one account."""
+
+    account: str
+    table: str
+    rows: int
+    oldest: Annotated[Moment, Meta(description="when the part that was read longest ago was read")]
+    newest: Annotated[Moment, Meta(description="when it was read last")]
+    due: Annotated[Moment, Meta(description="when it is to be read again")]
+    parts: Annotated[int, Meta(description="lists, days or contacts that are read one by one")]
+    incomplete: Annotated[int, Meta(description="of them, not whole")]
+
+
+class Contacts(Struct):
+    """How many of an account's contacts have been read one by one."""
+
+    account: str
+    contacts: int
+    timelines: int
+    coupons: int
+    oldest: Moment
+    cut: Annotated[int, Meta(description="timelines that the service cut")]
+
+
+class LastPlan(Struct):
+    """What the last sync requested contact by contact, and how much of it brought something new."""
+
+    account: str
+    question: str
+    planned_at: dt.datetime
+    planned: int
+    asked: int
+    changed: int
+    why: str
+
+
+class Run(Struct):
+    """One of the last runs."""
+
+    started_at: dt.datetime
+    ended_at: Moment
+    job: str
+    outcome: Annotated[str | None, Meta(description="null: it runs, or died")]
+    request_count: int
+    waited_s: float | None
+    message: str | None
+
+
+class Rejected(Struct):
+    """Records that could not be read."""
+
+    account: str
+    table: str
+    reason: str
+    records: int
+
+
+class Published(Struct):
+    """The copy for analysts."""
+
+    file: str
+    published_at: dt.datetime
+    data_as_of: Moment
+    personal_data: str
+    tables: int
+    rows: int
+
+
+class Status(Struct):
+    """`marketing-sync status --json`."""
+
+    tables: list[Table] = []
+    contacts: list[Contacts] = []
+    plans: list[LastPlan] = []
+    runs: list[Run] = []
+    rejected: list[Rejected] = []
+    published: Published | None = None
+    notices: Annotated[list[str], Meta(description="what a person should know first; empty while all is well")] = []
+
+
+class Finding(Struct):
+    """One look: `text` says what to do where it is not well."""
+
+    what: str
+    is_well: bool
+    text: str
+
+
+class Findings(Struct):
+    """`marketing-sync doctor --json` and `check --json`."""
+
+    is_well: bool
+    findings: list[Finding]
+
+
+class Planned(Struct):
+    """Requests of one kind."""
+
+    what: str
+    requests: int
+    left_out: int
+    of: Annotated[int | None, Meta(description="contacts or campaigns that there are")]
+    why: dict[str, int]
+
+
+class AccountPlan(Struct):
+    """What the next sync would request of an account."""
+
+    account: str
+    requests: int
+    seconds: float
+    rate: Annotated[float, Meta(description="requests a second")]
+    planned: list[Planned]
+    sentences: Annotated[list[str], Meta(description="the same as on a terminal")]
+
+
+class Plan(Struct):
+    """`marketing-sync plan --json`; no account before the first sync."""
+
+    accounts: list[AccountPlan]
+
+
+class Reason(Struct):
+    """Why rows of the input were not sent or not taken; rows are counted as in the file."""
+
+    rows: list[int]
+    reason: str
+    by_service: Annotated[bool, Meta(description="false: our own checks rejected them")]
+
+
+class Change(Struct):
+    """One value that would change."""
+
+    row: int
+    contact: Annotated[str, Meta(description="address or id")]
+    column: str
+    old: str | None
+    new: str | None
+
+
+class PushPlan(Struct):
+    """What a push would do."""
+
+    account: str
+    kind: str
+    source: str
+    rows: int
+    new: int
+    changed: int
+    idle: Annotated[dict[str, int], Meta(description="rows with nothing to send, by reason")]
+    invalid: list[Reason]
+    changes: Annotated[list[Change], Meta(description="a sample")]
+    additions: Annotated[list[Change], Meta(description="a sample of new rows, where `changes` has none of them")]
+    columns: Annotated[dict[str, str], Meta(description="ours, and the input's that was mapped to it or guessed to mean it")]
+    unknown_addresses: Annotated[int, Meta(description="that the warehouse does not know")]
+    notes: list[str]
+    requests: int
+    seconds: float
+    refusal: Annotated[str | None, Meta(description="why nothing is sent however it is asked for")]
+
+
+class PushResult(Struct):
+    """What became of a push."""
+
+    push: int
+    account: str
+    kind: str
+    source: str
+    rows: Annotated[dict[str, int], Meta(description="of the input, by state")]
+    requests: Annotated[dict[str, int], Meta(description="by state")]
+    reasons: Annotated[list[Reason], Meta(description="a sample of what was not taken; all are in rejected_csv")]
+    waiting: list[Reason]
+    mismatches: Annotated[dict[str, int], Meta(description="requests that read back otherwise than they were sent, by field")]
+    open: Annotated[int, Meta(description="requests that are left, of earlier pushes, too")]
+    shortfall: Annotated[int, Meta(description="0: everything is done")]
+    requests_sent: int | None
+    stopped: str | None
+    rejected_csv: str | None
+
+
+class Push(Struct):
+    """`marketing-sync push KIND --json`, `push retry --json` and `push status N --json`."""
+
+    plan: PushPlan | None
+    results: Annotated[list[PushResult], Meta(description="empty without --apply")]
+
+
+class PushLine(Struct):
+    """One of the last pushes."""
+
+    push: int
+    begun_at: dt.datetime
+    kind: str
+    source: str
+    rows: int
+    sent: int
+    rejected: int
+    open: int
+    mismatches: int
+
+
+class Pushes(Struct):
+    """`marketing-sync push status --json`."""
+
+    pushes: list[PushLine]
+    open: int
+
+
+class Export(Struct):
+    """The Parquet files that were asked for."""
+
+    folder: str
+    tables: int
+    files: int
+    bytes: int
+
+
+class Publication(Struct):
+    """`marketing-sync publish --json`."""
+
+    published: Published
+    report: str
+    parquet: Export | None
+
+
+#: What stands in docs/json-output.md, in this order.
+DOCUMENTS: tuple[type[Struct], ...] = (Status, Findings, Plan, Push, Pushes, Publication)
+
+
+def emit(document: Struct) -> None:
+    """Print it."""
+    print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())

@@ -100,15 +100,17 @@ class Lookups(ABC):
 
     # -- what is known of each call that could be requested next: a row per call, cheap for a million contacts
 
-    def timeline_candidates(self, account: str) -> pa.Table:
+    def timeline_candidates(self, account: str, now: dt.datetime) -> pa.Table:
         """One row per contact that exists: active ones first, then the newest first.
 
         Columns: contact_id; segment (a number for its lists and whether it is active), is_active, registered_at,
         first_seen_at; asked_at, request_id, first_asked_at, times_asked, times_changed of its timeline (NULL: never requested); and when
-        something that may have to do with it was noticed last: row_at, clicked_at, redeemed_at, pushed_at. active_days: days of
-        the last `HISTORY_DAYS` on which its timeline has something of its own or of automations; messages: of campaigns, in those days.
+        something that may have to do with it was noticed last: row_at, clicked_at, redeemed_at, pushed_at. active_lately and
+        active_before: the days of the last `HISTORY_DAYS` on which its timeline has something of its own or of automations, bit k
+        of the first for k days before that of `now` (UTC), of the second for 64 more; messages: of campaigns, in those days.
         """
-        return self.read(query("timeline_candidates"), {"account": account, "days": HISTORY_DAYS})
+        today = int(now.timestamp() // 86_400)
+        return self.read(query("timeline_candidates"), {"account": account, "today": today, "days": HISTORY_DAYS})
 
     def coupon_candidates(self, account: str, nothing: Collection[int] = ()) -> pa.Table:
         """One row per e-mail address of contacts that exist, case aside, in the same order.

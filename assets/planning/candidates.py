@@ -20,10 +20,17 @@ _AHEAD_S = DAY_S / 2
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Bits = npt.NDArray[np.uint64]
+
+#: Days before today of a day that never was.
+NO_DAY = 10_000
+_ONE, _WORD = np.uint64(1), 64
 
 #: Segments with fewer members than the largest so many are treated as one: what is computed per segment stays small.
 MOST_SEGMENTS = 1000
 
+#: The columns of active days: the last 64, and the 64 before.
+ACTIVE = ("active_lately", "active_before")
 #: What was noticed since a request was made, and the column that says when.
 SIGNALS = ("clicked", "pushed", "redeemed", "row")
 
@@ -58,10 +65,27 @@ class Candidates(Deadlines):
     first_requested: Floats
     times_requested: Ints
     times_changed: Ints
-    active_days: Ints  # with something of its own, within the history that is looked at
+    active: Bits  # (2, n): the days with something of its own, bit k for k days before today, and for k + 64
     history_days: Floats  # length of that history, up to when it was fetched last
     messages: Ints  # of campaigns, within that history
     signals: dict[str, Floats] = field(default_factory=dict)
+
+    @property
+    def active_days(self) -> Ints:
+        """How many days have something of its own."""
+        found: Ints = np.bitwise_count(self.active).sum(axis=0, dtype=np.int64)
+        return found
+
+    @property
+    def last_active(self) -> Ints:
+        """How many days before today the last of them was; very many when there is none."""
+        lowest = [np.bitwise_count((word & (~word + _ONE)) - _ONE).astype(np.int64) for word in self.active]
+        return np.select([self.active[0] > 0, self.active[1] > 0], [lowest[0], lowest[1] + _WORD], NO_DAY)
+
+    def active_on(self, positions: Ints) -> Flags:
+        """(positions, days before today): whether the day has something of its own."""
+        words = [word[positions, None] >> np.arange(_WORD, dtype=np.uint64) & _ONE for word in self.active]
+        return np.hstack(words)[:, : HISTORY_DAYS + 1].astype(bool)
 
     def noticed(self, signal: str) -> Flags:
         """Whether the signal came after the last request; never of one that is new."""
@@ -72,7 +96,7 @@ class Candidates(Deadlines):
 def from_arrow(rows: pa.Table, number: str, max_age: dt.timedelta, now: float) -> tuple[Candidates, npt.NDArray[np.uint64]]:
     """The candidates in the rows of `warehouse.lookups`, and the numbers that those have for the segments 0, 1, …"""
     segments, segment = _segments(rows["segment"].to_numpy())
-    requested, is_dated = requested_by(seconds(rows["asked_at"]), now, max_age.total_seconds()), "active_days" in rows.column_names
+    requested, is_dated = requested_by(seconds(rows["asked_at"]), now, max_age.total_seconds()), ACTIVE[0] in rows.column_names
     since = np.where(np.isnan(requested), seconds(rows["first_seen_at"]), requested)
     registered = seconds(rows["registered_at"])
     return (
@@ -86,7 +110,7 @@ def from_arrow(rows: pa.Table, number: str, max_age: dt.timedelta, now: float) -
             times_requested=_counts(rows["times_asked"]),
             times_changed=_counts(rows["times_changed"]),
             deadline=since + max_age.total_seconds(),
-            active_days=_counts(rows["active_days"]) if is_dated else np.zeros(len(rows), np.int64),
+            active=np.stack([_bits(rows[name]) if is_dated else np.zeros(len(rows), np.uint64) for name in ACTIVE]),
             history_days=_history(requested, registered, now) if is_dated else np.zeros(len(rows)),
             messages=_counts(rows["messages"]) if is_dated else np.zeros(len(rows), np.int64),
             signals={name: noticed_by(seconds(rows[f"{name}_at"]), now) for name in SIGNALS if f"{name}_at" in rows.column_names},
@@ -124,6 +148,11 @@ def _history(requested: Floats, registered: Floats, now: float) -> Floats:
 
 def _counts(column: pa.ChunkedArray) -> Ints:
     found: Ints = column.cast(pa.int64()).fill_null(0).to_numpy()
+    return found
+
+
+def _bits(column: pa.ChunkedArray) -> Bits:
+    found: Bits = column.cast(pa.uint64()).fill_null(0).to_numpy()
     return found
 
 

@@ -1,7 +1,7 @@
 """How likely each request brings something new: its candidate's own rate of change, that of its group, and what
 was noticed.
 
-Pure functions of columns. Not here: campaigns (`campaign_exposure`), what is fetched (`order`).
+Pure functions of columns. Not here: what dated responses tell (`habits`), campaigns (`campaign_exposure`), what is fetched (`order`).
 """
 
 from collections.abc import Mapping
@@ -83,18 +83,10 @@ def _rate(changed: Floats, n: Floats, span: Floats, prior: Floats, strength: flo
     return np.where(n > 0, -np.log1p(-np.minimum(share, 1 - 1e-9)) / interval, prior)
 
 
-def unchanged(candidates: Candidates, group: Ints, now: float) -> Floats:
-    """The logarithm of the chance that nothing of its own has happened to each candidate since it was requested.
-
-    Responses that date what they contain (timelines) show on which days something happened, also before the first request. Where there
-    are such, they count alone; else what requests found.
-    """
+def unchanged(candidates: Candidates, now: float) -> Floats:
+    """The logarithm of the chance that nothing of its own has happened to each candidate since it was requested, by what requests found."""
     days = np.maximum(np.nan_to_num((now - candidates.requested) / DAY_S), 0.0)
-    if candidates.active_days.any():
-        active = candidates.active_days.astype(float)
-        shape, seen, _ = gamma(active, candidates.history_days, group)
-        return (shape + active) * np.log(seen / (seen + days))  # no active day within `days`: negative binomial
-    return -change_rates(candidates, group) * days
+    return -change_rates(candidates, groups(candidates, now)) * days
 
 
 def gamma(count: Floats, history: Floats, group: Ints) -> tuple[float, Floats, Floats]:

@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from assets.planning.campaign_exposure import Exposure, unreached
 from assets.planning.candidates import DAY_S, Deadlines, Flags, Floats, Ints, from_arrow, noticed_by, requested_by, seconds
-from assets.planning.change_rates import Yields, chances, groups, unchanged
+from assets.planning.change_rates import Yields, chances, unchanged
+from assets.planning.habits import unchanged_by_habit
 from assets.planning.order import REASONS, Order, Reason, draws, in_full, in_words, is_tonight, nights_left, order, reasons, smoothed_size
 from marketing_api.operations.contacts import GETCOUPON
 from warehouse.bookkeeping import Planned
@@ -226,7 +227,7 @@ class _Part:
         self._keys = rows[key]
         self._again = now + rules.max_age.total_seconds()
         candidates, segments = from_arrow(rows, number, rules.max_age, now)
-        own = unchanged(candidates, groups(candidates, now), now)
+        own = unchanged_by_habit(candidates, now) if candidates.active.any() else unchanged(candidates, now)
         campaigns = unreached(candidates, exposure_of(inputs.exposure, inputs.reach, segments)) if asset == TIMELINES else None
         self._expected: Floats = np.where(candidates.is_new, 0.0, -np.expm1(own if campaigns is None else own + campaigns))
         self.chance: Floats = chances(asset, candidates, own, unreached=campaigns, yields=learnt)
@@ -328,7 +329,7 @@ class Planner:
     def candidates(self, asset: str) -> pa.Table:
         """The rows of all that could be requested (`warehouse.lookups`)."""
         if asset == TIMELINES:
-            return self.warehouse.timeline_candidates(self.account)
+            return self.warehouse.timeline_candidates(self.account, self._made_at or self.now())
         return self.warehouse.coupon_candidates(self.account, self.refused_as_nothing())
 
     def refused_as_nothing(self) -> set[int]:

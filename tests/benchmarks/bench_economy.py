@@ -81,8 +81,7 @@ def bursting(contacts: int, nights: int) -> bool:
     """An account unlike those that the planner grew up with: what it is worth where nothing was fitted."""
     found = compare("habits in bursts, half of a list at once", bursting_habits(contacts, nights), nights, contacts // 10)
     ours, best, oldest = (in_time(found[name]) for name in ("planner", "oracle", "oldest_first"))
-    print(f"  in time, of the oracle's: {ours / best:.3f} (no goal: three tenths of the changes give no sign)")
-    return judge("in time, times oldest-first", ours / oldest, 3)
+    return judge("in time, of the oracle's", ours / best, 0.8) & judge("in time, times oldest-first", ours / oldest, 3)
 
 
 def everybody_mailed(contacts: int, nights: int) -> bool:

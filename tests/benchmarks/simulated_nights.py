@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from assets.planning.candidates import ACTIVE
 from assets.planning.crawl_plan import TIMELINES, Inputs, Rules, plan_contacts
 from assets.planning.order import REASONS
 from marketing_api.sandbox.moments import DAY
@@ -183,7 +184,7 @@ def _people(run: Run, now: float) -> pa.Table:
             "first_asked_at": _at(known.first_asked[listed]),
             "times_asked": known.times_asked[listed],
             "times_changed": known.times_changed[listed],
-            "active_days": _told(run, run.active_days, now)[listed],
+            **dict(zip(ACTIVE, _active(run, now)[:, listed], strict=True)),
             "messages": _told(run, run.sendings, now)[listed],
             "row_at": _at(known.row_at[listed]),
             "clicked_at": _at(known.clicked_at[listed]),
@@ -213,6 +214,18 @@ def _told(run: Run, moments: Moments, now: float) -> Ints:
     """How many of them are in each contact's last answer."""
     who, when = moments.between(now - HISTORY_DAYS * DAY, now)
     return np.bincount(who[when <= run.warehouse.asked[who]], minlength=len(run.account))
+
+
+def _active(run: Run, now: float) -> np.ndarray:
+    """The days of each contact's last answer with something of its own, as bits."""
+    who, when = run.active_days.between(now - HISTORY_DAYS * DAY, now)
+    told = when <= run.warehouse.asked[who]
+    who, ago = who[told], int(now // DAY) - (when[told] // DAY).astype(np.int64)
+    found = np.zeros((2, len(run.account)), np.uint64)
+    for place in (0, 1):
+        mine = ago // 64 == place
+        np.bitwise_or.at(found[place], who[mine], np.uint64(1) << (ago[mine] % 64).astype(np.uint64))
+    return found
 
 
 def _at(seconds: Floats) -> pa.Array:

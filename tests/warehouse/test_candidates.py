@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from assets.planning.candidates import ACTIVE
 from marketing_api.operations import campaigns, contacts
 from tests.warehouse.answering import START, Home
 from tests.warehouse.loads.test_contact_coverage import add_contacts, coupons
@@ -16,7 +17,7 @@ from warehouse.bookkeeping import Planned, write_plan
 
 
 def people(home: Home) -> dict[int, dict[str, Any]]:
-    return {row["contact_id"]: row for row in home.warehouse.timeline_candidates("main").to_pylist()}
+    return {row["contact_id"]: row for row in home.warehouse.timeline_candidates("main", dt.datetime.now(dt.UTC)).to_pylist()}
 
 
 def stats(home: Home, campaign_id: int, opened: int, unopened: int, *clickers: str, minutes: float = 0) -> None:
@@ -58,15 +59,16 @@ def test_what_was_noticed_about_a_contact_is_dated(home: Home) -> None:
     assert found[1]["row_at"] == START - dt.timedelta(hours=1)
 
 
-def test_messages_of_campaigns_are_counted_apart_from_days_on_which_the_contact_or_an_automation_did_something(home: Home) -> None:
+def test_messages_of_campaigns_are_counted_apart_from_the_days_on_which_the_contact_or_an_automation_did_something(home: Home) -> None:
     add_contacts(home, (1, "ann@x.com"), (2, "bob@x.com"))
-    lately = int(dt.datetime.now(dt.UTC).timestamp()) - 1_700_000_000 - 2 * 86_400
+    today = int(dt.datetime.now(dt.UTC).timestamp()) // 86_400 * 86_400
+    lately = today - 1_700_000_000 - 2 * 86_400 + 7_200
     automated = {"name": "Welcome", "type": "email", "timestamp": 1_700_000_000 + lately - 86_400, "datetime": "-", "details": []}
-    own = [event(lately, kind="form-filled"), event(lately + 1, kind="form-filled")]
+    own = [event(lately, kind="form-filled"), event(lately + 1, kind="form-filled"), event(lately - 70 * 86_400, kind="form-filled")]
     load(home, timeline(home, 1, event(lately), event(lately + 9), event(5), *own, automated={"data": [automated]}), timeline(home, 2))
     found = people(home)
-    assert (found[1]["active_days"], found[1]["messages"]) == (2, 2)
-    assert (found[2]["active_days"], found[2]["messages"]) == (None, None)
+    assert [found[1][name] for name in (*ACTIVE, "messages")] == [1 << 2 | 1 << 3, 1 << 72 - 64, 2]
+    assert [found[2][name] for name in (*ACTIVE, "messages")] == [None, None, None]
 
 
 def test_our_own_pushes_are_noticed_by_contact_and_by_address(home: Home) -> None:

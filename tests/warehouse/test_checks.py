@@ -6,7 +6,7 @@ import pytest
 
 from marketing_api.exchange import Response
 from marketing_api.operations import contacts, lists, reputation
-from tests.warehouse.answering import Home
+from tests.warehouse.answering import START, Home
 from warehouse import tables
 from warehouse.sql import rows
 
@@ -99,8 +99,8 @@ def test_columns_that_name_or_reach_people_are_declared_as_personal(table: table
 def test_look_ups_of_an_empty_warehouse_are_empty(home: Home) -> None:
     warehouse = home.warehouse
     assert warehouse.list_ids("main") == warehouse.domain_ids("main") == warehouse.vanished_list_ids("main") == []
-    candidates = (warehouse.timeline_candidates, warehouse.coupon_candidates, warehouse.campaign_candidates)
-    assert [rows_of("main").num_rows for rows_of in candidates] == [0, 0, 0]
+    candidates = (warehouse.timeline_candidates("main", START), warehouse.coupon_candidates("main"), warehouse.campaign_candidates("main"))
+    assert [rows.num_rows for rows in candidates] == [0, 0, 0]
     assert warehouse.campaign_waves("main", 60).num_rows == warehouse.campaign_reach("main").num_rows == 0
     assert warehouse.listing_hashes(tables.LISTS, "main") == {}
 

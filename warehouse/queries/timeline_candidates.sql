@@ -23,9 +23,12 @@ happened as (
     union all select contact_id, triggered_at, false from source.timeline_automations where account = $account
 ),
 active as (
-    select contact_id, count(distinct occurred_at::date) filter (where not is_message) as active_days,
+    -- the days with something of its own, as bits by how many days before $today they were: the last 64 days, and those before
+    select contact_id, bit_or(1::ubigint << (ago % 64)) filter (where ago < 64 and not is_message) as active_lately,
+        bit_or(1::ubigint << (ago % 64)) filter (where ago >= 64 and not is_message) as active_before,
         count(*) filter (where is_message) as messages
-    from happened where occurred_at > now() - to_days($days::integer) group by 1
+    from (select *, $today - floor(epoch(occurred_at) / 86400)::integer as ago from happened) where ago between 0 and $days::integer
+    group by 1
 ),
 pushes as (
     -- our own writes, those included whose outcome is not known
@@ -37,7 +40,7 @@ pushed_to as (select email, max(pushed_at) as pushed_at from pushes where contac
 select p.contact_id, hash(p.lists, p.is_active) as segment, p.is_active, p.registered_at, p.first_seen_at,
     c.timeline_asked_at as asked_at, c.timeline_request as request_id, c.timeline_first_asked_at as first_asked_at,
     c.timeline_times_asked as times_asked, c.timeline_times_changed as times_changed,
-    a.active_days, a.messages, p.row_at, k.clicked_at, r.redeemed_at, greatest(w.pushed_at, t.pushed_at) as pushed_at
+    a.active_lately, a.active_before, a.messages, p.row_at, k.clicked_at, r.redeemed_at, greatest(w.pushed_at, t.pushed_at) as pushed_at
 from contacts p
 left join sync.contact_coverage c on c.account = $account and c.contact_id = p.contact_id
 left join active a on a.contact_id = p.contact_id

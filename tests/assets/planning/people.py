@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from assets.planning.candidates import DAY_S, Candidates
+from assets.planning.candidates import ACTIVE, DAY_S, Candidates
 
 NOW = dt.datetime(2026, 11, 21, 2, 0, tzinfo=dt.UTC)
 T = NOW.timestamp()
@@ -30,11 +30,17 @@ def candidates(asked_days_ago: Sequence[float | None], **columns: Any) -> Candid
         times_requested=np.where(np.isnan(asked), 0, 1),
         times_changed=np.where(np.isnan(asked), 0, 1),
         deadline=np.where(np.isnan(asked), T, asked) + 7 * DAY_S,
-        active_days=np.zeros(count, np.int64),
+        active=np.zeros((2, count), np.uint64),
         history_days=np.zeros(count),
         messages=np.zeros(count, np.int64),
     )
     return replace(plain, **{name: np.asarray(values) for name, values in columns.items()})
+
+
+def active(days_before: Sequence[Collection[int]]) -> np.ndarray:
+    """For each, on which days before today there was something of its own, as `Candidates.active` has them."""
+    words = [sum(1 << int(day) for day in set(days)) for days in days_before]
+    return np.array([[word % 2**64 for word in words], [word >> 64 for word in words]], np.uint64)
 
 
 def rows(asked_days_ago: Sequence[float | None], **columns: Sequence[Any]) -> pa.Table:
@@ -52,7 +58,8 @@ def rows(asked_days_ago: Sequence[float | None], **columns: Sequence[Any]) -> pa
         "first_asked_at": pa.array(moments, at),
         "times_asked": pa.array([None if moment is None else 1 for moment in moments], pa.int64()),
         "times_changed": pa.array([None if moment is None else 1 for moment in moments], pa.int64()),
-        **{name: pa.array([None] * count, pa.int64()) for name in ("active_days", "messages")},
+        **{name: pa.array([None] * count, pa.uint64()) for name in ACTIVE},
+        "messages": pa.array([None] * count, pa.int64()),
         **{name: pa.array([None] * count, at) for name in ("row_at", "clicked_at", "redeemed_at", "pushed_at")},
     }
     return pa.table({name: pa.array(columns[name], values.type) if name in columns else values for name, values in plain.items()})

@@ -59,23 +59,8 @@ def test_segments_have_rates_of_their_own() -> None:
 @given(st.floats(0, 20), st.floats(0, 20))
 def test_the_longer_ago_the_more_probable(one: float, other: float) -> None:
     people = candidates([min(one, other), max(one, other)])
-    chance = chances("timelines", people, unchanged(people, groups(people, T), T))
+    chance = chances("timelines", people, unchanged(people, T))
     assert 0 <= chance[0] <= chance[1] <= 1
-
-
-def test_a_dated_history_tells_who_is_active_before_anybody_is_asked_twice() -> None:
-    people = candidates([1.0] * 102, active_days=[0] * 100 + [40, 2], history_days=[90.0] * 102)
-    chance = -np.expm1(unchanged(people, groups(people, T), T))
-    assert chance[0] < 0.005
-    assert chance[100] == pytest.approx(40 / 90, rel=0.25)
-    assert chance[0] < chance[101] < 0.05
-
-
-@given(st.lists(st.tuples(st.integers(0, 90), st.floats(1, 90)), min_size=1, max_size=30))
-def test_a_busier_history_never_means_less_chance(histories: list[tuple[int, float]]) -> None:
-    histories.sort()
-    people = candidates([1.0] * len(histories), active_days=[active for active, _ in histories], history_days=[90.0] * len(histories))
-    assert (np.diff(unchanged(people, groups(people, T), T)) <= 1e-12).all()
 
 
 def test_what_was_noticed_since_raises_the_chance_and_what_came_before_does_not() -> None:

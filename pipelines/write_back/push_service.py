@@ -33,7 +33,7 @@ from pipelines.write_back.item import DONE, Earlier, Options, Past, Plan, State
 from pipelines.write_back.kinds import KINDS, Kind, make_plan, verify
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.outbox.sender_lock import sender_lock
-from pipelines.write_back.rejected_rows import REASON, ROW, folder_of, keep_rows, write_rejections
+from pipelines.write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows, write_rejections
 from pipelines.write_back.result import NOTHING, Ran, Result, Spent, result_of
 from pipelines.write_back.sending import Progress, send
 from pipelines.write_back.verification import Labels
@@ -153,8 +153,7 @@ def _without_collecting() -> Iterator[None]:
 
 def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:
     revision = outbox.revision
-    corrected = [name for name in (ROW, REASON) if name in rows.columns]  # it was a rejected.csv
-    options = replace(order.options, ignore=(*order.options.ignore, *corrected))
+    options = replace(order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns)))
     history = _NotedHistory(outbox)
     plan = make_plan(order.kind, rows, known_of(settings, order.account), history, options)
     return Planned(order, rows, replace(plan, earlier=history.earlier(order.account, order.kind)), revision)
@@ -204,7 +203,9 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
     same moment send it once. Raises InputError when too many rows are bad for anything to be sent.
     """
     order = planned.order
-    options: dict[str, str | bool] = {"verify": order.verify, "send_all": order.options.send_all}
+    chosen = order.options
+    options = {"verify": order.verify, "send_all": chosen.send_all, "ignore": chosen.ignore, "clear_empty": chosen.clear_empty}
+    options["map"] = [f"{ours}={theirs}" for ours, theirs in chosen.mapping.items()]
     with Outbox(outbox_path(settings.home)) as outbox, sender_lock(settings.home, f"{order.account} begins", wait_s=_ENQUEUE_WAIT_S):
         if outbox.revision != planned.revision:
             planned = _plan(settings, order, planned.rows, outbox)
@@ -215,7 +216,10 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
         def keep(push_id: int) -> None:
             keep_rows(folder_of(settings.home, push_id) / "rows.parquet", planned.rows, wanted)
 
-        return outbox.enqueue(planned.plan, run=run, options=options, keep=keep)
+        refused_again = {bad.row for bad in planned.plan.bad if bad.by_service}  # that request is still to be retried
+        corrects = [named for number, named in named_rows(planned.rows) if number not in refused_again]
+        is_known = order.kind.is_idempotent
+        return outbox.enqueue(planned.plan, run=run, options=options, keep=keep, corrects=corrects, corrects_refused=is_known)
 
 
 # ---- send and verify

@@ -33,8 +33,9 @@ def test_the_commands_run_and_the_plan_is_the_one_shown(command: Command, servic
         outputs.append(ran.out)
     (plan,) = blocks("text")
     assert _shape(plan) <= _shape(outputs[0])
-    (sql,) = blocks("sql")
+    sql, rejected = blocks("sql")
     assert query(home, sql) == [("applied", int(outputs[0].split()[0]))]
+    assert query(home, rejected) == []
     assert query(home, "select distinct state from sync.writebacks where push_id = 2 and operation is not null") == [("verified",)]
 
 

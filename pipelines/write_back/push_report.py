@@ -3,19 +3,21 @@
 Belongs here: wording only. Not here: `rejected.csv` (`rejected`), where lines go (`commands.push`, `jobs`).
 """
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from marketing_api.redaction import plain
+from marketing_api.redaction import plain, without_addresses
 from pipelines import output
 from pipelines.write_back.input.rows import shown
 from pipelines.write_back.item import Change, Earlier, Plan, State
 from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.outbox.entries import Retried
-from pipelines.write_back.refusals import is_permanent, known
+from pipelines.write_back.refusals import REFUSALS, is_permanent, known
 from pipelines.write_back.rejected_rows import RejectedRows
-from pipelines.write_back.result import Reason, Result, grouped, reasons_of
+from pipelines.write_back.result import Ran, Reason, Result, grouped, reasons_of
 
 _SHOWN = 10  # changes, bad rows and the like; the rest is in rejected.csv
 _LONGEST = 60
@@ -89,6 +91,28 @@ def rejected_lines(each: RejectedRows) -> list[str]:
     pushes = ", ".join(map(str, sorted({row.push_id or 0 for row in each.rows})))
     title = f"{_count(len(each.rows), 'rejected row')} of {each.kind} (push {pushes})"
     return _reason_lines(title, [row.why for row in each.rows])
+
+
+def alert_body(result: Result, ran: Ran) -> dict[str, object]:
+    """What the alert address is told: counts, reasons with what to do, and how to go on; nothing that a row or the service said."""
+    push, needs = result.push, result.needs_person
+    lines = [f"{sum(needs.values()):,} of push {push.push_id} ({push.kind} of account {push.account}) need a person:"]
+    lines += [f"{count:,} {what}" for what, count in needs.items()]
+    for each in grouped(replace(each, reason=_without_words(each)) for each in result.refusals)[:_SHOWN]:
+        refusal = next((one for one in REFUSALS if one.name == each.reason), None)
+        lines.append(f"{_count(len(each.rows), 'row')}: {each.reason}{f'; to do: {refusal.remedy}' if refusal else ''}")
+    number = push.push_id
+    lines.append(f"`marketing-sync push status {number}` shows it, `push rejected {number}` writes the rows to be corrected, `push retry`")
+    lines[-1] += " sends once more what may pass"
+    about = {"job": ran.job, "run_id": ran.run, "push": push.push_id, "account": push.account, "kind": str(push.kind)}
+    return {"text": "marketing-sync: " + "\n".join(lines), **about, "needs_person": needs}
+
+
+def _without_words(each: Reason) -> str:
+    """The reason without anything of a cell, or of the service's own words."""
+    if each.by_service:
+        return refusal.name if (refusal := known(each.reason)) else "other words of the service"
+    return re.sub(r"“[^”]*”|\d{5,}", "…", without_addresses(each.reason))
 
 
 def _change_document(each: Change) -> output.Change:

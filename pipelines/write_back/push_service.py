@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.rate_limit import SPECIFIED_RATE
+from pipelines.alerts import try_to_post
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.account_state import Known, load_known
@@ -33,6 +34,7 @@ from pipelines.write_back.item import DONE, Earlier, Options, Past, Plan, State
 from pipelines.write_back.kinds import KINDS, Kind, make_plan, verify
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.outbox.sender_lock import sender_lock
+from pipelines.write_back.push_report import alert_body
 from pipelines.write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows, write_rejections
 from pipelines.write_back.result import NOTHING, Ran, Result, Spent, result_of
 from pipelines.write_back.sending import Progress, send
@@ -387,7 +389,8 @@ def _say_who_sends(holder: str) -> None:
 
 
 def conclude(settings: Settings, outbox: Outbox, push_id: int, ran: Ran) -> Result:
-    """What came of it, written down: rejected.csv, sync.runs, sync.requests, sync.writebacks. Sends nothing.
+    """What came of it, written down: rejected.csv, sync.runs, sync.requests, sync.writebacks; and posted to the alert address where it
+    needs a person. Sends nothing to the service.
 
     The push counts even while somebody else has the warehouse: then the tables follow with the next push or sync.
     """
@@ -407,4 +410,6 @@ def conclude(settings: Settings, outbox: Outbox, push_id: int, ran: Ran) -> Resu
     outbox.prune()
     from pipelines.write_back.writebacks_export import export_run  # what it needs, a plan does without
 
+    if settings.alert_url and result.needs_person:
+        try_to_post(settings, alert_body(result, ran))
     return replace(result, writebacks_follow=export_run(settings, result, ran))

@@ -105,6 +105,21 @@ class Result:
         return self.counts.rows.get(State.REJECTED, 0)
 
     @property
+    def rejected_now(self) -> int:
+        """Requests and rows, without rows of which the service refused the same before."""
+        return self.counts.requests.get(State.REJECTED, 0) + self.counts.rejected_by_check
+
+    @property
+    def needs_person(self) -> dict[str, int]:
+        """What nothing that runs by itself puts right, of earlier pushes, too; empty when there is none of it."""
+        counts = {
+            "rejected": self.rejected_now + self.earlier.get(State.REJECTED, 0),
+            "unknown": self.counts.requests.get(State.UNKNOWN, 0) + self.earlier.get(State.UNKNOWN, 0),
+            "mismatches on read-back": self.counts.drifted + self.drifted_earlier,
+        }
+        return {what: count for what, count in counts.items() if count}
+
+    @property
     def open(self) -> int:
         """Requests, of earlier pushes, too."""
         return sum(self.counts.requests.get(state, 0) + self.earlier.get(state, 0) for state in OPEN)

@@ -1,10 +1,11 @@
-"""What a push could not send: rejected rows to be corrected and pushed again; what is known of refusals."""
+"""What a push could not send: rejected rows to be corrected and pushed again, what is known of refusals, and the alert address."""
 
 from __future__ import annotations
 
 import csv
 import io
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -12,8 +13,10 @@ import pytest
 import requests
 
 from pipelines import output
+from pipelines.alerts import try_to_post
+from pipelines.settings import Settings
 from pipelines.write_back.refusals import REFUSALS, is_permanent, known
-from tests.pipelines.conftest import Command
+from tests.pipelines.conftest import Alerts, Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 from tests.pipelines.test_cli_errors import says
@@ -207,3 +210,74 @@ def test_reasons_are_those_of_all_rows_not_of_the_first_twenty(command: Command,
     name = write(folder, "tags.csv", "email,tag", *(f"nobody{number},vip" for number in range(30)))
     ran = command("push", "tags", "--from", name, "--reject-limit", "1", "--apply", sandbox=service)
     assert "rows 2, 3, 4, 5, 6 and 25 more: this is not an e-mail address" in ran.out.partition("push 1:")[2]
+
+
+# -- the alert address
+
+
+def test_what_needs_a_person_is_posted_once_without_anything_personal(
+    command: Command, service: Sandbox, home: Path, folder: Path, alerts: type[Alerts]
+) -> None:
+    people = [each for (each,) in query(home, "select email from source.contacts where status = 'active' order by 1 limit 2")]
+    rows = [f"{people[0]},vip,add", f"{people[1]},vip,maybe", "who@example.com,vip,remove"]
+    name = write(folder, "anna@example.com.csv", "email,tag,action", *rows)
+    ran = command("push", "tags", "--from", name, "--reject-limit", "50%", "--apply", sandbox=service, MARKETING_ALERT_URL=alerts.url)
+    assert ran.code == 1
+    (body,) = alerts.bodies
+    assert (body["push"], body["job"], body["account"], body["needs_person"]) == (1, "push_tags", "main", {"rejected": 2})
+    text = body["text"]
+    assert "1 row: … is no action: it is add or remove" in text
+    assert "1 row: there is no such contact; to do: correct the address" in text
+    assert "push rejected 1" in text
+    assert [word for word in ("@", "maybe", "vip", KEY) if word in str(body)] == []
+    command("push", "tags", "--from", name, "--ignore", "tag", sandbox=service, MARKETING_ALERT_URL=alerts.url)
+    fine = write(folder, "fine.csv", "email,tag", f"{people[0]},other")
+    assert command("push", "tags", "--from", fine, "--apply", sandbox=service, MARKETING_ALERT_URL=alerts.url).code == 0
+    assert len(alerts.bodies) == 1, "plans and what is done need nobody"
+
+
+def test_words_of_the_service_that_are_not_known_stay_here(refused: str, command: Command, service: Sandbox, alerts: type[Alerts]) -> None:
+    from pipelines.write_back.outbox.outbox import Outbox, outbox_path
+    from pipelines.write_back.push_report import alert_body
+    from pipelines.write_back.result import Reason, new_run, result_of
+
+    home = Path(refused.partition("rejected rows: ")[2].partition("/pushes/")[0])
+    with Outbox(outbox_path(home)) as outbox:
+        result = result_of(outbox, 1)
+    odd = replace(result, refusals=(Reason((2,), "emailmarketing/addtag: … (Ann Miller of Rome has left)", by_service=True),))
+    text = str(alert_body(odd, new_run("push_tags"))["text"])
+    assert "1 row: other words of the service" in text
+    assert "Miller" not in text
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/secret-hook", "secret-hook"])
+def test_an_alert_that_cannot_be_posted_is_a_warning(
+    command: Command, service: Sandbox, folder: Path, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = write(folder, "tags.csv", "email,tag", "nobody,vip")
+    ran = command("push", "tags", "--from", name, "--reject-limit", "1", "--apply", sandbox=service, MARKETING_ALERT_URL=url)
+    assert ran.code == 1
+    assert "1 row not done" in ran.out
+    assert "the alert could not be posted to MARKETING_ALERT_URL" in ran.err + caplog.text
+    assert "secret-hook" not in ran.text + caplog.text
+
+
+def test_an_alert_that_is_answered_with_an_error_is_a_warning(
+    home: Path, alerts: type[Alerts], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    try_to_post(Settings(home, alert_url=alerts.url), {"text": "x" * 5000})
+    assert [len(body["text"]) for body in alerts.bodies] == [2000]
+    monkeypatch.setattr(Alerts, "status", 500)
+    assert not caplog.text
+    try_to_post(Settings(home, alert_url=alerts.url), {"text": "x"})
+    assert "(HTTP 500)" in caplog.text
+
+
+def test_activations_tell_it_too(command: Command, service: Sandbox, home: Path, folder: Path, alerts: type[Alerts]) -> None:
+    written_to(service, "deletelist", id=list_ids(home)[LIST])
+    query_text = "select email from source.contacts where status = 'active' order by 1 limit 2"
+    (folder / "activations.toml").write_text(f'[activations.some]\nquery = "{query_text}"\nlist = "{LIST}"\n', encoding="utf-8")
+    assert command("push", "activations", "--apply", sandbox=service, MARKETING_ALERT_URL=alerts.url).code == 1
+    (body,) = alerts.bodies
+    assert body["job"] == "push_activations"
+    assert "there is no such list; to do:" in body["text"]

@@ -141,6 +141,8 @@ class Reason(Struct):
     rows: list[int]
     reason: str
     by_service: Annotated[bool, Meta(description="false: our own checks rejected them")]
+    is_permanent: Annotated[bool | None, Meta(description="the same request is refused again; null: not known")] = None
+    remedy: Annotated[str | None, Meta(description="what to do; null: not known")] = None
 
 
 class Change(Struct):
@@ -183,7 +185,7 @@ class PushResult(Struct):
     source: str
     rows: Annotated[dict[str, int], Meta(description="of the input, by state")]
     requests: Annotated[dict[str, int], Meta(description="by state")]
-    reasons: Annotated[list[Reason], Meta(description="a sample of what was not taken; all are in rejected_csv")]
+    reasons: Annotated[list[Reason], Meta(description="what was not taken, equal reasons together, the most frequent first")]
     waiting: list[Reason]
     mismatches: Annotated[dict[str, int], Meta(description="requests that read back otherwise than they were sent, by field")]
     open: Annotated[int, Meta(description="requests that are left, of earlier pushes, too")]
@@ -198,6 +200,22 @@ class Push(Struct):
 
     plan: PushPlan | None
     results: Annotated[list[PushResult], Meta(description="empty without --apply")]
+    left: Annotated[list[Reason], Meta(description="what `push retry` did not send without --permanent")] = []
+
+
+class RejectedRow(Struct):
+    """A row that was not sent or not taken; `cells` as they were given, by column."""
+
+    push: int
+    kind: str
+    why: Reason
+    cells: dict[str, str]
+
+
+class RejectedRows(Struct):
+    """`marketing-sync push rejected --json`."""
+
+    rows: list[RejectedRow]
 
 
 class PushLine(Struct):
@@ -239,7 +257,7 @@ class Publication(Struct):
 
 
 #: What stands in docs/json-output.md, in this order.
-DOCUMENTS: tuple[type[Struct], ...] = (Status, Findings, Plan, Push, Pushes, Publication)
+DOCUMENTS: tuple[type[Struct], ...] = (Status, Findings, Plan, Push, Pushes, RejectedRows, Publication)
 
 
 def emit(document: Struct) -> None:

@@ -1,15 +1,14 @@
 """What reacts to runs: an alert to a webhook address when one fails, and the models although a read failed."""
 
 import dagster as dg
-import requests
 
+from pipelines import alerts
 from pipelines.jobs import REFRESH_MODELS
 from pipelines.publishing import MODELS_STEP
 from pipelines.schedules import COMMAND_TAG
 from pipelines.settings import Settings
 from pipelines.write_back.nightly_audience_syncs import standing_order
-
-_MAX_TEXT = 2000
+from pipelines.write_back.push_jobs import report_push
 
 
 def failure_alert(settings: Settings) -> dg.SensorDefinition:
@@ -23,8 +22,9 @@ def failure_alert(settings: Settings) -> dg.SensorDefinition:
     def alert(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:
         if not settings.alert_url:
             return dg.SkipReason("MARKETING_ALERT_URL is not set")
-        response = requests.post(settings.alert_url, json=alert_body(context), timeout=10)
-        response.raise_for_status()
+        if {event.step_key for event in context.get_step_failure_events()} == {report_push.name}:
+            return dg.SkipReason("the push itself tells what needs a person")
+        alerts.post(settings, alert_body(context))
         return None
 
     return alert
@@ -57,7 +57,7 @@ def alert_body(context: dg.RunFailureSensorContext) -> dict[str, object]:
     lines: list[str] = [f"{step}: {reason}" for step, reason in failed.items()] or [context.failure_event.message or "no reason given"]
     run = context.dagster_run
     text = f"marketing-sync: {run.job_name} failed\n" + "\n".join(lines)
-    return {"text": text[:_MAX_TEXT], "job": run.job_name, "run_id": run.run_id, "failed": failed}
+    return {"text": text, "job": run.job_name, "run_id": run.run_id, "failed": failed}
 
 
 def _reason(event: dg.DagsterEvent) -> str:

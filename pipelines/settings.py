@@ -138,7 +138,7 @@ class Settings:
     personal_group_min: int = setting(
         "MARKETING_PERSONAL_GROUP_MIN", count, GROUP_MIN, "unless it is kept: groups of fewer people, such as mail domains, are one row"
     )
-    alert_url: str = setting("MARKETING_ALERT_URL", str, "", "webhook address that gets an alert of failed runs")
+    alert_url: str = setting("MARKETING_ALERT_URL", str, "", "webhook address that is told of failed runs and pushes that need a person")
     activations: bool = setting("MARKETING_ACTIVATIONS", _switch, False, "on: every nightly sync pushes the segments of activations.toml")
     body_limit: int = setting("MARKETING_BODY_LIMIT", _size, BODY_LIMIT, "largest response, unpacked; larger ones are rejected")
     input_limit: int = setting("MARKETING_INPUT_LIMIT", _size, INPUT_LIMIT, "largest file of a push, unpacked, or result of its query")

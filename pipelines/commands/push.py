@@ -9,14 +9,18 @@ from typing import Any
 import click
 
 from pipelines.commands import Arguments, Group, command_of
-from pipelines.options import ACTIVATIONS, AFTERWARDS, JSON, UNKNOWN, Option, parameters
+from pipelines.options import ACTIVATIONS, AFTERWARDS, JSON, OUT, PERMANENT, UNKNOWN, Option, parameters
 from pipelines.settings import Settings
 from pipelines.write_back.push_options import PUSH_OPTIONS
 
 _OTHERS: dict[str, tuple[str, tuple[Option, ...]]] = {
     "activations": ("send who entered or left the segments of activations.toml", ACTIVATIONS),
     "status": ("show what was pushed and what became of it; one push in detail", (*AFTERWARDS, JSON)),
-    "retry": ("send rejected requests once more, find out unknown outcomes, and resume whatever is open", (*AFTERWARDS, JSON)),
+    "rejected": ("write rejected rows to a CSV, to be corrected and pushed again: of one push, or of all", (*AFTERWARDS, OUT, JSON)),
+    "retry": (
+        "send rejected requests once more unless that is no use, find out unknown outcomes, and resume whatever is open",
+        (*AFTERWARDS, PERMANENT, JSON),
+    ),
     "cancel": ("drop what is not sent yet", (*AFTERWARDS, UNKNOWN)),
 }
 _EXAMPLES = """\b

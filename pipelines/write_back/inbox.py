@@ -32,7 +32,7 @@ from pipelines.write_back.kinds import KINDS, Kind
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.push_report import result_lines
 from pipelines.write_back.push_service import account_of
-from pipelines.write_back.rejected_rows import folder_of
+from pipelines.write_back.rejected_rows import folder_of, free_path
 from pipelines.write_back.result import result_of
 
 #: What cannot be undone needs a person who says how many.
@@ -203,7 +203,7 @@ def put_away(file: Dropped, where: str, pushed: "_Pushed", was_for_it: bool) -> 
     """Move the file to done/ or failed/, with what became of it beside; the result is written first, so that none is without."""
     folder = file.path.parent / where
     folder.mkdir(mode=0o700, exist_ok=True)
-    target = _free(folder / _short(file.path.name))
+    target = free_path(folder / _short(file.path.name))
     note = [] if was_for_it else ["the same content was pushed before; nothing was sent again"]
     target.with_name(f"{target.name}.result.txt").write_text("\n".join([*note, *map(plain, pushed.lines())]) + "\n", encoding="utf-8")
     if rejected := pushed.rejected():
@@ -251,9 +251,3 @@ def _short(name: str) -> str:
     if len(name.encode()) <= _LONGEST_NAME:
         return name
     return name.encode()[: _LONGEST_NAME - 20].decode("utf-8", "ignore") + Path(name).suffix[:10]
-
-
-def _free(path: Path) -> Path:
-    """A name that is not taken."""
-    candidates = itertools.chain([path], (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2)))
-    return next(each for each in candidates if not each.exists())

@@ -16,7 +16,6 @@ from pipelines.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD
 from pipelines.progress import stage
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.audience_syncs import AudienceSync, Turnover, chosen, push_turnover, read_audience_syncs, turnover
-from pipelines.write_back.item import State
 from pipelines.write_back.push_service import Watch
 from pipelines.write_back.result import Result, new_run
 
@@ -107,9 +106,8 @@ def _outcome(settings: Settings, sync: AudienceSync, accept_shrink: bool) -> Out
 
 def _problem(result: Result) -> str:
     """Empty when everything is done. Rows that the service refused on an earlier night do not fail this one; the push tells them."""
-    rejected = result.counts.requests.get(State.REJECTED, 0) + result.counts.rejected_by_check
     drifted = result.counts.drifted + result.drifted_earlier
-    parts = {"rejected": rejected, "still open": result.open, "with a mismatch on read-back": drifted}
+    parts = {"rejected": result.rejected_now, "still open": result.open, "with a mismatch on read-back": drifted}
     counts = [f"{count:,} {what}" for what, count in parts.items() if count]
     return ", ".join([*counts, *([f"stopped: {without_addresses(result.stopped)}"] if result.stopped else [])])
 

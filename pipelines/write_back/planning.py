@@ -15,6 +15,7 @@ from pipelines.write_back.input.columns import Picked
 from pipelines.write_back.input.rows import Rows
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import BadRow, Change, IdleRow, Item, Options, Past, Plan
+from pipelines.write_back.refusals import is_permanent
 
 #: A sample that a person takes in at a glance.
 MAX_CHANGES, MAX_CHANGES_OF_COLUMN, MAX_ADDITIONS = 36, 6, 5
@@ -69,8 +70,9 @@ class Draft:
     def reject_as_before(self, row: int, past: Past) -> None:
         """The service rejected the same before, or took it and did otherwise."""
         reason = f": {past.message}" if past.message else ""
+        option = " --permanent" if is_permanent(past.message) else ""
         what = "this was sent before, with a mismatch on read-back" if past.is_drifted else f"the service rejected this before{reason}"
-        self.reject(row, f"{what} (`marketing-sync push retry` sends it again)", by_service=True)
+        self.reject(row, f"{what} (`marketing-sync push retry{option}` sends it again)", by_service=True)
 
     def leave(self, row: int, reason: str, email: str | None = None, contact_id: int | None = None) -> None:
         """Nothing to do."""

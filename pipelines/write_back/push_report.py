@@ -3,17 +3,21 @@
 Belongs here: wording only. Not here: `rejected.csv` (`rejected`), where lines go (`commands.push`, `jobs`).
 """
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from marketing_api.redaction import plain
+from marketing_api.redaction import plain, without_addresses
 from pipelines import output
 from pipelines.write_back.input.rows import shown
 from pipelines.write_back.item import Change, Earlier, Plan, State
 from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.outbox.entries import Retried
-from pipelines.write_back.result import Reason, Result
+from pipelines.write_back.refusals import REFUSALS, is_permanent, known
+from pipelines.write_back.rejected_rows import RejectedRows
+from pipelines.write_back.result import Ran, Reason, Result, grouped, reasons_of
 
 _SHOWN = 10  # changes, bad rows and the like; the rest is in rejected.csv
 _LONGEST = 60
@@ -33,7 +37,7 @@ def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: boo
     if plan.additions and not is_discreet:
         sample = f" (a sample of {plan.new_count:,} rows)" if len(plan.additions) < plan.new_count else ""
         lines += ["", f"new{sample}", *map(_change_line, plan.additions)]
-    bad = [Reason((each.row,), each.reason, each.by_service) for each in plan.bad]
+    bad = reasons_of(plan)
     lines += _reason_lines("not valid, not sent", [each for each in bad if not each.by_service])
     lines += _reason_lines("rejected before, or with a mismatch on read-back: not sent again", [each for each in bad if each.by_service])
     if notes := [*_unknown_address_note(plan), *plan.warnings]:
@@ -53,7 +57,7 @@ def plan_document(planned: Plan, *, rate: float, refusal: str | None) -> output.
         new=planned.new_count,
         changed=planned.changed_count,
         idle=dict(Counter(idle.reason for idle in planned.idle)),
-        invalid=[output.Reason([bad.row], bad.reason, bad.by_service) for bad in planned.bad],
+        invalid=list(map(reason_document, reasons_of(planned))),
         changes=list(map(_change_document, planned.changes)),
         additions=list(map(_change_document, planned.additions)),
         columns=dict(planned.columns),
@@ -63,6 +67,52 @@ def plan_document(planned: Plan, *, rate: float, refusal: str | None) -> output.
         seconds=planned.request_count / rate,
         refusal=refusal,
     )
+
+
+def reason_document(each: Reason) -> output.Reason:
+    """A reason with what is known of it, for a program."""
+    refusal = known(each.reason) if each.by_service else None
+    return output.Reason(list(each.rows), each.reason, each.by_service, *((refusal.is_permanent, refusal.remedy) if refusal else ()))
+
+
+def rejected_document(several: Iterable[RejectedRows]) -> output.RejectedRows:
+    """Rejected rows for a program."""
+    rows = ((each, row) for each in several for row in each.rows)
+    return output.RejectedRows(
+        [
+            output.RejectedRow(row.push_id or 0, each.kind, reason_document(row.why), dict(zip(each.columns, row.cells, strict=True)))
+            for each, row in rows
+        ]
+    )
+
+
+def rejected_lines(each: RejectedRows) -> list[str]:
+    """How many there are, and why."""
+    pushes = ", ".join(map(str, sorted({row.push_id or 0 for row in each.rows})))
+    title = f"{_count(len(each.rows), 'rejected row')} of {each.kind} (push {pushes})"
+    return _reason_lines(title, [row.why for row in each.rows])
+
+
+def alert_body(result: Result, ran: Ran) -> dict[str, object]:
+    """What the alert address is told: counts, reasons with what to do, and how to go on; nothing that a row or the service said."""
+    push, needs = result.push, result.needs_person
+    lines = [f"{sum(needs.values()):,} of push {push.push_id} ({push.kind} of account {push.account}) need a person:"]
+    lines += [f"{count:,} {what}" for what, count in needs.items()]
+    for each in grouped(replace(each, reason=_without_words(each)) for each in result.refusals)[:_SHOWN]:
+        refusal = next((one for one in REFUSALS if one.name == each.reason), None)
+        lines.append(f"{_count(len(each.rows), 'row')}: {each.reason}{f'; to do: {refusal.remedy}' if refusal else ''}")
+    number = push.push_id
+    lines.append(f"`marketing-sync push status {number}` shows it, `push rejected {number}` writes the rows to be corrected, `push retry`")
+    lines[-1] += " sends once more what may pass"
+    about = {"job": ran.job, "run_id": ran.run, "push": push.push_id, "account": push.account, "kind": str(push.kind)}
+    return {"text": "marketing-sync: " + "\n".join(lines), **about, "needs_person": needs}
+
+
+def _without_words(each: Reason) -> str:
+    """The reason without anything of a cell, or of the service's own words."""
+    if each.by_service:
+        return refusal.name if (refusal := known(each.reason)) else "other words of the service"
+    return re.sub(r"“[^”]*”|\d{5,}", "…", without_addresses(each.reason))
 
 
 def _change_document(each: Change) -> output.Change:
@@ -78,8 +128,8 @@ def result_document(result: Result) -> output.PushResult:
         source=result.push.source.name,
         rows={str(state): count for state, count in result.counts.rows.items()},
         requests={str(state): count for state, count in result.counts.requests.items()},
-        reasons=[output.Reason(list(each.rows), each.reason, each.by_service) for each in result.refusals],
-        waiting=[output.Reason(list(each.rows), each.reason, each.by_service) for each in result.waiting],
+        reasons=list(map(reason_document, grouped(result.refusals))),
+        waiting=list(map(reason_document, result.waiting)),
         mismatches=dict(result.drift),
         open=result.open,
         shortfall=result.shortfall,
@@ -182,12 +232,13 @@ def _closing(result: Result) -> Iterator[str]:
         )
     if result.drifted_earlier:
         yield "`marketing-sync push retry` sends once more what an earlier push sent without effect"
-    if result.drift or result.counts.requests.get(State.REJECTED):
+    may_pass = any(each.by_service and not is_permanent(each.reason) for each in result.refusals)
+    if result.drift or (may_pass and result.counts.requests.get(State.REJECTED)):
         yield f"`marketing-sync push retry {result.push.push_id}` sends once more what the service rejected or did otherwise"
-    elif any(each.by_service for each in result.refusals):
+    elif may_pass:
         yield "`marketing-sync push retry` sends once more what the service rejected before or did otherwise"
     if result.rejected_csv:
-        yield f"rejected rows: {result.rejected_csv}"
+        yield f"rejected rows: {result.rejected_csv}; `marketing-sync push rejected {result.push.push_id}` copies them to be corrected"
     if result.writebacks_follow:
         yield f"sync.writebacks follows with the next push or sync: {result.writebacks_follow}"
 
@@ -218,12 +269,15 @@ def _reason_lines(title: str, reasons: Sequence[Reason]) -> list[str]:
     """Equal reasons together, the most frequent first."""
     if not reasons:
         return []
-    rows: dict[str, list[int]] = {}
-    for each in reasons:
-        rows.setdefault(each.reason, []).extend(each.rows)
-    lines = [f"  {_rows(numbers)}: {reason}" for reason, numbers in sorted(rows.items(), key=lambda item: -len(item[1]))]
-    more = [f"  and {len(lines) - _SHOWN} other reasons"] if len(lines) > _SHOWN else []
-    return ["", title, *lines[:_SHOWN], *more]
+    several = grouped(reasons)
+    lines = [line for each in several[:_SHOWN] for line in (f"  {_rows(each.rows)}: {each.reason}", *_remedy_line(each))]
+    more = [f"  and {len(several) - _SHOWN} other reasons"] if len(several) > _SHOWN else []
+    return ["", title, *lines, *more]
+
+
+def _remedy_line(each: Reason) -> Iterator[str]:
+    if each.by_service and (refusal := known(each.reason)):
+        yield f"    {'permanent' if refusal.is_permanent else 'may pass'}; to do: {refusal.remedy}"
 
 
 def _rows(numbers: Sequence[int]) -> str:
@@ -263,6 +317,8 @@ def _duration(seconds: float) -> str:
 def retry_lines(retried: Retried) -> list[str]:
     """What `push retry` puts back."""
     lines = [f"{_count(retried.planned, 'request')} to be tried again"]
+    title = f"{_count(len(retried.left), 'request')} left, which would be refused again; `--permanent` sends them all the same"
+    lines += _reason_lines(title, list(map(Reason.of, retried.left)))
     if retried.superseded:
         lines.append(f"{_count(retried.superseded, 'request')} left as they are: a later push changed the same thing")
     return lines

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.rate_limit import SPECIFIED_RATE
+from pipelines.alerts import try_to_post
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.account_state import Known, load_known
@@ -33,7 +34,8 @@ from pipelines.write_back.item import DONE, Earlier, Options, Past, Plan, State
 from pipelines.write_back.kinds import KINDS, Kind, make_plan, verify
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.outbox.sender_lock import sender_lock
-from pipelines.write_back.rejected_rows import REASON, ROW, folder_of, keep_rows, write_rejections
+from pipelines.write_back.push_report import alert_body
+from pipelines.write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows, write_rejections
 from pipelines.write_back.result import NOTHING, Ran, Result, Spent, result_of
 from pipelines.write_back.sending import Progress, send
 from pipelines.write_back.verification import Labels
@@ -153,8 +155,7 @@ def _without_collecting() -> Iterator[None]:
 
 def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:
     revision = outbox.revision
-    corrected = [name for name in (ROW, REASON) if name in rows.columns]  # it was a rejected.csv
-    options = replace(order.options, ignore=(*order.options.ignore, *corrected))
+    options = replace(order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns)))
     history = _NotedHistory(outbox)
     plan = make_plan(order.kind, rows, known_of(settings, order.account), history, options)
     return Planned(order, rows, replace(plan, earlier=history.earlier(order.account, order.kind)), revision)
@@ -204,7 +205,9 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
     same moment send it once. Raises InputError when too many rows are bad for anything to be sent.
     """
     order = planned.order
-    options: dict[str, str | bool] = {"verify": order.verify, "send_all": order.options.send_all}
+    chosen = order.options
+    options = {"verify": order.verify, "send_all": chosen.send_all, "ignore": chosen.ignore, "clear_empty": chosen.clear_empty}
+    options["map"] = [f"{ours}={theirs}" for ours, theirs in chosen.mapping.items()]
     with Outbox(outbox_path(settings.home)) as outbox, sender_lock(settings.home, f"{order.account} begins", wait_s=_ENQUEUE_WAIT_S):
         if outbox.revision != planned.revision:
             planned = _plan(settings, order, planned.rows, outbox)
@@ -215,7 +218,10 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
         def keep(push_id: int) -> None:
             keep_rows(folder_of(settings.home, push_id) / "rows.parquet", planned.rows, wanted)
 
-        return outbox.enqueue(planned.plan, run=run, options=options, keep=keep)
+        refused_again = {bad.row for bad in planned.plan.bad if bad.by_service}  # that request is still to be retried
+        corrects = [named for number, named in named_rows(planned.rows) if number not in refused_again]
+        is_known = order.kind.is_idempotent
+        return outbox.enqueue(planned.plan, run=run, options=options, keep=keep, corrects=corrects, corrects_refused=is_known)
 
 
 # ---- send and verify
@@ -383,7 +389,8 @@ def _say_who_sends(holder: str) -> None:
 
 
 def conclude(settings: Settings, outbox: Outbox, push_id: int, ran: Ran) -> Result:
-    """What came of it, written down: rejected.csv, sync.runs, sync.requests, sync.writebacks. Sends nothing.
+    """What came of it, written down: rejected.csv, sync.runs, sync.requests, sync.writebacks; and posted to the alert address where it
+    needs a person. Sends nothing to the service.
 
     The push counts even while somebody else has the warehouse: then the tables follow with the next push or sync.
     """
@@ -403,4 +410,6 @@ def conclude(settings: Settings, outbox: Outbox, push_id: int, ran: Ran) -> Resu
     outbox.prune()
     from pipelines.write_back.writebacks_export import export_run  # what it needs, a plan does without
 
+    if settings.alert_url and result.needs_person:
+        try_to_post(settings, alert_body(result, ran))
     return replace(result, writebacks_follow=export_run(settings, result, ran))

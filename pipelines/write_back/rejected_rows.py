@@ -8,22 +8,25 @@ import csv
 import logging
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain, count, groupby
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.write_back.input.rows import FORMULA_SIGNS, Rows, text_of
-from pipelines.write_back.item import Source, State
+from pipelines.write_back.item import Plan, Source, State
+from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.result import NO_REASON
+from pipelines.write_back.result import Reason, reasons_of
 
 log = logging.getLogger(__name__)
 
 #: In front of the columns of the input. They name nothing that a push knows, so that the corrected file can be pushed as it is.
-ROW, REASON = "rejected row", "rejected because"
+INFORMATION = ROW, REASON, PUSH = "rejected row", "rejected because", "rejected in push"
 
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 _ENDS_CELL = ("\t", "\r", "\n")
@@ -34,32 +37,102 @@ def folder_of(home: Path, push_id: int | None) -> Path:
     return home / "pushes" / ("plan" if push_id is None else str(push_id))
 
 
-def write_rejected(path: Path, rows: Rows, reasons: Mapping[int, str]) -> Path | None:
-    """Write the rows named by `reasons` (row number → why), in their order; None, and no file, when there are none."""
+class RejectedRow(NamedTuple):
+    """A row as it was given; `push_id` None: of a plan."""
+
+    push_id: int | None
+    why: Reason  # of this row alone
+    cells: tuple[str, ...]
+
+
+class RejectedRows(NamedTuple):
+    """What fits into one file and can be pushed from it: rows of one kind, with the same columns and `options` of their pushes."""
+
+    columns: tuple[str, ...]
+    rows: list[RejectedRow]
+    kind: str = ""
+    options: Mapping[str, Any] = {}
+
+
+def rejected_rows(home: Path, outbox: Outbox, account: str, push_id: int | None = None) -> list[RejectedRows]:
+    """The rows of one push or all that are rejected and that no later push has corrected or changed since. Of a row that several pushes of
+    the same rejected the last counts; of a push whose rows are lost there are numbers and reasons.
+    """
+    found: dict[str, RejectedRows] = {}
+    latest: dict[tuple[str, object, object], RejectedRow] = {}
+    for number, entries in groupby(outbox.rejected(account, push_id), key=lambda entry: entry.push_id):
+        if push := outbox.push(number):
+            columns, rows, *_ = _kept(home, number, entries)
+            options = {name: push.options[name] for name in ("map", "ignore", "clear_empty") if push.options.get(name)}
+            group = str((push.kind, columns, options))
+            found.setdefault(group, RejectedRows(columns, [], push.kind, options))
+            latest |= {(group, row.why.rows, row.cells or number): row for row in rows}
+    for (group, *_), row in latest.items():
+        found[group].rows.append(row)
+    return list(found.values())
+
+
+def _kept(home: Path, push_id: int, entries: Iterable[Entry]) -> RejectedRows:
+    """The rows of a push that these entries are about."""
+    reasons = list(map(Reason.of, entries))
+    lost = Rows((), {}, sorted({row for each in reasons for row in each.rows}), Source("", ""))
+    return _given(kept_rows(folder_of(home, push_id) / "rows.parquet", "") or lost, reasons, push_id)
+
+
+def _given(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -> RejectedRows:
+    why = {row: replace(each, rows=(row,)) for each in reasons for row in each.rows}
+    columns = tuple(name for name in rows.columns if name not in INFORMATION)
+    places = ((place, why[number]) for place, number in enumerate(rows.numbers) if number in why)
+    cells = {name: rows.cells[name] for name in columns}
+    return RejectedRows(
+        columns, [RejectedRow(push_id, each, tuple(text_of(column[place]) or "" for column in cells.values())) for place, each in places]
+    )
+
+
+def named_rows(rows: Rows) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Of a file of rejected rows: the number of each row in it, and the push and row that it names."""
+    if PUSH in rows.columns and ROW in rows.columns:
+        for number, push, row in zip(rows.numbers, rows.cells[PUSH], rows.cells[ROW], strict=True):
+            yield number, (text_of(push) or "", text_of(row) or "")
+
+
+def write_rejected(path: Path, rejected: RejectedRows) -> Path | None:
+    """Write the rows to a file for its owner alone; None, and no file, when there are none."""
     temporary = path.with_name(f".{path.name}")
     for earlier in (path, temporary):
         earlier.unlink(missing_ok=True)
-    if not reasons:
+    if not rejected.rows:
         return None
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    columns = [rows.cells[name] for name in rows.columns]
     with _private(temporary, "w", encoding="utf-8-sig", newline="") as stream:  # the mark: spreadsheets guess otherwise
-        writer = csv.writer(stream)
-        writer.writerow([ROW, REASON, *map(defused, rows.columns)])
-        for position, number in enumerate(rows.numbers):
-            if number in reasons:
-                cells = [defused(text_of(column[position]) or "") for column in columns]
-                writer.writerow([number, defused(reasons[number]), *cells])
+        write_csv(stream, rejected)
     temporary.replace(path)
     return path
 
 
+def write_csv(stream: IO[str], rejected: RejectedRows) -> None:
+    """The rows behind what is said of each; no spreadsheet runs any of it."""
+    writer = csv.writer(stream)
+    writer.writerow([*INFORMATION, *map(defused, rejected.columns)])
+    for each in rejected.rows:
+        writer.writerow([*each.why.rows, defused(each.why.reason), each.push_id, *map(defused, each.cells)])
+
+
+def write_planned(home: Path, plan: Plan, rows: Rows) -> Path | None:
+    """Write what a plan that is not sent rejects, in a file of its own for each input."""
+    name = f"rejected-{plan.kind}-{plan.source.content_hash[:8]}.csv"
+    return write_rejected(folder_of(home, None) / name, _given(rows, reasons_of(plan), None))
+
+
 def write_rejections(home: Path, outbox: Outbox, push_id: int) -> Path | None:
     """Write the push's rejected.csv anew; None when no row of it is rejected."""
-    folder = folder_of(home, push_id)
-    reasons = {row: entry.message or NO_REASON for entry in outbox.items(push_id, [State.REJECTED]) for row in entry.rows}
-    rows = kept_rows(folder / "rows.parquet", "") or Rows((), {}, sorted(reasons), Source("", ""))
-    return write_rejected(folder / "rejected.csv", rows, reasons)
+    return write_rejected(folder_of(home, push_id) / "rejected.csv", _kept(home, push_id, outbox.items(push_id, [State.REJECTED])))
+
+
+def free_path(path: Path) -> Path:
+    """The path, or one with a number that nothing has."""
+    candidates = chain([path], (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2)))
+    return next(each for each in candidates if not each.exists())
 
 
 def defused(text: str) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from marketing_api.clock import utc_now
-from pipelines.write_back.item import DONE, OPEN, State
-from pipelines.write_back.outbox.entries import Counts, Push
+from pipelines.write_back.item import DONE, OPEN, Plan, State
+from pipelines.write_back.outbox.entries import Counts, Entry, Push
 from pipelines.write_back.outbox.outbox import Outbox
 
 _SHOWN = 20
@@ -28,6 +28,23 @@ class Reason:
     rows: tuple[int, ...]
     reason: str
     by_service: bool = False
+
+    @classmethod
+    def of(cls, entry: Entry) -> Reason:
+        return cls(entry.rows, entry.message or NO_REASON, entry.rejected_by == "service")
+
+
+def reasons_of(plan: Plan) -> list[Reason]:
+    """Why rows of it are bad."""
+    return [Reason((bad.row,), bad.reason, bad.by_service) for bad in plan.bad]
+
+
+def grouped(reasons: Iterable[Reason]) -> list[Reason]:
+    """Equal reasons as one that has the rows of all, the most frequent first."""
+    rows: dict[tuple[str, bool], list[int]] = {}
+    for each in reasons:
+        rows.setdefault((each.reason, each.by_service), []).extend(each.rows)
+    return [Reason(tuple(numbers), *same) for same, numbers in sorted(rows.items(), key=lambda item: -len(item[1]))]
 
 
 @dataclass(frozen=True)
@@ -72,7 +89,7 @@ class Result:
 
     push: Push
     counts: Counts
-    refusals: tuple[Reason, ...] = field(default=(), repr=False)  # a sample
+    refusals: tuple[Reason, ...] = field(default=(), repr=False)  # in order of rows
     drift: Mapping[str, int] = field(default_factory=dict)  # field → requests
     waiting: tuple[Reason, ...] = field(default=(), repr=False)  # a sample
     earlier: Mapping[State, int] = field(default_factory=dict)
@@ -86,6 +103,21 @@ class Result:
     def rejected(self) -> int:
         """Rows: by our checks, or by the service, now or before."""
         return self.counts.rows.get(State.REJECTED, 0)
+
+    @property
+    def rejected_now(self) -> int:
+        """Requests and rows, without rows of which the service refused the same before."""
+        return self.counts.requests.get(State.REJECTED, 0) + self.counts.rejected_by_check
+
+    @property
+    def needs_person(self) -> dict[str, int]:
+        """What nothing that runs by itself puts right, of earlier pushes, too; empty when there is none of it."""
+        counts = {
+            "rejected": self.rejected_now + self.earlier.get(State.REJECTED, 0),
+            "unknown": self.counts.requests.get(State.UNKNOWN, 0) + self.earlier.get(State.UNKNOWN, 0),
+            "mismatches on read-back": self.counts.drifted + self.drifted_earlier,
+        }
+        return {what: count for what, count in counts.items() if count}
 
     @property
     def open(self) -> int:
@@ -114,7 +146,6 @@ def result_of(outbox: Outbox, push_id: int, **more: object) -> Result:
     if (push := outbox.push(push_id)) is None:
         raise LookupError(push_id)
     rejected = sorted(outbox.items(push_id, [State.REJECTED]), key=lambda entry: entry.rows)
-    refusals = [Reason(entry.rows, entry.message or NO_REASON, entry.rejected_by == "service") for entry in rejected[:_SHOWN]]
     drift = Counter(name for entry in outbox.items(push_id, DONE) for name in entry.drift or {})
     waiting = [Reason(entry.rows, entry.message) for entry in outbox.items(push_id, [State.PLANNED, State.UNKNOWN]) if entry.message]
-    return Result(push, outbox.counts(push_id), tuple(refusals), drift, tuple(waiting[:_SHOWN]), **more)  # type: ignore[arg-type]
+    return Result(push, outbox.counts(push_id), tuple(map(Reason.of, rejected)), drift, tuple(waiting[:_SHOWN]), **more)  # type: ignore[arg-type]

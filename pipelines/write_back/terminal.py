@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeVar
 
@@ -28,10 +29,30 @@ from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.kinds import KINDS, NOT_IDEMPOTENT
 from pipelines.write_back.outbox.entries import Counts, Push
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.push_report import open_lines, plan_document, plan_lines, result_document, result_lines, retry_lines, say
+from pipelines.write_back.push_report import (
+    open_lines,
+    plan_document,
+    plan_lines,
+    reason_document,
+    rejected_document,
+    rejected_lines,
+    result_document,
+    result_lines,
+    retry_lines,
+    say,
+)
 from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, order_of, plan_push, rate_of, resume
-from pipelines.write_back.rejected_rows import folder_of, write_rejected, write_rejections
-from pipelines.write_back.result import Result, new_run, result_of
+from pipelines.write_back.refusals import is_permanent
+from pipelines.write_back.rejected_rows import (
+    RejectedRows,
+    free_path,
+    rejected_rows,
+    write_csv,
+    write_planned,
+    write_rejected,
+    write_rejections,
+)
+from pipelines.write_back.result import Reason, Result, grouped, new_run, result_of
 from warehouse.errors import WarehouseError
 
 _SHOWN = 20
@@ -48,6 +69,8 @@ def run(arguments: SimpleNamespace, settings: Settings) -> int:
     account = account_of(settings, arguments.account)
     if arguments.action == "status":
         return _print_status(settings, account, arguments.push, is_json=arguments.json)
+    if arguments.action == "rejected":
+        return _rejected(arguments, settings, account)
     if arguments.action == "cancel":
         return _cancel(settings, account, arguments.push, unknown=arguments.unknown)
     if arguments.action == "retry":
@@ -106,8 +129,7 @@ def _shown(results: Sequence[Result], document: output.Push, *, is_json: bool) -
 
 
 def _without_sending(arguments: SimpleNamespace, settings: Settings, planned: Planned, document: output.Push) -> int:
-    reasons = {bad.row: bad.reason for bad in planned.plan.bad}
-    path = write_rejected(folder_of(settings.home, None) / "rejected.csv", planned.rows, reasons)
+    path = write_planned(settings.home, planned.plan, planned.rows)
     code = exits.INCOMPLETE if planned.is_refused else exits.DONE
     if arguments.json:
         emit(document)
@@ -134,11 +156,14 @@ def _agreed(planned: Planned, agreement: str, arguments: SimpleNamespace) -> boo
 def _retry(settings: Settings, account: str, arguments: SimpleNamespace, stop: interrupts.Stop) -> int:
     with Outbox(outbox_path(settings.home)) as outbox:
         _check(outbox, account, arguments.push)
-        retried = outbox.retry(account, arguments.push, not_idempotent=NOT_IDEMPOTENT)
+        is_left = (lambda message: False) if arguments.permanent else is_permanent
+        retried = outbox.retry(account, arguments.push, not_idempotent=NOT_IDEMPOTENT, is_left=is_left)
         if not arguments.json:
             say(retry_lines(retried))
         results = _watched(stop, lambda watch: resume(settings, outbox, account, new_run("push_retry"), watch))
-    return _shown(results, output.Push(None, []), is_json=arguments.json)
+    left = list(map(reason_document, grouped(map(Reason.of, retried.left))))
+    code = _shown(results, output.Push(None, [], left), is_json=arguments.json)
+    return exits.INCOMPLETE if left else code
 
 
 def _to_send(arguments: SimpleNamespace, options: Sequence[Option]) -> list[str]:
@@ -185,6 +210,41 @@ def _print_status(settings: Settings, account: str, push_id: int | None, *, is_j
         console.print(_grid(pushes))
         print(f"{len(outbox.open(account)):,} requests open" if outbox.open(account) else "nothing is open")
     return exits.DONE
+
+
+def _rejected(arguments: SimpleNamespace, settings: Settings, account: str) -> int:
+    """Write rejected rows to be corrected, over no file that is there; 0 whatever there is, like `push status`."""
+    with Outbox(outbox_path(settings.home)) as outbox:
+        _check(outbox, account, arguments.push)
+        several = rejected_rows(settings.home, outbox, account, arguments.push)
+    is_piped = arguments.out == Path("-") or (arguments.out is None and not sys.stdout.isatty())
+    why = "they are of several kinds, or of pushes with different columns or options"
+    if arguments.json:
+        emit(rejected_document(several))
+    elif not several:
+        say(["no rejected rows are left"], sys.stderr)
+    elif is_piped and len(several) > 1:
+        raise SettingsError(f"one CSV cannot hold the rejected rows, since {why}: name one push, or write files with --out FILE")
+    elif is_piped:
+        write_csv(sys.stdout, several[0])
+        say(_pushed_again(arguments, several[0], Path("FILE")), sys.stderr)
+    else:
+        say([f"{len(several)} files, since {why}"] if len(several) > 1 else [])
+        for each in several:
+            path = free_path(arguments.out or settings.home / "pushes" / "rejected" / f"{each.kind}.csv")
+            try:
+                write_rejected(path, each)
+            except OSError as problem:
+                raise SettingsError(f"{path} cannot be written ({problem.strerror}): name another file with --out") from None
+            say([*rejected_lines(each), "", *_pushed_again(arguments, each, path)])
+    return exits.DONE
+
+
+def _pushed_again(arguments: SimpleNamespace, each: RejectedRows, path: Path) -> list[str]:
+    if not each.columns:
+        return [f"{path} has numbers and reasons alone, since the home has lost the rows: correct them where they came from"]
+    typed = words(KINDS[each.kind].all_options, {"from": path, "account": arguments.account, **each.options})
+    return [f"{path}, corrected, can be pushed as it is:", f"  {shlex.join(['marketing-sync', 'push', each.kind, *typed])}"]
 
 
 def _cancel(settings: Settings, account: str, push_id: int | None, *, unknown: bool) -> int:

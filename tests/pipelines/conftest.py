@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import logging
 import os
 import pickle
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from unittest.mock import patch
 
 import pytest
@@ -212,3 +215,30 @@ def told(once: Once, nights: tuple[Night, Night]) -> Callable[[str], Told]:
         return found
 
     return tell
+
+
+class Alerts(BaseHTTPRequestHandler):
+    """A chat service's webhook: keeps what is posted."""
+
+    bodies: ClassVar[list[dict[str, Any]]] = []
+    url: ClassVar[str]
+    status: ClassVar[int] = 204
+
+    def do_POST(self) -> None:
+        self.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(self.status)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def alerts() -> Iterator[type[Alerts]]:
+    with HTTPServer(("127.0.0.1", 0), Alerts) as server:
+        Alerts.bodies.clear()
+        Alerts.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        yield Alerts
+        server.shutdown()

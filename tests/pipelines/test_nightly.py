@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 import signal
 import threading
@@ -12,9 +11,8 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import dagster as dg
 import duckdb
@@ -28,7 +26,7 @@ from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions, defs
 from pipelines.home import prepare_home
 from pipelines.settings import Settings, load_settings
-from tests.pipelines.conftest import STANDING, Command, StartSandbox
+from tests.pipelines.conftest import STANDING, Alerts, Command, StartSandbox
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 
@@ -68,32 +66,6 @@ def run_job(settings: Settings, instance: dg.DagsterInstance) -> RunJob:
         return job.execute_in_process(instance=instance, asset_selection=selection, run_config=quiet, raise_on_error=False, **options)
 
     return run
-
-
-class Alerts(BaseHTTPRequestHandler):
-    """A chat service's webhook: keeps what is posted."""
-
-    bodies: ClassVar[list[dict[str, Any]]] = []
-    url: ClassVar[str]
-
-    def do_POST(self) -> None:
-        self.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
-
-
-@pytest.fixture
-def alerts() -> Iterator[type[Alerts]]:
-    with HTTPServer(("127.0.0.1", 0), Alerts) as server:
-        Alerts.bodies.clear()
-        Alerts.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        yield Alerts
-        server.shutdown()
 
 
 @pytest.fixture

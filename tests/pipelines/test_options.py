@@ -21,7 +21,7 @@ from marketing_api.errors import MarketingApiError
 from pipelines.commands import Command as TypedCommand
 from pipelines.definitions import build_definitions
 from pipelines.launchpad import values
-from pipelines.options import ACTIVATIONS, AFTERWARDS, JSON, LIMITS, SYNC, UNKNOWN, Option, parameters, words
+from pipelines.options import ACTIVATIONS, AFTERWARDS, JSON, LIMITS, OUT, PERMANENT, SYNC, UNKNOWN, Option, parameters, words
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.kinds import KINDS, Kind
 from pipelines.write_back.push_jobs import push_jobs
@@ -38,7 +38,8 @@ COMMANDS: dict[tuple[str, ...], Sequence[Option]] = {
     **{("push", str(kind)): (*kind.all_options, JSON) for kind in KINDS.values()},
     ("push", "activations"): ACTIVATIONS,
     ("push", "status"): (*AFTERWARDS, JSON),
-    ("push", "retry"): (*AFTERWARDS, JSON),
+    ("push", "rejected"): (*AFTERWARDS, OUT, JSON),
+    ("push", "retry"): (*AFTERWARDS, PERMANENT, JSON),
     ("push", "cancel"): (*AFTERWARDS, UNKNOWN),
 }
 #: What only one of the two has; `in_ui` and `in_command` of each option say what the other one has in its place, and why.

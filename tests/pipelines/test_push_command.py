@@ -179,8 +179,8 @@ def test_rejected_rows_are_counted_kept_as_they_came_and_not_sent_again(
     assert ran.code == 1, ran.text
     assert "2 rows not done" in ran.out
     (row, by_us), (other, by_service) = _rejected(home / "pushes" / "1" / "rejected.csv")
-    assert row == ["32", by_us, "no address", "'=cmd()", "add"]
-    assert other == ["33", by_service, "who@example.com", "vip", "remove"]
+    assert row == ["32", by_us, "1", "no address", "'=cmd()", "add"]
+    assert other == ["33", by_service, "1", "who@example.com", "vip", "remove"]
     assert (home / "pushes" / "1" / "rejected.csv").stat().st_mode & 0o077 == 0
 
     before = service.count
@@ -219,7 +219,12 @@ def test_more_bad_rows_than_allowed_send_nothing(command: Command, service: Sand
     assert ran.code == 1
     assert "nothing was sent" in ran.out
     assert service.count == 0
-    assert (home / "pushes" / "plan" / "rejected.csv").exists()
+    other = write(folder, "other.csv", "email,tag", "somebody,vip")
+    command("push", "tags", "--from", other, sandbox=service)
+    kept = [path.read_text() for path in (home / "pushes" / "plan").glob("rejected-tags-*.csv")]
+    assert sorted(("nobody" in text, "somebody" in text) for text in kept) == [(False, True), (True, False)], (
+        "one plan took the other's place"
+    )
 
 
 def test_a_push_that_was_stopped_is_gone_on_with(command: Command, service: Sandbox, home: Path) -> None:

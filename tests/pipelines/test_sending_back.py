@@ -17,7 +17,7 @@ PAGE = (ROOT / NAME).read_text(encoding="utf-8")
 def test_what_the_plan_counted_was_sent_and_contacts_were_read_back(told: Callable[[str], Told]) -> None:
     """That its commands run, and print what it shows, is tests/pipelines/test_docs.py's."""
     page = told(NAME)
-    assert page.printed("sql") == [f"applied {page.printed('sh')[0].split()[0]}"]
+    assert page.printed("sql")[0] == f"applied {page.printed('sh')[0].split()[0]}"
     assert query(page.home, "select distinct state from sync.writebacks where push_id = 2 and operation is not null") == [("verified",)]
 
 

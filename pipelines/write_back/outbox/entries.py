@@ -5,7 +5,7 @@ Not here: where they are kept (`outbox`), what an item is made from (`item`, `pl
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,7 +111,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """Requests that are tried again, and those that are not since a later push changed the same thing."""
+    """Requests that are tried again, those that are not since a later push changed the same thing, and rejected ones that are `left`."""
 
     planned: int
     superseded: int
+    left: Sequence[Entry] = ()

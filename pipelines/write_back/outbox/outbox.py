@@ -45,10 +45,17 @@ _UNREAD = (
     " item_id = ?) and json_extract(options, '$.is_read_back') is not 0"
 )
 
+_CORRECTED = (
+    "update item set state = 'skipped', rejected_by = null, message = ?, changed_at = ?, revision = ? where state = 'rejected'"
+    " and (operation is null or ?) and push_id in (select push_id from push where account = ? and kind = ?)"
+    " and push_id || rows in (select value from json_each(?))"
+)
+
 #: Of an account or one of its pushes: what the service rejected, did otherwise, or may not have done.
 _CHOSEN = (
     "operation is not null and (state in ('rejected', 'unknown') or (state = 'applied' and drift <> '{}')) and push_id in"
     " (select push_id from push where account = :account and (:push_id is null or push_id = :push_id))"
+    " and item_id not in (select value from json_each(:left))"
 )
 #: A later item has changed, or is to change, something that this one would set back.
 _SUPERSEDED = (
@@ -95,14 +102,20 @@ class Outbox(AbstractContextManager["Outbox"]):
         run: str | None = None,
         options: Mapping[str, Any] | None = None,
         keep: Callable[[int], object] = lambda push_id: None,
+        corrects: Collection[tuple[str, str]] = (),
+        corrects_refused: bool = False,
     ) -> int:
         """Take the plan in, all of it or nothing; its push's number. Items are sent in the plan's order.
 
-        `keep` is given the number before that is committed: what it keeps is there when the push is; when it fails, nothing is.
+        `corrects`: rejected rows of earlier pushes (push, row) in whose place it has rows; they are not rejected any more.
+        `corrects_refused`: those neither that the service refused; not where what it refused may have arrived all the same.
         """
         with self._store.change() as change:
             now = self._clock()
             push_id = _insert_plan(change, plan, now, run, options or {})
+            named = json.dumps([f"{earlier}[{row}]" for earlier, row in corrects])
+            message = f"corrected in push {push_id}"
+            change.run(_CORRECTED, (message, now, change.last_revision, corrects_refused, plan.account, plan.kind, named))
             keep(push_id)
         return push_id
 
@@ -142,6 +155,17 @@ class Outbox(AbstractContextManager["Outbox"]):
         """The push's entries, in order of sending; then rejected and idle rows."""
         marks = ", ".join("?" * len(states))
         rows = self._store.rows(f"{_ENTRY} where push_id = ? and state in ({marks}) order by item_id", (push_id, *states))
+        return [read_entry(row) for row in rows]
+
+    def rejected(self, account: str, push_id: int | None = None) -> list[Entry]:
+        """What is rejected, in order of push and row: of one push, or of all without what only repeats a request of an earlier one.
+        Not what a later push has changed since.
+        """
+        of_one = "(push_id = :push_id or (:push_id is null and (operation is not null or rejected_by = 'check')))"
+        rows = self._store.rows(
+            f"{_ENTRY} where account = :account and state = 'rejected' and {of_one} and not {_SUPERSEDED} order by item_id",
+            {"account": account, "push_id": push_id},
+        )
         return [read_entry(row) for row in rows]
 
     def open(self, account: str) -> list[Entry]:
@@ -335,15 +359,26 @@ class Outbox(AbstractContextManager["Outbox"]):
                 (self._clock(), change.revision(), unknown, account, push_id, push_id),
             ).rowcount
 
-    def retry(self, account: str, push_id: int | None = None, *, not_idempotent: Collection[str]) -> Retried:
-        """Plan again what the service rejected, what drifted, and what is unknown and idempotent; not what a later item has changed.
+    def retry(
+        self,
+        account: str,
+        push_id: int | None = None,
+        *,
+        not_idempotent: Collection[str],
+        is_left: Callable[[str | None], bool] = lambda message: False,
+    ) -> Retried:
+        """Plan again what the service rejected, what drifted, and what is unknown and idempotent; not what a later item has changed, nor
+        what was rejected with a message that `is_left`.
 
         What is of a kind `not_idempotent` and was sent is unknown then, with its attempts forgotten: the next sender looks before it sends.
         """
-        values = {"account": account, "push_id": push_id, "now": self._clock(), "looked_for": json.dumps(not_idempotent)}
+        values = {"account": account, "push_id": push_id, "now": self._clock(), "looked_for": json.dumps(not_idempotent), "left": "[]"}
         fresh = "attempts = 0, rejected_by = null, done_at = null, revision = :revision"
         with self._store.change() as change:
             values["revision"] = change.revision()
+            refused = change.run(f"{_ENTRY} where state = 'rejected' and {_CHOSEN} and not {_SUPERSEDED}", values)
+            left = [entry for entry in map(read_entry, refused) if is_left(entry.message)]
+            values["left"] = json.dumps([entry.item_id for entry in left])
             superseded = change.run(f"select count(*) from item where {_CHOSEN} and {_SUPERSEDED}", values).fetchone()[0]  # noqa: S608
             unknown = change.run(
                 f"update item set state = 'unknown', {fresh} where {_CHOSEN} and {_LOOKS_FIRST} and not {_SUPERSEDED}",  # noqa: S608
@@ -354,7 +389,7 @@ class Outbox(AbstractContextManager["Outbox"]):
                 f" where {_CHOSEN} and not {_LOOKS_FIRST} and not {_SUPERSEDED}",
                 values,
             )
-        return Retried(planned.rowcount + unknown.rowcount, superseded)
+        return Retried(planned.rowcount + unknown.rowcount, superseded, left)
 
     def again(self, item_ids: Collection[int]) -> int:
         """Plan applied contacts again, unless a later item has changed them since; how many. Their drift says in which form they go."""

@@ -18,6 +18,7 @@ from pipelines.settings import Settings, load_settings
 from pipelines.write_back import kinds
 from pipelines.write_back.kinds import CONTACTS, DELETIONS, KINDS, Kind
 from pipelines.write_back.push_jobs import push_jobs
+from tests.pipelines.conftest import Alerts
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 from tests.pipelines.test_nightly import failures
@@ -201,3 +202,21 @@ def test_they_load_beside_everything_else_and_start_as_dry_runs(settings: Settin
     assert [jobs[f"push_{kind}"].run_config["ops"][f"plan_{kind}"]["config"]["dry_run"] for kind in KINDS.values()] == [True] * len(KINDS)
     assert "inbox" in {sensor.name for sensor in repository.sensor_defs}
     assert dg.AssetKey("activations") in repository.asset_graph.get_all_asset_keys()
+
+
+def test_what_is_rejected_is_told_to_the_alert_address_by_the_push_and_not_by_the_failed_run_again(
+    settings: Settings, instance: dg.DagsterInstance, home: Path, alerts: type[Alerts]
+) -> None:
+    told = replace(settings, alert_url=alerts.url)
+    sensor = build_definitions(told).get_sensor_def("failure_alert")
+    assert isinstance(sensor, dg.RunStatusSensorDefinition)
+
+    config = {"sql": "select 'gone@example.com' as email, 'vip' as tag, 'remove' as action", "dry_run": False, "confirm": "send"}
+    ops = {"ops": {"plan_tags": {"config": config}}, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    result = job(kinds.TAGS, told).execute_in_process(instance=instance, run_config=ops, raise_on_error=False)
+    failed = result.get_run_failure_event()
+    context = dg.build_run_status_sensor_context("failure_alert", failed, instance, result.dagster_run).for_run_failure()
+    assert isinstance(sensor(context), dg.SkipReason)
+    (body,) = alerts.bodies
+    assert (body["job"], body["push"], body["needs_person"]) == ("push_tags", 1, {"rejected": 1})
+    assert "there is no such contact; to do:" in body["text"]

@@ -140,6 +140,28 @@ def test_retry_plans_rejected_ones_again_but_never_over_a_later_change(path: Pat
         assert (again.email, again.state, again.message, again.rejected_by) == ("ann@example.com", State.PLANNED, None, None)
 
 
+def test_retry_leaves_what_its_caller_calls_permanent(path: Path) -> None:
+    with Outbox(path) as outbox:
+        push_id = outbox.enqueue(a_plan(tag(2, "ann@example.com"), tag(3, "bob@example.com"), tag(4, "cy@example.com")))
+        for entry, message in zip(outbox.items(push_id), ("no such list", "no such contact", None), strict=True):
+            outbox.claim(entry.item_id)
+            outbox.settle(entry.item_id, State.REJECTED, message=message)
+        retried = outbox.retry("main", push_id, not_idempotent=NOT_IDEMPOTENT, is_left=lambda message: message == "no such list")
+        assert (retried.planned, [entry.email for entry in retried.left]) == (2, ["ann@example.com"])
+        assert [entry.email for entry in outbox.rejected("main")] == ["ann@example.com"]
+        assert not outbox.rejected("other")
+
+
+def test_a_corrected_row_is_rejected_no_more_and_only_where_it_is_that_row(path: Path) -> None:
+    with Outbox(path) as outbox:
+        bad = [BadRow(row, "no address") for row in (2, 3)]
+        first = outbox.enqueue(a_plan(bad=bad))
+        outbox.enqueue(a_plan(), corrects=[(str(first), "2"), (str(first), "12"), ("99", "3"), ("9" * 30, "3"), ("", "3] or true")])
+        assert [entry.rows for entry in outbox.rejected("main")] == [(3,)]
+        counts = outbox.counts(first)
+        assert (counts.rows, counts.rejected_by_check) == ({State.SKIPPED: 1, State.REJECTED: 1}, 1)
+
+
 def test_retry_leaves_unknown_activities_to_be_looked_for_first(path: Path) -> None:
     with Outbox(path) as outbox:
         push_id = outbox.enqueue(a_plan(activity(2, 11, "called")))

@@ -44,13 +44,20 @@ bench: .venv/installed ## the measured claims: pacing, loading, memory, recovery
 attack: .venv/installed ## hours of attack: every place fails once, and what else tests/attack holds; ARGS="NAME… --minutes M --seed S"
 	$(BIN)/python -m tests.attack $(ARGS)
 
-docs: .venv/installed ## write the generated pages anew
+build/mkdocs/installed: docs/requirements.lock
+	@$(PYTHON) -m venv build/mkdocs
+	@build/mkdocs/bin/pip install --quiet --disable-pip-version-check --requirement docs/requirements.lock
+	@touch $@
+
+docs: .venv/installed build/mkdocs/installed ## write the generated pages anew, and the site from all pages
 	$(BIN)/python -m warehouse.lineage
 	$(BIN)/python -m warehouse.model_files
 	$(BIN)/python -m docs.generate
+	@NO_MKDOCS_2_WARNING=1 build/mkdocs/bin/mkdocs build --strict
+	@echo "the site: build/site/index.html; its search needs a server: $(PYTHON) -m http.server -b 127.0.0.1 -d build/site"
 
 dist: .venv/installed ## a wheel in dist/, for pip, pipx or uvx
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 
 clean: ## remove what was installed and cached; data/ stays
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache dist
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache build dist

@@ -9,6 +9,8 @@ import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("marketing_api", "warehouse", "assets", "pipelines")
 #: Needed without being imported: tools, plug-ins, data, and what is started as a program.
@@ -47,9 +49,11 @@ def test_the_notebooks_import_what_is_declared_for_them() -> None:
 
 def test_every_dependency_has_its_reason() -> None:
     page = (ROOT / "docs/dependencies.md").read_text()
-    assert [name for name in declared("notebooks", "mcp", "dev") if not re.search(rf"\b{re.escape(name)}\b", page)] == []
+    assert [name for name in declared("notebooks", "mcp", "dev", "docs") if not re.search(rf"\b{re.escape(name)}\b", page)] == []
 
 
-def test_every_dependency_is_locked() -> None:
-    locked = {line.partition("==")[0].lower() for line in (ROOT / "requirements.lock").read_text().splitlines()}
-    assert declared("notebooks", "mcp", "dev") - locked == set()
+@pytest.mark.parametrize(("lock", "groups"), [("requirements.lock", ("notebooks", "mcp", "dev")), ("docs/requirements.lock", ("docs",))])
+def test_every_dependency_is_locked(lock: str, groups: tuple[str, ...]) -> None:
+    locked = {line.partition("==")[0].lower() for line in (ROOT / lock).read_text().splitlines()}
+    needed = declared(*groups) if lock == "requirements.lock" else declared(*groups) - declared()
+    assert needed - locked == set()

@@ -21,7 +21,7 @@ _OTHERS: dict[str, tuple[str, tuple[Option, ...]]] = {
 }
 _EXAMPLES = """\b
 Examples:
-  marketing-sync push tags --sql "select email, 'vip' as tag from source.contacts where …"
+  marketing-sync push tags --sql "select distinct email, 'vip' as tag from source.contacts where …"
   marketing-sync push contacts --from people.xlsx --map email=Customer --apply
   some-program | marketing-sync push activities --from - --apply
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
@@ -30,6 +30,9 @@ from tests.pipelines.sandboxes import KEY, Sandbox, spawned
 from tests.pipelines.unrecorded import unrecorded as not_recorded
 from tests.warm import remember_migrations
 from warehouse.publish import published_path
+
+if TYPE_CHECKING:
+    from tests.pipelines.pages import Told
 
 remember_migrations()
 #: The clock of sandboxes stands still, so that two of them with the same seed are the same account all the time.
@@ -194,3 +197,18 @@ def service(home: Path, known_account: Path) -> Iterator[Sandbox]:
     shutil.copytree(known_account, home)
     with serve(STANDING) as url:
         yield Sandbox(url)
+
+
+@pytest.fixture(scope="session")
+def told(once: Once, nights: tuple[Night, Night]) -> Callable[[str], Told]:
+    """Call it with a page: what its blocks printed, and the home that they left. Nobody writes to it afterwards."""
+    from tests.pipelines.pages import carry_out
+
+    def tell(page: str) -> Told:
+        def make(folder: Path) -> None:
+            (folder / "told").write_bytes(pickle.dumps(carry_out(page, nights[1], folder)))
+
+        found: Told = pickle.loads((once(f"page-{page.replace('/', '-')}", make) / "told").read_bytes())
+        return found
+
+    return tell

@@ -2,19 +2,29 @@
 
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from docs.generate import PAGES, sandbox
+from marketing_api.redaction import Secret
 from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.switches import SWITCHES
-from tests.pipelines.conftest import Night
+from tests.pipelines.pages import ALL_PAGES, FILES, NOT_RUN, RUN, Told, blocks
 from tests.pipelines.running import parsed
+from warehouse.masking import hashed
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = sorted(set(re.findall(r"`(marketing-sync [^`]+)`", README)))
+#: Those within lines. CHANGELOG.md may name what is no more; the name of a group alone is no command.
+COMMANDS = {
+    command
+    for page in ALL_PAGES
+    for command in re.findall(r"`(marketing-sync [^`]+)`", (ROOT / page).read_text(encoding="utf-8"))
+    if page != "CHANGELOG.md" and command not in ("marketing-sync push", "marketing-sync call")
+}
+#: What stands for a name in them.
+NAMED = {"TABLE": "lists", "OPERATION": "app/me", "KIND": "tags"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -28,16 +38,23 @@ def test_the_sandbox_page_names_every_switch_and_fault() -> None:
     assert all(f"`{fault.name}`" in text for fault in FAULTS)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_of_the_readme_parses(command: str) -> None:
-    words = shlex.split(command.replace("TABLE", "lists"))[1:]
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_of_a_page_parses(command: str) -> None:
+    words = [NAMED.get(word, word) for word in shlex.split(command)[1:]]
     assert parsed(words).command_path.split()[1] == words[0]
 
 
-@pytest.mark.parametrize("page", sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/[!_]*.md")]), ids=lambda page: page.name)
-def test_links_lead_to_files(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
-    assert [link for link in links if not (page.parent / link).exists()] == []
+@pytest.mark.parametrize("page", ALL_PAGES)
+def test_what_a_page_makes_can_be_made(page: str) -> None:
+    made = re.findall(r"(?:`|^)make ([a-z]+)", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(made) <= set(targets)
+
+
+@pytest.mark.parametrize("page", ALL_PAGES)
+def test_links_lead_to_files(page: str) -> None:
+    links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text(encoding="utf-8"))
+    assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
 
 
 @pytest.mark.parametrize("page", ["docs/architecture.md", "docs/glossary.md", "CONTRIBUTING.md", "SECURITY.md"])
@@ -47,10 +64,23 @@ def test_files_that_a_page_names_exist(page: str) -> None:
     assert [path for path in named if not re.search("AREA|NAME", path) and not (ROOT / path).exists()] == []
 
 
-@pytest.mark.filterwarnings("ignore")  # those of DuckDB and pandas about each other
-@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", (ROOT / "docs/connect.md").read_text(encoding="utf-8"), re.DOTALL))
-def test_the_python_of_the_connect_page_runs(code: str, rough_night: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "live").symlink_to(rough_night.home)
-    monkeypatch.chdir(tmp_path)
-    exec(compile(code, "connect.md", "exec"), {})
+@pytest.mark.parametrize("page", [page for page in ALL_PAGES if blocks(page)])
+def test_every_block_of_a_page_is_carried_out(page: str, told: Callable[[str], Told]) -> None:
+    told(page)
+
+
+def test_the_hash_of_the_page_is_the_one_in_the_file(told: Callable[[str], Told]) -> None:
+    (printed,) = told("docs/publishing.md").printed("python")
+    assert printed == hashed("Ann@example.com", Secret(FILES["data/live/personal.key"].strip())) + "\n"
+
+
+def test_no_block_is_left_out(told: Callable[[str], Told], capsys: pytest.CaptureFixture[str]) -> None:
+    found = [block for page in ALL_PAGES for block in blocks(page)]
+    outputs = [output for page in ALL_PAGES if blocks(page) for output in told(page).outputs]
+    assert [block for block, _ in outputs] == [block for block in found if block.language in RUN]
+    commands = {line for block in found if block.language == "sh" for line in block.commands()}
+    assert set(NOT_RUN) <= commands, "declared, and on no page"
+    ran = sum(output is not None for _, output in outputs)
+    assert ran == len(outputs) - sum(block.language == "sh" and set(block.commands()) <= set(NOT_RUN) for block, _ in outputs)
+    with capsys.disabled():
+        print(f"\n{ran} of {len(outputs)} blocks run, {len(found) - len(outputs)} read or compared; not run: {', '.join(NOT_RUN)}")

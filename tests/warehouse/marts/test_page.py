@@ -41,11 +41,6 @@ def test_the_query_of_a_question_answers_it(name: str, question: dict[str, str],
     assert marts.execute(question["sql"]).fetchall()
 
 
-def test_the_query_of_the_readme_answers(marts: duckdb.DuckDBPyConnection) -> None:
-    (query,) = re.findall(r"```sql\n(.+?)```", generate.README.read_text(encoding="utf-8"), re.DOTALL)
-    assert marts.execute(query).fetchall()
-
-
 def test_no_mart_goes_unchecked() -> None:
     assert {mart.table for mart in described("marts")} == set(MARTS) == set(BY_HAND)
 

@@ -57,7 +57,7 @@ def query_problem(problem: Exception, *, may_quote: bool = False) -> str:
     if isinstance(problem, duckdb.PermissionException):
         return "it may read the tables and nothing else, no files, extensions or settings"
     if lines and (may_quote or isinstance(problem, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException)):
-        hint = next((f" ({line})" for line in lines[1:] if line.startswith("Did you mean")), "")
+        hint = next((f" ({line})" for line in lines[1:] if line.startswith(("Did you mean", "Candidate bindings"))), "")
         return lines[0] + hint
     kind = lines[0].partition(":")[0] if lines else type(problem).__name__
     return f"{kind} (its message is not shown, since it may hold personal data; try the query on the published copy)"

@@ -21,12 +21,12 @@ from marketing_api.operations import account
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.redaction import plain
 from pipelines import exits
-from pipelines.accounts import connections, explained
+from pipelines.accounts import account_named, connections, explained
 from pipelines.commands import Arguments, command, print_error
 from pipelines.failures import explain
 from pipelines.options import ACCOUNT, JSON, Option, parameters
 from pipelines.output import Finding, Findings, emit
-from pipelines.settings import Settings, SettingsError
+from pipelines.settings import Settings
 
 _OPERATION = click.Argument(["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md")
 _PARAMETERS = click.Argument(["parameters"], nargs=-1, metavar="[NAME=VALUE]...", help="e.g. id=12 or fields[3]=London")
@@ -82,10 +82,8 @@ def call(arguments: Arguments, settings: Settings) -> int:
     """Prints the payload as JSON; exit code 1 when nothing was sent because nobody agreed to a write."""
     call = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
     with connections(settings) as accounts:
-        chosen = [each for each in accounts if each.account == arguments.account or (arguments.account is None and len(accounts) == 1)]
-        if not chosen:
-            raise SettingsError(f"say which account with --account: {', '.join(connection.account for connection in accounts)}")
-        (connection,) = chosen
+        by_name = {each.account: each for each in accounts}
+        connection = by_name[account_named(arguments.account, list(by_name))]
         if not call.operation.is_read and not (arguments.yes or _agreed(call, connection)):
             print("nothing was sent", file=sys.stderr)
             return exits.INCOMPLETE

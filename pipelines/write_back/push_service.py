@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.rate_limit import SPECIFIED_RATE
+from pipelines.accounts import account_named
 from pipelines.alerts import try_to_post
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings, SettingsError
@@ -54,11 +55,7 @@ SANDBOX_ACCOUNT = "main"
 def account_of(settings: Settings, name: str | None) -> str:
     """The account of this name, or the only one there is. Raises SettingsError."""
     names = [connection.account for connection in settings.accounts] or [SANDBOX_ACCOUNT]
-    if name in names:
-        return str(name)
-    if name is None and len(names) == 1:
-        return names[0]
-    raise SettingsError(f"say which account with --account: {', '.join(names)}")
+    return account_named(name, names)
 
 
 def rate_of(settings: Settings, account: str) -> float:

@@ -5,9 +5,8 @@ kept in the home, so that it is still there for the next command.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from difflib import get_close_matches
 
 from marketing_api.client import Connection
 from marketing_api.errors import AuthenticationFailed, BrokenResponse, Unreachable
@@ -39,17 +38,6 @@ def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
 def known_accounts(settings: Settings) -> tuple[Connection, ...]:
     """The accounts, whether or not they respond: for what sends nothing."""
     return settings.accounts or (_sandbox(settings.sandbox_url or "http://127.0.0.1/1", settings),)
-
-
-def account_named(name: str | None, names: Sequence[str]) -> str:
-    """The account that is meant: the one of this name, or without one the only one there is. Raises SettingsError."""
-    if name in names:
-        return str(name)
-    if name is None and len(names) == 1:
-        return names[0]
-    near = [f" (did you mean {each}?)" for each in get_close_matches(name or "", names, 1)]
-    unknown = f"no account is named {name!r}{''.join(near)}; " if name else ""
-    raise SettingsError(f"{unknown}say which account with --account: {', '.join(names)}")
 
 
 def explained(connection: Connection, problem: Exception) -> str:

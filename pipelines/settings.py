@@ -8,8 +8,9 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
@@ -30,6 +31,17 @@ T = TypeVar("T")
 
 class SettingsError(Exception):
     """A setting is missing or malformed: the message names it and what to write."""
+
+
+def account_named(name: str | None, names: Sequence[str]) -> str:
+    """The account that is meant: the one of this name, or without one the only one there is. Raises SettingsError."""
+    if name in names:
+        return str(name)
+    if name is None and len(names) == 1:
+        return names[0]
+    near = [f" (did you mean {each}?)" for each in get_close_matches(name or "", names, 1)]
+    unknown = f"no account is named {name!r}{''.join(near)}; " if name else ""
+    raise SettingsError(f"{unknown}say which account with --account: {', '.join(names)}")
 
 
 def _reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:

@@ -21,12 +21,12 @@ from marketing_api.operations import account
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.redaction import plain
 from pipelines import exits
-from pipelines.accounts import account_named, connections, explained
+from pipelines.accounts import connections, explained
 from pipelines.commands import Arguments, command, print_error
 from pipelines.failures import explain
 from pipelines.options import ACCOUNT, JSON, Option, parameters
 from pipelines.output import Finding, Findings, emit
-from pipelines.settings import Settings
+from pipelines.settings import Settings, account_named
 
 _OPERATION = click.Argument(["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md")
 _PARAMETERS = click.Argument(["parameters"], nargs=-1, metavar="[NAME=VALUE]...", help="e.g. id=12 or fields[3]=London")

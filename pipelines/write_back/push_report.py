@@ -112,7 +112,7 @@ def _without_words(each: Reason) -> str:
     """The reason without anything of a cell, or of the service's own words."""
     if each.by_service:
         return refusal.name if (refusal := known(each.reason)) else "other words of the service"
-    return re.sub(r"“[^”]*”|\d{5,}", "…", without_addresses(each.reason))
+    return re.sub(r"“[^“”]*”|\d{5,}", "…", without_addresses(each.reason))
 
 
 def _change_document(each: Change) -> output.Change:

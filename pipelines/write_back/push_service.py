@@ -24,10 +24,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.rate_limit import SPECIFIED_RATE
-from pipelines.accounts import account_named
 from pipelines.alerts import try_to_post
 from pipelines.progress import report_waiting
-from pipelines.settings import Settings, SettingsError
+from pipelines.settings import Settings, SettingsError, account_named
 from pipelines.write_back.account_state import Known, load_known
 from pipelines.write_back.input.files import read_file, read_query
 from pipelines.write_back.input.rows import InputError, Rows

@@ -173,6 +173,7 @@ def test_without_rejected_rows_or_with_a_wrong_call_it_says_so(command: Command,
         ("emailmarketing/synccontact: … (The custom field doesn't exist)", "the list has no such field", False),
         ("emailmarketing/addactivity: … (datetime is not valid)", "a value is not valid", False),
         ("emailmarketing/synccontact: … (listid must be a number)", "a value is not valid", False),
+        ("emailmarketing/addtag: the response is HTTP 302; is the address right?", "an odd response", True),
         ("emailmarketing/addtag: … errorCode 1002 (…): not available to this account", "the operation is not open to the account", True),
     ],
 )

@@ -175,7 +175,7 @@ def test_an_account_that_is_not_there_is_named(command: Command, segment: Segmen
     (folder / "activations.toml").write_text(VIP + 'account = "hill"\n')
     ran = command("push", "activations", sandbox=service)
     assert ran.code == 2
-    assert "activations.toml, [activations.vip]: say which account with account = …: main" in ran.err
+    assert "activations.toml, [activations.vip]: no account is named 'hill'; say which account with account = …: main" in ran.err
 
 
 def test_what_is_wrong_with_one_does_not_hold_up_the_others(command: Command, segment: Segment, service: Sandbox, folder: Path) -> None:

@@ -70,12 +70,13 @@ def build_definitions(
 
 
 def _shown(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
-    """What depends on where this runs: the owner of every asset and, at the report, where it and the notebooks are."""
-    owned = spec.replace_attributes(owners=[settings.owner])
-    if spec.key != REPORT:
-        return owned
-    places = {"page": settings.home / "report" / "index.html"} | ({"notebooks": _NOTEBOOKS} if _NOTEBOOKS.is_dir() else {})
-    return owned.merge_attributes(metadata={name: dg.MetadataValue.path(path) for name, path in places.items()})
+    """What depends on where this runs: the owner of every asset and, at the report, where it and the notebooks are.
+
+    As paths: browsers follow no link from a page of the UI to a file.
+    """
+    places = {"The page": settings.home / "report" / "index.html"} | ({"Notebooks": _NOTEBOOKS} if _NOTEBOOKS.is_dir() else {})
+    lines = [f"{name}: `{path}`" for name, path in places.items()] if spec.key == REPORT else []
+    return spec.replace_attributes(owners=[settings.owner], description="\n\n".join([spec.description or "", *lines]))
 
 
 def _behind_the_reads(settings: Settings, models: Models, activations: AudienceSyncs | None) -> list[dg.AssetsDefinition]:

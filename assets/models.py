@@ -92,16 +92,11 @@ def _description(node: Node) -> str:
     return "\n\n".join([node.description, *asked])
 
 
-def _made_of(node: Node) -> dict[str, list[str]]:
-    """Column → the columns that it is made of, as `schema.table.column`."""
-    return dict(lineage()["made_of"].get(node.relation, {}))
-
-
 def _column_lineage(node: Node) -> dict[str, dg.TableColumnLineage]:
     """For whoever reads metadata; Dagster's own pages do not draw it (1.13), which is why descriptions say it, too."""
     deps = {
         column: [dg.TableColumnDep(_key(relation), name) for relation, _, name in (source.rpartition(".") for source in sources)]
-        for column, sources in _made_of(node).items()
+        for column, sources in lineage()["made_of"].get(node.relation, {}).items()
         if sources
     }
     return {"dagster/column_lineage": dg.TableColumnLineage(deps)}
@@ -109,7 +104,7 @@ def _column_lineage(node: Node) -> dict[str, dg.TableColumnLineage]:
 
 def _origin(node: Node, column: str) -> str:
     """What a column is made of, in words; empty where that is not known, or is no column (a number of rows)."""
-    sources = _made_of(node).get(column, [])
+    sources: list[str] = lineage()["made_of"].get(node.relation, {}).get(column, [])
     more = f" and {len(sources) - _NAMED} more" if len(sources) > _NAMED else ""
     return f"From {', '.join(sources[:_NAMED])}{more}." if sources else ""
 

@@ -11,7 +11,8 @@ from pipelines.settings import whole
 
 
 class PushOptions(NamedTuple):
-    """`help`: what it does, a colon, its columns. `example`: what the launchpad begins with; it is about nobody until it is changed."""
+    """`help`: what it does, a colon, its columns. `example`: the query that the launchpad begins with, about nobody until it is changed.
+    Its comment is SQL's, as Dagster's defaults have none of YAML; without `: ` and ` #` it is shown without quotes."""
 
     help: str
     example: str
@@ -21,8 +22,6 @@ class PushOptions(NamedTuple):
 def _push(help: str, example: str, *own: Option) -> PushOptions:
     return PushOptions(help, example, (*SOURCE, *PUSH, *own, ACCOUNT))
 
-
-#: Examples have comments of SQL, since Dagster's defaults cannot have any of YAML, and neither `: ` nor ` #`, which YAML would quote.
 
 #: Kind → what can be typed, in the order in which they are listed.
 PUSH_OPTIONS: Mapping[str, PushOptions] = {

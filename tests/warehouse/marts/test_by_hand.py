@@ -24,7 +24,9 @@ def _row(columns: str, *values: Any) -> dict[str, Any]:
 
 _CHANGES = "campaign_id observed_on days_covered sent_change opened_change unsubscribed_change click_change click_count"
 _RATES = "campaign_id sent_count open_rate click_rate bounce_rate unsubscribe_rate comparable_count_90d median_open_rate_90d open_rank_90d"
-_RATES += " channel opened_percent is_percent_inconsistent"
+_RATES += (
+    " channel opened_percent is_percent_inconsistent matched_message_rate median_hours_to_open opened_within_1h_rate opened_within_24h_rate"
+)
 _LINK = "campaign_id clicker_count click_count click_count_7d click_rate click_share_rate click_rank is_current"
 _MESSAGE = "contact_id kind channel campaign_id is_opened opened_at is_quick_open click_count clicked_at"
 _DAY = "day_on good_count bad_count online_review_count average_rating positive_count view_count good_rate_7d view_count_mean_7d"
@@ -75,8 +77,8 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_CHANGES, 2, _on(20), 2, 2, 1, 0, 0, 0),
     ],
     "campaign_performance": [
-        _row(_RATES, 1, 10, 5 / 9, 2 / 9, 0.1, 1 / 9, 0, None, 1, "email", None, None),
-        _row(_RATES, 2, 2, 0.5, 0, 0, 0, 1, 5 / 9, 2, "email", 366.67, True),
+        _row(_RATES, 1, 10, 5 / 9, 2 / 9, 0.1, 1 / 9, 0, None, 1, "email", None, None, 1, 1.5, 0, 1),
+        _row(_RATES, 2, 2, 0.5, 0, 0, 0, 1, 5 / 9, 2, "email", 366.67, True, 1, None, None, None),
     ],
     "campaign_link_clicks": [_row(_LINK, 1, 2, 3, None, 2 / 9, 1, 1, True)],
     "send_time_performance": [

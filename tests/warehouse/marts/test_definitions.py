@@ -212,6 +212,13 @@ _ELSEWHERE = {
     ("social_link_performance", "top_network_rate"): None,
     ("automation_activity", "open_of_sent_rate"): "opened_count / open_known_count",
     ("automation_activity", "click_of_sent_rate"): "clicked_count / click_known_count",
+    **{
+        ("campaign_performance", f"opened_within_{hours}h_rate"): (
+            "(select count(*) from marts.contact_campaign as c where c.account = m.account and c.campaign_id = m.campaign_id "
+            f"and date_diff('minute', sent_at, opened_at) between -1 and {60 * hours}) / timed_open_count"
+        )
+        for hours in (1, 24, 48)
+    },
     ("campaign_performance", "click_rate"): "clicker_count / (case when opened_count is not null then delivered_count end)",
 }
 

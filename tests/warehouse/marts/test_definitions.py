@@ -122,6 +122,12 @@ WINDOWS: dict[tuple[str, str], dict[str, Expected]] = {
         **dict.fromkeys(("sent_Nd_count", "opened_Nd_count"), _TWICE),
         **dict.fromkeys(("open_of_sent_Nd_rate", "relative_open_Nd"), lambda days: 1),
     },
+    ("list_performance", "true"): {
+        **dict.fromkeys(("sent_Nd_count", "opened_Nd_count", "clicked_Nd_count"), _TWICE),
+        **dict.fromkeys(("open_of_sent_Nd_rate", "click_of_sent_Nd_rate", "active_Nd_count"), lambda days: 1),
+        **dict.fromkeys((f"{fate}_Nd_count" for fate in ("lost", "left", "unsubscribed", "bounced", "other")), lambda days: 0),
+        **dict.fromkeys(("active_change_Nd", "churn_Nd_rate"), lambda days: 0),
+    },
     ("campaign_performance", f"campaign_id = {2 * TODAY + 1}"): {
         "comparable_count_Nd": lambda days: 2 * days - 1,
         "median_open_rate_Nd": lambda days: (2 * TODAY + 2 - days) / 1000,

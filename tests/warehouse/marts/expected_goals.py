@@ -53,7 +53,7 @@ def _visits(source: Source) -> Found:
             "last_campaign_id": last[row["account"], row["outcome_key"]],
             "source": (row["visit_utm_source"] or "(none)").strip().lower(),
         }
-    return sorted(visits, key=lambda row: (row["outcome_at"], row["outcome_key"].partition("/")[2]))
+    return sorted(visits, key=lambda row: (row["outcome_at"], row["outcome_key"].partition("/")[2], row["contact_id"]))
 
 
 def _credits(goal: dict[str, Any], pages: set[str], visits: Found, clicks: Found) -> dict[Person, Credit]:

@@ -48,8 +48,8 @@ _HEADLINES = """day_on member_count joined_count left_count list_days_covered ma
     view_count mention_count post_count social_click_change"""
 _COHORT = "registered_month months_since address_count read_count responder_count clicker_count responder_rate"
 _GOAL = "goal_id credited_to source can_be_told first_touch_count last_touch_count first_touch_value last_touch_value"
-_MEMBERS = """list_id address_count active_count active_90d_count lost_90d_count active_change_90d churn_90d_rate sent_90d_count opened_90d_count
-    open_of_sent_90d_rate click_of_sent_90d_rate"""
+_MEMBERS = """list_id address_count active_count active_90d_count lost_90d_count active_change_90d churn_90d_rate sent_90d_count
+    opened_90d_count open_of_sent_90d_rate click_of_sent_90d_rate"""
 _PERIOD = """period begins_on ends_on is_over campaign_count sent_count opened_count open_rate click_rate joined_count online_review_count
     average_rating redeemed_count sent_count_before joined_count_before sent_count_year_before"""
 _COVERED = "subject part part_count read_part_count coverage_rate as_of due_at"

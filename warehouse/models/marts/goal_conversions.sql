@@ -40,6 +40,7 @@ visits as (
         needed_count,
         visited_at,
         visit_key,
+        contact_id,
         first_touch.campaign_id as first_campaign_id,
         last_touch.campaign_id as last_campaign_id,
         coalesce(nullif(lower(trim(utm_source)), ''), '(none)') as source
@@ -50,14 +51,14 @@ visits as (
 
 first_visits as (
     from visits
-    qualify row_number() over (partition by account, goal_id, person, page order by visited_at, visit_key) = 1
+    qualify row_number() over (partition by account, goal_id, person, page order by visited_at, visit_key, contact_id) = 1
 ),
 
 -- the visit that made the goal complete is what its touches are credited with
 reached_by_visit as (
     select account, goal_id, person, first_campaign_id, last_campaign_id, source
     from first_visits
-    qualify row_number() over (partition by account, goal_id, person order by visited_at, visit_key) = needed_count
+    qualify row_number() over (partition by account, goal_id, person order by visited_at, visit_key, contact_id) = needed_count
 ),
 
 clicks as (

@@ -114,21 +114,26 @@ class Masking:
         return f"null::{sql_type} as {column}"
 
     def relation(self, source: str, columns: Sequence[tuple[str, str]], groups: Mapping[str, Any] | None) -> str:
-        """SQL of the rows that are shown of a table whose `groups` tell of people (`{by, people, shares}`); others as they are.
+        """SQL of the rows that are shown of a table whose `groups` tell of people (`{by, people, shares, within}`); others as they are.
 
         Groups of fewer than `group_min` people are one row, `(other)` or NULL; when that has fewer itself, the next smallest joins it.
+        `within`: columns that are part of the key, too: groups are joined among those that have the same values of these.
         Counts are added up, shares follow from them, and of what does not follow from the rows (a median) nothing is shown.
         """
         if groups is None or self.personal_data is PersonalData.KEEP:
             return source
         by, people, shares = quoted(groups["by"]), quoted(groups["people"]), groups.get("shares", {})
         other = "'(other)'" if dict(columns)[groups["by"]] == "VARCHAR" else "null"
-        shown = [_of_groups(name, sql_type, by, other, shares.get(name)) for name, sql_type in columns]
+        apart = ", ".join(quoted(name) for name in ("account", *groups.get("within", ())))
+        shown = [
+            quoted(name) if name in groups.get("within", ()) else _of_groups(name, sql_type, by, other, shares.get(name))
+            for name, sql_type in columns
+        ]
         return (
-            f"(with sized as (select *, coalesce(sum({people}) over (partition by account order by {people}, {by} "
+            f"(with sized as (select *, coalesce(sum({people}) over (partition by {apart} order by {people}, {by} "
             f"rows between unbounded preceding and 1 preceding), 0) as smaller from {source}), "
             f"marked as (select *, {people} < {self.group_min} or smaller between 1 and {self.group_min - 1} as is_small from sized) "
-            f"select {', '.join(shown)} from marked group by account, is_small, case when not is_small then {by} end)"
+            f"select {', '.join(shown)} from marked group by {apart}, is_small, case when not is_small then {by} end)"
         )
 
 

@@ -33,6 +33,10 @@ QUERIES = {
             social_click_change
         from marts.account_daily where account = $account order by day_on
     """,
+    "months": """
+        select begins_on, is_over, sent_count, open_rate, click_rate, joined_count, online_review_count, average_rating, redeemed_count
+        from marts.period_summary where account = $account and period = 'month' order by begins_on desc limit 7
+    """,
     "lists": """
         with recent as (
             select *, max(day_on) over () - day_on between 1 and 7 as is_recent, day_on = max(day_on) over () as is_last

@@ -85,6 +85,10 @@ FULL = {
         for back in range(20)
     ],
     "coupon_days": [{"day_on": TODAY, "redeemed": 1}],
+    "months": [
+        {"begins_on": TODAY.replace(day=1), "is_over": False, "sent_count": 12, "open_rate": 0.5, "click_rate": None, "joined_count": 4}
+        | {"online_review_count": 2, "average_rating": 2.5, "redeemed_count": 1}
+    ],
     "lists": [{"name": "News", "size": 500, "joined_7d": 1, "left_7d": None, "moved_7d": None, "net_7d": 1}],
     "tiers": [
         {"engagement_tier": "engaged", "addresses": 3, "without_timeline": 1},

@@ -149,12 +149,17 @@ def made(seed: int, rows: int, size: int, *, gaps: float = 0.0) -> AccountData:
         {"name": f"L{at}", "size": draw.randint(1, size + 1), "joined_7d": count(), "left_7d": count(), "moved_7d": count(), "net_7d": None}
         for at in range(rows)
     ]
+    months = [
+        {"begins_on": dt.date(2026 - at // 12, 12 - at % 12, 1), "is_over": at > 0, "open_rate": share(), "click_rate": share()}
+        | {name: count() for name in ("sent_count", "joined_count", "online_review_count", "average_rating", "redeemed_count")}
+        for at in range(rows)
+    ]
     networks = [{"network": f"n{at}", "mention_count": count(), "post_count": count()} for at in range(rows)]
     read = {**FULL["freshness"][0], "is_overdue": False}
     freshness = [{**read, "subject": f"s{at}", "coverage_rate": share() or 0.0} for at in range(rows)]
     return account(
         **{"campaigns": mails, "days": days, "tiers": tiers, "channels": channels, "coupons": coupons},
-        **{"lists": lists, "networks": networks, "freshness": freshness},
+        **{"months": months, "lists": lists, "networks": networks, "freshness": freshness},
     )
 
 
@@ -259,6 +264,10 @@ def _columns(data: AccountData) -> Iterator[tuple[str, int, list[dict[str, Any]]
     yield "reputation", 0, list(data.rows["channels"]), {
         "Rating": "average_rating", "Change, 28 days": "average_rating_change_28d", "Reviews, 28 days": "review_count_28d",
         "Good reviews, 28 days": "good_rate_28d", "Positive mentions, 28 days": "positive_rate_28d",
+    }  # fmt: skip
+    yield "months", 0, list(data.rows["months"]), {
+        "Sent": "sent_count", "Opened": "open_rate", "Clicked": "click_rate", "Joined": "joined_count",
+        "Reviews": "online_review_count", "Rating": "average_rating", "Coupons redeemed": "redeemed_count",
     }  # fmt: skip
     yield (
         "growth",

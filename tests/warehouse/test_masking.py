@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from collections.abc import Sequence
@@ -211,6 +212,18 @@ def test_a_folded_row_has_sums_shares_and_no_median() -> None:
     assert folded([1, 2, 6, 3], 5) == [("(other)", 6, 2, 6, 2 / 6, None, 3), ("d2.example", 6, 0, 6, 0.0, 2, 2)]
     assert folded([1, 6, 9], 5)[0][:2] == ("(other)", 7)
     assert len(folded([1, 1, 1], 5, KEEP)) == 3
+
+
+def test_groups_are_folded_within_what_is_kept_apart() -> None:
+    groups = {"by": "month", "people": "address_count", "within": ["later"]}
+    columns = (("account", "VARCHAR"), ("month", "DATE"), ("later", "BIGINT"), ("address_count", "BIGINT"), ("click_count", "BIGINT"))
+    values = ", ".join(
+        f"('a', date '2026-0{month}-01', {later}, {size}, 1)" for month, size in ((1, 2), (2, 9), (3, 3)) for later in (0, 1)
+    )
+    with duckdb.connect() as connection:
+        connection.execute(f"create table t as from (values {values}) as t({', '.join(name for name, _ in columns)})")
+        found = connection.execute(f"select * exclude (account) from {DROP.relation('t', columns, groups)} order by all").fetchall()
+    assert found == [(dt.date(2026, 2, 1), 0, 9, 1), (dt.date(2026, 2, 1), 1, 9, 1), (None, 0, 5, 2), (None, 1, 5, 2)]
 
 
 def test_the_key_stands_in_no_statement_and_no_message() -> None:

@@ -150,5 +150,11 @@ def test_every_column_of_every_model_is_followed() -> None:
 
 def test_what_is_said_of_small_groups_names_columns_that_are_there() -> None:
     for table, groups in lineage()["small_groups"].items():
-        named = {groups["by"], groups["people"], *groups["shares"], *(name for pair in groups["shares"].values() for name in pair)}
+        named = {
+            groups["by"],
+            groups["people"],
+            *groups.get("within", ()),
+            *groups["shares"],
+            *(name for pair in groups["shares"].values() for name in pair),
+        }
         assert named <= lineage()["columns"][table].keys()

@@ -105,6 +105,14 @@ CONTACTS = {
     ),
 }
 
+GOALS = {
+    "goals": _rows(
+        {"goal_id": 1, "name": "Menu", "value_type": "Fixed", "value": 80, "links": [f"{_MENU}/?from=goal"], "type": "Event Triggered"},
+        {"goal_id": 2, "name": "Menu and table", "value_type": "Variable", "links": [_MENU, "https://shop.example.com/book"]}
+        | {"event_link_rule": "All of the links are clicked"},
+    )
+}
+
 REPUTATION = {
     "review_stats": _rows({"period_on": _on(18), "good_count": 3, "bad_count": 1}),
     "direct_reviews": _rows({"review_id": 1, "reviewed_at": _at("18 12:00"), "rating": "Good"}),
@@ -160,4 +168,4 @@ SYNC = {
     "sync.contact_coverage": [{"account": ACCOUNT, "contact_id": 1, "timeline_asked_at": NOW - dt.timedelta(hours=6)}],
 }
 
-PARTS = (CAMPAIGNS, CONTACTS, REPUTATION, SOCIAL, SYNC)
+PARTS = (CAMPAIGNS, CONTACTS, GOALS, REPUTATION, SOCIAL, SYNC)

@@ -7,7 +7,7 @@ import statistics
 from typing import Any
 
 from tests.warehouse.marts.expected import Found, Source, added, grouped, less, once, share
-from tests.warehouse.marts.expected_contacts import channels
+from tests.warehouse.marts.expected_contacts import channels, told
 
 _PERCENTS = ("opened_percent", "unopened_percent", "bounced_percent", "unsubscribed_percent")
 _COUNTS = ("opened_count", "unopened_count", "bounced_count", "unsubscribed_count")
@@ -145,7 +145,11 @@ def _is_inconsistent(last: dict[str, Any], delivered: float | None, sent: float 
 
 def performance(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> Found:
     """campaign_performance; `sent_at` by account and campaign."""
-    found = _counted(source, sent_at)
+    found, openings = _counted(source, sent_at), told(source)
+    silence: dict[str, Any] = dict.fromkeys(("message_count", "matched_count", "timed_open_count"), 0)
+    silence |= dict.fromkeys(("matched_message_rate", "median_hours_to_open", *(f"opened_within_{hours}h_rate" for hours in (1, 24, 48))))
+    for row in found:
+        row |= openings.get((row["account"], row["campaign_id"]), silence)
     for (account,), rows in grouped(found, "account").items():
         day = {row["campaign_id"]: source.local_date(account, row["sent_at"] or row["created_at"]) for row in rows}
         comparable = [row for row in rows if row["type"] == "standard" and (row["sent_count"] or 0) > 0 and day[row["campaign_id"]]]

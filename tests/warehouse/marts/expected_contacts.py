@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import statistics
+from collections import Counter
 from typing import Any
 
 from marketing_api.records.values import read_moment
-from tests.warehouse.marts.expected import Found, Source, grouped, once
+from tests.warehouse.marts.expected import Found, Source, grouped, once, share
 
 _NOTHING = {"", "-", "n/a", "na", "null", "none", "0"}
 
@@ -65,6 +67,38 @@ def sent_at(source: Source) -> dict[tuple[str, int], dt.datetime]:
     """When each campaign's first message went out, as far as timelines tell."""
     known = [row for row in contact_campaign(source) if row["campaign_id"] is not None and row["sent_at"]]
     return {(key[0], key[1]): min(row["sent_at"] for row in rows) for key, rows in grouped(known, "account", "campaign_id").items()}
+
+
+def told(source: Source) -> dict[tuple[str, int], dict[str, Any]]:
+    """What timelines tell of each campaign's messages: the columns of campaign_performance about them."""
+    campaigns, minutes = _by_subject(source), dict[tuple[str, int], list[int]]()
+    possible: Counter[tuple[str, int]] = Counter()
+    for message in contact_campaign(source):
+        able = _able(
+            campaigns.get((message["account"], message["kind"], (message["message_text"] or "").strip().lower()), []), message["sent_at"]
+        )
+        possible.update((message["account"], one["id"]) for one in able)
+        if message["campaign_id"] is not None:
+            known = minutes.setdefault((message["account"], message["campaign_id"]), [])
+            known.append(_minutes(message["sent_at"], message["opened_at"]))
+    return {key: _openings(minutes.get(key, []), count) for key, count in possible.items()}
+
+
+def _minutes(sent_at: dt.datetime | None, opened_at: dt.datetime | None) -> int:
+    """By the minute hand; -1 when it is not known."""
+    if sent_at is None or opened_at is None:
+        return -1
+    minutes = int(opened_at.timestamp() // 60) - int(sent_at.timestamp() // 60)
+    return max(minutes, 0) if minutes >= -1 else -1
+
+
+def _openings(minutes: list[int], possible: int) -> dict[str, Any]:
+    timed = [one for one in minutes if one >= 0]
+    return {
+        **{"message_count": possible, "matched_count": len(minutes), "matched_message_rate": share(len(minutes), possible)},
+        **{"timed_open_count": len(timed), "median_hours_to_open": statistics.median(timed) / 60 if timed else None},
+        **{f"opened_within_{hours}h_rate": share(sum(one <= 60 * hours for one in timed), len(timed)) for hours in (1, 24, 48)},
+    }
 
 
 def _messages(source: Source) -> Found:
@@ -150,12 +184,17 @@ def _by_subject(source: Source) -> dict[tuple[Any, ...], Found]:
 
 def _campaign(campaigns: Found, at: dt.datetime | None) -> tuple[int | None, bool]:
     """The one that may have sent the message, and whether several may."""
+    able = _able(campaigns, at)
+    return (able[0]["id"] if len(able) == 1 else None), len(able) > 1
+
+
+def _able(campaigns: Found, at: dt.datetime | None) -> Found:
+    """The campaigns of its subject that may have sent the message."""
     if not campaigns or at is None:
-        return None, False
+        return []
     first = min(campaign["created_at"] for campaign in campaigns)
     if first - dt.timedelta(days=1) <= at < first:
         at = first  # clocks differ
     before = [campaign for campaign in campaigns if campaign["created_at"] <= at]
     newest = max((campaign["created_at"] for campaign in before), default=None)
-    able = [one for one in before if one["created_at"] == newest or one["gone_at"] is None or one["gone_at"] >= newest]
-    return (able[0]["id"] if len(able) == 1 else None), len(able) > 1
+    return [one for one in before if one["created_at"] == newest or one["gone_at"] is None or one["gone_at"] >= newest]

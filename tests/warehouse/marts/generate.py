@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from tests.warehouse.marts.generate_campaigns import campaign_rows
 from tests.warehouse.marts.generate_contacts import contact_rows
+from tests.warehouse.marts.generate_goals import goal_rows
 from tests.warehouse.marts.generate_reputation import reputation_rows
 from tests.warehouse.marts.generate_social import social_rows
 from tests.warehouse.marts.generate_sync import sync_rows
@@ -29,7 +30,7 @@ def generated() -> dict[str, list[Row]]:
 
 def _account(name: str, zone: str, contacts: int) -> dict[str, list[Row]]:
     made = Made(name, ZoneInfo(zone), random.Random(name), contacts)
-    parts = [campaign_rows(made), contact_rows(made), reputation_rows(made), social_rows(made)]
+    parts = [campaign_rows(made), contact_rows(made), reputation_rows(made), social_rows(made), goal_rows(made)]
     told = zone if name == "harbor" else None
     parts.append({"business": [made.row(business_id=1, business_name=name, timezone=told)]})
     rows = together(parts)

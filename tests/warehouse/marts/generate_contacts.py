@@ -28,7 +28,19 @@ def contact_rows(made: Made) -> dict[str, list[Row]]:
         _person(made, number, rows)
     for number in range(made.contacts // 10):
         _comer(made, 30_000 + 4 * number, rows["contacts"])
+        rows["timeline_events"] += _mails(made, 30_000 + 4 * number)
+    rows["coupons"].append(made.row(coupon_id=1, email="late@example.com", is_redeemed=True, redeemed_on=made.today + dt.timedelta(days=2)))
+    rows["coupons"].append(made.row(coupon_id=2, email="late@example.com", is_redeemed=False, redeemed_on=made.today))
     return rows
+
+
+def _mails(made: Made, contact_id: int) -> list[Row]:
+    """To somebody who came: before, on the way, and since; nothing of it is drawn."""
+    details = json.dumps([{"key": "subject", "value": "Letter 1"}, {"key": "links-clicked", "value": "1"}])
+    told = {"contact_id": contact_id, "key": "email-sent", "snippet": "Letter 1", "details": details}
+    return [
+        made.row(event_key=f"{contact_id}-{back}", occurred_at=made.moment(back), **told) for back in (60, 20.5, 13.5, 12.5, 11.5, 5, 0.5)
+    ]
 
 
 def _comer(made: Made, contact_id: int, rows: list[Row]) -> None:

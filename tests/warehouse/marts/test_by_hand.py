@@ -24,7 +24,9 @@ def _row(columns: str, *values: Any) -> dict[str, Any]:
 
 _CHANGES = "campaign_id observed_on days_covered sent_change opened_change unsubscribed_change click_change click_count"
 _RATES = "campaign_id sent_count open_rate click_rate bounce_rate unsubscribe_rate comparable_count_90d median_open_rate_90d open_rank_90d"
-_RATES += " channel opened_percent is_percent_inconsistent"
+_RATES += (
+    " channel opened_percent is_percent_inconsistent matched_message_rate median_hours_to_open opened_within_1h_rate opened_within_24h_rate"
+)
 _LINK = "campaign_id clicker_count click_count click_count_7d click_rate click_share_rate click_rank is_current"
 _MESSAGE = "contact_id kind channel campaign_id is_opened opened_at is_quick_open click_count clicked_at"
 _DAY = "day_on good_count bad_count online_review_count average_rating positive_count view_count good_rate_7d view_count_mean_7d"
@@ -44,6 +46,12 @@ _LIST = "list_id day_on joined_count left_count size active_size days_covered"
 _HEADLINES = """day_on member_count joined_count left_count list_days_covered mail_days_covered sent_change opened_change click_change
     good_count bad_count
     view_count mention_count post_count social_click_change"""
+_COHORT = "registered_month months_since address_count read_count responder_count clicker_count responder_rate"
+_GOAL = "goal_id credited_to source can_be_told first_touch_count last_touch_count first_touch_value last_touch_value"
+_MEMBERS = """list_id address_count active_count active_90d_count lost_90d_count active_change_90d churn_90d_rate sent_90d_count
+    opened_90d_count open_of_sent_90d_rate click_of_sent_90d_rate"""
+_PERIOD = """period begins_on ends_on is_over campaign_count sent_count opened_count open_rate click_rate joined_count online_review_count
+    average_rating redeemed_count sent_count_before joined_count_before sent_count_year_before"""
 _COVERED = "subject part part_count read_part_count coverage_rate as_of due_at"
 _FRESH = "subject is_overdue"
 
@@ -75,14 +83,15 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_CHANGES, 2, _on(20), 2, 2, 1, 0, 0, 0),
     ],
     "campaign_performance": [
-        _row(_RATES, 1, 10, 5 / 9, 2 / 9, 0.1, 1 / 9, 0, None, 1, "email", None, None),
-        _row(_RATES, 2, 2, 0.5, 0, 0, 0, 1, 5 / 9, 2, "email", 366.67, True),
+        _row(_RATES, 1, 10, 5 / 9, 2 / 9, 0.1, 1 / 9, 0, None, 1, "email", None, None, 1, 1.5, 0, 1),
+        _row(_RATES, 2, 2, 0.5, 0, 0, 0, 1, 5 / 9, 2, "email", 366.67, True, 1, None, None, None),
     ],
     "campaign_link_clicks": [_row(_LINK, 1, 2, 3, None, 2 / 9, 1, 1, True)],
     "send_time_performance": [
         _row("weekday hour campaign_count open_rate", "Monday", 10, 1, 5 / 9),
         _row("weekday hour campaign_count open_rate", "Thursday", 11, 1, 0.5),
     ],
+    "cohort_retention": [_row(_COHORT, _on(1), 0, 2, 1, 1, 1, 1)],  # of Ben nothing was read
     "contact_campaign": [
         _row(_MESSAGE, 1, "automated", "email", None, False, None, False, 0, None),
         _row(
@@ -109,6 +118,11 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_DOMAIN, "example.com", 1, 1, 2, 0.5, 1.5, False),
         _row(_DOMAIN, "example.org", 1, 1, 1, 0, 0, False),
     ],
+    "goal_conversions": [
+        _row(_GOAL, 1, "1", "(click)", True, 1, 1, 80, 80),  # Ben, of whom no visit is told
+        _row(_GOAL, 1, "1", "(none)", True, 1, 1, 80, 80),
+        _row(_GOAL, 2, "(none)", "(none)", True, 0, 0, None, None),
+    ],
     "list_growth_daily": [
         _row(_LIST, 1, _on(17), 0, 0, 1, 1, None),
         _row(_LIST, 1, _on(18), 0, 0, 1, 1, 1),
@@ -119,10 +133,22 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_LIST, 2, _on(19), 0, 0, 1, 0, None),
         _row(_LIST, 2, _on(20), 0, 0, 1, 0, 2),
     ],
+    "list_performance": [
+        _row(_MEMBERS, 1, 2, 2, 2, 0, 1, 0, 3, 1, 1 / 3, 1 / 3),
+        _row(_MEMBERS, 2, 1, 0, 0, 0, 0, None, 0, 0, None, None),
+    ],
     "message_matching": [
         _row(_MATCHING, "automated", "email", 1, 0, 0, 1, 0),
         _row(_MATCHING, "automated", "sms", 1, 0, 0, 1, 0),
         _row(_MATCHING, "standard", "email", 2, 2, 0, 0, 1),
+    ],
+    "period_summary": [
+        _row(_PERIOD, "month", _on(1), _on(31), False, 2, 12, 6, 6 / 11, 2 / 11, 4, 2, 2.5, 1, None, None, None),
+        _row(_PERIOD, "quarter", dt.date(2026, 1, 1), _on(31), False, 2, 12, 6, 6 / 11, 2 / 11, 4, 2, 2.5, 1, None, None, None),
+        _row(_PERIOD, "week", dt.date(2026, 2, 23), _on(1), True, 0, 0, 0, None, None, 1, None, None, 0, None, None, None),
+        _row(_PERIOD, "week", _on(2), _on(8), True, 0, 0, 0, None, None, 1, None, None, 0, 0, 1, None),
+        _row(_PERIOD, "week", _on(9), _on(15), True, 0, 0, 0, None, None, 0, None, None, 0, 0, 1, None),
+        _row(_PERIOD, "week", _on(16), _on(22), False, 2, 12, 6, 6 / 11, 2 / 11, 2, 2, 2.5, 1, 0, 0, None),
     ],
     "signup_cohorts": [_row("registered_month address_count active_count engaged_count engaged_rate", _on(1), 2, 2, 1, 0.5)],
     "review_daily": [

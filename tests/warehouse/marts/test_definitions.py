@@ -122,6 +122,12 @@ WINDOWS: dict[tuple[str, str], dict[str, Expected]] = {
         **dict.fromkeys(("sent_Nd_count", "opened_Nd_count"), _TWICE),
         **dict.fromkeys(("open_of_sent_Nd_rate", "relative_open_Nd"), lambda days: 1),
     },
+    ("list_performance", "true"): {
+        **dict.fromkeys(("sent_Nd_count", "opened_Nd_count", "clicked_Nd_count"), _TWICE),
+        **dict.fromkeys(("open_of_sent_Nd_rate", "click_of_sent_Nd_rate", "active_Nd_count"), lambda days: 1),
+        **dict.fromkeys((f"{fate}_Nd_count" for fate in ("lost", "left", "unsubscribed", "bounced", "other")), lambda days: 0),
+        **dict.fromkeys(("active_change_Nd", "churn_Nd_rate"), lambda days: 0),
+    },
     ("campaign_performance", f"campaign_id = {2 * TODAY + 1}"): {
         "comparable_count_Nd": lambda days: 2 * days - 1,
         "median_open_rate_Nd": lambda days: (2 * TODAY + 2 - days) / 1000,
@@ -212,6 +218,13 @@ _ELSEWHERE = {
     ("social_link_performance", "top_network_rate"): None,
     ("automation_activity", "open_of_sent_rate"): "opened_count / open_known_count",
     ("automation_activity", "click_of_sent_rate"): "clicked_count / click_known_count",
+    **{
+        ("campaign_performance", f"opened_within_{hours}h_rate"): (
+            "(select count(*) from marts.contact_campaign as c where c.account = m.account and c.campaign_id = m.campaign_id "
+            f"and date_diff('minute', sent_at, opened_at) between -1 and {60 * hours}) / timed_open_count"
+        )
+        for hours in (1, 24, 48)
+    },
     ("campaign_performance", "click_rate"): "clicker_count / (case when opened_count is not null then delivered_count end)",
 }
 

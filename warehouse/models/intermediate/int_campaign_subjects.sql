@@ -44,6 +44,7 @@ candidates as (
         begins.from_at,
         count(*) as candidate_count,
         min(subjects.campaign_id) as campaign_id,
+        list(subjects.campaign_id order by subjects.campaign_id) as campaign_ids,
         max(subjects.title) as title
     from begins
     join subjects using (account, kind, subject)
@@ -61,6 +62,7 @@ select
     coalesce(lead(from_at) over by_subject, timestamptz '9999-01-01 00:00+00') as until_at,
     case when candidate_count = 1 then campaign_id end as campaign_id,
     case when candidate_count = 1 then title end as title,
-    candidate_count > 1 as is_ambiguous
+    candidate_count > 1 as is_ambiguous,
+    campaign_ids
 from candidates
 window by_subject as (partition by account, kind, subject order by from_at)

@@ -138,7 +138,16 @@ select
     case when rated.open_rate is not null then ranked.open_rank_90d end as open_rank_90d,
     compared.median_click_rate_90d,
     rated.click_rate - compared.median_click_rate_90d as click_rate_over_median,
-    case when rated.click_rate is not null then ranked.click_rank_90d end as click_rank_90d
+    case when rated.click_rate is not null then ranked.click_rank_90d end as click_rank_90d,
+    coalesce(messages.message_count, 0) as message_count,
+    coalesce(messages.matched_count, 0) as matched_count,
+    {{ safe_rate('messages.matched_count', 'messages.message_count') }} as matched_message_rate,
+    coalesce(messages.timed_open_count, 0) as timed_open_count,
+    messages.median_hours_to_open,
+{%- for hours in [1, 24, 48] %}
+    {{ safe_rate('messages.within_%dh_count' % hours, 'messages.timed_open_count') }} as opened_within_{{ hours }}h_rate{{ "," if not loop.last }}
+{%- endfor %}
 from rated
 left join compared using (account, campaign_id)
 left join ranked using (account, campaign_id)
+left join {{ ref('int_campaign_messages') }} as messages using (account, campaign_id)

@@ -1,0 +1,88 @@
+-- How many of the addresses that registered in a month still react in the months after it; one row per month of registration and months since.
+with accounts as (
+    select account, timezone, today from {{ ref('int_accounts') }}
+),
+
+-- who is gone counts, too: without them every cohort would look the better the more of it left
+contacts as (
+    select account, contact_id, lower(trim(email)) as email, registered_at from {{ source('source', 'contacts') }} where trim(email) <> ''
+),
+
+coverage as (
+    select account, contact_id, timeline_asked_at from {{ source('sync', 'contact_coverage') }}
+),
+
+addresses as (
+    select
+        account,
+        email,
+        date_trunc('month', {{ local_date('min(registered_at)', 'any_value(timezone)') }})::date as registered_month,
+        count(timeline_asked_at) > 0 as is_read
+    from contacts
+    left join coverage using (account, contact_id)
+    join accounts using (account)
+    group by all
+    having min(registered_at) is not null
+),
+
+-- moments as contact_engagement has them
+reactions as (
+    select account, contact_id, coalesce(opened_at, sent_at) as moment, false as is_click
+    from {{ ref('contact_campaign') }}
+    where is_opened
+    union all
+    select account, contact_id, coalesce(clicked_at, opened_at, sent_at), true from {{ ref('contact_campaign') }} where is_clicked
+    union all
+    select account, contact_id, visited_at, false from {{ ref('stg_timeline_visits') }}
+),
+
+active_months as (
+    select
+        account,
+        email,
+        date_trunc('month', {{ local_date('moment', 'timezone') }})::date as month_on,
+        bool_or(is_click) as has_clicked
+    from reactions
+    join (select distinct account, contact_id, email from contacts) using (account, contact_id)
+    join accounts using (account)
+    where moment is not null
+    group by all
+),
+
+counted as (
+    select account, registered_month, month_on, count(*) as responder_count, count(*) filter (where has_clicked) as clicker_count
+    from active_months
+    join addresses using (account, email)
+    where is_read
+    group by all
+),
+
+cohorts as (
+    select account, registered_month, count(*) as address_count, count(*) filter (where is_read) as read_count
+    from addresses
+    group by all
+),
+
+months as (
+    select
+        cohorts.*,
+        unnest(generate_series(registered_month, date_trunc('month', today)::date, interval 1 month))::date as month_on,
+        today
+    from cohorts
+    join accounts using (account)
+)
+
+select
+    account,
+    registered_month,
+    date_diff('month', registered_month, month_on) as months_since,
+    month_on,
+    month_on + interval 1 month <= today as is_over,
+    address_count,
+    read_count,
+    coalesce(responder_count, 0) as responder_count,
+    coalesce(clicker_count, 0) as clicker_count,
+    {{ safe_rate('coalesce(responder_count, 0)', 'read_count') }} as responder_rate,
+    {{ safe_rate('coalesce(clicker_count, 0)', 'read_count') }} as clicker_rate
+from months
+left join counted using (account, registered_month, month_on)

@@ -1,0 +1,114 @@
+-- How each list does over the last 90 days: what its members were sent and did, and how many active ones it lost; one row per list.
+with accounts as (
+    select
+        account,
+        {{ days_begin('today', 90, 'timezone') }} as since_90d,
+        {{ days_end('today', 'timezone') }} as until_at
+    from {{ ref('int_accounts') }}
+),
+
+lists as (
+    select account, list_id, name, _deleted_at is not null as is_deleted from {{ source('source', 'lists') }}
+),
+
+lists_read as (
+    select account, list_id, first_read_at, first_read_on from {{ ref('int_lists_read') }}
+),
+
+members as (
+    select
+        account,
+        list_id,
+        contact_id,
+        coalesce(nullif(lower(trim(email)), ''), 'contact ' || contact_id) as address,
+        _deleted_at,
+        status,
+        -- it came since the reading before: a day is enough for the mail that greets it. Before the list's first reading it was always there
+        case when _first_seen_at > first_read_at then _first_seen_at - interval 1 day end as member_from
+    from {{ source('source', 'contacts') }}
+    left join lists_read using (account, list_id)
+),
+
+-- a message counts for each list on which its contact was when it was sent
+messages as (
+    select
+        account,
+        list_id,
+        count(*) as sent_90d_count,
+        count(*) filter (where is_opened) as opened_90d_count,
+        count(*) filter (where is_clicked) as clicked_90d_count
+    from {{ ref('contact_campaign') }}
+    join members using (account, contact_id)
+    join accounts using (account)
+    where {{ can_tell_opening() }} and sent_at >= since_90d and sent_at < until_at
+        and coalesce(sent_at >= member_from, true) and coalesce(sent_at < _deleted_at, true)
+    group by all
+),
+
+-- by address: who was merged or added again has neither left nor come
+present as (
+    select
+        account,
+        list_id,
+        address,
+        bool_or(status = 'active') as is_active,
+        case when bool_or(status = 'bounced') then 'bounced' when bool_or(status = 'unsubscribed') then 'unsubscribed' else 'other' end as status
+    from members
+    where _deleted_at is null
+    group by all
+),
+
+was_active as (
+    select
+        account,
+        list_id,
+        address,
+        bool_or(
+            valid_from <= greatest(since_90d, first_read_at) and coalesce(valid_to > greatest(since_90d, first_read_at), true)
+        ) as is_then
+    from {{ ref('history_contacts') }} as versions
+    join (select account, list_id, contact_id, address from members) using (account, list_id, contact_id)
+    join accounts using (account)
+    left join lists_read using (account, list_id)
+    where versions.status = 'active' and coalesce(valid_to > since_90d, true)
+    group by all
+),
+
+people as (
+    select
+        account,
+        list_id,
+        count(present.address) as address_count,
+        count(*) filter (where is_active) as active_count,
+        count(was_active.address) as active_90d_count,
+        count(was_active.address) filter (where is_active is null) as left_90d_count,
+        count(was_active.address) filter (where not is_active and status = 'unsubscribed') as unsubscribed_90d_count,
+        count(was_active.address) filter (where not is_active and status = 'bounced') as bounced_90d_count,
+        count(was_active.address) filter (where not is_active and status = 'other') as other_90d_count,
+        count(*) filter (where is_then) as active_then_count
+    from present
+    full join was_active using (account, list_id, address)
+    group by all
+)
+
+select
+    account,
+    list_id,
+    lists.name as list_name,
+    lists.is_deleted,
+    lists_read.first_read_on,
+    {%- for name in ['address_count', 'active_count', 'active_90d_count', 'left_90d_count', 'unsubscribed_90d_count', 'bounced_90d_count', 'other_90d_count'] %}
+    coalesce(people.{{ name }}, 0) as {{ name }},
+    {%- endfor %}
+    coalesce(people.active_90d_count - people.active_count, 0) as lost_90d_count,
+    case when lists_read.first_read_at is not null then coalesce(people.active_count - people.active_then_count, 0) end as active_change_90d,
+    {{ safe_rate('people.active_90d_count - people.active_count', 'people.active_90d_count') }} as churn_90d_rate,
+    {%- for name in ['sent_90d_count', 'opened_90d_count', 'clicked_90d_count'] %}
+    coalesce(messages.{{ name }}, 0) as {{ name }},
+    {%- endfor %}
+    {{ safe_rate('messages.opened_90d_count', 'messages.sent_90d_count') }} as open_of_sent_90d_rate,
+    {{ safe_rate('messages.clicked_90d_count', 'messages.sent_90d_count') }} as click_of_sent_90d_rate
+from lists
+left join lists_read using (account, list_id)
+left join people using (account, list_id)
+left join messages using (account, list_id)

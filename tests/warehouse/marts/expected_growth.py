@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
+import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -204,6 +206,46 @@ def account_daily(source: Source) -> Found:
         if row["post_count"] is None and read.get((row["account"], "social_posts"), {}).get(row["day_on"]):
             row["post_count"] = 0
     return found
+
+
+_UNUSUAL = {
+    "joined_count": "new members",
+    "left_count": "members who left",
+    "visit_count": "visits",
+    "good_count": "good reviews",
+    "bad_count": "bad reviews",
+    "online_review_count": "reviews on review sites",
+    "view_count": "views of the feedback page",
+    "positive_count": "positive mentions",
+    "negative_count": "negative mentions",
+    "social_click_change": "clicks in social posts",
+}
+
+
+def anomalies(source: Source) -> Found:
+    days = {(row["account"], row["day_on"]): row for row in account_daily(source)}
+    return [row for (account, day), now in days.items() for name in _UNUSUAL if (row := _anomaly(source, days, account, day, now, name))]
+
+
+def _anomaly(source: Source, days: dict[Any, dict[str, Any]], account: str, day: dt.date, now: dict[str, Any], name: str) -> dict[str, Any] | None:
+    def value(on: dt.date) -> float | None:
+        row = days.get((account, on), {})
+        return row.get(name) if name != "left_count" or row.get("list_days_covered") == 1 else None
+
+    today = source.local_date(account, source.as_of(account))
+    earlier = [found for week in range(1, 13) if (found := value(day - dt.timedelta(days=7 * week))) is not None]
+    if today is None or not 1 <= (today - day).days <= 90 or len(earlier) < 6 or (found := value(day)) is None:
+        return None
+    middle = statistics.median(earlier)
+    spread = max(1.4826 * statistics.median(abs(one - middle) for one in earlier), math.sqrt(middle), 1)
+    low, high = max(0.0, middle - 3 * spread), middle + 3 * spread
+    if low <= found <= high:
+        return None
+    mailed = (now["sent_change"] or 0) > 0
+    band = f"usually {math.ceil(low)} to {math.floor(high)}{' (a campaign was sent)' if mailed else ''}"
+    sentence = f"{_UNUSUAL[name]}: {found} on {day:%A}, {day.day} {day:%B %Y}, {band}"
+    row = {"account": account, "day_on": day, "figure": name, "value": found, "usual_value": middle, "usual_low": low, "usual_high": high}
+    return row | {"deviation": (found - middle) / spread, "is_mailing_day": mailed, "sentence": sentence}
 
 
 def _first_day(source: Source, account: str) -> dt.date:

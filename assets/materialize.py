@@ -40,6 +40,13 @@ _CHECKS = {
 }
 
 
+#: What is said where people look for missing days.
+_PARTITIONS = (
+    "**Partitions** are for choosing the days that a run reads. *Missing* says only that no run names this day as one of its last: a run "
+    "notes few of the days that it read. Which days are in the table is said by *days read so far*, in the metadata."
+)
+
+
 def asset_key(table: Table) -> dg.AssetKey:
     """`source/<table>`, the schema and name in the warehouse."""
     return dg.AssetKey(["source", table.name])
@@ -61,6 +68,7 @@ def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) 
         ],
         partitions_def=partitions if asset.is_daily else None,
         backfill_policy=dg.BackfillPolicy.single_run() if asset.is_daily else None,
+        can_subset=len(asset.tables) > 1,
         required_resource_keys={"reader"},
         description=asset.doc,
     )
@@ -79,17 +87,34 @@ def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) 
             each = f", {spent.waited_s / spent.requests:.1f} s of waiting each" if spent.requests else ""
             planned = result.plan.words if result.plan else f"{result.fetched:,} of {result.planned:,} requests with a response"
             context.log.info(f"account {result.account}: {planned}; requests used: {spent.requests:,}{each}")
-        yield from materializations
+        yield from _selected(context, materializations)
         _raise_on_failure(context, reader, asset, results)
 
     return step
+
+
+def _selected(
+    context: dg.AssetExecutionContext, materializations: Iterable[dg.MaterializeResult[Any]]
+) -> Iterator[dg.MaterializeResult[Any]]:
+    """Those of the tables that were chosen. The others, which the same requests filled, are noted as such in the run's log."""
+    checks = context.selected_asset_check_keys
+    is_partitioned = context.has_partition_key or context.has_partition_key_range
+    for made in materializations:
+        assert made.asset_key is not None  # Dagster's type allows it
+        key = dg.AssetKey.from_coercible(made.asset_key)
+        if key in context.selected_asset_keys:
+            wanted = [check for check in made.check_results or () if dg.AssetCheckKey(key, str(check.check_name)) in checks]
+            yield made._replace(check_results=wanted)
+        else:
+            for day in context.partition_keys if is_partitioned else [None]:
+                context.log_event(dg.AssetMaterialization(key, "filled by the same requests", made.metadata, partition=day))
 
 
 def _spec(asset: SourceAsset, table: Table) -> dg.AssetSpec:
     return dg.AssetSpec(
         asset_key(table),
         deps=[asset_key(before) for upstream in asset.after for before in upstream.tables],
-        description=table.doc,
+        description=_description(asset, table),
         group_name=f"source/{table.area}",
         kinds={"duckdb"},
         metadata={
@@ -100,6 +125,13 @@ def _spec(asset: SourceAsset, table: Table) -> dg.AssetSpec:
         },
         freshness_policy=dg.FreshnessPolicy.time_window(fail_window=FRESH_FOR),
     )
+
+
+def _description(asset: SourceAsset, table: Table) -> str:
+    """In Markdown: what it is, and what somebody should know who materializes it."""
+    others = ", ".join(other.qualified for other in asset.tables if other is not table)
+    shared = f"The same requests fill {others}: whichever is materialized, all are." if others else ""
+    return "\n\n".join(filter(None, [table.doc, shared, _PARTITIONS if asset.is_daily else ""]))
 
 
 def column_schema(columns: Iterable[Column]) -> dg.TableSchema:

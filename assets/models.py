@@ -5,6 +5,7 @@ the file that this one may have open. Not here: with which settings (`pipelines`
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import dagster as dg
 
 from warehouse.dbt_project import Node
+from warehouse.masking import lineage
 from warehouse.models import BuildReport, Outcome, Status, table_columns, table_sizes
 
 #: Builds the models of these names (all when there are none) of the home.
@@ -20,6 +22,9 @@ Build = Callable[[Sequence[str]], BuildReport]
 
 #: The schemas of models in the order in which data flows through them.
 _FLOORS = ("staging", "history", "marts")
+
+#: So many columns are named as those that a column is made of; the metadata has all.
+_NAMED = 3
 
 
 def model_assets(name: str, build: Build, warehouse: Path, nodes: Sequence[Node]) -> dg.AssetsDefinition:
@@ -70,7 +75,10 @@ def _specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
             code_version=hashlib.blake2b(f"{node.sql}\0{node.later_sql}".encode(), digest_size=10).hexdigest(),
             metadata={
                 "dagster/table_name": node.relation,
-                "dagster/column_schema": dg.TableSchema([dg.TableColumn(name, description=text) for name, text in node.columns.items()]),
+                "dagster/column_schema": dg.TableSchema(
+                    [dg.TableColumn(name, description=f"{text} {_origin(node, name)}".strip()) for name, text in node.columns.items()]
+                ),
+                **_column_lineage(node),
                 "materialized as": node.kind,
             },
         )
@@ -84,9 +92,34 @@ def _description(node: Node) -> str:
     return "\n\n".join([node.description, *asked])
 
 
+def _column_lineage(node: Node) -> dict[str, dg.TableColumnLineage]:
+    """For whoever reads metadata; Dagster's own pages do not draw it (1.13), which is why descriptions say it, too."""
+    deps = {
+        column: [dg.TableColumnDep(_key(relation), name) for relation, _, name in (source.rpartition(".") for source in sources)]
+        for column, sources in lineage()["made_of"].get(node.relation, {}).items()
+        if sources
+    }
+    return {"dagster/column_lineage": dg.TableColumnLineage(deps)}
+
+
+def _origin(node: Node, column: str) -> str:
+    """What a column is made of, in words; empty where that is not known, or is no column (a number of rows)."""
+    sources: list[str] = lineage()["made_of"].get(node.relation, {}).get(column, [])
+    more = f" and {len(sources) - _NAMED} more" if len(sources) > _NAMED else ""
+    return f"From {', '.join(sources[:_NAMED])}{more}." if sources else ""
+
+
+def check_name(test: Node) -> str:
+    """The beginning of what it says, e.g. `version_ends_after_it_began`: dbt's own name repeats model and columns."""
+    if test.key:
+        return "unique_keys"
+    said, *_ = re.split(r"[.,:;](?: |$)", test.description or test.name)
+    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"^(a|an|the) |'", "", said.lower())).strip("_")
+
+
 def _check_spec(test: Node) -> dg.AssetCheckSpec:
     return dg.AssetCheckSpec(
-        test.name,
+        check_name(test),
         asset=_key(test.relation),
         description=test.description or None,
         additional_deps=[_key(needed) for needed in test.needs if needed != test.relation],
@@ -102,7 +135,7 @@ def _events(
     for outcome in report.outcomes:
         node, key = outcome.node, _key(outcome.node.relation)
         if node.is_test:
-            is_wanted = dg.AssetCheckKey(key, node.name) in context.selected_asset_check_keys
+            is_wanted = dg.AssetCheckKey(key, check_name(node)) in context.selected_asset_check_keys
             if is_wanted and outcome.status is not Status.SKIPPED:
                 yield _check_result(outcome)
         elif outcome.status in (Status.OK, Status.UNCHANGED):
@@ -121,7 +154,7 @@ def _check_result(outcome: Outcome) -> dg.AssetCheckResult:
     passed, is_unchanged = outcome.status in (Status.OK, Status.UNCHANGED), outcome.status is Status.UNCHANGED
     return dg.AssetCheckResult(
         asset_key=_key(outcome.node.relation),
-        check_name=outcome.node.name,
+        check_name=check_name(outcome.node),
         passed=passed,
         severity=dg.AssetCheckSeverity.WARN if outcome.status is Status.WARNED else dg.AssetCheckSeverity.ERROR,
         description=None if passed else outcome.sentence,

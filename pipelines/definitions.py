@@ -16,7 +16,7 @@ from assets import SOURCE_ASSETS
 from assets.extract import SourceAsset
 from assets.materialize import asset_key, dagster_asset, daily_partitions
 from assets.prefetch import Prefetcher
-from assets.published import published_asset, report_asset, sync_tables
+from assets.published import REPORT, published_asset, report_asset, sync_tables
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.interrupts import Stop
@@ -32,6 +32,8 @@ from pipelines.write_back.inbox import inbox_sensor
 from pipelines.write_back.nightly_audience_syncs import AudienceSyncs, standing_order
 from pipelines.write_back.push_jobs import push_jobs
 
+#: Of a clone; a wheel has none.
+_NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -58,13 +60,23 @@ def build_definitions(
         behind = _behind_the_reads(settings, models or Models(settings), activations) if has_models else []
     pushes = {job.name: job for job in push_jobs()} if has_models else {}
     return dg.Definitions(
-        assets=[*reads, *behind, *(sync_tables() if has_models else [])],
+        assets=list(dg.map_asset_specs(partial(_shown, settings), [*reads, *behind, *(sync_tables() if has_models else [])])),
         jobs=[NIGHTLY_SYNC, REFRESH_CONTACTS, *([REFRESH_MODELS, PUBLISH] if has_models else []), rebuild, *pushes.values()],
         schedules=[nightly(settings)],
         sensors=[failure_alert(settings), *([models_after_failed_reads(settings), inbox_sensor(settings, pushes)] if has_models else [])],
         resources={"settings": given, "reader": reader_resource(settings, now)} | resources,
         executor=dg.in_process_executor,
     )
+
+
+def _shown(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
+    """What depends on where this runs: the owner of every asset and, at the report, where it and the notebooks are.
+
+    As paths: browsers follow no link from a page of the UI to a file.
+    """
+    places = {"The page": settings.home / "report" / "index.html"} | ({"Notebooks": _NOTEBOOKS} if _NOTEBOOKS.is_dir() else {})
+    lines = [f"{name}: `{path}`" for name, path in places.items()] if spec.key == REPORT else []
+    return spec.replace_attributes(owners=[settings.owner], description="\n\n".join([spec.description or "", *lines]))
 
 
 def _behind_the_reads(settings: Settings, models: Models, activations: AudienceSyncs | None) -> list[dg.AssetsDefinition]:

@@ -14,7 +14,8 @@ def config_fields(options: Iterable[Option]) -> dict[str, dg.Field]:
 
     def kind(option: Option) -> Any:
         if option.choices:
-            return dg.Enum(option.name, [dg.EnumValue(choice) for choice in option.choices])
+            # Its name is what Dagster says that a wrong value is not.
+            return dg.Enum(f"{', '.join(option.choices[:-1])} or {option.choices[-1]}", [dg.EnumValue(choice) for choice in option.choices])
         if option.holds is list:
             return [str]
         return option.holds if option.unset is not None else dg.Noneable(option.holds)

@@ -99,8 +99,12 @@ class RunReader:
     def _chosen(context: dg.AssetExecutionContext) -> list[SourceAsset]:
         """The assets whose steps this run executes: its selection, or what a rerun from failure left over."""
         steps = context.run.step_keys_to_execute
-        keys = context.job_def.asset_layer.executable_asset_keys
-        return [asset for asset in SOURCE_ASSETS.values() if asset_key(asset.tables[0]) in keys and (steps is None or asset.name in steps)]
+        keys = set(context.job_def.asset_layer.executable_asset_keys)
+        return [
+            asset
+            for asset in SOURCE_ASSETS.values()
+            if keys.intersection(map(asset_key, asset.tables)) and (steps is None or asset.name in steps)
+        ]
 
 
 def reader_resource(settings: Settings, now: Clock = utc_now) -> dg.ResourceDefinition:

@@ -87,6 +87,10 @@ _log_level = _reader(
     lambda text: _text(re.fullmatch("DEBUG|INFO|WARNING|ERROR|CRITICAL", text.upper())), "DEBUG, INFO, WARNING, ERROR or CRITICAL is needed"
 )
 _log_format = _reader(lambda text: _text(re.fullmatch("text|json", text.lower())), "text or json is needed")
+_owner = _reader(
+    lambda text: _text(re.fullmatch(r"team:[\w-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+", text)),
+    "an e-mail address or a team is needed, like team:marketing-data",
+)
 _memory = _reader(lambda text: _text(re.fullmatch(r"[1-9]\d*(\.\d+)? ?[MG]i?B", text)), "an amount of memory is needed, like 2GB or 800MB")
 
 
@@ -151,6 +155,9 @@ class Settings:
         "MARKETING_PERSONAL_GROUP_MIN", count, GROUP_MIN, "unless it is kept: groups of fewer people, such as mail domains, are one row"
     )
     alert_url: str = setting("MARKETING_ALERT_URL", str, "", "webhook address that is told of failed runs and pushes that need a person")
+    owner: str = setting(
+        "MARKETING_OWNER", _owner, "team:marketing-data", "whom the UI names as owner of all assets: an e-mail address or a team"
+    )
     activations: bool = setting("MARKETING_ACTIVATIONS", _switch, False, "on: every nightly sync pushes the segments of activations.toml")
     body_limit: int = setting("MARKETING_BODY_LIMIT", _size, BODY_LIMIT, "largest response, unpacked; larger ones are rejected")
     input_limit: int = setting("MARKETING_INPUT_LIMIT", _size, INPUT_LIMIT, "largest file of a push, unpacked, or result of its query")

@@ -1,5 +1,5 @@
-"""Which columns of the models are derived from personal ones: `python -m warehouse.lineage` works it out from the models' SQL and
-writes it to `lineage.json`. A test fails when that is stale.
+"""Which columns of the models are derived from personal ones, and which columns each is made of: `python -m warehouse.lineage` works it
+out from the models' SQL and writes it to `lineage.json`. A test fails when that is stale.
 
 A column is personal when any column that its value is made of is personal. Conditions, counts and the order of rows carry no value.
 What cannot be resolved counts as personal. Not here: what is personal in `source` and `sync` (declared there), who uses it (`masking`).
@@ -78,6 +78,7 @@ def derive(path: Path) -> dict[str, Any]:
     return {
         "columns": {".".join(key): {name: sorted(found) for name, found in derived[key].items()} for key in sorted(derived)},
         "released": {name: sorted(found) for name, found in sorted(released.items())},
+        "made_of": {".".join(key): {name: sorted(found) for name, found in columns.items()} for key, columns in made_of(forms, schema)},
         "small_groups": {node.relation: node.meta["small_groups"] for node in models if "small_groups" in node.meta},
     }
 
@@ -108,6 +109,22 @@ def follow(forms: Iterable[Form], schema: Mapping[str, Mapping[str, Mapping[str,
     return {relation: known[relation] for relation in made}, released
 
 
+def made_of(forms: Iterable[Form], schema: Mapping[str, Mapping[str, Mapping[str, str]]]) -> list[tuple[Relation, dict[str, Sources]]]:
+    """Model → column → the columns, as `schema.table.column`, of the relations it reads that its value is made of, as far as known.
+
+    Here what is counted, and what chooses or orders values, belongs to it: that is where a figure comes from.
+    """
+    tables = ((schema_name, table, columns) for schema_name, tables in schema.items() for table, columns in tables.items())
+    known = {(name, table): {column: frozenset({f"{name}.{table}.{column}"}) for column in columns} for name, table, columns in tables}
+    found: Derived = {}
+    for form in forms:
+        query, place = _query(form, schema), f"{'.'.join(form.relation)}."
+        columns = found.setdefault(form.relation, dict.fromkeys(schema[form.relation[0]][form.relation[1]], NOTHING))
+        for name, sources in _Reading(known, is_of_values=False).outputs(query.scope) if query.scope else ():
+            columns[name] |= {source for source in sources - UNKNOWN if not source.startswith(place)}
+    return sorted(found.items())
+
+
 def _query(form: Form, schema: Mapping[str, Mapping[str, Mapping[str, str]]]) -> _Query:
     try:
         tree = sqlglot.parse_one(form.sql, dialect="duckdb")
@@ -134,8 +151,8 @@ def _add(query: _Query, known: Derived, released: dict[str, Sources]) -> None:
 class _Reading:
     """What the columns of one query are made of."""
 
-    def __init__(self, known: Derived) -> None:
-        self._known = known
+    def __init__(self, known: Derived, *, is_of_values: bool = True) -> None:
+        self._known, self._is_of_values = known, is_of_values
         self._done: dict[int, list[tuple[str, Sources]]] = {}
 
     def outputs(self, scope: Scope) -> list[tuple[str, Sources]]:
@@ -158,14 +175,14 @@ class _Reading:
             yield from ((name, one | other) for (name, one), (_, other) in zip(left, right, strict=True))
 
     def _made_of(self, node: exp.Expr, scope: Scope) -> Sources:
-        if isinstance(node, _TELLS_NOTHING):
+        if self._is_of_values and isinstance(node, _TELLS_NOTHING):
             return NOTHING
         if isinstance(node, exp.Column):
             return self._column(node, scope)
         if isinstance(node, exp.Query):
             inner = next((one for one in scope.subquery_scopes if one.expression is node.unnest()), None)
             return UNKNOWN if inner is None else NOTHING.union(*(found for _, found in self.outputs(inner)))
-        chooses = _CHOOSES.get(type(node), ())
+        chooses = _CHOOSES.get(type(node), ()) if self._is_of_values else ()
         parts = [value if isinstance(value, list) else [value] for name, value in node.args.items() if name not in chooses]
         return NOTHING.union(*(self._made_of(part, scope) for part in chain(*parts) if isinstance(part, exp.Expr)))
 

@@ -18,8 +18,6 @@ GROUP_INTERVALS, OWN_INTERVALS = 10.0, 1.0
 #: The same for dated histories, in days; and how uneven contacts may be taken to be (shape of the Gamma distribution of rates).
 GROUP_DAYS = 300.0
 _SHAPES = (0.01, 20.0)
-#: Days since registration that make a group: what automations send depends on it.
-TENURE_DAYS = (2, 8, 45, 400)
 #: How often what was noticed came with a change, before anything was learnt: (changed, requested).
 SIGNAL_PRIORS: Mapping[str, tuple[float, float]] = {"clicked": (19, 20), "pushed": (18, 20), "redeemed": (10, 20), "row": (6, 20)}
 #: How often a first response holds anything, before anything was learnt.
@@ -49,14 +47,8 @@ class Yields:
 NOTHING_LEARNT = Yields({})
 
 
-def groups(candidates: Candidates, now: float) -> Ints:
-    """A number from 0 for each combination of segment and time since registration; some belong to no candidate."""
-    tenure = np.searchsorted(np.array(TENURE_DAYS), np.nan_to_num((now - candidates.registered) / DAY_S, nan=1e9))
-    return candidates.segment * (len(TENURE_DAYS) + 1) + tenure
-
-
-def change_rates(candidates: Candidates, group: Ints) -> Floats:
-    """Changes a day of each candidate.
+def change_rates(candidates: Candidates) -> Floats:
+    """Changes a day of each candidate; its group is its segment.
 
     Of n intervals between requests, X ended with something new; I is their mean length in days. An interval shows a change with
     probability p = 1 - exp(-rate I), so rate = -ln(1 - p) / I. The plain estimate X/n is biased, and infinite at X = n; Cho and
@@ -69,7 +61,7 @@ def change_rates(candidates: Candidates, group: Ints) -> Floats:
     span = np.where(n > 0, (candidates.requested - candidates.first_requested) / DAY_S, 0.0)
     span = np.where(np.isnan(span), n, span)  # before first requests were kept: a day each
     account = _rate(np.array(changed.sum()), np.array(n.sum()), np.array(span.sum()), np.array(PRIOR_RATE), PRIOR_INTERVALS)
-    size = int(group.max(initial=-1)) + 1
+    group, size = candidates.segment, int(candidates.segment.max(initial=-1)) + 1
     total, number, length = (np.bincount(group, weights, size).astype(float) for weights in (changed, n, span))
     own_group = _rate(total, number, length, account, GROUP_INTERVALS)
     return _rate(changed, n, span, own_group[group], OWN_INTERVALS)
@@ -86,7 +78,7 @@ def _rate(changed: Floats, n: Floats, span: Floats, prior: Floats, strength: flo
 def unchanged(candidates: Candidates, now: float) -> Floats:
     """The logarithm of the chance that nothing of its own has happened to each candidate since it was requested, by what requests found."""
     days = np.maximum(np.nan_to_num((now - candidates.requested) / DAY_S), 0.0)
-    return -change_rates(candidates, groups(candidates, now)) * days
+    return -change_rates(candidates) * days
 
 
 def gamma(count: Floats, history: Floats, group: Ints) -> tuple[float, Floats, Floats]:

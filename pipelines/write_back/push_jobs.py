@@ -25,6 +25,7 @@ from pipelines.write_back.item import State
 from pipelines.write_back.kinds import KINDS, Kind
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
+from pipelines.write_back.push_options import PUSH_OPTIONS
 from pipelines.write_back.push_report import masked, plan_lines, result_lines
 from pipelines.write_back.push_service import Planned, PushRun, Watch, conclude, enqueue, order_of, plan_push, rate_of
 from pipelines.write_back.result import Ran, Result
@@ -50,13 +51,15 @@ def push_jobs() -> list[dg.JobDefinition]:
 
 def _job(kind: Kind) -> dg.JobDefinition:
     plan = _plan_op(kind)
-    default = {option.name: option.unset for option in kind.all_options if not option.in_ui}
+    typed = PUSH_OPTIONS[kind]
+    shown = {"sql": typed.example} | {option.name: option.unset for option in typed.options if option.in_command}
 
     @dg.job(
         name=f"push_{kind}",
-        description=f"Rows of a file or query go back to the service as {kind}. A dry run unless `dry_run` is off and `confirm` typed.",
+        description=f"{typed.help[0].upper()}{typed.help[1:]}. Rows come from a query or a file (`from` in place of `sql`). "
+        "Launched as it is, it shows what would be sent; to send that, write `dry_run: false` and `confirm: send`.",
         executor_def=dg.in_process_executor,
-        config={"ops": {plan.name: {"config": default}}},
+        config={"ops": {plan.name: {"config": shown}}},
     )
     def push() -> None:
         _, begun = plan()

@@ -10,6 +10,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from assets.published import REPORT
 from marketing_api.client import Connection, Secret
 from pipelines.definitions import build_definitions
 from pipelines.home import prepare_home
@@ -67,7 +68,7 @@ def _one_model_alone(settings: Settings, instance: dg.DagsterInstance) -> None:
     ((count,),) = query(settings.home, "select count(*) from marts.signup_cohorts")
     assert materialization.metadata["dagster/row_count"].value == count
     checks = {check.check_name for check in result.get_asset_check_evaluations() if check.passed}
-    assert "signup_cohorts_parts_fit" in checks
+    assert "parts_are_not_more_than_all" in checks
 
 
 def _all_unchanged(settings: Settings, instance: dg.DagsterInstance) -> None:
@@ -106,6 +107,39 @@ def test_data_flows_one_way_through_the_groups_and_every_table_says_what_it_is(h
         assert max(above, default=0) <= floor, node.key
         assert node.description
         assert node.kinds
+
+
+def test_every_asset_has_an_owner_and_every_check_a_name_that_says_what_it_holds_to(home: Path) -> None:
+    graph = build_definitions(Settings(home, owner="ada@example.com")).resolve_asset_graph()
+    assert {tuple(node.owners) for node in graph.asset_nodes} == {("ada@example.com",)}
+    for key in graph.asset_check_keys:
+        assert graph.get(key).description, key
+        assert key.asset_key.path[-1] not in key.name, "dbt's names repeat the model"
+    assert str(home / "report" / "index.html") in str(graph.get(REPORT).description)
+    daily = graph.get(dg.AssetKey(["source", "feedback_views"])).description
+    assert "source.review_stats" in str(daily)
+    assert "*Missing* says only" in str(daily)
+
+
+def test_columns_of_models_lead_to_columns_that_are_there(home: Path) -> None:
+    graph = build_definitions(Settings(home)).resolve_asset_graph()
+    specs: dict[dg.AssetKey, Any] = {node.key: node.metadata for node in graph.asset_nodes if "dagster/column_schema" in node.metadata}
+    columns = {key: {column.name for column in metadata["dagster/column_schema"].columns} for key, metadata in specs.items()}
+    lines = [
+        (key, column, dep)
+        for key, metadata in specs.items()
+        if "dagster/column_lineage" in metadata
+        for column, deps in metadata["dagster/column_lineage"].deps_by_column.items()
+        for dep in deps
+    ]
+    for key, column, dep in lines:
+        assert column in columns[key] or column.startswith("_"), (key, column)
+        assert dep.asset_key in graph.get(key).parent_keys, (key, column, dep)
+        assert dep.column_name in columns[dep.asset_key] or dep.column_name.startswith("_"), (key, column, dep)
+    mart = dg.AssetKey(["marts", "campaign_performance"])
+    assert (mart, "open_rate", dg.TableColumnDep(dg.AssetKey(["staging", "stg_campaign_stats"]), "opened_count")) in lines
+    described = {column.name: column.description for column in specs[mart]["dagster/column_schema"].columns}
+    assert described["unsubscribed_count"].endswith("From staging.stg_campaign_stats.unsubscribed_count.")
 
 
 @pytest.mark.parametrize(

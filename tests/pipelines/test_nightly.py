@@ -161,6 +161,23 @@ def test_a_materialization_tells_what_a_person_looks_for(run_job: RunJob) -> Non
     }
 
 
+def test_one_table_of_a_shared_request_can_be_materialized_and_the_others_are_noted(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    chosen, *others = map(asset_key, lists.lists.tables)
+    assert others
+    job = build_definitions(settings).resolve_job_def("nightly_sync")
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    result = job.execute_in_process(instance=instance, asset_selection=[chosen], run_config=quiet)
+    found = {event.asset_key: event.materialization for event in result.get_asset_materialization_events()}
+    assert found.keys() == {chosen, *others}
+    assert {materialization.description for key, materialization in found.items() if key != chosen} == {"filled by the same requests"}
+    assert {check.asset_key for check in result.get_asset_check_evaluations()} == {chosen}
+    assert query(settings.home, "select count(*) from source.lists") == [
+        (found[asset_key(lists.lists.tables[0])].metadata["dagster/row_count"].value,)
+    ]
+
+
 # -- what fails
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from assets.planning.campaign_exposure import Exposure, received, unreached
 from assets.planning.candidates import DAY_S
-from assets.planning.change_rates import PRIOR_RATE, Yields, chances, change_rates, groups, unchanged
+from assets.planning.change_rates import PRIOR_RATE, Yields, chances, change_rates, unchanged
 from tests.assets.planning.people import T, candidates
 
 
@@ -23,7 +23,7 @@ def rates(times_asked: list[int], times_changed: list[int], days: float = 10.0, 
         first_requested=[T - days * DAY_S] * count,
         segment=segment or [0] * count,
     )
-    return change_rates(people, groups(people, T))
+    return change_rates(people)
 
 
 def test_nobody_known_has_the_prior() -> None:

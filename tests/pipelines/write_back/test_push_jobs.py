@@ -10,6 +10,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from dagster_shared.yaml_utils import dump_run_config_yaml
 
 from marketing_api.client import Connection, Secret
 from pipelines.definitions import build_definitions
@@ -104,7 +105,7 @@ def test_contacts_from_a_file_are_read_back(push: RunJob, tmp_path: Path, home: 
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({}, "either --from or --sql (in the launchpad: from or sql)"),
+        ({"dry_run": True}, "either --from or --sql (in the launchpad: from or sql)"),
         ({"sql": "select 1", "from": "x.csv"}, "either --from or --sql"),
         ({"from": "/nowhere.csv"}, "there is no file /nowhere.csv"),
         (
@@ -193,6 +194,34 @@ def test_every_field_of_the_launchpad_is_described(settings: Settings) -> None:
         fields = definition.get_node_named(f"plan_{kind}").definition.config_schema.config_type.fields  # type: ignore[attr-defined]
         assert [name for name, field in fields.items() if not field.description] == []
         assert "dry_run" in fields
+
+
+@pytest.mark.parametrize("kind", KINDS.values())
+def test_the_launchpad_begins_with_an_example_that_runs(settings: Settings, push: RunJob, home: Path, service: Sandbox, kind: Kind) -> None:
+    example = job(kind, settings).run_config
+    shown = dump_run_config_yaml(dict(example))
+    assert "sql: /* change the address" in shown, "YAML shows it as it is, without quotes"
+    assert dg.validate_run_config(job(kind, settings), example)
+    config = example["ops"][f"plan_{kind}"]["config"]
+    as_it_is = push(kind, **config)
+    assert as_it_is.success, failures(as_it_is)
+    assert metadata(as_it_is, f"plan_{kind}")["rows"] == (1 if kind == CONTACTS else 0), "it is about nobody yet"
+    ((email, name, other),) = query(
+        home,
+        "select email, name, (select max(name) from source.lists as other where other.name <> lists.name) from source.contacts"
+        " join source.lists using (account, list_id) where status = 'active' limit 1",
+    )
+    changed = config["sql"].replace("ada@example.com", email).replace("Newsletter", name).replace("Events", other)
+    ran = push(kind, **config | {"sql": changed})
+    assert ran.success, failures(ran)
+    told = metadata(ran, f"plan_{kind}")
+    assert (told["rows"], told["invalid"]) == (1, 0)
+    assert service.count == 0
+
+
+def test_a_value_that_is_none_of_the_choices_is_answered_with_them(settings: Settings) -> None:
+    with pytest.raises(dg.DagsterInvalidConfigError, match="all, sample or none"):
+        dg.validate_run_config(job(kinds.TAGS, settings), {"ops": {"plan_tags": {"config": {"verify": "half"}}}})
 
 
 def test_they_load_beside_everything_else_and_start_as_dry_runs(settings: Settings) -> None:

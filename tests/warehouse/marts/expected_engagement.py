@@ -170,7 +170,9 @@ def send_frequency(source: Source) -> Found:
         if is_known_opening(row) and (sent_on := source.local_date(row["account"], row["sent_at"])):
             weeks.setdefault((row["account"], row["contact_id"], _monday(sent_on)), []).append(row)
     statuses = grouped(source.rows("contacts"), "account", "contact_id")
-    gone = {key for key, rows in statuses.items() if "unsubscribed" in (all_of := {row["status"] for row in rows}) and "active" not in all_of}
+    gone = {
+        key for key, rows in statuses.items() if "unsubscribed" in (all_of := {row["status"] for row in rows}) and "active" not in all_of
+    }
     last: dict[tuple[str, int], dt.date] = {}
     for account, contact, week in weeks:
         last[account, contact] = max(week, last.get((account, contact), week))
@@ -182,13 +184,18 @@ def send_frequency(source: Source) -> Found:
     found = []
     for (account, number), some in buckets.items():
         sent, opened, clicked = (
-            [sum(map(bool, (row[name] for row in messages))) for _, _, messages in some] for name in ("message_key", "is_opened", "is_clicked")
+            [sum(map(bool, (row[name] for row in messages))) for _, _, messages in some]
+            for name in ("message_key", "is_opened", "is_clicked")
         )
         left = sum((account, contact) in gone and last[account, contact] == week for contact, week, _ in some)
         row = {"account": account, "messages_a_week": number, "contact_week_count": len(some)}
         row |= {"contact_count": len({contact for contact, _, _ in some}), "message_count": sum(sent)}
         row |= {"opened_count": sum(opened), "clicked_count": sum(clicked), "clicked_week_count": sum(map(bool, clicked))}
-        row |= {"unsubscribed_count": left, "open_of_sent_rate": share(sum(opened), sum(sent)), "click_of_sent_rate": share(sum(clicked), sum(sent))}
+        row |= {
+            "unsubscribed_count": left,
+            "open_of_sent_rate": share(sum(opened), sum(sent)),
+            "click_of_sent_rate": share(sum(clicked), sum(sent)),
+        }
         row |= {"clicked_week_rate": share(sum(map(bool, clicked)), len(some)), "unsubscribed_week_rate": share(left, len(some))}
         found.append(row)
     return found

@@ -224,28 +224,39 @@ _UNUSUAL = {
 
 def anomalies(source: Source) -> Found:
     days = {(row["account"], row["day_on"]): row for row in account_daily(source)}
-    return [row for (account, day), now in days.items() for name in _UNUSUAL if (row := _anomaly(source, days, account, day, now, name))]
+    return [row for key in days for name in _UNUSUAL if (row := _anomaly(source, days, key, name))]
 
 
-def _anomaly(source: Source, days: dict[Any, dict[str, Any]], account: str, day: dt.date, now: dict[str, Any], name: str) -> dict[str, Any] | None:
-    def value(on: dt.date) -> float | None:
-        row = days.get((account, on), {})
+def _anomaly(source: Source, days: dict[Any, dict[str, Any]], key: tuple[str, dt.date], name: str) -> dict[str, Any] | None:
+    account, day = key
+
+    def value(ago: int) -> float | None:
+        row = days.get((account, day - dt.timedelta(days=ago)), {})
         return row.get(name) if name != "left_count" or row.get("list_days_covered") == 1 else None
 
     today = source.local_date(account, source.as_of(account))
-    earlier = [found for week in range(1, 13) if (found := value(day - dt.timedelta(days=7 * week))) is not None]
-    if today is None or not 1 <= (today - day).days <= 90 or len(earlier) < 6 or (found := value(day)) is None:
+    weekdays = [[found for ago in range(first, 85, 7) if (found := value(ago)) is not None] for first in (7, 1, 2, 3, 4, 5, 6)]
+    if today is None or not 1 <= (today - day).days <= 90 or len(weekdays[0]) < 6 or (found := value(0)) is None:
         return None
-    middle = statistics.median(earlier)
-    spread = max(1.4826 * statistics.median(abs(one - middle) for one in earlier), math.sqrt(middle), 1)
-    low, high = max(0.0, middle - 3 * spread), middle + 3 * spread
+    roots = [[_root(one) for one in some] for some in weekdays if some]
+    middle = statistics.median(roots[0])
+    spread = max(1.4826 * statistics.median(abs(one - statistics.median(some)) for some in roots for one in some), 1)
+    low, high = max(0.0, max(middle - 4 * spread, 0) ** 2 / 4 - 0.375), (middle + 4 * spread) ** 2 / 4 - 0.375
     if low <= found <= high:
         return None
-    mailed = (now["sent_change"] or 0) > 0
+    mailed = (days[key]["sent_change"] or 0) > 0
     band = f"usually {math.ceil(low)} to {math.floor(high)}{' (a campaign was sent)' if mailed else ''}"
     sentence = f"{_UNUSUAL[name]}: {found} on {day:%A}, {day.day} {day:%B %Y}, {band}"
-    row = {"account": account, "day_on": day, "figure": name, "value": found, "usual_value": middle, "usual_low": low, "usual_high": high}
-    return row | {"deviation": (found - middle) / spread, "is_mailing_day": mailed, "sentence": sentence}
+    row = {"account": account, "day_on": day, "figure": name, "value": found, "usual_low": low, "usual_high": high, "sentence": sentence}
+    return row | {
+        "usual_value": statistics.median(weekdays[0]),
+        "deviation": (_root(found) - middle) / spread,
+        "is_mailing_day": mailed,
+    }
+
+
+def _root(count: float) -> float:
+    return 2 * math.sqrt(count + 0.375)
 
 
 def _first_day(source: Source, account: str) -> dt.date:

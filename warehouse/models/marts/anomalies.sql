@@ -25,33 +25,42 @@ figures as (
 {%- endfor %}
 ),
 
--- the same weekday of the twelve weeks before
-usual as (
+-- each of the last days with the twelve weeks before it; 2 √(count + 3/8) varies by about 1 whatever the count (Anscombe 1948)
+earlier as (
     select
         figures.account,
         figures.day_on,
         figures.figure,
-        count(*) as week_count,
-        median(earlier.value) as usual_value,
-        -- a count varies by its root at least (Poisson), and a day with one more than usual is none to tell of
-        3 * greatest(1.4826 * mad(earlier.value), sqrt(median(earlier.value)), 1) as width
+        earlier.value,
+        2 * sqrt(earlier.value + 0.375) as root,
+        (figures.day_on - earlier.day_on) % 7 as weekday
     from figures
     join accounts using (account)
     join figures as earlier
-        on earlier.account = figures.account and earlier.figure = figures.figure
-        and figures.day_on - earlier.day_on between 7 and 84 and (figures.day_on - earlier.day_on) % 7 = 0
+        on earlier.account = figures.account and earlier.figure = figures.figure and figures.day_on - earlier.day_on between 1 and 84
     where {{ in_last_days('figures.day_on', 'today', 91) }} and figures.day_on < today
-    group by figures.account, figures.day_on, figures.figure
+),
+
+usual as (
+    select
+        account,
+        day_on,
+        figure,
+        count(*) filter (where weekday = 0) as week_count,
+        median(value) filter (where weekday = 0) as usual_value,
+        any_value(weekday_root) filter (where weekday = 0) as usual_root,
+        4 * greatest(1.4826 * median(abs(root - weekday_root)), 1) as width
+    from (select *, median(root) over (partition by account, day_on, figure, weekday) as weekday_root from earlier)
+    group by all
 ),
 
 banded as (
     select
         figures.*,
-        usual.week_count,
         usual.usual_value,
-        greatest(0, usual.usual_value - usual.width) as usual_low,
-        usual.usual_value + usual.width as usual_high,
-        (figures.value - usual.usual_value) / usual.width * 3 as deviation
+        greatest(0, power(greatest(usual.usual_root - usual.width, 0) / 2, 2) - 0.375) as usual_low,
+        power((usual.usual_root + usual.width) / 2, 2) - 0.375 as usual_high,
+        4 * (2 * sqrt(figures.value + 0.375) - usual.usual_root) / usual.width as deviation
     from figures
     join usual using (account, day_on, figure)
     where usual.week_count >= 6

@@ -189,7 +189,7 @@ def send_frequency(source: Source) -> Found:
         )
         left = sum((account, contact) in gone and last[account, contact] == week for contact, week, _ in some)
         row = {"account": account, "messages_a_week": number, "contact_week_count": len(some)}
-        row |= {"contact_count": len({contact for contact, _, _ in some}), "message_count": sum(sent)}
+        row |= {"contact_count": len({contact for contact, _, _ in some}), "sent_count": sum(sent)}
         row |= {"opened_count": sum(opened), "clicked_count": sum(clicked), "clicked_week_count": sum(map(bool, clicked))}
         row |= {
             "unsubscribed_count": left,

@@ -35,7 +35,7 @@ select
     least(message_count, 8)::bigint as messages_a_week,
     count(*) as contact_week_count,
     count(distinct contact_id) as contact_count,
-    sum(message_count)::bigint as message_count,
+    sum(message_count)::bigint as sent_count,
     sum(opened_count)::bigint as opened_count,
     sum(clicked_count)::bigint as clicked_count,
     count(*) filter (where clicked_count > 0) as clicked_week_count,

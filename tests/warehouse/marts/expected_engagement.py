@@ -164,6 +164,47 @@ def signup_cohorts(source: Source) -> Found:
     return found
 
 
+def send_frequency(source: Source) -> Found:
+    weeks: dict[tuple[str, int, dt.date], Found] = {}
+    for row in contact_campaign(source):
+        if is_known_opening(row) and (sent_on := source.local_date(row["account"], row["sent_at"])):
+            weeks.setdefault((row["account"], row["contact_id"], _monday(sent_on)), []).append(row)
+    statuses = grouped(source.rows("contacts"), "account", "contact_id")
+    gone = {
+        key for key, rows in statuses.items() if "unsubscribed" in (all_of := {row["status"] for row in rows}) and "active" not in all_of
+    }
+    last: dict[tuple[str, int], dt.date] = {}
+    for account, contact, week in weeks:
+        last[account, contact] = max(week, last.get((account, contact), week))
+    buckets: dict[tuple[str, int], list[tuple[int, dt.date, Found]]] = {}
+    for (account, contact, week), messages in weeks.items():
+        today = source.local_date(account, source.as_of(account))
+        if today and 0 < (_monday(today) - week).days <= 364:
+            buckets.setdefault((account, min(8, len(messages))), []).append((contact, week, messages))
+    found = []
+    for (account, number), some in buckets.items():
+        sent, opened, clicked = (
+            [sum(map(bool, (row[name] for row in messages))) for _, _, messages in some]
+            for name in ("message_key", "is_opened", "is_clicked")
+        )
+        left = sum((account, contact) in gone and last[account, contact] == week for contact, week, _ in some)
+        row = {"account": account, "messages_a_week": number, "contact_week_count": len(some)}
+        row |= {"contact_count": len({contact for contact, _, _ in some}), "sent_count": sum(sent)}
+        row |= {"opened_count": sum(opened), "clicked_count": sum(clicked), "clicked_week_count": sum(map(bool, clicked))}
+        row |= {
+            "unsubscribed_count": left,
+            "open_of_sent_rate": share(sum(opened), sum(sent)),
+            "click_of_sent_rate": share(sum(clicked), sum(sent)),
+        }
+        row |= {"clicked_week_rate": share(sum(map(bool, clicked)), len(some)), "unsubscribed_week_rate": share(left, len(some))}
+        found.append(row)
+    return found
+
+
+def _monday(day: dt.date) -> dt.date:
+    return day - dt.timedelta(days=day.weekday())
+
+
 def automation_activity(source: Source) -> Found:
     messages = [row for row in contact_campaign(source) if row["kind"] == "automated" and row["sent_at"]]
     for row in messages:

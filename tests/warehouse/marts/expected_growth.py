@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
+import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -204,6 +206,57 @@ def account_daily(source: Source) -> Found:
         if row["post_count"] is None and read.get((row["account"], "social_posts"), {}).get(row["day_on"]):
             row["post_count"] = 0
     return found
+
+
+_UNUSUAL = {
+    "joined_count": "new members",
+    "left_count": "members who left",
+    "visit_count": "visits",
+    "good_count": "good reviews",
+    "bad_count": "bad reviews",
+    "online_review_count": "reviews on review sites",
+    "view_count": "views of the feedback page",
+    "positive_count": "positive mentions",
+    "negative_count": "negative mentions",
+    "social_click_change": "clicks in social posts",
+}
+
+
+def anomalies(source: Source) -> Found:
+    days = {(row["account"], row["day_on"]): row for row in account_daily(source)}
+    return [row for key in days for name in _UNUSUAL if (row := _anomaly(source, days, key, name))]
+
+
+def _anomaly(source: Source, days: dict[Any, dict[str, Any]], key: tuple[str, dt.date], name: str) -> dict[str, Any] | None:
+    account, day = key
+
+    def value(ago: int) -> float | None:
+        row = days.get((account, day - dt.timedelta(days=ago)), {})
+        return row.get(name) if name != "left_count" or row.get("list_days_covered") == 1 else None
+
+    today = source.local_date(account, source.as_of(account))
+    weekdays = [[found for ago in range(first, 85, 7) if (found := value(ago)) is not None] for first in (7, 1, 2, 3, 4, 5, 6)]
+    if today is None or not 1 <= (today - day).days <= 90 or len(weekdays[0]) < 6 or (found := value(0)) is None:
+        return None
+    roots = [[_root(one) for one in some] for some in weekdays if some]
+    middle = statistics.median(roots[0])
+    spread = max(1.4826 * statistics.median(abs(one - statistics.median(some)) for some in roots for one in some), 1)
+    low, high = max(0.0, max(middle - 4 * spread, 0) ** 2 / 4 - 0.375), (middle + 4 * spread) ** 2 / 4 - 0.375
+    if low <= found <= high:
+        return None
+    mailed = (days[key]["sent_change"] or 0) > 0
+    band = f"usually {math.ceil(low)} to {math.floor(high)}{' (a campaign was sent)' if mailed else ''}"
+    sentence = f"{_UNUSUAL[name]}: {found} on {day:%A}, {day.day} {day:%B %Y}, {band}"
+    row = {"account": account, "day_on": day, "figure": name, "value": found, "usual_low": low, "usual_high": high, "sentence": sentence}
+    return row | {
+        "usual_value": statistics.median(weekdays[0]),
+        "deviation": (_root(found) - middle) / spread,
+        "is_mailing_day": mailed,
+    }
+
+
+def _root(count: float) -> float:
+    return 2 * math.sqrt(count + 0.375)
 
 
 def _first_day(source: Source, account: str) -> dt.date:

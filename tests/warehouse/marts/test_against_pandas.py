@@ -34,6 +34,7 @@ _OUTCOME = ("account", "outcome", "outcome_key")
 #: Mart → its key, and the calculation.
 MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
     "account_daily": (("account", "day_on"), expected_growth.account_daily),
+    "anomalies": (("account", "day_on", "figure"), expected_growth.anomalies),
     "attribution_first_touch": (_OUTCOME, lambda source: expected_attribution.attribution(source, is_first=True)),
     "attribution_last_touch": (_OUTCOME, lambda source: expected_attribution.attribution(source, is_first=False)),
     "automation_activity": (("account", "automation", "channel", "triggered_on"), expected_engagement.automation_activity),
@@ -64,6 +65,7 @@ MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
         ("account", "weekday_number", "hour"),
         lambda source: expected_campaigns.send_time_performance(source, _performed(source)),
     ),
+    "send_frequency": (("account", "messages_a_week"), expected_engagement.send_frequency),
     "signup_cohorts": (("account", "registered_month"), expected_engagement.signup_cohorts),
     "social_daily": (("account", "network", "day_on"), expected_social.social_daily),
     "social_link_performance": (("account", "link_id"), expected_social.social_link_performance),

@@ -150,6 +150,8 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_PERIOD, "week", _on(9), _on(15), True, 0, 0, 0, None, None, 0, None, None, 0, 0, 1, None),
         _row(_PERIOD, "week", _on(16), _on(22), False, 2, 12, 6, 6 / 11, 2 / 11, 2, 2, 2.5, 1, 0, 0, None),
     ],
+    # the two campaigns are of the week that is not over; nobody opened the greeting of 1 March
+    "send_frequency": [_row("messages_a_week contact_week_count contact_count sent_count clicked_week_rate", 1, 1, 1, 1, 0)],
     "signup_cohorts": [_row("registered_month address_count active_count engaged_count engaged_rate", _on(1), 2, 2, 1, 0.5)],
     "review_daily": [
         _row(_DAY, _on(18), 3, 1, 0, None, None, 8, 0.75, 8),

@@ -1,0 +1,101 @@
+"""Unusual days, where the truth is known because somebody planted it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+from warehouse.models import ModelSettings
+
+TODAY = dt.date(2026, 3, 20)  # a Friday
+FIGURES = ["joined_count", "left_count", "visit_count", "good_count", "bad_count", "online_review_count"]
+FIGURES += ["view_count", "positive_count", "negative_count", "social_click_change"]
+
+
+def anomalies(days: pd.DataFrame) -> pd.DataFrame:
+    """What the mart makes of the accounts' days: account, day_on, any of FIGURES, list_days_covered and sent_change."""
+    node = next(node for node in ModelSettings().nodes() if node.relation == "marts.anomalies" and not node.is_test)
+    with duckdb.connect() as connection:
+        connection.execute("create schema marts; create schema staging; create schema intermediate")
+        accounts = pd.DataFrame({"account": days["account"].unique(), "today": TODAY})
+        wanted = {**dict.fromkeys(FIGURES), "list_days_covered": 1, "sent_change": None}
+        table = days.assign(**{name: value for name, value in wanted.items() if name not in days})
+        connection.register("accounts", accounts)
+        connection.register("days", table)
+        (home,) = [needed for needed in node.needs if needed.endswith(".int_accounts")]
+        connection.execute(f"create table {home} as select account, today::date as today from accounts")
+        connection.execute("create table marts.account_daily as select * replace (day_on::date as day_on) from days")
+        for name in FIGURES:
+            connection.execute(f"alter table marts.account_daily alter {name} type bigint")
+        connection.execute("alter table marts.account_daily alter sent_change type bigint")
+        return connection.execute(node.sql).df()
+
+
+def days_of(account: str, name: str, values: Iterable[float | None], **more: object) -> pd.DataFrame:
+    """Values of the days up to yesterday."""
+    known = list(values)
+    on = [TODAY - dt.timedelta(days=ago) for ago in range(len(known), 0, -1)]
+    return pd.DataFrame({"account": account, "day_on": on, name: pd.array(known, dtype="Int64"), **more})
+
+
+def test_a_day_is_compared_with_the_same_weekday_before() -> None:
+    """Thursdays have 10, all others 100: yesterday, a Thursday, had 60. The band: (√10.375 ± 2)² - 0.375, as roots vary by ½ at least."""
+    values: list[float | None] = [10 if ago % 7 == 1 else 100 for ago in range(92, 0, -1)]
+    values[-1] = 60
+    (found,) = anomalies(days_of("main", "view_count", values)).to_dict("records")
+    assert (found["day_on"].date(), found["figure"], found["value"], found["usual_value"]) == (dt.date(2026, 3, 19), "view_count", 60, 10)
+    assert (found["usual_low"], found["usual_high"]) == pytest.approx(((10.375**0.5 - 2) ** 2 - 0.375, (10.375**0.5 + 2) ** 2 - 0.375))
+    assert found["deviation"] == pytest.approx(2 * 60.375**0.5 - 2 * 10.375**0.5)
+    assert found["sentence"] == "views of the feedback page: 60 on Thursday, 19 March 2026, usually 2 to 26"
+
+
+def test_a_campaign_on_that_day_is_said() -> None:
+    found = anomalies(days_of("main", "visit_count", [5] * 91 + [60], sent_change=[0] * 91 + [900]))
+    assert found["sentence"].tolist() == ["visits: 60 on Thursday, 19 March 2026, usually 0 to 18 (a campaign was sent)"]
+    assert found["is_mailing_day"].tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        days_of("main", "view_count", [5] * 41 + [90]),  # five earlier Thursdays
+        days_of("main", "view_count", [5] * 91 + [None]),  # not known is not nothing
+        days_of("main", "view_count", [0, 1, 2] * 30 + [0, 3]),  # small numbers
+        days_of("main", "left_count", [5] * 91 + [90], list_days_covered=[1] * 91 + [4]),  # of four days together
+    ],
+)
+def test_what_nothing_can_be_said_about_is_not_unusual(days: pd.DataFrame) -> None:
+    assert anomalies(days).empty
+
+
+def test_planted_breaks_are_found_where_a_threshold_for_all_is_not_enough() -> None:
+    """200 accounts with quiet weekends, growth and sizes of their own; each second one has a day of a third, or of three times as much.
+
+    The plain threshold: half and twice the mean of the 28 days before, which is what people set by hand.
+    """
+    rng = np.random.default_rng(1)
+    accounts, planted, plain = [], set(), set()
+    for number in range(200):
+        size, growth = rng.lognormal(4, 0.7), rng.uniform(0.7, 1.5)
+        ago = np.arange(180, 0, -1)
+        weekly = np.where([(TODAY - dt.timedelta(days=int(day))).weekday() >= 5 for day in ago], rng.uniform(0.2, 0.6), 1.0)
+        values = rng.poisson(rng.gamma(25, size / 25, 180) * weekly * growth ** ((180 - ago) / 180)).astype(float)
+        if number % 2:
+            place = int(rng.integers(100, 180))
+            values[place] = round(values[place] * rng.choice([3, 1 / 3]))
+            planted.add((f"a{number}", TODAY - dt.timedelta(days=int(ago[place]))))
+        means = pd.Series(values).rolling(28).mean().shift().to_numpy()
+        odd = [place for place in range(90, 180) if not means[place] / 2 <= values[place] <= means[place] * 2]
+        plain |= {(f"a{number}", TODAY - dt.timedelta(days=int(ago[place]))) for place in odd}
+        accounts.append(days_of(f"a{number}", "visit_count", values))
+    rows = anomalies(pd.concat(accounts))
+    found = {(account, day.date()) for account, day in zip(rows["account"], rows["day_on"], strict=True)}
+    ours, theirs = ((len(planted & some) / len(some), len(planted & some) / len(planted)) for some in (found, plain))
+    print(f"precision and recall: mart {ours[0]:.2f} and {ours[1]:.2f}, plain threshold {theirs[0]:.2f} and {theirs[1]:.2f}")
+    assert ours[0] > 10 * theirs[0]
+    assert ours[1] > 0.5

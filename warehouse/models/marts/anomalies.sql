@@ -1,0 +1,85 @@
+-- Days on which a figure left its usual band; one row per account, day and figure.
+{%- set figures = {
+    'joined_count': ('new members', none),
+    'left_count': ('members who left', 'list_days_covered'),
+    'visit_count': ('visits', none),
+    'good_count': ('good reviews', none),
+    'bad_count': ('bad reviews', none),
+    'online_review_count': ('reviews on review sites', none),
+    'view_count': ('views of the feedback page', none),
+    'positive_count': ('positive mentions', none),
+    'negative_count': ('negative mentions', none),
+    'social_click_change': ('clicks in social posts', none),
+} %}
+with accounts as (
+    select account, today from {{ ref('int_accounts') }}
+),
+
+-- a change that came about over several days is not that of a day
+figures as (
+{%- for name, (words, days_covered) in figures.items() %}
+    select account, day_on, '{{ name }}' as figure, '{{ words }}' as words, {{ name }}::double as value, sent_change > 0 as is_mailing_day
+    from {{ ref('account_daily') }}
+    where {{ name }} is not null {{ "and " ~ days_covered ~ " = 1" if days_covered }}
+    {{ "union all" if not loop.last }}
+{%- endfor %}
+),
+
+-- each of the last days with the twelve weeks before it; 2 √(count + 3/8) varies by about 1 whatever the count (Anscombe 1948)
+earlier as (
+    select
+        figures.account,
+        figures.day_on,
+        figures.figure,
+        earlier.value,
+        2 * sqrt(earlier.value + 0.375) as root,
+        (figures.day_on - earlier.day_on) % 7 as weekday
+    from figures
+    join accounts using (account)
+    join figures as earlier
+        on earlier.account = figures.account and earlier.figure = figures.figure and figures.day_on - earlier.day_on between 1 and 84
+    where {{ in_last_days('figures.day_on', 'today', 91) }} and figures.day_on < today
+),
+
+usual as (
+    select
+        account,
+        day_on,
+        figure,
+        count(*) filter (where weekday = 0) as week_count,
+        median(value) filter (where weekday = 0) as usual_value,
+        any_value(weekday_root) filter (where weekday = 0) as usual_root,
+        4 * greatest(1.4826 * median(abs(root - weekday_root)), 1) as width
+    from (select *, median(root) over (partition by account, day_on, figure, weekday) as weekday_root from earlier)
+    group by all
+),
+
+banded as (
+    select
+        figures.*,
+        usual.usual_value,
+        greatest(0, power(greatest(usual.usual_root - usual.width, 0) / 2, 2) - 0.375) as usual_low,
+        power((usual.usual_root + usual.width) / 2, 2) - 0.375 as usual_high,
+        4 * (2 * sqrt(figures.value + 0.375) - usual.usual_root) / usual.width as deviation
+    from figures
+    join usual using (account, day_on, figure)
+    where usual.week_count >= 6
+)
+
+select
+    account,
+    day_on,
+    figure,
+    value,
+    usual_value,
+    usual_low,
+    usual_high,
+    deviation,
+    coalesce(is_mailing_day, false) as is_mailing_day,
+    format(
+        '{}: {} on {}, usually {} to {}{}',
+        words, value::bigint, strftime(day_on, '%A, %-d %B %Y'), ceil(usual_low)::bigint, floor(usual_high)::bigint,
+        case when is_mailing_day then ' (a campaign was sent)' else '' end
+    ) as sentence
+from banded
+where value < usual_low or value > usual_high

@@ -15,27 +15,7 @@ from warehouse.archive.disk import no_folder, set_aside, sweep
 
 log = logging.getLogger(__name__)
 
-_DAGSTER_YAML = """\
-# Written once by marketing-sync; yours to change.
-concurrency:
-  pools:
-    default_limit: 1   # steps of the pool `warehouse` take turns across runs
-    granularity: op
-run_monitoring:
-  enabled: true        # a run whose process died is marked as failed
-compute_logs:          # what a step prints is not captured: that takes four processes a run, and steps log to Dagster
-  module: dagster._core.storage.noop_compute_log_manager
-  class: NoOpComputeLogManager
-telemetry:
-  enabled: false
-nux:
-  enabled: false
-event_log_storage:     # Dagster's own, without a flush to disk per event
-  module: pipelines.dagster_internals
-  class: KeptOpenEventLog
-  config:
-    base_dir: history/runs   # in this folder, wherever it is: a home can be moved and copied
-"""
+_DAGSTER_YAML = Path(__file__).with_name("dagster.yaml")
 #: As earlier versions wrote it: with the place of the home then, with the module that the class was in → as it is written now.
 _OUTDATED = {
     re.compile(r'^( +base_dir: )"[^"\n]*/dagster/history/runs"$', re.MULTILINE): r"\1history/runs",
@@ -74,7 +54,7 @@ def prepare_home(home: Path) -> Path:
 def _write_yaml(path: Path) -> None:
     """Leave alone what a person wrote into it."""
     text = _text_of(path) if no_folder(path).exists() else ""
-    current = text or _DAGSTER_YAML
+    current = text or _DAGSTER_YAML.read_text(encoding="utf-8")
     for outdated, now in _OUTDATED.items():
         current = outdated.sub(now, current)
     if current != text or not path.exists():

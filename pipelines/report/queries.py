@@ -135,8 +135,13 @@ def read_report(path: Path, now: dt.datetime) -> ReportData:
         raise NothingPublished(f"there is no {path} yet: run `marketing-sync publish`")
     with duckdb.connect(str(path), read_only=True, config={"autoinstall_known_extensions": False}) as connection:
         rows(connection, "set timezone = 'UTC'")
-        newest = rows(connection, "select account, max(as_of) from sync.coverage group by account order by account")
-        return ReportData(published, [_account(connection, name, as_of, published, now) for name, as_of in newest])
+        return report_of(connection, published, now)
+
+
+def report_of(connection: duckdb.DuckDBPyConnection, published: Published, now: dt.datetime) -> ReportData:
+    """The same from a connection whose time zone is UTC."""
+    newest = rows(connection, "select account, max(as_of) from sync.coverage group by account order by account")
+    return ReportData(published, [_account(connection, name, as_of, published, now) for name, as_of in newest])
 
 
 def _account(

@@ -2,13 +2,14 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import duckdb
 
+from marketing_api.redaction import without_addresses
 from warehouse.errors import NothingPublished
 from warehouse.personal_data import PersonalData
 from warehouse.publish import Published, facts
@@ -93,6 +94,9 @@ QUERIES = {
     """,
 }
 
+#: Columns of these queries that are personal.
+_PERSONAL = frozenset({"username", "inquiry", "reason"})
+
 
 @dataclass(frozen=True, slots=True)
 class AccountData:
@@ -151,6 +155,19 @@ def _account(
     zone = next((str(row["timezone"]) for row in found["business"] if row["timezone"]), "UTC")
     today = (as_of or published.published_at).astimezone(ZoneInfo(zone)).date()
     return AccountData(name, as_of, today, zone, found, now, published.personal_data is PersonalData.KEEP)
+
+
+def impersonal(report: ReportData) -> ReportData:
+    """The same without personal data, whatever is published: to leave this machine."""
+
+    def clean(name: str, value: Any) -> Any:
+        return None if name in _PERSONAL else without_addresses(value) if isinstance(value, str) else value
+
+    def cleaned(found: Rows) -> Rows:
+        return [{name: clean(name, value) for name, value in row.items()} for row in found]
+
+    accounts = [replace(each, has_texts=False, rows={key: cleaned(found) for key, found in each.rows.items()}) for each in report.accounts]
+    return ReportData(replace(report.published, personal_data=PersonalData.DROP), accounts)
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, sql: str, account: str) -> list[dict[str, Any]]:

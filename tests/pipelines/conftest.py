@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -170,7 +171,7 @@ def unrecorded() -> Iterator[None]:
 @contextmanager
 def no_report() -> Iterator[None]:
     """Runs write no report: drawing takes longer than reading. Those of `nights` do."""
-    with patch("pipelines.definitions.write_report", lambda home: (published_path(home), "")):
+    with patch("pipelines.report.mail.write_report", lambda home: (published_path(home), SimpleNamespace(accounts=()))):
         yield
 
 

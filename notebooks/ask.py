@@ -51,7 +51,7 @@ def _(con, question, start):
     mo.vstack(
         [
             published.heading(f"{said}; {between}." if between else f"{said}.", "Times are in UTC. A dash is not known."),
-            published.table(result, dict.fromkeys(result.filter(regex="_rate$").select_dtypes("number"), published.share)),
+            published.table(result, published.forms(result)),
         ]
     )
     return found, result

@@ -61,12 +61,12 @@ def _(account, con):
             ),
             published.table(
                 _listed,
-                {"Read": published.share, "Age, hours": published.number},
+                {"Read": published.share, "Age, hours": published.rating},
                 wide={"Why": 360} if fresh["reason"].notna().any() else None,
             ),
         ]
     )
-    return
+    return (fresh,)
 
 
 @app.cell
@@ -86,7 +86,8 @@ def _(account, con):
 
 
 @app.cell
-def _(account, con):
+def _(account, con, fresh):
+    mo.stop(fresh.empty)  # of what was not read nothing is known
     odd = con.execute(
         """
         with contacts as (select * from source.contacts where account = $a),
@@ -120,7 +121,8 @@ def _(account, con):
 
 
 @app.cell
-def _(account, con):
+def _(account, con, fresh):
+    mo.stop(fresh.empty)  # of what was not read nothing is known
     rejected = con.execute(
         """
         select table_name, reason, count(*) as entries, strftime(max(requested_at), '%Y-%m-%d %H:%M') as last_seen

@@ -344,6 +344,12 @@ def ask(con: duckdb.DuckDBPyConnection, sql: str, seconds: float = QUERY_SECONDS
             own.close()
 
 
+def forms(frame: pd.DataFrame) -> dict[str, Callable[[Any], str]]:
+    """How rates, and differences of rates, of the marts are written."""
+    numeric = map(str, frame.select_dtypes("number").columns)
+    return {name: share if name.endswith("_rate") else points for name in numeric if name.endswith(("_rate", "_rate_over_median"))}
+
+
 def measures(frame: pd.DataFrame) -> list[str]:
     """Columns that a chart can show."""
     numeric = frame.select_dtypes("number").columns

@@ -125,6 +125,12 @@ def test_headings_say_what_was_found(home: Path, run: Any) -> None:
     assert ("segment.csv" in defined["shown"]) is ("keep" in home.name), "addresses that are not there are not pushed"
 
 
+def test_of_data_that_was_not_read_nothing_is_claimed(home: Path, run: Any) -> None:
+    headings = _headings(run("data_quality", home)["shown"])
+    assert ("Nothing was read yet." in headings) is ("empty" in home.name)
+    assert any("could be read" in one or "could not be read" in one for one in headings) is ("empty" not in home.name)
+
+
 def test_a_review_without_words_says_why(home: Path, run: Any) -> None:
     if "empty" not in home.name:
         headings = _headings(run("reputation", home)["shown"])

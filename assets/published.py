@@ -17,8 +17,8 @@ from warehouse.sync_tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED
 #: Publishes the home. Raises WarehouseError when it cannot.
 Publish = Callable[[], Published]
 
-#: Makes the report: where it stands, and a preview in Markdown without personal data. Raises WarehouseError when it cannot.
-WriteReport = Callable[[], tuple[Path, str]]
+#: Makes the report: where it stands, a preview in Markdown without personal data, and what became of its mail. Or raises WarehouseError.
+WriteReport = Callable[[], tuple[Path, str, str]]
 
 PUBLISHED, REPORT = dg.AssetKey("published"), dg.AssetKey("report")
 
@@ -66,7 +66,7 @@ def report_asset(write: WriteReport) -> dg.AssetsDefinition:
     )
     def report() -> dg.MaterializeResult[None]:
         try:
-            path, preview = write()
+            path, preview, mailed = write()
         except WarehouseError as problem:
             raise dg.Failure(str(problem), allow_retries=False) from None
         return dg.MaterializeResult(
@@ -74,6 +74,7 @@ def report_asset(write: WriteReport) -> dg.AssetsDefinition:
                 "preview": dg.MetadataValue.md(preview),
                 "file": dg.MetadataValue.text(f"{path.parent.name}/{path.name} of the home"),  # the home may be moved
                 "kB": round(path.stat().st_size / 1000),
+                **({"mail": mailed} if mailed else {}),
             }
         )
 

@@ -1,10 +1,8 @@
 import marimo
 
-app = marimo.App(width="medium", app_title="Campaign review")
+app = marimo.App(width="medium", app_title="Campaign review", css_file="published.css")
 
 with app.setup:
-    import html
-
     import marimo as mo
     import published
 
@@ -15,9 +13,7 @@ def _():
     # Campaign review
 
     How each campaign did against the account's campaigns of the 90 days up to it, how it grew from day to day, what was clicked,
-    and when mails are opened most. Rates are of delivered mails. Machines open mails, too, such as Apple Mail's privacy protection:
-    an open rate compares campaigns, it does not count readers, and the click rate is surer. Where `is_percent_inconsistent` is set,
-    the service states another share than its own counts give.
+    and when mails are opened most.
     """)
     return
 
@@ -32,28 +28,80 @@ def _():
 
 @app.cell
 def _(account, con):
+    days = published.period_choice(
+        con,
+        "select min(sent_at)::date, max(sent_at)::date from marts.campaign_performance "
+        "where account = ? and type = 'standard' and sent_count > 0",
+        account.value,
+        "Sent from … to",
+        days=365,
+    )
+    mo.stop(days is None, mo.md("*No campaign was sent yet.*"))
+    days
+    return (days,)
+
+
+@app.cell
+def _(account, con, days):
+    first, last = published.period(days)
     campaigns = con.execute(
         """
-        select campaign_id, subject, sent_at::date::text as sent_on, sent_count, open_rate, open_rate_over_median, click_rate,
-            click_rate_over_median, bounce_rate, unsubscribe_rate, is_percent_inconsistent
+        select campaign_id, coalesce(nullif(subject, ''), '(no subject)') as subject, sent_at::date as sent_on, sent_count,
+            delivered_count, opened_count, clicker_count, open_rate, open_rate_over_median, click_rate, click_rate_over_median,
+            bounce_rate, unsubscribe_rate, is_percent_inconsistent
         from marts.campaign_performance
-        where account = ? and type = 'standard' and sent_count > 0
-        order by sent_at desc nulls last
+        where account = ? and type = 'standard' and sent_count > 0 and sent_at::date between ? and ?
+        order by sent_at desc
         """,
-        [account.value],
+        [account.value, first, last],
     ).df()
-    mo.stop(campaigns.empty, mo.md("*No campaign was sent yet.*"))
-    forms = dict.fromkeys(("open_rate", "click_rate", "bounce_rate", "unsubscribe_rate"), published.percent)
-    forms |= dict.fromkeys(("open_rate_over_median", "click_rate_over_median"), published.points)
-    choice = published.table(campaigns, forms, selection="single", initial_selection=[0], label="Choose a campaign")
-    choice
+    mo.stop(campaigns.empty, mo.md("*No campaign was sent on these days.*"))
+    known = campaigns.dropna(subset=["delivered_count", "opened_count", "clicker_count"])
+    delivered, opened, clickers = (float(known[f"{name}_count"].sum()) for name in ("delivered", "opened", "clicker"))
+    said = f"{published.plural(len(campaigns), 'campaign')} brought {published.number(delivered)} messages"
+    rates = f": {published.share(opened / delivered)} were opened, {published.share(clickers / delivered)} clicked" if delivered else ""
+    compared = campaigns.dropna(subset=["open_rate_over_median"]).sort_values("open_rate_over_median")
+    outliers = (
+        [
+            f"{word}: “{row.subject}” ({published.formatting.day(row.sent_on)}), opened by {published.share(row.open_rate)}, "
+            f"{published.points(row.open_rate_over_median)} against what was usual then."
+            for word, row in (("Best", compared.iloc[-1]), ("Weakest", compared.iloc[0]))
+            if len(compared) > 1
+        ]
+        if len(compared) > 1
+        else []
+    )
+    mo.vstack([published.heading(said + rates + "."), published.sentences(outliers)])
+    return (campaigns,)
+
+
+@app.cell
+def _(campaigns):
+    names = {
+        "subject": "Campaign", "sent_on": "Sent on", "sent_count": "Sent",
+        "open_rate": "Opened", "open_rate_over_median": "… against usual",
+        "click_rate": "Clicked", "click_rate_over_median": "… against usual ",
+        "bounce_rate": "Bounced", "unsubscribe_rate": "Unsubscribed", "is_percent_inconsistent": "Contradictory",
+    }  # fmt: skip
+    forms = {names[name]: published.share for name in ("open_rate", "click_rate", "bounce_rate", "unsubscribe_rate")}
+    forms |= {names[name]: published.points for name in ("open_rate_over_median", "click_rate_over_median")}
+    listed = campaigns[list(names)].rename(columns=names).assign(**{"Sent on": campaigns["sent_on"].dt.date})
+    choice = published.table(
+        listed, forms, selection="single", initial_selection=[0], freeze_columns_left=[], label="Choose a campaign for its figures below"
+    )
+    note = (
+        "Shares are of delivered messages. “Against usual” is the difference to the median of 90 days, in percentage points. Machines "
+        "open mails, too, such as Apple Mail’s privacy protection: the share that clicked is surer. Contradictory: the service states "
+        "another share than its own counts give."
+    )
+    mo.vstack([choice, published.note(note)])
     return (choice,)
 
 
 @app.cell
-def _(account, choice, con):
+def _(account, campaigns, choice, con):
     mo.stop(choice.value.empty, mo.md("*Choose a campaign above.*"))
-    campaign_id = int(choice.value["campaign_id"].iloc[0])
+    campaign_id = int(campaigns["campaign_id"].iloc[choice.value.index[0]])
     one = (
         con.execute("select * from marts.campaign_performance where account = ? and campaign_id = ?", [account.value, campaign_id])
         .df()
@@ -61,21 +109,27 @@ def _(account, choice, con):
     )
 
     def figure(name, label):
-        rate, median = one[f"{name}_rate"], one[f"median_{name}_rate_90d"]
-        return mo.stat(published.percent(rate), label=label, caption=f"median of 90 days {published.percent(median)}")
+        rate, median = (published.known(one[column]) for column in (f"{name}_rate", f"median_{name}_rate_90d"))
+        return mo.stat(published.share(rate), label=label, caption=f"median of 90 days {published.share(median)}")
 
+    def total(column):
+        return published.number(one[column])
+
+    rest = published.known(one.open_rate_over_median)
+    against = f", {published.points(rest)} against usual" if rest is not None else ""
+    opened_by = f"was opened by {published.share(published.known(one.open_rate))}{against}"
     mo.vstack(
         [
-            mo.Html(f"<h2 style='font-size: 1.3rem; margin: 0'>{html.escape(one.subject or '(no subject)')}</h2>"),
+            published.heading(f"“{one.subject or '(no subject)'}” {opened_by}"),
             mo.hstack(
                 [
-                    mo.stat(f"{one.delivered_count:,.0f}", label="delivered", caption=f"{one.bounced_count:,.0f} bounced"),
+                    mo.stat(total("delivered_count"), label="delivered", caption=f"{total('bounced_count')} bounced"),
                     figure("open", "opened"),
                     figure("click", "clicked"),
-                    mo.stat(f"{one.unsubscribed_count:,.0f}", label="unsubscribed"),
+                    mo.stat(total("unsubscribed_count"), label="unsubscribed"),
                 ],
                 justify="start",
-                gap=2,
+                gap=1,
                 wrap=True,
             ),
         ]
@@ -85,15 +139,15 @@ def _(account, choice, con):
 
 @app.cell
 def _(account, campaign_id, con):
-    days = con.execute(
+    nights = con.execute(
         """
         select observed_on, opened_count, click_count from marts.campaign_daily
         where account = ? and campaign_id = ? order by observed_on
         """,
         [account.value, campaign_id],
     ).df()
-    grown = days.melt("observed_on", var_name="what", value_name="count").replace({"opened_count": "opened", "click_count": "clicks"})
-    published.lines(grown, "observed_on", "count", "Opened and clicks as of each night", color="what")
+    grown = nights.rename(columns={"opened_count": "opened", "click_count": "clicks"}).melt("observed_on", var_name="what", value_name="n")
+    published.lines(grown, "observed_on", "n", "Opened messages and clicks", "total as of each night that asked", color="what")
     return
 
 
@@ -101,26 +155,33 @@ def _(account, campaign_id, con):
 def _(account, campaign_id, con):
     links = con.execute(
         """
-        select coalesce(nullif(link_text, ''), url) as link, url, clicker_count, click_count from marts.campaign_link_clicks
-        where account = ? and campaign_id = ? and is_current order by clicker_count desc limit 15
+        select coalesce(nullif(link_text, ''), url) as link, clicker_count from marts.campaign_link_clicks
+        where account = ? and campaign_id = ? and is_current order by clicker_count desc nulls last, link limit 15
         """,
         [account.value, campaign_id],
     ).df()
-    published.bars(links, "link", "clicker_count", "Addresses that clicked, by link")
+    published.bars(links, "link", "clicker_count", "What was clicked", "addresses, by link")
     return
 
 
 @app.cell
 def _(account, con):
     hours = con.execute(
-        "select weekday || ' ' || lpad(hour::text, 2, '0') || ' h' as sent, open_rate, campaign_count from marts.send_time_performance "
-        "where account = ? and open_rate is not null order by open_rate desc limit 12",
+        """
+        select weekday || ' ' || lpad(hour::text, 2, '0') || ':00' as sent, open_rate, campaign_count
+        from marts.send_time_performance where account = ? and open_rate is not null order by open_rate desc, sent limit 12
+        """,
         [account.value],
     ).df()
+    mo.stop(hours.empty)
+    best = hours.iloc[0]
     mo.vstack(
         [
-            mo.md("## When to send"),
-            published.bars(hours, "sent", "open_rate", f"Open rate by time of sending (the best {len(hours)})", form=".0%"),
+            published.heading(
+                f"{best.sent} is the time of sending with most openings: {published.share(best.open_rate)}.",
+                f"Seen in {published.plural(int(best.campaign_count), 'campaign')} of all days: the fewer, the more of it is chance.",
+            ),
+            published.bars(hours, "sent", "open_rate", "Opened, by weekday and hour of sending", f"the best {len(hours)}", form=".0%"),
         ]
     )
     return

@@ -1,6 +1,6 @@
 import marimo
 
-app = marimo.App(width="medium", app_title="Contact segments")
+app = marimo.App(width="medium", app_title="Contact segments", css_file="published.css")
 
 with app.setup:
     import subprocess
@@ -8,6 +8,7 @@ with app.setup:
     from pathlib import Path
 
     import marimo as mo
+    import pandas as pd
     import published
 
 
@@ -32,21 +33,27 @@ def _():
 
 @app.cell
 def _(account, con):
-    tiers = con.execute(
-        "select engagement_tier as tier, count(*) as addresses from marts.contact_engagement where account = ? group by 1 order by 2 desc",
-        [account.value],
-    ).df()
-    clicks = con.execute(
-        "select click_engagement_tier as tier, count(*) as addresses from marts.contact_engagement where account = ? "
-        "group by 1 order by 2 desc",
-        [account.value],
-    ).df()
-    machines = "Openings are those of machines, too; the second chart goes by clicks alone. Rates are of e-mails only."
+    def by_tier(column):
+        sql = f"select {column} as tier, count(*) as addresses from marts.contact_engagement where account = ? group by 1"
+        counts = dict(con.execute(sql, [account.value]).fetchall())
+        order = [*published.TIERS, *sorted(set(counts) - set(published.TIERS))]
+        return pd.DataFrame([(tier, counts[tier]) for tier in order if tier in counts], columns=["tier", "addresses"])
+
+    tiers, clicks = by_tier("engagement_tier"), by_tier("click_engagement_tier")
+
+    def of(frame, tier):
+        return int(frame.set_index("tier")["addresses"].get(tier, 0))
+
+    everybody = int(tiers["addresses"].sum())
+    share = published.share(of(tiers, "engaged") / everybody if everybody else None)
+    _said = f"{of(tiers, 'engaged'):,} of {everybody:,} people are engaged ({share}), {of(tiers, 'dormant'):,} are dormant"
+    by_clicks = f"by clicks alone {of(clicks, 'engaged'):,} and {of(clicks, 'dormant'):,}"
+    machines = "Machines open mails, too: clicks are surer. Every address once, in the first tier that fits."
     mo.vstack(
         [
-            mo.md(f"## Engagement\n\n{machines}"),
-            published.bars(tiers, "tier", "addresses", "Addresses by engagement tier"),
-            published.bars(clicks, "tier", "addresses", "Addresses by engagement tier, by clicks alone"),
+            published.heading(f"{_said}; {by_clicks}." if everybody else "There are no contacts yet.", machines),
+            published.bars(tiers, "tier", "addresses", "By tier", "addresses"),
+            published.bars(clicks, "tier", "addresses", "By tier, by clicks alone", "addresses"),
         ]
     )
     return (tiers,)
@@ -56,13 +63,25 @@ def _(account, con):
 def _(account, con):
     domains = con.execute(
         """
-        select domain, address_count, bounced_address_rate, open_of_sent_90d_rate, relative_open_90d, is_suspicious
-        from marts.deliverability_by_domain where account = ? order by address_count desc limit 12
+        select domain as "Domain", address_count as "Addresses", bounced_address_rate as "Bounced",
+            open_of_sent_90d_rate as "Opened, 90 days", relative_open_90d as "… against all", is_suspicious as "Suspicious"
+        from marts.deliverability_by_domain where account = ? order by address_count desc, domain limit 12
         """,
         [account.value],
     ).df()
-    forms = dict.fromkeys(("bounced_address_rate", "open_of_sent_90d_rate"), published.percent) | {"relative_open_90d": published.decimal}
-    published.table(domains, forms, label="By domain of the address")
+    mo.stop(domains.empty)
+    suspicious = domains.loc[domains["Suspicious"].fillna(False).astype(bool), "Domain"]
+    worst = domains.sort_values("Bounced", ascending=False, na_position="last").iloc[0]
+    rate = published.known(worst["Bounced"])
+    _said = (
+        f"{published.plural(len(suspicious), 'domain')} open far less than others: {', '.join(suspicious)}."
+        if len(suspicious)
+        else f"{published.shown(worst['Domain'])} bounces most: {published.share(rate)} of {worst['Addresses']:,.0f} addresses."
+        if rate
+        else "No large domain bounces."
+    )
+    forms = dict.fromkeys(("Bounced", "Opened, 90 days"), published.share) | {"… against all": published.times}
+    mo.vstack([published.heading(_said, f"The largest {len(domains)} domains of addresses."), published.table(domains, forms)])
     return
 
 
@@ -75,7 +94,7 @@ def _(account, con, tiers):
     wanted = mo.ui.multiselect(names, value=[name for name in names if name == "dormant"], label="Tiers")
     on_list = mo.ui.dropdown(["any list", *lists["name"].tolist()], value="any list", label="On")
     quiet_days = mo.ui.slider(0, 720, step=30, value=0, label="Not active for at least … days", show_value=True)
-    mo.vstack([mo.md("## The segment"), mo.hstack([wanted, on_list, quiet_days], justify="start", gap=2)])
+    mo.vstack([mo.md("## The segment"), mo.hstack([wanted, on_list, quiet_days], justify="start", gap=2, wrap=True)])
     return on_list, quiet_days, wanted
 
 
@@ -92,7 +111,12 @@ def _(account, con, on_list, quiet_days, wanted):
         """,
         [account.value, wanted.value, on_list.value, on_list.value, quiet_days.value],
     ).df()
-    mo.vstack([mo.md(f"**{len(segment):,} addresses** that may be mailed"), published.table(segment)])
+    headings = {
+        name: name.replace("coupon_count", "coupons").removesuffix("_count").replace("_", " ").replace(" 90d", ", 90 days").capitalize()
+        for name in segment
+    }
+    may_be = f"{published.plural(len(segment), 'address', 'addresses')} of this segment may be mailed."
+    mo.vstack([published.heading(may_be), published.table(segment.rename(columns=headings))])
     return (segment,)
 
 
@@ -100,13 +124,19 @@ def _(account, con, on_list, quiet_days, wanted):
 def _():
     tag = mo.ui.text("dormant", label="Tag")
     plan = mo.ui.run_button(label="Show the plan")
-    mo.vstack([mo.md("## Back to the service"), mo.hstack([tag, plan], justify="start")])
+    mo.vstack([mo.md("## Back to the service"), mo.hstack([tag, plan], justify="start", wrap=True)])
     return plan, tag
 
 
 @app.cell
-def _(account, plan, segment, tag):
+def _(account, con, plan, segment, tag):
     mo.stop(account.value is None, mo.md("*There is no account yet.*"))
+    mo.stop(
+        published.facts(con).personal_data != "keep",
+        mo.md(
+            "*This copy was published without addresses, so there is none to tag: `marketing-sync push tags --sql` takes the warehouse's.*"
+        ),
+    )
     file = Path("segment.csv")
     command = ["marketing-sync", "push", "tags", "--from", str(file), "--account", account.value]
     shown = " ".join(command)

@@ -1,6 +1,6 @@
 import marimo
 
-app = marimo.App(width="medium", app_title="Data quality")
+app = marimo.App(width="medium", app_title="Data quality", css_file="published.css")
 
 with app.setup:
     import marimo as mo
@@ -29,33 +29,44 @@ def _():
 def _(account, con):
     fresh = con.execute(
         """
-        select subject as "what", coverage_rate, age_hours, is_overdue, rejected_count, reason
-        from marts.data_freshness where account = ? order by is_overdue desc, coverage_rate, age_hours desc
+        select subject, coverage_rate, age_hours, is_overdue, rejected_count, reason
+        from marts.data_freshness where account = ? order by is_overdue desc, coverage_rate, age_hours desc, subject
         """,
         [account.value],
     ).df()
     newest = fresh["age_hours"].min()
     stopped = mo.callout(mo.md(f"**Syncing has stopped**: nothing was read for {newest:,.0f} hours."), kind="danger")
-    overdue = int(fresh["is_overdue"].fillna(False).sum())
+    complete, overdue = int((fresh["coverage_rate"] >= 1).sum()), int(fresh["is_overdue"].fillna(False).sum())
+    late = f"{overdue} {'is' if overdue == 1 else 'are'} overdue" if overdue else "none is overdue"
+    _said = f"{complete} of {published.plural(len(fresh), 'kind')} of data are complete, {late}." if len(fresh) else "Nothing was read yet."
+    names = {
+        "subject": "Data", "coverage_rate": "Read", "age_hours": "Age, hours", "is_overdue": "Overdue",
+        "rejected_count": "Not readable", "reason": "Why",
+    }  # fmt: skip
+    _listed = fresh.assign(subject=fresh["subject"].str.replace("_", " ")).rename(columns=names)
     mo.vstack(
         [
-            mo.md("## Fresh and complete"),
+            published.heading(_said),
             *([stopped] if newest > published.FRESH_HOURS else []),
             mo.hstack(
                 [
                     mo.stat(f"{len(fresh)}", label="tables, and readings by contact"),
-                    mo.stat(f"{(fresh['coverage_rate'] >= 1).sum()}", label="complete"),
+                    mo.stat(f"{complete}", label="complete"),
                     mo.stat(f"{overdue}", label="overdue"),
                     mo.stat(f"{fresh['rejected_count'].sum():,.0f}", label="entries that could not be read"),
                 ],
                 justify="start",
-                gap=2,
+                gap=1,
                 wrap=True,
             ),
-            published.table(fresh, {"coverage_rate": published.percent, "age_hours": published.decimal}, page_size=12),
+            published.table(
+                _listed,
+                {"Read": published.share, "Age, hours": published.rating},
+                wide={"Why": 360} if fresh["reason"].notna().any() else None,
+            ),
         ]
     )
-    return
+    return (fresh,)
 
 
 @app.cell
@@ -70,12 +81,13 @@ def _(account, con):
     asked["age"] = asked["days"].map(
         lambda days: "less than a day" if days == 0 else "30 days or more" if days == 30 else f"{days} day{'s' if days > 1 else ''}"
     )
-    published.bars(asked, "age", "contacts", "Contacts by age of their timeline")
+    published.bars(asked, "age", "contacts", "How old timelines are", "contacts, by days since theirs was asked for")
     return
 
 
 @app.cell
-def _(account, con):
+def _(account, con, fresh):
+    mo.stop(fresh.empty)  # of what was not read nothing is known
     odd = con.execute(
         """
         with contacts as (select * from source.contacts where account = $a),
@@ -95,12 +107,22 @@ def _(account, con):
         """,
         {"a": account.value},
     ).df()
-    mo.vstack([mo.md("## Odd, and worth knowing"), published.table(odd)])
+    found = odd[odd["rows"] > 0]
+    first = f": {published.number(found['rows'].iloc[0])} {found['what'].iloc[0]}" if len(found) else ""
+    mo.vstack(
+        [
+            published.heading(
+                f"{len(found)} of {len(odd)} oddities are in the data{first}.", "What looks odd is mostly the service's own."
+            ),
+            published.table(odd.rename(columns={"what": "Odd", "rows": "How many"}), wide={"Odd": 380}),
+        ]
+    )
     return
 
 
 @app.cell
-def _(account, con):
+def _(account, con, fresh):
+    mo.stop(fresh.empty)  # of what was not read nothing is known
     rejected = con.execute(
         """
         select table_name, reason, count(*) as entries, strftime(max(requested_at), '%Y-%m-%d %H:%M') as last_seen
@@ -111,15 +133,20 @@ def _(account, con):
     unknown = con.execute(
         "select table_name, field, first_seen_at from sync.unknown_fields where account = ? order by 1, 2", [account.value]
     ).df()
+    entries = int(rejected["entries"].sum())
+    unread = f"{published.plural(entries, 'entry', 'entries')} could not be read" if entries else "Every entry could be read"
+    unnamed = (
+        f"the service sends {published.plural(len(unknown), 'field')} without a column" if len(unknown) else "every field has its column"
+    )
     mo.vstack(
         [
-            mo.md("## Not read"),
+            published.heading(f"{unread}; {unnamed}."),
             mo.ui.tabs(
                 {
-                    f"entries ({rejected['entries'].sum():,.0f})": published.table(rejected)
+                    f"entries ({rejected['entries'].sum():,.0f})": published.table(published.spelled(rejected))
                     if len(rejected)
                     else mo.md("*Everything could be read.*"),
-                    f"unknown fields ({len(unknown)})": published.table(unknown)
+                    f"unknown fields ({len(unknown)})": published.table(published.spelled(unknown))
                     if len(unknown)
                     else mo.md("*The service sends nothing that has no column.*"),
                 }
@@ -136,8 +163,21 @@ def _(con):
             date_diff('second', started_at, ended_at) as seconds, message
         from sync.runs order by started_at desc limit 30
     """).df()
-    said = mo.md("The run that is *publishing* wrote this copy, ahead of its own end.") if "publishing" in set(runs["outcome"]) else None
-    mo.vstack([mo.md("## The last runs"), *([said] if said else []), published.table(runs, wrapped_columns=["message"])])
+    _said = mo.md("The run that is *publishing* wrote this copy, ahead of its own end.") if "publishing" in set(runs["outcome"]) else None
+    bad = int((~runs["outcome"].isin(["done", "publishing"])).sum())
+    went = (
+        f"The last {'run' if len(runs) == 1 else f'{len(runs)} runs'} went well."
+        if not bad
+        else f"{bad} of the last {len(runs)} runs did not go well."
+    )
+    _listed = published.spelled(runs)
+    mo.vstack(
+        [
+            published.heading(went if len(runs) else "No run is known yet."),
+            *([_said] if _said else []),
+            published.table(_listed, wide={"Message": 360}),
+        ]
+    )
     return
 
 

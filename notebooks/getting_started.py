@@ -1,6 +1,6 @@
 import marimo
 
-app = marimo.App(width="medium", app_title="Getting started")
+app = marimo.App(width="medium", app_title="Getting started", css_file="published.css")
 
 with app.setup:
     import marimo as mo
@@ -13,7 +13,8 @@ def _():
     # Getting started
 
     Everything the nightly sync knows is in one DuckDB file, which is never locked. This page shows what is in it, how fresh
-    it is, and how to ask. The other notebooks answer a question each: campaigns, contact segments, reputation, data quality.
+    it is, and how to ask. The other notebooks answer a question each: campaigns, contact segments, reputation, data quality;
+    `ask.py` takes questions of your own, in SQL.
     """)
     return
 
@@ -26,17 +27,24 @@ def _():
 
 @app.cell
 def _(con):
-    facts = con.sql("select published_at, data_as_of, personal_data, table_count, row_count from sync.published").df().iloc[0]
-    mo.hstack(
+    facts = published.facts(con)
+    read = f"{facts.data_as_of:%d %b %H:%M}" if facts.data_as_of else "never"
+    kept = {"keep": "as it is", "hash": "hashed", "drop": "left out"}[facts.personal_data]
+    mo.vstack(
         [
-            mo.stat(f"{facts.row_count:,}", label="rows"),
-            mo.stat(f"{facts.table_count}", label="tables"),
-            mo.stat(f"{facts.data_as_of:%d %b %H:%M}" if facts.data_as_of == facts.data_as_of else "never", label="newest answer (UTC)"),
-            mo.stat(facts.personal_data, label="personal data"),
-        ],
-        justify="start",
-        gap=2,
-        wrap=True,
+            published.sentences(published.news(con)) or mo.md("*Nothing has been read yet, or too little to say what is usual.*"),
+            mo.hstack(
+                [
+                    mo.stat(f"{facts.row_count:,}", label="rows"),
+                    mo.stat(f"{facts.table_count}", label="tables"),
+                    mo.stat(read, label="newest answer (UTC)"),
+                    mo.stat(kept, label="personal data"),
+                ],
+                justify="start",
+                gap=1,
+                wrap=True,
+            ),
+        ]
     )
     return
 
@@ -54,13 +62,13 @@ def _():
 
 @app.cell
 def _(con):
-    tables = con.sql("""
-        select schema_name as "schema", table_name as "table", estimated_size as "rows", split_part(comment, '. ', 1) as "what it is"
-        from duckdb_tables() where schema_name in ('marts', 'source', 'history', 'sync')
-        order by array_position(['marts', 'source', 'history', 'sync'], schema_name), table_name
-    """).df()
+    tables = published.tables(con)
     chosen = published.table(
-        tables, selection="single", initial_selection=[0], page_size=12, label="Choose a table for its columns and first rows"
+        tables,
+        selection="single",
+        initial_selection=[0],
+        wide={"What it is": 620},
+        label="Choose a table for its columns and first rows",
     )
     chosen
     return (chosen,)
@@ -69,9 +77,9 @@ def _(con):
 @app.cell
 def _(chosen, con):
     mo.stop(chosen.value.empty, mo.md("*Choose a table above.*"))
-    name = f"{chosen.value['schema'].iloc[0]}.{chosen.value['table'].iloc[0]}"
+    name = chosen.value["Table"].iloc[0]
     columns = con.execute(
-        'select column_name as "column", data_type as "type", comment as "what it is" from duckdb_columns() '
+        'select column_name as "Column", data_type as "Type", comment as "What it is" from duckdb_columns() '
         "where schema_name || '.' || table_name = ? order by column_index",
         [name],
     ).df()
@@ -80,7 +88,7 @@ def _(chosen, con):
             mo.md(f"### `{name}`"),
             mo.ui.tabs(
                 {
-                    "columns": published.table(columns, page_size=12, column_widths={"what it is": 640}),
+                    "columns": published.table(columns, wide={"What it is": 620}),
                     "first rows": published.table(con.sql(f"select * from {name} limit 50").df()),
                 }
             ),
@@ -100,32 +108,10 @@ def _():
     con.sql("select * from marts.campaign_performance").df()          # a pandas DataFrame
     ```
 
-    or `duckdb -readonly data/live/published/marketing.duckdb` in a terminal, or any tool that opens DuckDB files.
-    Write a query of your own (machines open mails, too: an open rate compares campaigns, it does not count readers):
+    or `duckdb -readonly data/live/published/marketing.duckdb` in a terminal, or any tool that opens DuckDB files; or the notebook
+    `ask.py`, which begins with questions that were asked before. Machines open mails, too: an open rate compares campaigns, it
+    does not count readers.
     """)
-    return
-
-
-@app.cell
-def _():
-    question = mo.ui.code_editor(
-        "select subject, sent_at::date::text as sent_on, sent_count,\n"
-        "    round(open_rate, 3) as open_rate, round(click_rate, 3) as click_rate\n"
-        "from marts.campaign_performance\nwhere sent_count > 0\norder by sent_at desc\nlimit 10",
-        language="sql",
-        min_height=110,
-    )
-    question
-    return (question,)
-
-
-@app.cell
-def _(con, question):
-    try:
-        answer = published.table(con.sql(question.value).df())
-    except Exception as problem:
-        answer = mo.callout(mo.plain_text(str(problem)), kind="warn")
-    answer
     return
 
 

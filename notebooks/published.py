@@ -1,10 +1,16 @@
-"""Where the published file is, and how the notebooks open it and draw. They read that file and nothing else."""
+"""Where the published file is, and how the notebooks open, ask and draw it. They read that file and nothing else.
+
+Colours, number formats and the sentences about an account are the report's.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
+import html
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +19,29 @@ import duckdb
 import marimo as mo
 import pandas as pd
 
-ACCENT = "#2f6f6a"
-SECOND = "#c2703d"
+from marketing_api.clock import utc_now
+from marketing_api.redaction import plain
+from pipelines.report import formatting
+from pipelines.report.figures import TIERS as TIERS
+from pipelines.report.figures import headline
+from pipelines.report.queries import report_of
+from warehouse.connection import SEAL, bounded_memory
+from warehouse.duckdb_errors import is_out_of_memory, query_problem
+from warehouse.publish import Published, read_facts
+from warehouse.sql import not_one_select, time_limit, value
+from warehouse.sync_tables import FACTS
+
+_PROJECT = Path(__file__).parent.parent
+_LOOKS = (_PROJECT / "pipelines" / "report" / "templates" / "looks.css").read_text()
+#: The light ones: on a dark page they keep 3:1 to it, too.
+ACCENT, SECOND = (re.findall(rf"--{name}:(#\w+)", _LOOKS)[0] for name in ("accent", "second"))
 #: Hours after which the newest answer is too old: a night, and six hours of grace.
 FRESH_HOURS = 30
-_PROJECT = Path(__file__).parent.parent
+#: Of a query that somebody wrote: how long it may run, most rows that are shown, what the process may take for it.
+QUERY_SECONDS, ROW_LIMIT, _QUERY_BYTES = 30, 1_000, 3_000_000_000
+_MEMORY = "1GB"
+#: Nothing is spilled to disk. They are set once it is open: who opens the file in this process with a config of their own is refused.
+_LIMITS = (f"set global memory_limit = '{_MEMORY}'", "set global temp_directory = ''", "set global autoinstall_known_extensions = false")
 
 
 def path() -> Path:
@@ -34,13 +58,25 @@ def path() -> Path:
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """The published file, read-only. It is never locked: the next sync puts a new file in its place, run again to see it."""
+    """The published file, read-only and sealed: queries reach no other file and no network.
+
+    It is never locked: the next sync puts a new file in its place, run again to see it.
+    """
     try:
         found = path()
     except FileNotFoundError as problem:  # shown in the page: as an app it would be blank
         mo.stop(mo.running_in_notebook(), mo.callout(mo.md(f"There is no data yet: {problem}. Then load this page again."), kind="warn"))
         raise
-    return duckdb.connect(str(found), read_only=True)
+    con = duckdb.connect(str(found), read_only=True)
+    if not value(con, "select current_setting('lock_configuration')"):  # else another page of this process has sealed it
+        for setting in (*_LIMITS, *SEAL):
+            con.execute(setting)
+    return con
+
+
+def facts(con: duckdb.DuckDBPyConnection) -> Published:
+    """When it was published, how new its data is, and what became of personal data."""
+    return read_facts(con, FACTS.qualified)
 
 
 def accounts(con: duckdb.DuckDBPyConnection) -> list[str]:
@@ -54,17 +90,80 @@ def account_choice(con: duckdb.DuckDBPyConnection) -> mo.ui.dropdown:
     return mo.ui.dropdown(names, value=names[0] if names else None, label="Account")
 
 
-def percent(value: float) -> str:
-    return "–" if pd.isna(value) else f"{value:.1%}"
+def period_choice(
+    con: duckdb.DuckDBPyConnection, sql: str, account: str | None, label: str, *, days: int | None = None
+) -> mo.ui.date_range | None:
+    """Two days to choose within the first and last of `sql` (about one account), at first the last `days`; None where there are none."""
+    first, last = con.execute(sql, [account]).fetchone() or (None, None)
+    if first is None:
+        return None
+    since = max(first, last - dt.timedelta(days=days - 1)) if days else first
+    return mo.ui.date_range(start=first, stop=last, value=(since, last), label=label)
 
 
-def points(value: float) -> str:
-    """A difference of two rates."""
-    return "–" if pd.isna(value) else f"{100 * value:+.1f} points"
+def period(choice: mo.ui.date_range | None) -> tuple[dt.date, dt.date]:
+    """The days chosen, in either order; today where there is nothing to choose from."""
+    first, last = sorted(choice.value if choice is not None and choice.value else (utc_now().date(),) * 2)
+    return first, last
 
 
-def decimal(value: float) -> str:
-    return "–" if pd.isna(value) else f"{value:.1f}"
+def news(con: duckdb.DuckDBPyConnection) -> list[str]:
+    """What the report would say first, of every account."""
+    found = report_of(con, facts(con), utc_now()).accounts
+    return [f"{account.title}: {sentence}" if len(found) > 1 else sentence for account in found for sentence in headline(account)]
+
+
+# -- words and numbers
+
+share, rating, points, change, plural = formatting.share, formatting.rating, formatting.points, formatting.change_of, formatting.plural
+
+
+def known(number: Any) -> float | None:
+    """None for what pandas writes as not a number."""
+    return None if pd.isna(number) else number
+
+
+def number(value: float | None) -> str:
+    """Whole, or with a digit where it is not, or three where it is small."""
+    if (value := known(value)) is None:
+        return formatting.UNKNOWN
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.3g}" if abs(value) < 1 else f"{value:,.1f}"
+
+
+def _unquoted(form: Callable[[float | None], str]) -> Callable[[Any], str]:
+    return lambda value: form(known(value))
+
+
+def sentences(found: Iterable[str]) -> mo.Html | None:
+    """Findings in words, as large as they matter."""
+    items = "".join(f"<li>{_escaped(one)}</li>" for one in found)
+    return mo.Html(f"<ul class='findings'>{items}</ul>") if items else None
+
+
+def heading(finding: str, how_to_read: str = "") -> mo.Html:
+    """What a section found, in a sentence; below it how to read what follows."""
+    below = f"<p class='note'>{_escaped(how_to_read)}</p>" if how_to_read else ""
+    return mo.Html(f"<h2 class='finding'>{_escaped(finding)}</h2>{below}")
+
+
+def note(text: str) -> mo.Html:
+    """How to read what stands above."""
+    return mo.Html(f"<p class='note'>{_escaped(text)}</p>")
+
+
+def _escaped(text: str) -> str:
+    """As text, with a share on one line with its sign."""
+    return html.escape(plain(text)).replace(" %", "\u00a0%")
+
+
+def times(value: float | None) -> str:
+    """A ratio: 1.2 → `1.2 ×`."""
+    return formatting.UNKNOWN if value is None else f"{value:.1f} ×"
+
+
+def spelled(frame: pd.DataFrame) -> pd.DataFrame:
+    """With headings in words: `request_count` → `Request count`."""
+    return frame.rename(columns=lambda name: str(name).replace("_", " ").capitalize())
 
 
 #: marimo's tables load the pictures that texts name, which tells a stranger who reads them, and when.
@@ -75,40 +174,212 @@ _PICTURE = re.compile(
 
 def shown(value: object) -> str:
     """A text, a date or an id; a dash for what is not known. An unseen joiner keeps the picture of an address from being loaded."""
-    unknown = value is None or value is pd.NaT or (isinstance(value, float) and value != value)
-    return "–" if unknown else _PICTURE.sub("\\g<0>\u2060", str(value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    unknown = value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and value != value)
+    return formatting.UNKNOWN if unknown else _PICTURE.sub("\\g<0>\u2060", str(value))
 
 
-def table(frame: pd.DataFrame, forms: Mapping[str, Callable[[float], str]] | None = None, **more: Any) -> mo.ui.table:
-    """A table to look at (and to choose from with `selection`); `forms`: column → how a value is written."""
-    options: dict[str, Any] = {"selection": None, "page_size": 10, "show_column_summaries": False, "show_data_types": False}
-    plain = {name: shown for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name]) or str(name).endswith("_id")}
-    known = {name: form for name, form in (plain | dict(forms or {})).items() if name in frame.columns}
-    return mo.ui.table(frame, format_mapping=known, **(options | more))
+def table(
+    frame: pd.DataFrame,
+    forms: Mapping[str, Callable[[Any], str]] | None = None,
+    *,
+    wide: Mapping[str, int] | None = None,
+    **more: Any,
+) -> mo.ui.table | mo.Html:
+    """A table to look at (and to choose from with `selection`), all rows on a page.
 
-
-def lines(frame: pd.DataFrame, x: str, y: str, title: str, *, color: str | None = None, form: str = ".0f") -> alt.Chart | mo.Html:
-    """A line per value of `color` over time; a sentence when there is nothing to draw."""
+    `forms`: column → how a value is written. `wide`: columns of long texts, with their width.
+    """
     if frame.empty:
-        return mo.md(f"*{title}: nothing yet.*")
-    chart = alt.Chart(frame, title=title).mark_line(interpolate="monotone", color=ACCENT, point=len(frame) < 30)
-    encoded = chart.encode(
-        x=alt.X(x, type="temporal", title=None),
-        y=alt.Y(y, type="quantitative", title=None, axis=alt.Axis(format=form), scale=alt.Scale(zero=False)),
-        tooltip=list(frame.columns),
+        return mo.md("*None.*")
+    options: dict[str, Any] = {
+        "selection": None,
+        "page_size": min(len(frame), 100),
+        "pagination": len(frame) > 100,
+        "show_column_summaries": False,
+        "show_data_types": False,
+        "show_search": len(frame) > 12,
+    }
+    options |= {"max_height": 460} if len(frame) > 12 else {}
+    options |= {"wrapped_columns": list(wide), "column_widths": dict(wide)} if wide else {}
+    known_forms = {name: _form(frame[name]) for name in frame.columns}
+    known_forms |= {name: _unquoted(form) for name, form in (forms or {}).items() if name in frame.columns}
+    return mo.ui.table(frame, format_mapping=known_forms, **(options | more))
+
+
+def _form(column: pd.Series[Any]) -> Callable[[Any], str]:
+    if pd.api.types.is_datetime64_any_dtype(column) and (column.dropna() == column.dropna().dt.normalize()).all():
+        return lambda moment: shown(moment if pd.isna(moment) else pd.Timestamp(moment).date())
+    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    return number if is_number and not str(column.name).endswith("_id") else shown
+
+
+# -- charts
+
+
+def lines(
+    frame: pd.DataFrame,
+    x: str,
+    y: str,
+    title: str,
+    unit: str,
+    *,
+    color: str | None = None,
+    form: str = ",.0f",
+    domain: tuple[float, float] | None = None,
+) -> mo.Html:
+    """A line per value of `color` over time, broken where a day (or week, or month) is missing or not known."""
+    # Names of its own: those of a query may be anything, and Vega takes a dot or a bracket for a path.
+    plainly = pd.DataFrame({"x": pd.to_datetime(frame[x]), "y": frame[y], "what": frame[color] if color else title})
+    days = plainly.dropna(subset=["y"])["x"]
+    if days.nunique() < 2:
+        so_far = f"known of one day so far, {formatting.day(days.iloc[0])}" if len(days) else "nothing yet"
+        return mo.md(f"*{title}: {so_far}.*")
+    whole = _with_gaps(plainly)
+    size = 36 if days.nunique() < 60 else 7  # a day between two gaps has no line, but is seen
+    names = list(dict.fromkeys(plainly["what"]))
+    base = alt.Chart(whole).encode(
+        x=alt.X("x:T", title=None, axis=alt.Axis(format=_dates(days), labelOverlap=True, tickCount=6, grid=False)),
+        y=alt.Y("y:Q", title=None, axis=_axis(form), scale=alt.Scale(zero=False, domain=domain or alt.Undefined)),
+        color=alt.Color(
+            "what:N",
+            scale=alt.Scale(domain=names, range=[ACCENT, SECOND][: len(names)]),
+            legend=alt.Legend(orient="top", direction="vertical", columns=1, labelLimit=0, labelFontSize=12, title=None) if color else None,
+        ),
+        tooltip=[alt.Tooltip("x:T", format="%-d %b %Y", title="day"), alt.Tooltip("what:N"), alt.Tooltip("y:Q", format=form, title=unit)],
     )
-    if color:
-        encoded = encoded.encode(color=alt.Color(color, type="nominal", title=None, scale=alt.Scale(range=[ACCENT, SECOND])))
-    return encoded.properties(width="container", height=220)
+    drawn = base.mark_line(invalid="break-paths-show-path-domains", strokeWidth=2) + base.mark_point(filled=True, opacity=1, size=size)
+    return _figure(title, unit, drawn.properties(width="container", height=220))
 
 
-def bars(frame: pd.DataFrame, label: str, value: str, title: str, *, form: str = ",.0f") -> alt.Chart | mo.Html:
-    """A bar per row, the longest first; a sentence when there is nothing to draw."""
+def _with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
+    """A row for every step of time, also for those without one."""
+    every = pd.date_range(frame["x"].min(), frame["x"].max(), freq=_step(frame["x"]))
+    parts = []
+    for name, part in frame.groupby("what", sort=False):
+        known_days = part.drop_duplicates("x").set_index("x")
+        parts.append(known_days.reindex(known_days.index.union(every)).rename_axis("x").reset_index().assign(what=name))
+    return pd.concat(parts)
+
+
+def _step(moments: pd.Series[Any]) -> Any:
+    """The usual distance of two neighbours: months where they are that far apart, else so many days."""
+    days = [(later - earlier).days for earlier, later in pairwise(sorted(moments.dropna().unique()))]
+    least = max(min(days, default=1), 1)
+    return "MS" if 28 <= least <= 31 and all(each.day == 1 for each in moments) else pd.Timedelta(days=least)
+
+
+def _dates(moments: pd.Series[Any]) -> str:
+    return "%b %Y" if (moments.max() - moments.min()).days > 400 else "%-d %b"
+
+
+def _axis(form: str) -> alt.Axis:
+    return alt.Axis(format=form, tickCount=5, domain=False, ticks=False, gridOpacity=0.5)
+
+
+def bars(frame: pd.DataFrame, label: str, value: str, title: str, unit: str, *, form: str = ",.0f") -> mo.Html:
+    """A bar per row in their order, with its value written beside it; rows of the same label stay apart."""
     if frame.empty:
         return mo.md(f"*{title}: nothing yet.*")
-    chart = alt.Chart(frame, title=title).mark_bar(color=ACCENT, cornerRadiusEnd=2)
-    return chart.encode(
-        x=alt.X(value, type="quantitative", title=None, axis=alt.Axis(format=form, tickCount=6)),
-        y=alt.Y(label, type="nominal", title=None, sort="-x", axis=alt.Axis(labelLimit=260)),
-        tooltip=list(frame.columns),
-    ).properties(width="container", height=alt.Step(22))
+    names = [shown(each) for each in frame[label]]
+    drawn = pd.DataFrame({"y": [name + names[:place].count(name) * "\u200b" for place, name in enumerate(names)]})
+    drawn["x"] = frame[value].astype(float).to_numpy()
+    percent = form.endswith("%")
+    drawn["words"] = [formatting.UNKNOWN if pd.isna(x) else share(x) if percent else format(x, form) for x in drawn["x"]]
+    base = alt.Chart(drawn).encode(
+        x=alt.X("x:Q", title=None, axis=None, scale=alt.Scale(zero=True)),
+        y=alt.Y("y:N", title=None, sort=None, axis=alt.Axis(labelLimit=150, domain=False, ticks=False, labelPadding=6)),
+        tooltip=[alt.Tooltip("y:N", title="what"), alt.Tooltip("words:N", title=unit)],
+    )
+    words = base.mark_text(align="left", dx=5, color="gray").encode(text="words:N")
+    shapes = base.mark_bar(color=ACCENT, cornerRadiusEnd=2, size=14) + words
+    return _figure(title, unit, shapes.properties(width="container", height=alt.Step(24)))
+
+
+def _figure(title: str, unit: str, chart: Any) -> mo.Html:
+    """The title is text, which takes as many lines as it needs on a narrow page."""
+    looks = chart.configure(font="system-ui, sans-serif", background="transparent", view=alt.ViewConfig(stroke="transparent"))
+    words = f"<p class='chart-title'>{html.escape(title)} <span class='unit'>{html.escape(unit)}</span></p>"
+    return mo.vstack([mo.Html(words), looks], gap=0)
+
+
+# -- questions in SQL
+
+
+def tables(con: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+    """Every table with its size and what it is, marts first: they hold answers."""
+    return con.sql("""
+        select schema_name || '.' || table_name as "Table", estimated_size as "Rows", split_part(comment, '. ', 1) as "What it is"
+        from duckdb_tables() where schema_name in ('marts', 'source', 'history', 'sync')
+        order by array_position(['marts', 'source', 'history', 'sync'], schema_name), table_name
+    """).df()
+
+
+def examples() -> dict[str, str]:
+    """Question → query, as docs/marts.md has them."""
+    text = (_PROJECT / "docs" / "marts.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"^([A-Z][^\n]*\?)\n\n```sql\n(.*?)\n```", text, re.MULTILINE | re.DOTALL))
+
+
+def ask(con: duckdb.DuckDBPyConnection, sql: str, seconds: float = QUERY_SECONDS) -> pd.DataFrame | str:
+    """The first rows of one SELECT (one more than is shown), or why there are none, in a sentence."""
+    own = con.cursor()  # what takes too long is interrupted, and nothing else
+    with bounded_memory(_QUERY_BYTES), time_limit(own, seconds) as is_over:
+        try:
+            if reason := not_one_select(own, sql):
+                return f"The query {reason}."
+            own.execute(sql)
+            parts = [own.fetch_df_chunk()]
+            while len(parts[-1]) and sum(map(len, parts)) <= ROW_LIMIT:
+                parts.append(own.fetch_df_chunk())
+            return pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
+        except (duckdb.Error, MemoryError) as problem:
+            if is_over():
+                return f"The query takes longer than {seconds:g} seconds: let it do less."
+            if is_out_of_memory(problem):
+                return f"The query takes more than {_MEMORY} of memory: let it do less."
+            return f"The query cannot be run: {plain(query_problem(problem, may_quote=True))}"
+        finally:
+            own.close()
+
+
+def forms(frame: pd.DataFrame) -> dict[str, Callable[[Any], str]]:
+    """How rates, and differences of rates, of the marts are written."""
+    numeric = map(str, frame.select_dtypes("number").columns)
+    return {name: share if name.endswith("_rate") else points for name in numeric if name.endswith(("_rate", "_rate_over_median"))}
+
+
+def measures(frame: pd.DataFrame) -> list[str]:
+    """Columns that a chart can show."""
+    numeric = frame.select_dtypes("number").columns
+    return [name for name in numeric if not str(name).endswith("_id") and frame[name].notna().any()]
+
+
+def picture(frame: pd.DataFrame, measure: str) -> mo.Html | None:
+    """The measure over the first column of dates where each stands once, else by the first one of words; None with neither."""
+    moments = [name for name in frame.columns if _is_date(frame[name]) and frame[name].nunique() > 1]
+    words = [name for name in frame.columns if not _is_date(frame[name]) and frame[name].dtype.kind not in "biufcmM"]
+    form = ".1%" if str(measure).endswith("_rate") else ",.1f" if (frame[measure].dropna() % 1).any() else ",.0f"
+    if moments and frame[moments[0]].is_unique:
+        return lines(frame, moments[0], measure, measure, f"by {moments[0]}", form=form)
+    if not words:
+        return None
+    first = frame.head(20)
+    label = next((name for name in words if first[name].map(str).nunique() > 1), words[0])
+    rest = f"the first {len(first)} of {len(frame)} rows" if len(frame) > len(first) else "in the order of the query"
+    return bars(first, label, measure, measure, f"by {label}, {rest}", form=form)
+
+
+def extremes(frame: pd.DataFrame, measure: str) -> str:
+    """Between which values a column lies."""
+    values = frame[measure].dropna()
+    write = share if str(measure).endswith("_rate") else number
+    return f"{measure} lies between {write(values.min())} and {write(values.max())}" if len(values) > 1 else ""
+
+
+def _is_date(column: pd.Series[Any]) -> bool:
+    known_values = column.dropna()
+    return len(known_values) > 0 and (
+        pd.api.types.is_datetime64_any_dtype(column) or all(isinstance(each, dt.date) for each in known_values)
+    )

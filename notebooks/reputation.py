@@ -1,6 +1,6 @@
 import marimo
 
-app = marimo.App(width="medium", app_title="Reputation")
+app = marimo.App(width="medium", app_title="Reputation", css_file="published.css")
 
 with app.setup:
     import marimo as mo
@@ -29,68 +29,96 @@ def _():
 def _(account, con):
     channels = con.execute(
         """
-        select channel, average_rating, average_rating_change_28d, review_count, review_count_28d, good_rate_28d,
-            positive_rate_28d,
-            last_review_at::date::text as last_review_on
-        from marts.reputation_overview where account = ? order by review_count desc nulls last
+        select channel as "Channel", average_rating as "Rating", average_rating_change_28d as "… change, 28 days",
+            review_count as "Reviews", review_count_28d as "… 28 days", good_rate_28d as "Good reviews, 28 days",
+            positive_rate_28d as "Positive mentions, 28 days", last_review_at::date as "Newest"
+        from marts.reputation_overview where account = ? order by review_count desc nulls last, channel
         """,
         [account.value],
     ).df()
-    forms = dict.fromkeys(("average_rating", "average_rating_change_28d"), published.decimal) | dict.fromkeys(
-        ("good_rate_28d", "positive_rate_28d"), published.percent
-    )
-    published.table(channels, forms, label="Where people talk")
-    return
-
-
-@app.cell
-def _():
-    window = mo.ui.dropdown({"7 days": "7d", "28 days": "28d"}, value="28 days", label="Rolling mean over")
-    since = mo.ui.dropdown({"90 days": 90, "1 year": 365, "everything": 36500}, value="1 year", label="Since")
-    mo.hstack([window, since], justify="start")
-    return since, window
-
-
-@app.cell
-def _(account, con, since, window):
-    days = con.execute(
-        f"""
-        select day_on, good_rate_{window.value} as good_rate, positive_rate_{window.value} as positive_rate,
-            average_rating_{window.value} as average_rating, view_count_mean_{window.value} as views
-        from marts.review_daily
-        where account = ? and day_on > (select max(day_on) from marts.review_daily where account = ?) - ?::int
-        order by day_on
-        """,
-        [account.value, account.value, since.value],
-    ).df()
-    rates = days.melt("day_on", ["good_rate", "positive_rate"], "what", "rate").dropna()
-    rates["what"] = rates["what"].map({"good_rate": "good reviews on the feedback page", "positive_rate": "positive mentions"})
-    mo.vstack(
-        [
-            published.lines(rates, "day_on", "rate", "Share of good reviews, and of positive mentions", color="what", form=".0%"),
-            published.lines(
-                days[["day_on", "average_rating"]].dropna(), "day_on", "average_rating", "Average rating of reviews on sites", form=".1f"
-            ),
-            published.lines(days[["day_on", "views"]].dropna(), "day_on", "views", "Views of the feedback page a day"),
-        ]
-    )
+    mo.stop(channels.empty, mo.md("*Nobody has said anything yet.*"))
+    channels["Newest"] = channels["Newest"].dt.date
+    recent = float(channels["… 28 days"].sum())
+    rated = channels.dropna(subset=["Rating"])[lambda frame: frame["Reviews"] > 0]
+    _said = [f"{published.plural(int(recent), 'review')} came in the last 28 days of {published.number(float(channels['Reviews'].sum()))}"]
+    if len(rated):
+        _mean = float((rated["Rating"] * rated["Reviews"]).sum() / rated["Reviews"].sum())
+        _said.append(f"review sites give {published.rating(_mean)} of 5")
+    forms = {
+        "Rating": published.rating,
+        "… change, 28 days": lambda value: published.change(value, 1),
+        "Good reviews, 28 days": published.share,
+        "Positive mentions, 28 days": published.share,
+    }
+    _note = "Good reviews are of the own feedback page; positive mentions as the service judges them. A dash is not known."
+    mo.vstack([published.heading("; ".join(_said) + "."), published.table(channels, forms), published.note(_note)])
     return
 
 
 @app.cell
 def _(account, con):
+    days = published.period_choice(
+        con, "select min(day_on), max(day_on) from marts.review_daily where account = ?", account.value, "Days from … to", days=365
+    )
+    window = mo.ui.dropdown({"7 days": "7d", "28 days": "28d"}, value="28 days", label="Rolling mean over")
+    mo.stop(days is None)
+    mo.hstack([days, window], justify="start", wrap=True)
+    return days, window
+
+
+@app.cell
+def _(account, con, days, window):
+    first, last = published.period(days)
+    daily = con.execute(
+        f"""
+        select day_on, good_rate_{window.value} as good_rate, positive_rate_{window.value} as positive_rate,
+            average_rating_{window.value} as average_rating, view_count_mean_{window.value} as views
+        from marts.review_daily where account = ? and day_on between ? and ? order by day_on
+        """,
+        [account.value, first, last],
+    ).df()
+    rates = daily.melt("day_on", ["good_rate", "positive_rate"], "what", "rate")
+    rates["what"] = rates["what"].map({"good_rate": "good reviews on the feedback page", "positive_rate": "positive mentions"})
+    _mean = f"mean of {window.selected_key}"
+    good = daily.dropna(subset=["good_rate"])["good_rate"]
+    moved = (
+        f"Good reviews went from {published.share(good.iloc[0])} to {published.share(good.iloc[-1])} on these days."
+        if len(good) > 1
+        else "How many reviews are good is not known of these days."
+    )
+    mo.vstack(
+        [
+            published.heading(moved, "A gap has no review within the days of the mean, or was not read."),
+            published.lines(
+                rates, "day_on", "rate", "Good reviews and positive mentions", f"share, {_mean}", color="what", form=".0%", domain=(0, 1)
+            ),
+            published.lines(daily, "day_on", "average_rating", "Rating of reviews on sites", f"of 5, {_mean}", form=".1f", domain=(1, 5)),
+            published.lines(daily, "day_on", "views", "Views of the feedback page", f"a day, {_mean}"),
+        ]
+    )
+    return first, last
+
+
+@app.cell
+def _(account, con, first, last):
     words = con.execute(
         """
-        select reviewed_at::date::text as day, channel, rating::text as rating, inquiry as words
-        from source.online_reviews where account = ?
+        select reviewed_at::date as day, channel, rating::text as rating, inquiry as words
+        from source.online_reviews where account = $account and reviewed_at::date between $first and $last
         union all
-        select reviewed_at::date::text, 'feedback page', rating, inquiry from source.direct_reviews
-        where account = ? and _deleted_at is null
+        select reviewed_at::date, 'feedback page', rating, inquiry from source.direct_reviews
+        where account = $account and _deleted_at is null and reviewed_at::date between $first and $last
         order by day desc nulls last limit 100
         """,
-        [account.value, account.value],
+        {"account": account.value, "first": first, "last": last},
     ).df()
-    mo.vstack([mo.md("## The latest words"), published.table(words, column_widths={"words": 600})])
+    mo.stop(words.empty, mo.md("*No review on these days.*"))
+    words["day"] = words["day"].dt.date
+    is_kept = published.facts(con).personal_data == "keep"
+    _said = f"The newest {published.plural(len(words), 'review')} of these days" + ("" if is_kept else ", without their words")
+    _note = "" if is_kept else "This copy was published without personal data, and what people wrote is that."
+    listed = (words if is_kept else words.drop(columns="words")).rename(columns=str.capitalize)
+    mo.vstack([published.heading(_said, _note), published.table(listed, wide={"Words": 560} if is_kept else None)])
     return
 
 

@@ -23,7 +23,7 @@ from pipelines.interrupts import Stop
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, rebuild
 from pipelines.logs import start_logging
 from pipelines.publishing import MODELS_STEP, Models, publish_home
-from pipelines.report.write import write_report
+from pipelines.report.mail import Reports
 from pipelines.resources import RunReader, reader_resource
 from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags
 from pipelines.sensors import failure_alert, models_after_failed_reads
@@ -42,6 +42,7 @@ def build_definitions(
     *,
     models: Models | None = None,
     activations: AudienceSyncs | None = None,
+    reports: Reports | None = None,
     has_models: bool = True,
     now: Clock = utc_now,
     **resources: Any,
@@ -57,7 +58,7 @@ def build_definitions(
         # One run for a range of days is marked beta; the pinned version is tested with it.
         warnings.simplefilter("ignore", dg.BetaWarning)
         reads = [dagster_asset(asset, partitions) for asset in SOURCE_ASSETS.values()]
-        behind = _behind_the_reads(settings, models or Models(settings), activations) if has_models else []
+        behind = _behind_the_reads(settings, models or Models(settings), activations, reports or Reports(settings)) if has_models else []
     pushes = {job.name: job for job in push_jobs()} if has_models else {}
     return dg.Definitions(
         assets=list(dg.map_asset_specs(partial(_shown, settings), [*reads, *behind, *(sync_tables() if has_models else [])])),
@@ -79,12 +80,12 @@ def _shown(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
     return spec.replace_attributes(owners=[settings.owner], description="\n\n".join([spec.description or "", *lines]))
 
 
-def _behind_the_reads(settings: Settings, models: Models, activations: AudienceSyncs | None) -> list[dg.AssetsDefinition]:
+def _behind_the_reads(settings: Settings, models: Models, activations: AudienceSyncs | None, reports: Reports) -> list[dg.AssetsDefinition]:
     """The models, what is made of them for people, and, where that is switched on, what goes back to the service."""
     made = models.assets()
     shown = [key for key in made.keys if key.path[0] != "staging"]
     published = published_asset(partial(publish_home, settings), shown)
-    assets = [made, published, report_asset(partial(write_report, settings.home))]
+    assets = [made, published, report_asset(reports.make)]
     return [*assets, (activations or AudienceSyncs(settings)).asset(made.keys)] if settings.activations else assets
 
 
@@ -102,6 +103,7 @@ def run_in_dagster(
     chosen: Sequence[SourceAsset],
     models: Models | None,
     activations: AudienceSyncs | None,
+    reports: Reports,
     stop: Stop,
 ) -> str:
     """The run's id. The run is recorded in the home, where the UI finds it. `models`: build them behind the reads, then run the
@@ -119,6 +121,7 @@ def run_in_dagster(
             settings,
             models=models,
             activations=activations,
+            reports=reports,
             has_models=models is not None,
             reader=RunReader(settings, reader=reader),
         )

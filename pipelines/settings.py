@@ -24,6 +24,7 @@ from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
 #: Bytes of the input of a push: a million contacts with ten fields have a third of it.
 INPUT_LIMIT = 500_000_000
 QUERY_SECONDS = 600
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
 T = TypeVar("T")
@@ -92,6 +93,13 @@ _owner = _reader(
     "an e-mail address or a team is needed, like team:marketing-data",
 )
 _memory = _reader(lambda text: _text(re.fullmatch(r"[1-9]\d*(\.\d+)? ?[MG]i?B", text)), "an amount of memory is needed, like 2GB or 800MB")
+_mail_tls = _reader(lambda text: _text(re.fullmatch("starttls|tls|off", text.lower())), "starttls, tls or off is needed")
+_mail_on = _reader(lambda text: _text(re.fullmatch("|".join(("nightly", *WEEKDAYS)), text.lower())), "nightly or a weekday is needed")
+_mailboxes = _reader(
+    lambda text: tuple(_text(re.fullmatch(r"[^\s@<>,;]+@[^\s@<>,;]+", part.strip())) for part in text.split(",")),
+    "mail addresses are needed, like ann@example.com, separated by commas",
+)
+_mailbox = _reader(lambda text: "".join(_mailboxes(text)) if "," not in text else _text(None), "a mail address is needed")
 
 
 def _personal_key(value: str) -> Secret:
@@ -158,6 +166,16 @@ class Settings:
     owner: str = setting(
         "MARKETING_OWNER", _owner, "team:marketing-data", "whom the UI names as owner of all assets: an e-mail address or a team"
     )
+    mail_host: str = setting("MARKETING_MAIL_HOST", str, "", "mail server (SMTP) that new reports are mailed by")
+    mail_port: int | None = setting("MARKETING_MAIL_PORT", count, None, "its port; by default 587, with TLS from the start 465, without 25")
+    mail_tls: str = setting("MARKETING_MAIL_TLS", _mail_tls, "starttls", "how it is spoken to: starttls, tls (from the start) or off")
+    mail_user: str = setting("MARKETING_MAIL_USER", str, "", "who logs in there")
+    mail_password: Secret | None = setting(
+        "MARKETING_MAIL_PASSWORD", Secret, None, "their password; or `MARKETING_MAIL_PASSWORD_FILE`, a file that holds it"
+    )
+    mail_from: str = setting("MARKETING_MAIL_FROM", _mailbox, "", "address that reports come from")
+    mail_to: tuple[str, ...] = setting("MARKETING_MAIL_TO", _mailboxes, (), "addresses that they go to, comma-separated")
+    mail_on: str = setting("MARKETING_MAIL_ON", _mail_on, "nightly", "nightly, or a weekday: the first new report from that day on")
     activations: bool = setting("MARKETING_ACTIVATIONS", _switch, False, "on: every nightly sync pushes the segments of activations.toml")
     body_limit: int = setting("MARKETING_BODY_LIMIT", _size, BODY_LIMIT, "largest response, unpacked; larger ones are rejected")
     input_limit: int = setting("MARKETING_INPUT_LIMIT", _size, INPUT_LIMIT, "largest file of a push, unpacked, or result of its query")
@@ -197,6 +215,8 @@ def _shown(value: Any) -> str:
 def load_settings(folder: Path, environment: Mapping[str, str] | None = None) -> Settings:
     """Settings from `folder`/.env and `folder`/accounts.toml, overridden by the environment. Raises SettingsError."""
     values = _dotenv(folder / ".env") | dict(os.environ if environment is None else environment)
+    if password := _key("MARKETING_MAIL_PASSWORD", values):
+        values["MARKETING_MAIL_PASSWORD"] = password
     given = {
         item.name: _read(item.metadata["variable"], item.metadata["read"], values[item.metadata["variable"]])
         for item in fields(Settings)
@@ -209,7 +229,20 @@ def load_settings(folder: Path, environment: Mapping[str, str] | None = None) ->
         str(home).encode()
     except UnicodeEncodeError:
         raise SettingsError("the home's name is no text in UTF-8: set LC_ALL=C.UTF-8, or MARKETING_HOME to another folder") from None
-    return Settings(home=home, accounts=accounts, folder=folder, **given)
+    settings = Settings(home=home, accounts=accounts, folder=folder, **given)
+    _check_mail(settings)
+    return settings
+
+
+def _check_mail(settings: Settings) -> None:
+    needed = {"HOST": settings.mail_host, "FROM": settings.mail_from, "TO": settings.mail_to}
+    missing = [f"MARKETING_MAIL_{name}" for name, value in needed.items() if not value]
+    if 0 < len(missing) < len(needed):
+        raise SettingsError(f"{' and '.join(missing)}: not set, and the other settings of mail need it; set all of them or none")
+    if bool(settings.mail_user) != bool(settings.mail_password):
+        raise SettingsError("MARKETING_MAIL_USER and MARKETING_MAIL_PASSWORD belong together: set both or neither")
+    if settings.mail_password and settings.mail_tls == "off" and settings.mail_host not in ("localhost", "127.0.0.1", "::1"):
+        raise SettingsError("MARKETING_MAIL_TLS=off would send the password readable for everybody: use starttls or tls")
 
 
 def _read(variable: str, read: Callable[[str], Any], text: str) -> Any:

@@ -26,6 +26,7 @@ from warehouse.models import BuildReport, Status
 from warehouse.publish import published_path
 
 if TYPE_CHECKING:
+    from pipelines.report.mail import Reports
     from pipelines.write_back.nightly_audience_syncs import AudienceSyncs  # brings Dagster, which takes seconds to import
 
 _FIRST_QUERY = """\
@@ -34,7 +35,9 @@ from source.campaign_stats s join source.campaigns c using (account, campaign_id
 order by s.observed_on desc, s.opened_count desc limit 5"""
 
 
-def print_summary(reader: Prefetcher, settings: Settings, models: BuildReport | None, console: Console | None = None) -> None:
+def print_summary(
+    reader: Prefetcher, settings: Settings, models: BuildReport | None, reports: Reports, console: Console | None = None
+) -> None:
     """Tables, requests, what could not be read, the models, where the file is, and a query to start with."""
     console = console or Console(highlight=False, soft_wrap=True)
     with reader.warehouse.reading():
@@ -60,6 +63,8 @@ def print_summary(reader: Prefetcher, settings: Settings, models: BuildReport | 
             console.print(f"published: {what}\nreport     {settings.home / 'report' / 'index.html'}", markup=False)
         else:
             console.print(f"not published; analysts still have: {what}", markup=False)
+        if reports.mailed:
+            console.print(f"{'warning: ' if reports.is_lost else ''}{reports.mailed}", markup=False)
     console.print(f"\nwarehouse  {settings.warehouse_path}")
     # `make sync` leaves the program in `.venv/bin`, where no shell looks for it.
     program = "marketing-sync" if shutil.which("marketing-sync") else shlex.quote(sys.argv[0])

@@ -15,6 +15,7 @@ from pipelines.options import JSON, Option, parameters
 from pipelines.output import emit
 from pipelines.progress import report_waiting
 from pipelines.publishing import in_words, noted, publish_home, published_document
+from pipelines.report.mail import Reports
 from pipelines.report.write import write_report
 from pipelines.settings import Settings
 from pipelines.write_back.kinds import NOT_IDEMPOTENT
@@ -42,13 +43,17 @@ def publish(arguments: Arguments, settings: Settings) -> int:
     else:
         with noted(settings, str(uuid.uuid4()), "publish"):
             published = publish_home(settings)
-    path, _ = write_report(settings.home)
+    mailed = ""
+    if arguments.rollback:
+        path, _ = write_report(settings.home)
+    else:
+        path, _, mailed = Reports(settings).make()
     export = export_parquet(published_path(settings.home), arguments.parquet) if arguments.parquet else None
     if arguments.json:
         emit(_document(settings, published, path, export))
         return exits.DONE
     print(f"{published_path(settings.home)}: {in_words(published, utc_now())}")
-    print(f"{path}: the report of it")
+    print(f"{path}: the report of it{f'; {mailed}' if mailed else ''}")
     if export:
         print(f"{export.folder}: {export.tables} tables in {export.files:,} Parquet files, {export.bytes / 1e6:,.1f} MB")
     return exits.DONE

@@ -46,11 +46,12 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
         with Progress(reader, is_quiet=arguments.quiet):
             reader.begin()
             from pipelines.definitions import run_in_dagster  # takes seconds to import: reading has begun
+            from pipelines.report.mail import Reports
             from pipelines.write_back.nightly_audience_syncs import AudienceSyncs
 
-            activations = AudienceSyncs(settings)
+            activations, reports = AudienceSyncs(settings), Reports(settings)
             stop.check()
-            run_id = run_in_dagster(settings, reader, chosen, models, activations, stop)
+            run_id = run_in_dagster(settings, reader, chosen, models, activations, reports, stop)
             if not stop.is_set:
                 reader.finish()
             reader.note_run(run_id, "nightly_sync")
@@ -58,7 +59,7 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
         is_lacking = models is not None and not is_published_since(settings, reader.began_by_files)
         code = exits.INCOMPLETE if reader.problems() or activations.problems or is_lacking else exits.DONE
         if not stop.is_set and (code or not arguments.quiet):
-            print_summary(reader, settings, models.report if models else None)
+            print_summary(reader, settings, models.report if models else None, reports)
             print_activations(activations)
     return code
 

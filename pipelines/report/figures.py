@@ -146,7 +146,7 @@ def headline(account: AccountData) -> list[str]:
     sentences = [f"{name}: {number(found.week)} in 7 days, where {_range(found)} are usual." for name, found in moved]
     known = sum(found.usual is not None and found.week is not None for _, found in changes)
     if known and not moved:
-        sentences.append(f"The last 7 days were as usual: none of the {known} counts below left its usual range.")
+        sentences.append(f"The last 7 days were as usual: none of the {known} counts left its usual range.")
     return [*sentences, *_news(account)]
 
 

@@ -14,8 +14,8 @@ from warehouse.archive.disk import Workspace, create, move_into_place, no_folder
 from warehouse.publish import published_path
 
 
-def write_report(home: Path) -> tuple[Path, str]:
-    """Make the report of what is published: where it stands, and a preview in Markdown. Raises NothingPublished."""
+def write_report(home: Path) -> tuple[Path, ReportData]:
+    """Make the report of what is published: where it stands, and what it is made of. Raises NothingPublished."""
     with stage("report"):
         report = read_report(published_path(home), utc_now())
         html, path = render(report), home / "report" / "index.html"
@@ -24,7 +24,7 @@ def write_report(home: Path) -> tuple[Path, str]:
         os.close(create(temporary))  # for the owner only from the first moment on
         temporary.write_text(html, encoding="utf-8")
         move_into_place(temporary, no_folder(path))
-    return path, preview(report)
+    return path, report
 
 
 def preview(report: ReportData) -> str:

@@ -30,7 +30,11 @@ def run(publish: Publish, report: Path, notes: Notes | None = None) -> dg.Execut
     @dg.asset
     def mart() -> None: ...
 
-    steps = [mart, published_asset(publish, [mart.key]), report_asset(lambda: (report, "**12** people"))]
+    steps = [
+        mart,
+        published_asset(publish, [mart.key]),
+        report_asset(lambda: (report, "**12** people", "the report was mailed to 2 addresses")),
+    ]
     with dg.DagsterInstance.ephemeral() as instance:
         return dg.materialize(steps, instance=instance, raise_on_error=False, resources={"reader": notes or Notes()})
 
@@ -49,6 +53,7 @@ def test_they_tell_what_was_published_and_preview_the_report(tmp_path: Path) -> 
     assert told[PUBLISHED]["dagster/row_count"].value == 20196
     assert told[PUBLISHED]["personal data"].value == "hash"
     assert told[REPORT]["preview"].value == "**12** people"
+    assert told[REPORT]["mail"].value == "the report was mailed to 2 addresses"
     assert told[REPORT]["file"].value == f"{report.parent.name}/index.html of the home"
 
 

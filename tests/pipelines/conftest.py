@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 from unittest.mock import patch
 
@@ -173,7 +174,7 @@ def unrecorded() -> Iterator[None]:
 @contextmanager
 def no_report() -> Iterator[None]:
     """Runs write no report: drawing takes longer than reading. Those of `nights` do."""
-    with patch("pipelines.definitions.write_report", lambda home: (published_path(home), "")):
+    with patch("pipelines.report.mail.write_report", lambda home: (published_path(home), SimpleNamespace(accounts=()))):
         yield
 
 

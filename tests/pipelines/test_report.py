@@ -364,6 +364,12 @@ def test_the_headline_says_what_moved_most_and_the_newest_campaign() -> None:
     assert "“&lt;b&gt;Sale" in page(account(**FULL | rows))
 
 
+def test_unusual_days_are_told_below_what_changed() -> None:
+    unusual = {"anomalies": [{"day_on": TODAY, "sentence": "visits: 60 on Friday, usually 2 to 26"}]}
+    assert "<li>visits: 60 on Friday, usually 2 to 26</li>" in page(account(**FULL | unusual))
+    assert "Unusual days" not in page(account(**FULL))
+
+
 def test_a_figure_shows_how_it_came_to_be() -> None:
     assert sparkline("People", [1, 3, 2]).count("L") == 2
     assert not sparkline("People", [2, 2, 2])

@@ -1,4 +1,7 @@
-"""Every notebook runs from its first cell to its last on the published file, with and without personal data, and on one without rows."""
+"""Every notebook runs from its first cell to its last on the published file, with and without personal data, and on one without rows.
+
+What they say in words is what the tables hold; gaps stay gaps; queries are bounded.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
 import pytest
 
+from pipelines.report.formatting import share
 from warehouse.masking import Masking
 from warehouse.models import build
 from warehouse.personal_data import PersonalData
@@ -48,7 +53,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         outputs, defined = module.app.run()
-        return {"shown": "".join(getattr(one, "text", "") or "" for one in outputs), **dict(defined)}
+        return {**dict(defined), "shown": "".join(getattr(one, "text", "") or "" for one in outputs)}
 
     return run_one
 
@@ -101,8 +106,104 @@ def test_a_campaign_s_figures_are_its_row_of_the_mart(home: Path, run: Any) -> N
     row = _only(home, f"select {columns} from marts.campaign_performance where account = ? and campaign_id = ?", *chosen)
     delivered, opened, clicked, unsubscribed = row
     assert shown["delivered"] == f"{delivered:,.0f}"
-    assert (shown["opened"], shown["clicked"]) == tuple("–" if rate is None else f"{rate:.1%}" for rate in (opened, clicked))
+    assert (shown["opened"], shown["clicked"]) == tuple(share(rate) for rate in (opened, clicked))
     assert shown["unsubscribed"] == f"{unsubscribed:,.0f}"
+
+
+def _headings(shown: str) -> list[str]:
+    found = re.findall(r"<h2 class='finding'>(.*?)</h2>", shown) + re.findall(r"<li>(.*?)</li>", shown)
+    return [html.unescape(one).replace("\N{NO-BREAK SPACE}", " ") for one in found]
+
+
+def test_headings_say_what_was_found(home: Path, run: Any) -> None:
+    defined = run("contact_segments", home)
+    tiers = "count(*) filter (engagement_tier = 'engaged'), count(*), count(*) filter (engagement_tier = 'dormant')"
+    engaged, everybody, dormant = _only(home, f"select {tiers} from marts.contact_engagement where account = ?", defined["account"].value)
+    said = f"{engaged:,} of {everybody:,} people are engaged ({share(engaged / everybody)}), {dormant:,} are dormant" if everybody else ""
+    headings = _headings(defined["shown"])
+    assert any(one.startswith(said or "There are no contacts yet.") for one in headings), (said, headings)
+    assert ("segment.csv" in defined["shown"]) is ("keep" in home.name), "addresses that are not there are not pushed"
+
+
+def test_of_data_that_was_not_read_nothing_is_claimed(home: Path, run: Any) -> None:
+    headings = _headings(run("data_quality", home)["shown"])
+    assert ("Nothing was read yet." in headings) is ("empty" in home.name)
+    assert any("could be read" in one or "could not be read" in one for one in headings) is ("empty" not in home.name)
+
+
+def test_a_review_without_words_says_why(home: Path, run: Any) -> None:
+    if "empty" not in home.name:
+        headings = _headings(run("reputation", home)["shown"])
+        assert any(one.startswith("The newest") and ("without their words" in one) is ("drop" in home.name) for one in headings)
+
+
+@pytest.fixture
+def published(home: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    monkeypatch.setenv("MARKETING_HOME", str(home))
+    return importlib.import_module("published")
+
+
+def test_every_question_of_the_marts_can_be_asked_and_drawn(published: Any) -> None:
+    con, examples = published.connect(), published.examples()
+    assert len(examples) > 30
+    for question, sql in examples.items():
+        answer = published.ask(con, sql)
+        assert not isinstance(answer, str), (question, answer)
+        for measure in published.measures(answer)[:1]:
+            published.picture(answer, measure)
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("select * from nope", "cannot be run: Catalog Error: Table with name nope does not exist!"),
+        ("selec 1", "cannot be run: Parser Error"),
+        ("", "has to be one SELECT"),
+        ("delete from marts.account_daily", "has to be a SELECT"),
+        ("select 1; select 2", "this is 2 statements"),
+        ("select $a", "has parameters"),
+        ("from read_csv('/etc/hostname')", "may read the tables and nothing else"),
+        ("select range(1000000000)", "more than 1GB of memory"),
+        ("select count(*) from range(1000000) a, range(1000000) b where a.range * b.range = 7", "longer than 0.2 seconds"),
+    ],
+)
+def test_a_query_that_cannot_be_answered_gets_a_sentence(published: Any, home: Path, sql: str, why: str) -> None:
+    if "keep" not in home.name:
+        return
+    con = published.connect()
+    assert why in published.ask(con, sql, 0.2)
+    assert not isinstance(published.ask(con, "select 1 as one"), str), "the next one is answered"
+
+
+def test_an_answer_ends_one_row_after_what_is_shown(published: Any, home: Path) -> None:
+    if "keep" in home.name:
+        many = published.ask(published.connect(), "select range as n from range(100000) order by n desc")
+        assert published.ROW_LIMIT < len(many) < 5_000
+        assert many["n"].iloc[0] == 99_999
+        assert published.ask(published.connect(), "select 1 as n where false").empty
+
+
+def _points(published: Any, days: list[str], values: list[float | None]) -> list[tuple[str, float | None]]:
+    frame = pd.DataFrame({"x": pd.to_datetime(pd.Series(days)), "y": pd.Series(values, dtype="float64"), "what": "a"})
+    drawn = published._with_gaps(frame)
+    return [(f"{x:%m-%d}", None if pd.isna(y) else y) for x, y in zip(drawn["x"], drawn["y"], strict=True)]
+
+
+def test_no_line_is_drawn_over_days_that_are_missing(published: Any) -> None:
+    days = ["2026-01-01", "2026-01-02", "2026-01-05"]
+    assert _points(published, days, [1, None, 4]) == [("01-01", 1), ("01-02", None), ("01-03", None), ("01-04", None), ("01-05", 4)]
+    weeks = ["2026-01-05", "2026-01-12", "2026-01-26"]
+    assert _points(published, weeks, [1, 2, 4]) == [("01-05", 1), ("01-12", 2), ("01-19", None), ("01-26", 4)]
+    months = ["2026-01-01", "2026-02-01", "2026-04-01"]
+    assert _points(published, months, [1, 2, 4]) == [("01-01", 1), ("02-01", 2), ("03-01", None), ("04-01", 4)]
+
+
+def test_what_is_not_known_is_a_dash_and_no_zero(published: Any) -> None:
+    frame = pd.DataFrame({"n": [1234.0, None, 0.0014], "flag": [True, False, None], "on": pd.to_datetime(["2026-01-02", None, None])})
+    forms = {name: published._form(frame[name]) for name in frame}
+    written = [[forms[name](value) for value in frame[name]] for name in frame]
+    assert written == [["1,234", "–", "0.0014"], ["yes", "no", "–"], ["2026-01-02", "–", "–"]]
 
 
 def test_without_a_published_file_the_way_to_one_is_said(tmp_path: Path, run: Any) -> None:

@@ -1,0 +1,129 @@
+"""The report behind each publishing: written into the home, and mailed at most once a night or week.
+
+Not here: what it says (`figures`, `templates/`), when a run publishes.
+"""
+
+import datetime as dt
+import logging
+import os
+import smtplib
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from email.message import EmailMessage
+from email.utils import format_datetime, make_msgid
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from marketing_api.clock import utc_now
+from marketing_api.redaction import Redactor, plain, without_addresses
+from pipelines.report.formatting import cut, day, plural
+from pipelines.report.queries import ReportData, impersonal
+from pipelines.report.render import environment, readable, render
+from pipelines.report.write import preview, write_report
+from pipelines.settings import WEEKDAYS, Settings
+from warehouse.archive.disk import create
+
+log = logging.getLogger(__name__)
+
+#: How long each step of the conversation may take; the ports of its kinds; what the file is called that notes the night of a mail.
+_STEP_S, _PORTS, _MARK = 20.0, {"tls": 465, "starttls": 587, "off": 25}, "mailed-"
+#: The server said that it does not take the mail; after other errors it may have.
+_REFUSED = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused, smtplib.SMTPNotSupportedError)
+
+
+class Reports:
+    """`mailed` is what became of the newest report's mail, empty where none was due; `is_lost` when something went wrong with it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.mailed, self.is_lost = "", False
+
+    def make(self) -> tuple[Path, str, str]:
+        """Where the report stands, a preview in Markdown, and `mailed`. Raises NothingPublished."""
+        path, report = write_report(self._settings.home)
+        try:
+            self.mailed = _mail(self._settings, report, path.parent) if self._settings.mail_host else ""
+        except Exception as problem:  # whatever it is, the report is made
+            self.mailed, self.is_lost = f"the report was not mailed: {_reason(self._settings, problem)}", True
+            log.warning("%s", self.mailed)
+        return path, preview(report), self.mailed
+
+
+def _mail(settings: Settings, report: ReportData, folder: Path) -> str:
+    """Send it, where it is due. The mark is set before: a process that is killed meanwhile rather sends nothing than the same twice."""
+    before, period = sorted(folder.glob(f"{_MARK}*")), _period(settings, report)
+    if period is None or any(path.name >= f"{_MARK}{period}" for path in before):
+        return ""
+    message, mark, is_sending = _message(settings, impersonal(report)), folder / f"{_MARK}{period}", False
+    try:
+        os.close(create(mark))
+    except FileExistsError:  # another process was quicker
+        return ""
+    try:
+        with _server(settings) as server:
+            is_sending = True
+            refused = server.send_message(message)
+    except Exception as problem:
+        if is_sending and not isinstance(problem, _REFUSED):
+            raise OSError(f"{_reason(settings, problem)}; it may have arrived, so it is not sent again") from None
+        mark.unlink()
+        raise
+    for older in before:
+        older.unlink(missing_ok=True)
+    if refused:
+        raise smtplib.SMTPRecipientsRefused(refused)
+    return f"the report was mailed to {plural(len(settings.mail_to), 'address', 'addresses')}"
+
+
+def _period(settings: Settings, report: ReportData) -> dt.date | None:
+    """The night of the newest data, by the calendar of the schedule; the weekday at or before it where mails are weekly."""
+    newest = max((account.as_of for account in report.accounts if account.as_of), default=None)
+    night = newest.astimezone(ZoneInfo(settings.schedule_timezone)).date() if newest else None
+    if night is None or settings.mail_on not in WEEKDAYS:
+        return night
+    return night - dt.timedelta((night.weekday() - WEEKDAYS.index(settings.mail_on)) % 7)
+
+
+@contextmanager
+def _server(settings: Settings) -> Iterator[smtplib.SMTP]:
+    place = settings.mail_host, settings.mail_port or _PORTS[settings.mail_tls]
+    trusted = ssl.create_default_context()
+    is_secret = settings.mail_tls == "tls"
+    server = smtplib.SMTP_SSL(*place, timeout=_STEP_S, context=trusted) if is_secret else smtplib.SMTP(*place, timeout=_STEP_S)
+    try:
+        if settings.mail_tls == "starttls":
+            server.starttls(context=trusted)
+        if settings.mail_password:
+            server.login(settings.mail_user, settings.mail_password.reveal())
+        yield server
+        with suppress(OSError):  # it has the mail
+            server.quit()
+    finally:
+        server.close()
+
+
+def _message(settings: Settings, report: ReportData) -> EmailMessage:
+    accounts, message, templates = report.accounts, EmailMessage(), environment()
+    whose = " ".join(plain(accounts[0].title).split()) if len(accounts) == 1 else plural(len(accounts), "account")
+    text, html = (made.get_template(name) for made, name in ((templates.overlay(autoescape=False), "mail.txt"), (templates, "mail.html")))
+    message["From"], message["To"] = settings.mail_from, ", ".join(settings.mail_to)
+    message["Subject"] = f"{cut(whose, 60)}: marketing report for {day(max(account.today for account in accounts))}"
+    message["Date"], message["Message-ID"] = format_datetime(utc_now()), make_msgid(domain=settings.mail_from.rpartition("@")[2])
+    message["Auto-Submitted"] = "auto-generated"  # nobody's holiday note answers it
+    message.set_content(readable(text.render(report=report)))
+    message.add_alternative(readable(html.render(report=report)), subtype="html")
+    message.add_attachment(render(report), subtype="html", filename="report.html")
+    return message
+
+
+def _reason(settings: Settings, problem: Exception) -> str:
+    """In a line, without the password and addresses, whatever the server says."""
+    refusals: list[tuple[Any, Any]] = list(problem.recipients.values()) if isinstance(problem, smtplib.SMTPRecipientsRefused) else []
+    code, said = refusals[0] if refusals else (getattr(problem, "smtp_code", ""), getattr(problem, "smtp_error", str(problem)))
+    words = said.decode(errors="replace") if isinstance(said, bytes) else said
+    whom = f"refused for {len(refusals)} of {plural(len(settings.mail_to), 'address', 'addresses')}: " if refusals else ""
+    line = " ".join(plain(f"{whom}{code} {words or type(problem).__name__}").split())
+    redacted = Redactor(settings.mail_password).redact(line.encode()).decode() if settings.mail_password else line
+    return without_addresses(cut(redacted, 300))

@@ -1,0 +1,1 @@
+select business_name, timezone from source.business where account = $account and _deleted_at is null

@@ -1,0 +1,2 @@
+select subject, as_of, coverage_rate, part_count, read_part_count, is_overdue, rejected_count, reason
+from marts.data_freshness where account = $account order by coverage_rate, subject

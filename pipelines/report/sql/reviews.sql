@@ -1,0 +1,6 @@
+select reviewed_at, 'Feedback page' as channel, rating, null as username, inquiry
+from source.direct_reviews where account = $account and _deleted_at is null
+union all
+select reviewed_at, channel, case when rating is not null then format('{:.1f} of 5', rating) end, username, inquiry
+from source.online_reviews where account = $account
+order by reviewed_at desc limit 6

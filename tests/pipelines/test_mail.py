@@ -1,0 +1,256 @@
+"""A new report is mailed once for its night or week, without personal data; a mail that fails is told and fails nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import logging
+import shutil
+import socket
+from collections.abc import Iterator
+from email.message import EmailMessage
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assets.published import REPORT
+from marketing_api.redaction import Secret
+from pipelines.logs import logging_to_home
+from pipelines.report import mail
+from pipelines.report.mail import Reports
+from pipelines.report.queries import ReportData
+from pipelines.settings import Settings, SettingsError, load_settings
+from tests.pipelines.conftest import Command, Night
+from tests.pipelines.mail_server import MailServer, serve_mail
+from tests.pipelines.test_published_run import run_job
+from tests.pipelines.test_report import account, campaign, review
+from warehouse.personal_data import PersonalData
+from warehouse.publish import Published
+
+NIGHT = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC)  # a Friday
+PASSWORD = "unmistakable-password-77a1"
+HEADLINE = "“Spring & more”, sent 20 Mar 2026, was opened by 41.0 %: 11.0 points more than usual."
+
+
+@pytest.fixture
+def server() -> Iterator[MailServer]:
+    with serve_mail() as found:
+        yield found
+
+
+@pytest.fixture
+def settings(tmp_path: Path, server: MailServer) -> Settings:
+    (tmp_path / "report").mkdir()
+    login = {"mail_user": "robot", "mail_password": Secret(PASSWORD)}
+    to = ("ann@example.com", "bo@example.com")
+    return Settings(tmp_path, mail_host="127.0.0.1", mail_port=server.port, mail_tls="off", mail_from="r@example.com", mail_to=to, **login)
+
+
+def report_of(moment: dt.datetime | None, *accounts: Any) -> ReportData:
+    found = accounts or (
+        account(campaigns=[campaign("Spring & more")], business=[{"business_name": "Harbor\r\nBcc: x@y.example", "timezone": "UTC"}]),
+    )
+    dated = [dataclasses.replace(each, as_of=moment, made_at=moment or NIGHT) for each in found]
+    return ReportData(Published(NIGHT, moment, PersonalData.KEEP, 0, 1, 1), dated)
+
+
+def make(monkeypatch: pytest.MonkeyPatch, settings: Settings, report: ReportData) -> Reports:
+    monkeypatch.setattr(mail, "write_report", lambda home: (home / "report" / "index.html", report))
+    made = Reports(settings)
+    assert made.make()[2] == made.mailed
+    return made
+
+
+def part(message: EmailMessage, kind: str) -> str:
+    found = message.get_body((kind,))
+    assert found is not None
+    return str(found.get_content()).replace("\r\n", "\n")
+
+
+def test_it_holds_the_headline_and_the_report(settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make(monkeypatch, settings, report_of(NIGHT))
+    assert (made.mailed, made.is_lost) == ("the report was mailed to 2 addresses", False)
+    [(recipients, message)] = server.mails
+    assert recipients == ["ann@example.com", "bo@example.com"]
+    assert message["Subject"] == "Harbor Bcc: •••: marketing report for 20 Mar 2026"
+    assert message["Bcc"] is None
+    assert message["Auto-Submitted"] == "auto-generated"
+    assert server.logins == [f"\0robot\0{PASSWORD}".encode()]
+    text = part(message, "plain")
+    assert text.startswith("Harbor")
+    assert f"\n\n{HEADLINE}\n\nReachable people: –\n" in text, text
+    assert "Messages opened: 40.8 % · 1 campaign in 90 days" in text
+    assert "\n\n\n" not in text
+    assert HEADLINE.replace("&", "&amp;") in part(message, "html")
+    [attached] = message.iter_attachments()
+    assert (attached.get_filename(), attached.get_content_type()) == ("report.html", "text/html")
+    assert "Against usual" in attached.get_content()
+
+
+def test_it_holds_no_personal_data_although_the_copy_does(settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = {"subject": "contacts", "as_of": NIGHT, "coverage_rate": 0.4, "part_count": 5, "read_part_count": 2, "is_overdue": True}
+    rows = {
+        "reviews": [review("Words of Zoe", "Zoe Planted")],
+        "freshness": [late | {"rejected_count": 0, "reason": "of Zoe Planted"}],
+        "campaigns": [campaign("For zoe@planted.example")],
+    }
+    make(monkeypatch, settings, report_of(NIGHT, account(**rows)))
+    raw = server.mails[0][1]
+    [attached] = raw.iter_attachments()
+    everything = part(raw, "plain") + part(raw, "html") + attached.get_content() + raw["Subject"]
+    assert "For •••" in everything
+    assert [word for word in ("Zoe", "zoe@", "planted.example") if word in everything] == []
+    assert "It holds personal data" not in everything
+
+
+@pytest.mark.parametrize(
+    ("mail_on", "days", "mailed"),
+    [
+        ("nightly", ["20", "20", "21", "20", "22"], [1, 0, 1, 0, 1]),
+        ("friday", ["19", "19", "20", "21", "26", "27"], [1, 0, 1, 0, 0, 1]),
+        ("monday", ["16", "18", "22", "24"], [1, 0, 0, 1]),
+    ],
+)
+def test_a_night_or_week_is_mailed_once(
+    settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch, mail_on: str, days: list[str], mailed: list[int]
+) -> None:
+    chosen = dataclasses.replace(settings, mail_on=mail_on)
+    counts = [0]
+    for day in days:
+        made = make(monkeypatch, chosen, report_of(NIGHT.replace(day=int(day), hour=9)))
+        assert bool(made.mailed) is (len(server.mails) > counts[-1])
+        counts.append(len(server.mails))
+    assert [after - before for before, after in pairwise(counts)] == mailed
+
+
+def test_the_night_is_of_the_schedule_s_calendar(settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    eastern = dataclasses.replace(settings, schedule_timezone="America/New_York")
+    for hour, day in ((5, 20), (23, 20), (3, 21), (5, 21)):  # the third is 23:00 of the 20th there
+        make(monkeypatch, eastern, report_of(NIGHT.replace(hour=hour, day=day)))
+    assert len(server.mails) == 2
+
+
+def test_nothing_is_mailed_without_a_server_or_data(settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not make(monkeypatch, dataclasses.replace(settings, mail_host=""), report_of(NIGHT)).mailed
+    assert not make(monkeypatch, settings, report_of(None)).mailed
+    assert not make(monkeypatch, settings, ReportData(report_of(NIGHT).published, [])).mailed
+    assert server.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("step", "reply", "told", "is_tried_again"),
+    [
+        ("EHLO", "", "not mailed", True),
+        ("AUTH", f"535 no {PASSWORD} for ann@example.com", "535 no *** for •••", True),
+        ("MAIL", "550 not from here", "550 not from here", True),
+        ("RCPT", "550 nobody of that name", "refused for 2 of 2 addresses: 550 nobody of that name", True),
+        ("DATA", "451 later", "451 later", True),
+        ("end of data", "554 spam", "554 spam", True),
+        ("end of data", "", "it may have arrived, so it is not sent again", False),
+        ("TO:<bo@example.com>", "550 gone", "refused for 1 of 2 addresses: 550 gone", False),
+    ],
+)
+def test_what_fails_is_told_and_tried_again_when_it_was_surely_not_taken(
+    settings: Settings,
+    server: MailServer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    step: str,
+    reply: str,
+    told: str,
+    is_tried_again: bool,
+) -> None:
+    server.says[step] = reply
+    with caplog.at_level(logging.WARNING):
+        made = make(monkeypatch, settings, report_of(NIGHT))
+    assert made.is_lost
+    assert told in made.mailed
+    assert made.mailed in caplog.text
+    assert not [word for word in (PASSWORD, "@example.com") if word in made.mailed]
+    server.says.clear()
+    before = len(server.mails)
+    make(monkeypatch, settings, report_of(NIGHT))
+    assert len(server.mails) - before == is_tried_again
+
+
+def test_a_server_without_tls_gets_no_password(settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make(monkeypatch, dataclasses.replace(settings, mail_tls="starttls"), report_of(NIGHT))
+    assert "STARTTLS extension not supported" in made.mailed
+    assert (server.logins, server.mails) == ([], [])
+
+
+def test_nobody_listens(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        made = make(monkeypatch, dataclasses.replace(settings, mail_port=taken.getsockname()[1]), report_of(NIGHT))
+    assert "refused" in made.mailed
+
+
+def test_the_password_is_in_no_log(settings: Settings) -> None:
+    with logging_to_home(settings, "test") as file:
+        logging.getLogger("x").warning("it is %s", PASSWORD)
+        assert "it is ***" in file.path.read_text()
+
+
+MAIL = {
+    "MARKETING_MAIL_HOST": "mail.example",
+    "MARKETING_MAIL_FROM": "r@example.com",
+    "MARKETING_MAIL_TO": "ann@example.com, bo@example.com",
+}
+
+
+def test_settings_are_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(f"{PASSWORD}\n")
+    found = load_settings(tmp_path, MAIL | {"MARKETING_MAIL_USER": "robot", "MARKETING_MAIL_PASSWORD_FILE": str(tmp_path / "secret")})
+    assert found.mail_to == ("ann@example.com", "bo@example.com")
+    assert found.mail_password == Secret(PASSWORD)
+    assert PASSWORD not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"MARKETING_MAIL_TO": ""}, "MARKETING_MAIL_TO: not set"),
+        ({"MARKETING_MAIL_TO": "ann"}, "mail addresses are needed"),
+        ({"MARKETING_MAIL_FROM": "a@x.example,b@x.example"}, "a mail address is needed"),
+        ({"MARKETING_MAIL_FROM": "a@x.example\nBcc: b@x.example"}, "a mail address is needed"),
+        ({"MARKETING_MAIL_ON": "someday"}, "nightly or a weekday"),
+        ({"MARKETING_MAIL_TLS": "ssl"}, "starttls, tls or off"),
+        ({"MARKETING_MAIL_USER": "robot"}, "belong together"),
+        ({"MARKETING_MAIL_USER": "robot", "MARKETING_MAIL_PASSWORD": PASSWORD, "MARKETING_MAIL_TLS": "off"}, "readable for everybody"),
+    ],
+)
+def test_settings_that_cannot_work_are_said(tmp_path: Path, changed: dict[str, str], why: str) -> None:
+    with pytest.raises(SettingsError, match=why) as raised:
+        load_settings(tmp_path, MAIL | changed)
+    assert PASSWORD not in str(raised.value)
+
+
+def test_publishing_mails_once(rough_night: Night, command: Command, home: Path, settings: Settings, server: MailServer) -> None:
+    shutil.copytree(rough_night.home, home)
+    named = {"HOST": "127.0.0.1", "PORT": str(server.port), "TLS": "off", "FROM": "r@example.com", "TO": "ann@example.com"}
+    environment = {f"MARKETING_MAIL_{name}": value for name, value in named.items()}
+    first, again, back = (command(*words, **environment) for words in (["publish"], ["publish"], ["publish", "--rollback"]))
+    assert (first.code, again.code, back.code) == (0, 0, 0), first.err + back.err
+    assert "the report was mailed to 1 address" in first.out
+    assert "mailed" not in again.out + back.out
+    [(recipients, message)] = server.mails
+    assert recipients == ["ann@example.com"]
+    assert "Reachable people" in part(message, "plain")
+
+
+@pytest.mark.filterwarnings("ignore")  # of Dagster's
+def test_in_dagster_a_mail_that_fails_is_told_by_the_report_s_metadata(
+    rough_night: Night, home: Path, settings: Settings, server: MailServer
+) -> None:
+    shutil.copytree(rough_night.home, home)
+    server.says["MAIL"] = "550 not from here"
+    result = run_job(dataclasses.replace(settings, home=home), "publish")
+    assert result.success
+    told = {event.asset_key: event.materialization.metadata for event in result.get_asset_materialization_events()}
+    assert told[REPORT]["mail"].value == "the report was not mailed: 550 not from here"
+    server.says.clear()
+    assert run_job(dataclasses.replace(settings, home=home), "publish").success
+    assert len(server.mails) == 1

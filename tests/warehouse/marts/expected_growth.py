@@ -209,25 +209,28 @@ def account_daily(source: Source) -> Found:
 
 
 _UNUSUAL = {
-    "joined_count": "new members",
-    "left_count": "members who left",
-    "visit_count": "visits",
-    "good_count": "good reviews",
-    "bad_count": "bad reviews",
-    "online_review_count": "reviews on review sites",
-    "view_count": "views of the feedback page",
-    "positive_count": "positive mentions",
-    "negative_count": "negative mentions",
-    "social_click_change": "clicks in social posts",
+    "joined_count": "New members",
+    "left_count": "Members who left",
+    "visit_count": "Visits",
+    "good_count": "Good reviews",
+    "bad_count": "Bad reviews",
+    "online_review_count": "Reviews on review sites",
+    "view_count": "Views of the feedback page",
+    "positive_count": "Positive mentions",
+    "negative_count": "Negative mentions",
+    "social_click_change": "Clicks in social posts",
 }
 
 
-def anomalies(source: Source) -> Found:
+def anomalies(source: Source, campaigns: Found) -> Found:
     days = {(row["account"], row["day_on"]): row for row in account_daily(source)}
-    return [row for key in days for name in _UNUSUAL if (row := _anomaly(source, days, key, name))]
+    sent = {
+        (row["account"], source.local_date(row["account"], row["sent_at"])) for row in campaigns if row["sent_at"] and row["sent_count"]
+    }
+    return [row for key in days for name in _UNUSUAL if (row := _anomaly(source, days, key, name, sent))]
 
 
-def _anomaly(source: Source, days: dict[Any, dict[str, Any]], key: tuple[str, dt.date], name: str) -> dict[str, Any] | None:
+def _anomaly(source: Source, days: dict[Any, dict[str, Any]], key: tuple[str, dt.date], name: str, sent: set[Any]) -> dict[str, Any] | None:
     account, day = key
 
     def value(ago: int) -> float | None:
@@ -244,14 +247,14 @@ def _anomaly(source: Source, days: dict[Any, dict[str, Any]], key: tuple[str, dt
     low, high = max(0.0, max(middle - 4 * spread, 0) ** 2 / 4 - 0.375), (middle + 4 * spread) ** 2 / 4 - 0.375
     if low <= found <= high:
         return None
-    mailed = (days[key]["sent_change"] or 0) > 0
-    band = f"usually {math.ceil(low)} to {math.floor(high)}{' (a campaign was sent)' if mailed else ''}"
+    mailed = not sent.isdisjoint({key, (account, day - dt.timedelta(days=1))})
+    band = f"usually {math.ceil(low)} to {math.floor(high)}{' (a campaign was just sent)' if mailed else ''}"
     sentence = f"{_UNUSUAL[name]}: {found} on {day:%A}, {day.day} {day:%B %Y}, {band}"
     row = {"account": account, "day_on": day, "figure": name, "value": found, "usual_low": low, "usual_high": high, "sentence": sentence}
     return row | {
         "usual_value": statistics.median(weekdays[0]),
         "deviation": (_root(found) - middle) / spread,
-        "is_mailing_day": mailed,
+        "is_after_campaign": mailed,
     }
 
 

@@ -34,7 +34,7 @@ _OUTCOME = ("account", "outcome", "outcome_key")
 #: Mart → its key, and the calculation.
 MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
     "account_daily": (("account", "day_on"), expected_growth.account_daily),
-    "anomalies": (("account", "day_on", "figure"), expected_growth.anomalies),
+    "anomalies": (("account", "day_on", "figure"), lambda source: expected_growth.anomalies(source, _performed(source))),
     "attribution_first_touch": (_OUTCOME, lambda source: expected_attribution.attribution(source, is_first=True)),
     "attribution_last_touch": (_OUTCOME, lambda source: expected_attribution.attribution(source, is_first=False)),
     "automation_activity": (("account", "automation", "channel", "triggered_on"), expected_engagement.automation_activity),

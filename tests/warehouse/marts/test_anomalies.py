@@ -17,22 +17,23 @@ FIGURES = ["joined_count", "left_count", "visit_count", "good_count", "bad_count
 FIGURES += ["view_count", "positive_count", "negative_count", "social_click_change"]
 
 
-def anomalies(days: pd.DataFrame) -> pd.DataFrame:
-    """What the mart makes of the accounts' days: account, day_on, any of FIGURES, list_days_covered and sent_change."""
+def anomalies(days: pd.DataFrame, campaign_at: str | None = None) -> pd.DataFrame:
+    """What the mart makes of the accounts' days: account, day_on, any of FIGURES, list_days_covered; and of a campaign of the first."""
     node = next(node for node in ModelSettings().nodes() if node.relation == "marts.anomalies" and not node.is_test)
     with duckdb.connect() as connection:
         connection.execute("create schema marts; create schema staging; create schema intermediate")
         accounts = pd.DataFrame({"account": days["account"].unique(), "today": TODAY})
-        wanted = {**dict.fromkeys(FIGURES), "list_days_covered": 1, "sent_change": None}
+        wanted = {**dict.fromkeys(FIGURES), "list_days_covered": 1}
         table = days.assign(**{name: value for name, value in wanted.items() if name not in days})
         connection.register("accounts", accounts)
         connection.register("days", table)
         (home,) = [needed for needed in node.needs if needed.endswith(".int_accounts")]
-        connection.execute(f"create table {home} as select account, today::date as today from accounts")
+        connection.execute(f"create table {home} as select account, 'Europe/Berlin' as timezone, today::date as today from accounts")
+        campaign = f"'main' as account, timestamptz '{campaign_at or '2020-01-01'}' as sent_at, 900 as sent_count"
+        connection.execute(f"create table marts.campaign_performance as select {campaign}")
         connection.execute("create table marts.account_daily as select * replace (day_on::date as day_on) from days")
         for name in FIGURES:
             connection.execute(f"alter table marts.account_daily alter {name} type bigint")
-        connection.execute("alter table marts.account_daily alter sent_change type bigint")
         return connection.execute(node.sql).df()
 
 
@@ -51,13 +52,19 @@ def test_a_day_is_compared_with_the_same_weekday_before() -> None:
     assert (found["day_on"].date(), found["figure"], found["value"], found["usual_value"]) == (dt.date(2026, 3, 19), "view_count", 60, 10)
     assert (found["usual_low"], found["usual_high"]) == pytest.approx(((10.375**0.5 - 2) ** 2 - 0.375, (10.375**0.5 + 2) ** 2 - 0.375))
     assert found["deviation"] == pytest.approx(2 * 60.375**0.5 - 2 * 10.375**0.5)
-    assert found["sentence"] == "views of the feedback page: 60 on Thursday, 19 March 2026, usually 2 to 26"
+    assert found["sentence"] == "Views of the feedback page: 60 on Thursday, 19 March 2026, usually 2 to 26"
 
 
-def test_a_campaign_on_that_day_is_said() -> None:
-    found = anomalies(days_of("main", "visit_count", [5] * 91 + [60], sent_change=[0] * 91 + [900]))
-    assert found["sentence"].tolist() == ["visits: 60 on Thursday, 19 March 2026, usually 0 to 18 (a campaign was sent)"]
-    assert found["is_mailing_day"].tolist() == [True]
+@pytest.mark.parametrize(
+    ("sent_at", "is_said"),
+    [("2026-03-19 22:59+00", True), ("2026-03-17 23:00+00", True), ("2026-03-17 22:59+00", False), ("2026-03-19 23:00+00", False)],
+)
+def test_a_campaign_of_that_day_or_the_one_before_is_said(sent_at: str, is_said: bool) -> None:
+    """In the account's time zone, an hour ahead of UTC."""
+    found = anomalies(days_of("main", "visit_count", [5] * 91 + [60]), sent_at)
+    said = " (a campaign was just sent)" if is_said else ""
+    assert found["sentence"].tolist() == [f"Visits: 60 on Thursday, 19 March 2026, usually 0 to 18{said}"]
+    assert found["is_after_campaign"].tolist() == [is_said]
 
 
 @pytest.mark.parametrize(

@@ -1,24 +1,33 @@
 -- Days on which a figure left its usual band; one row per account, day and figure.
 {%- set figures = {
-    'joined_count': ('new members', none),
-    'left_count': ('members who left', 'list_days_covered'),
-    'visit_count': ('visits', none),
-    'good_count': ('good reviews', none),
-    'bad_count': ('bad reviews', none),
-    'online_review_count': ('reviews on review sites', none),
-    'view_count': ('views of the feedback page', none),
-    'positive_count': ('positive mentions', none),
-    'negative_count': ('negative mentions', none),
-    'social_click_change': ('clicks in social posts', none),
+    'joined_count': ('New members', none),
+    'left_count': ('Members who left', 'list_days_covered'),
+    'visit_count': ('Visits', none),
+    'good_count': ('Good reviews', none),
+    'bad_count': ('Bad reviews', none),
+    'online_review_count': ('Reviews on review sites', none),
+    'view_count': ('Views of the feedback page', none),
+    'positive_count': ('Positive mentions', none),
+    'negative_count': ('Negative mentions', none),
+    'social_click_change': ('Clicks in social posts', none),
 } %}
 with accounts as (
-    select account, today from {{ ref('int_accounts') }}
+    select account, timezone, today from {{ ref('int_accounts') }}
+),
+
+-- people react on the day of a campaign and on the next
+mailings as (
+    select distinct account, {{ local_date('sent_at', 'timezone') }} + days_later::integer as day_on
+    from {{ ref('campaign_performance') }}
+    join accounts using (account)
+    cross join range(2) as later (days_later)
+    where sent_at is not null and sent_count > 0
 ),
 
 -- a change that came about over several days is not that of a day
 figures as (
 {%- for name, (words, days_covered) in figures.items() %}
-    select account, day_on, '{{ name }}' as figure, '{{ words }}' as words, {{ name }}::double as value, sent_change > 0 as is_mailing_day
+    select account, day_on, '{{ name }}' as figure, '{{ words }}' as words, {{ name }}::double as value
     from {{ ref('account_daily') }}
     where {{ name }} is not null {{ "and " ~ days_covered ~ " = 1" if days_covered }}
     {{ "union all" if not loop.last }}
@@ -57,12 +66,14 @@ usual as (
 banded as (
     select
         figures.*,
+        mailings.day_on is not null as is_after_campaign,
         usual.usual_value,
         greatest(0, power(greatest(usual.usual_root - usual.width, 0) / 2, 2) - 0.375) as usual_low,
         power((usual.usual_root + usual.width) / 2, 2) - 0.375 as usual_high,
         4 * (2 * sqrt(figures.value + 0.375) - usual.usual_root) / usual.width as deviation
     from figures
     join usual using (account, day_on, figure)
+    left join mailings using (account, day_on)
     where usual.week_count >= 6
 )
 
@@ -75,11 +86,11 @@ select
     usual_low,
     usual_high,
     deviation,
-    coalesce(is_mailing_day, false) as is_mailing_day,
+    is_after_campaign,
     format(
         '{}: {} on {}, usually {} to {}{}',
         words, value::bigint, strftime(day_on, '%A, %-d %B %Y'), ceil(usual_low)::bigint, floor(usual_high)::bigint,
-        case when is_mailing_day then ' (a campaign was sent)' else '' end
+        case when is_after_campaign then ' (a campaign was just sent)' else '' end
     ) as sentence
 from banded
 where value < usual_low or value > usual_high

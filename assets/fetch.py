@@ -217,14 +217,14 @@ class Fetcher:
                 else:
                     responses.append(result)
                 if len(responses) >= BATCH_RESPONSES or time.monotonic() - since > BATCH_SECONDS:
-                    yield Batch.of(responses)
+                    yield replace(Batch.of(responses), is_complete=False)  # there is more to come: a run that dies has not read it
                     responses, since = [], time.monotonic()
         except (AuthenticationFailed, BudgetSpent, Stopped):
-            yield Batch.of(responses, failures)
+            yield replace(Batch.of(responses, failures), is_complete=False)
             raise
         if responses or failures:
             yield Batch.of(responses, failures)
-        elif not calls:
+        else:  # nothing was due, or all of it came already
             yield Batch(is_nothing_due=True)
 
     def planned(self, operation: Operation, params: Params) -> Iterator[Batch]:

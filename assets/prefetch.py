@@ -231,7 +231,7 @@ class Prefetcher:
             found.append(f"this machine's clock was moved by {moved} {way} during the run; times of the run do not show it")
         for (asset, account), result in self.results.items():
             stale = [line for report in result.reports for line in report.stale]
-            found += [f"{asset}, account {account}: another run had loaded newer responses of {line}" for line in stale]
+            found += [f"{asset}, account {account}: newer responses were loaded already of {line}" for line in stale]
         return found
 
     def _start_ready(self, *sessions: AccountSession) -> None:

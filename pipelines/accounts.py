@@ -4,7 +4,6 @@ The sandbox runs in a process of its own, on loopback, and ends with the command
 kept in the home, so that it is still there for the next command.
 """
 
-import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -44,7 +43,7 @@ def explained(connection: Connection, problem: Exception) -> str:
     """Why an account could not be opened, with what to look at."""
     if isinstance(problem, Unreachable | BrokenResponse):
         return f"{problem}; is {connection.url} the right address, and up?"
-    if isinstance(problem, AuthenticationFailed) and not re.search(r"/\d+$", connection.url):  # the same error code means both
+    if isinstance(problem, AuthenticationFailed) and not connection.url.endswith("/1"):  # the same error code means both
         return f"{problem}; or the address is wrong: {connection.url} does not end in /1, as the service's does"
     return str(problem)
 

@@ -115,7 +115,11 @@ def what_is_published(settings: Settings, now: dt.datetime) -> str:
         published = facts(published_path(settings.home))
     except PublishedLocked as problem:
         return str(problem)
-    return in_words(published, now) if published else "nothing yet; run `marketing-sync publish`"
+    return (
+        in_words(published, now)
+        if published
+        else f"nothing yet; run `marketing-sync {'publish' if settings.warehouse_path.exists() else 'sync'}`"
+    )
 
 
 def published_document(settings: Settings, published: Published | None = None) -> output.Published | None:

@@ -153,7 +153,7 @@ class Lookups(ABC):
 
     def row_count(self, table: Table) -> int:
         """Rows that exist (not those marked as deleted)."""
-        return int(self._column(f"select count(*) from {table.qualified} where {_live(table)}")[0])
+        return int(self._column(f"select count(*) from {table.qualified} where {table.is_there}")[0])
 
     def duplicate_keys(self, table: Table) -> int:
         """Keys that more than one row has: uniqueness is checked, not enforced."""
@@ -184,7 +184,7 @@ class Lookups(ABC):
         has other readers and is kept longer than the warehouse's rows."""
         columns = [column for column in table.columns if not column.name.startswith("_") and column is not EXTRA]
         shown = ", ".join(f"{_shown(column)} as {quoted(column.name)}" for column in columns)
-        found = self._rows(f"select {shown} from {table.qualified} where {_live(table)} order by _changed_at desc limit {_PREVIEW_ROWS}")
+        found = self._rows(f"select {shown} from {table.qualified} where {table.is_there} order by _changed_at desc limit {_PREVIEW_ROWS}")
         return markdown_table([column.name for column in columns], found)
 
     def _rows(self, sql: str, **params: Any) -> list[Any]:
@@ -193,10 +193,6 @@ class Lookups(ABC):
     def _column(self, sql: str, **params: Any) -> list[Any]:
         found: list[Any] = self.read(sql, params or None).column(0).to_pylist()
         return found
-
-
-def _live(table: Table) -> str:
-    return "_deleted_at is null" if table.marks_deleted else "true"
 
 
 def _shown(column: Column) -> str:

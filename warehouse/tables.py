@@ -192,6 +192,11 @@ class Table:
         """Whether responses prove rows to be gone, which are then marked."""
         return isinstance(self.load, Snapshot) or bool(self.load.column)
 
+    @property
+    def is_there(self) -> str:
+        """The condition, in SQL, on rows that are not marked as gone."""
+        return "_deleted_at is null" if self.marks_deleted else "true"
+
     @cached_property
     def system_columns(self) -> tuple[Column, ...]:
         """The columns that loading fills."""

@@ -18,13 +18,16 @@ from pipelines.progress import report_waiting
 from pipelines.publishing import published_document, what_is_published
 from pipelines.settings import Settings
 from warehouse.connection import connect
+from warehouse.sql import literal
+from warehouse.tables import TABLES
 
 _TABLES = """
-    select table_name as "table", account, sum(rows)::bigint as rows, min(as_of) as oldest, max(as_of) as newest,
+    select table_name as "table", account, coalesce(any_value(counted.rows), 0) as rows, min(as_of) as oldest, max(as_of) as newest,
         count(*) as parts, count(*) filter (not is_complete) as incomplete,
         case when contains(any_value(scope), '..') then max(due_at) else min(due_at) end as due
-    from sync.coverage group by all order by account, min(rowid)
+    from sync.coverage left join ({counted}) as counted using (account, table_name) group by all order by account, min(coverage.rowid)
 """
+_COUNTED = "select account, {name} as table_name, count(*) as rows from {table} where {live} group by account"
 _CONTACTS = """
     with contacts as (select distinct account, contact_id from source.contacts where _deleted_at is null)
     select p.account, count(*) as contacts, count(c.timeline_asked_at) as timelines, count(c.coupon_asked_at) as coupons,
@@ -60,19 +63,27 @@ def status(arguments: Arguments, settings: Settings) -> int:
     with connect(settings.warehouse_path, deadline_s=settings.lock_seconds, read_only=True, on_wait=report_waiting) as connection:
         connection.execute("set timezone = 'UTC'")  # in which documents have their times
         found = Status(
-            _read(connection, _TABLES, output.Table),
+            _read(connection, _TABLES.format(counted=_counted(connection)), output.Table),
             _read(connection, _CONTACTS, output.Contacts),
             _read(connection, _LAST_PLANS, output.LastPlan),
             _read(connection, _RUNS, output.Run),
             _read(connection, _REJECTED, output.Rejected),
         )
-    found.notices = _standstills(found.tables, now)
+    found.notices = _standstills(found.tables, now) if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
     if arguments.json:
         found.published = published_document(settings)
         emit(found)
     else:
         _print(found, settings, now)
     return exits.DONE
+
+
+def _counted(connection: duckdb.DuckDBPyConnection) -> str:
+    """The rows of every table that anything was read of: what was read of it, range by range, overlaps."""
+    names = {name for (name,) in connection.execute("select distinct table_name from sync.coverage").fetchall()} & set(TABLES)
+    found = [TABLES[name] for name in sorted(names)]
+    counts = [_COUNTED.format(name=literal(table.name), table=table.qualified, live=table.is_there) for table in found]
+    return " union all ".join(counts) or "select null::varchar as account, null::varchar as table_name, 0 as rows where false"
 
 
 def _read(connection: duckdb.DuckDBPyConnection, sql: str, kind: type[T]) -> list[T]:
@@ -133,7 +144,8 @@ def _standstills(tables: list[output.Table], now: dt.datetime) -> list[str]:
 def _table_grid(tables: list[output.Table], now: dt.datetime) -> Grid:
     made = grid("tables", "account", "table", "rows", "read", "due", "complete", right=("rows",))
     for table in tables:
-        complete = "yes" if not table.incomplete else f"{table.parts - table.incomplete:,} of {table.parts:,} parts"
+        parts = f"{table.parts - table.incomplete:,} of {table.parts:,} parts" if table.parts > 1 else "no"
+        complete = parts if table.incomplete else "yes"
         read = ago(table.newest, now) if table.newest else ""
         made.add_row(table.account, table.table, f"{table.rows:,}", read, due(table.due, now), complete)
     return made

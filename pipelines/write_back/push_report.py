@@ -316,7 +316,7 @@ def _duration(seconds: float) -> str:
 
 def retry_lines(retried: Retried) -> list[str]:
     """What `push retry` puts back."""
-    lines = [f"{_count(retried.planned, 'request')} to be tried again"]
+    lines = [f"{_count(retried.planned, 'request')} to be tried again" if retried.planned else "nothing to be tried again"]
     title = f"{_count(len(retried.left), 'request')} left, which would be refused again; `--permanent` sends them all the same"
     lines += _reason_lines(title, list(map(Reason.of, retried.left)))
     if retried.superseded:

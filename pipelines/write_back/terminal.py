@@ -209,6 +209,8 @@ def _print_status(settings: Settings, account: str, push_id: int | None, *, is_j
         console.width = max(console.width, _WIDTH)
         console.print(_grid(pushes))
         print(f"{len(outbox.open(account)):,} requests open" if outbox.open(account) else "nothing is open")
+        if any(push.rejected for push in pushes):
+            print("rejected rows: `marketing-sync push rejected` writes them out, to be corrected")
     return exits.DONE
 
 

@@ -39,6 +39,11 @@ def test_the_help_lists_every_command_and_the_exit_codes(command: Command) -> No
     assert "130 stopped by Ctrl-C" in ran.out
 
 
+@pytest.mark.parametrize(("words", "same"), [(["help"], ["--help"]), (["help", "sync"], ["sync", "--help"])])
+def test_help_is_a_command_too(command: Command, words: list[str], same: list[str]) -> None:
+    assert command(*words).out == command(*same).out
+
+
 def test_it_knows_its_version(command: Command) -> None:
     ran = command("--version")
     assert (ran.code, ran.out.split()[0]) == (0, "marketing-sync")

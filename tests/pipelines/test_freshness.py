@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +42,16 @@ def pass_time(path: Path, hours: float) -> None:
         connection.execute(f"update sync.coverage set {moved}")
 
 
+def test_a_table_that_a_run_left_half_read_is_not_complete(service: Sandbox, command: Command, home: Path) -> None:
+    cut = command("sync", "--only", "social_posts", "social_post_details", "--max-requests", "20", sandbox=service)
+    assert cut.code == 1, cut.text
+    line = next(line for line in command("status").out.splitlines() if " social_post_details " in line)
+    assert line.split()[-1] == "no", line
+    assert command("sync", "--only", "social_posts", "social_post_details", sandbox=service).code == 0
+    line = next(line for line in command("status").out.splitlines() if " social_post_details " in line)
+    assert line.split()[-1] == "yes", line
+
+
 @pytest.mark.usefixtures("unrecorded")
 def test_what_had_nothing_due_is_current_and_what_stands_still_is_late(service: Sandbox, command: Command, home: Path) -> None:
     warehouse = home / "warehouse.duckdb"
@@ -54,6 +65,10 @@ def test_what_had_nothing_due_is_current_and_what_stands_still_is_late(service: 
     unread = ask(warehouse, "select distinct table_name from sync.coverage where due_at <= now() and not contains(scope, '..')")
     assert unread == [], "a table with nothing due is current"
     assert ask(warehouse, "select count(*) from source.social_post_details where _deleted_at is not null") == [(0,)]
+
+    shown = {table["table"]: table["rows"] for table in json.loads(command("status", "--json").out)["tables"]}
+    for name, rows in shown.items():  # two nights of ranges of days overlap
+        assert ask(warehouse, f"select count(*) from source.{name} where {TABLES[name].is_there}") == [(rows,)], name
 
     pass_time(warehouse, FRESH_FOR.total_seconds() / 3600 + 1)
     said = command("status").out

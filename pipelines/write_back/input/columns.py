@@ -183,7 +183,11 @@ def _check(spec: Spec, found: Collection[str], unknown: list[str], fields: Colle
         verb = "is a column" if len(unknown) == 1 else "are columns"
         parts.append(", ".join(f"{shown(title)}{_near(title, names)}" for title in unknown[:10]) + f" {verb} that nothing is known about")
     known = f"; known are {_list(dict.fromkeys(names))}" if unknown else ""
-    advice = "name a column with --map ours=theirs" + (", leave one out with --ignore NAME" if unknown else "")
+    advice = (
+        "name a column with --map ours=theirs"
+        + (", or add it to the input" if missing else "")
+        + (", leave one out with --ignore NAME" if unknown else "")
+    )
     raise InputError(f"{'; '.join(parts)}{known}; {advice}")
 
 

@@ -42,6 +42,7 @@ NOT_RUN = {
     "make test": "these tests are what it runs",
     "make check": "these tests are part of it",
     "marketing-sync sandbox --port 8765 --contacts 600": "a server that stays up; the page's requests go to another one",
+    "xdg-open data/sandbox/report/index.html": "it opens a browser",
     "marketing-sync init": "it asks for the key of a real account",
 }
 #: Programs that a machine may lack: there, what comes before them is run without them.
@@ -51,6 +52,7 @@ NIGHTS = ("make sync", "marketing-sync sync")
 #: Files that pages speak of, and the blocks that are one.
 FILES = {"vip.csv": "email,tag\nann@example.com,vip\n", "data/live/personal.key": f"{'7d' * 32}\n"}
 SAVED = {
+    ("README.md", "csv"): "vip.csv",
     ("docs/sending-back.md", "toml"): "activations.toml",
     ("docs/tutorial.md", "csv"): "people.csv",
 }

@@ -23,7 +23,7 @@ sync: .venv/installed ## the nightly sync, against the sandbox when no key is co
 ui: .venv/installed ## the Dagster UI on 127.0.0.1:3000
 	@$(BIN)/marketing-sync ui
 
-notebook: .venv/installed ## the analysts' notebooks in the browser
+notebook: .venv/installed ## the analysts' notebooks in the browser, on localhost:2718
 	@$(BIN)/marimo edit --host 127.0.0.1 notebooks
 
 test: export PYTHONDONTWRITEBYTECODE = # empty: hundreds of processes would compile the packages anew

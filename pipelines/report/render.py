@@ -74,7 +74,7 @@ def as_of(account: AccountData) -> str:
         return "no data yet"
     local, until = (moment.astimezone(ZoneInfo(account.zone)) for moment in (account.as_of, account.as_of + FRESH_FOR))
     shown = f"data as of {short_day(local)}, {local:%H:%M} {account.zone}"
-    return f"{shown}, out of date from {short_day(until)}, {until:%H:%M} on"
+    return f"{shown}, current until {short_day(until)}, {until:%H:%M}"
 
 
 def pictures_of(account: AccountData) -> dict[str, Markup | None]:

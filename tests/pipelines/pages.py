@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import configparser
 import contextlib
+import csv
 import io
 import json
 import re
@@ -41,20 +42,26 @@ NOT_RUN = {
     "make test": "these tests are what it runs",
     "make check": "these tests are part of it",
     "marketing-sync sandbox --port 8765 --contacts 600": "a server that stays up; the page's requests go to another one",
+    "xdg-open data/sandbox/report/index.html": "it opens a browser",
     "marketing-sync init": "it asks for the key of a real account",
 }
 #: Programs that a machine may lack: there, what comes before them is run without them.
 OTHERS = {"curl", "jq"}
 #: What these print was printed when the home was made: a whole night. `.ci/run` runs the first of them as a stranger does.
 NIGHTS = ("make sync", "marketing-sync sync")
-#: Files that pages speak of, and the block that is one.
+#: Files that pages speak of, and the blocks that are one.
 FILES = {"vip.csv": "email,tag\nann@example.com,vip\n", "data/live/personal.key": f"{'7d' * 32}\n"}
-SAVED = {("docs/sending-back.md", "toml"): "activations.toml"}
+SAVED = {
+    ("README.md", "csv"): "vip.csv",
+    ("docs/sending-back.md", "toml"): "activations.toml",
+    ("docs/tutorial.md", "csv"): "people.csv",
+}
 
 #: Where nothing goes wrong, some questions of these have no rows: tests/warehouse/marts/test_page.py and test_push_rejected.py have some.
 UNEVENTFUL = {"docs/marts.md", "docs/sending-back.md"}
 
 READERS: dict[str, Callable[[str], object]] = {
+    "csv": lambda text: list(csv.DictReader(io.StringIO(text), strict=True)),
     "dotenv": lambda text: dotenv_values(stream=io.StringIO(text)),
     "ini": lambda text: configparser.ConfigParser(interpolation=None).read_string(text),
     "json": json.loads,

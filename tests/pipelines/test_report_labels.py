@@ -338,4 +338,4 @@ def test_a_report_of_a_pipeline_that_stands_still_says_so_first(hours: float, is
     data = account(**FULL)
     late = AccountData(data.name, data.as_of, data.today, data.zone, data.rows, NOW + dt.timedelta(hours=hours))
     assert ("Syncing has stopped." in plain(page(late)).split("Reachable people")[0]) is is_said
-    assert "out of date from 21 Mar, 09:30 on" in plain(page(late)), "who opens it later can tell"
+    assert "current until 21 Mar, 09:30" in plain(page(late)), "who opens it later can tell"

@@ -1,4 +1,4 @@
-# The two commands a newcomer needs: `make sync` and `make test`. Everything else is listed by `make help`.
+# The command that a newcomer needs is `make sync`. Everything else is listed by `make help`.
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -9,7 +9,7 @@ help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
 .venv/installed: requirements.lock pyproject.toml
-	@echo "setting up, once: packages into .venv, about a minute on a usual line and 1.2 GB" >&2
+	@echo "setting up, once: packages into .venv, one to two minutes on a usual line and 1.2 GB" >&2
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .

@@ -68,7 +68,8 @@ class _LazyCommands(click.Group):
             module, doc = COMMANDS[name]
             command = getattr(import_module(f"pipelines.commands.{module}"), name)
             assert isinstance(command, click.Command)
-            command.help = f"{doc[0].upper()}{doc[1:]}.\n\n{command.help or ''}"
+            begins, rest_of = f"{doc[0].upper()}{doc[1:]}.\n\n", command.help or ""
+            command.help = begins + rest_of.removeprefix(begins)
         return name, command, rest
 
 

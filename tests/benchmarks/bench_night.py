@@ -87,7 +87,7 @@ def commands(contacts: int, home: Path) -> bool:
 def apart(what: str, url: str, *keys: str) -> float:
     """Processor seconds of the plain code, its imports left out, in a process of its own."""
     words = [sys.executable, "-m", "tests.benchmarks.bench_night", "--plain", what, url]
-    return float(subprocess.run(words, input="\n".join(keys), text=True, check=True, capture_output=True).stdout)
+    return float(subprocess.run(words, input="\n".join(keys), text=True, check=True, stdout=subprocess.PIPE).stdout)
 
 
 def plain(what: str, url: str, keys: list[str]) -> None:
@@ -98,21 +98,18 @@ def plain(what: str, url: str, keys: list[str]) -> None:
     for key in keys:
         operation, param = ("getcontacts", "listid") if what == "contacts" else ("getcontacttimeline", "id")
         answer = session.get(f"{url}/emailmarketing/{operation}.json", params={"key": DEFAULT_KEY, param: key}, timeout=600).json()
-        found += _contacts(answer) if what == "contacts" else _events(answer)
+        found += _entries(what, answer)
     with tempfile.TemporaryDirectory() as folder, duckdb.connect(str(Path(folder) / "plain.duckdb")) as connection:
-        table = pa.Table.from_pylist(found)  # noqa: F841  (DuckDB finds it by its name)
-        connection.execute("create table plain as from table")
+        connection.register("found", pa.Table.from_pylist(found))
+        connection.execute("create table plain as from found")
     usage = resource.getrusage(resource.RUSAGE_SELF)
     print(usage.ru_utime + usage.ru_stime - before)
 
 
-def _contacts(answer: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{name: str(value) for name, value in each.items()} for each in answer["response"]["data"]["contacts"]["items"]]
-
-
-def _events(answer: dict[str, Any]) -> list[dict[str, Any]]:
-    events = answer["response"]["data"]["timeline"]["data"]
-    return [{name: str(value) for name, value in each.items()} for each in events]
+def _entries(what: str, answer: dict[str, Any]) -> list[dict[str, Any]]:
+    data = answer["response"]["data"]
+    found = data.get("contacts", {}).get("items", []) if what == "contacts" else data["timeline"]["data"]
+    return [{name: str(value) for name, value in each.items()} for each in found]
 
 
 def main() -> int:

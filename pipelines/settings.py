@@ -151,6 +151,7 @@ class Settings:
         "MARKETING_ATTRIBUTION_HOURS", whole, 120, "hours before a visit within which a message counts as its cause"
     )
     models_memory: str = setting("MARKETING_MODELS_MEMORY", _memory, "2GB", "most memory that building the models takes")
+    models: Path | None = setting("MARKETING_MODELS", Path, None, "folder with models of your own; `models` in the home by default")
     schedule_cron: str = setting("MARKETING_SCHEDULE_CRON", str, "0 2 * * *", "when the nightly sync runs")
     schedule_timezone: str = setting("MARKETING_SCHEDULE_TIMEZONE", _zone, "UTC", "time zone of the schedule")
     personal_data: PersonalData = setting(
@@ -189,6 +190,10 @@ class Settings:
     def is_sandbox(self) -> bool:
         """True when no account is configured, so that the embedded sandbox stands in."""
         return not self.accounts
+
+    @property
+    def own_models(self) -> Path:
+        return self.models or self.home / "models"
 
     @property
     def warehouse_path(self) -> Path:

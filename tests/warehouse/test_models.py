@@ -308,9 +308,10 @@ def _dbt(path: Path, *words: str) -> list[Any]:
     """What ran."""
     from dbt.cli.main import dbtRunner
 
-    folders = ("--target-path", str(path.with_name("dbt")), "--log-path", str(path.with_name("dbt")))
+    project = ("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT))
+    folders = (*project, "--target-path", str(path.with_name("dbt")), "--log-path", str(path.with_name("dbt")))
     with warnings.catch_warnings(action="ignore"), pytest.MonkeyPatch.context() as patched:
-        patched.setenv("MARKETING_MODELS_FILE", str(path))
+        patched.setenv("MARKETING_HOME", str(path.parent))
         results: Any = dbtRunner().invoke([*words, *QUIET, *folders]).result
     assert {str(result.status) for result in results} <= {"pass", "success"}
     return list(results)

@@ -1,5 +1,5 @@
 -- Redeemed coupons with the first and the last touch in the window before them; one row per coupon.
-{% set window = "to_hours(" ~ env_var('MARKETING_ATTRIBUTION_HOURS', '120') ~ ")" %}
+{% set window = "to_hours(" ~ var('attribution_hours') ~ ")" %}
 with accounts as (
     select account, timezone from {{ ref('int_accounts') }}
 ),

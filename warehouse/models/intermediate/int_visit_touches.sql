@@ -4,7 +4,7 @@
 {{ config(
     materialized='incremental', incremental_strategy='delete+insert', unique_key=['account', 'contact_id'], on_schema_change='fail'
 ) }}
-{% set window = "to_hours(" ~ env_var('MARKETING_ATTRIBUTION_HOURS', '120') ~ ")" %}
+{% set window = "to_hours(" ~ var('attribution_hours') ~ ")" %}
 with all_clicks as (
     select account, contact_id, message_key, clicked_at, campaign_id
     from {{ ref('contact_campaign') }}

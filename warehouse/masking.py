@@ -32,7 +32,7 @@ LINEAGE = Path(__file__).with_name("lineage.json")
 ColumnSources = Mapping[str, Mapping[str, Sequence[str]]]
 
 
-def is_personal(schema: str, table: str, column: str, own: ColumnSources = {}) -> bool:
+def is_personal(schema: str, table: str, column: str, own: Mapping[str, Mapping[str, Sequence[str]]] = {}) -> bool:
     """Whether the column names, reaches or quotes a person. `own`: what is known of models of the user's."""
     if schema in ("source", "sync"):
         return _DECLARED.get((f"{schema}.{table}", column), True)

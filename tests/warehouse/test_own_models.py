@@ -18,9 +18,9 @@ from warehouse.publish import publish, published_path
 
 
 @pytest.fixture
-def home(tmp_path: Path, path: Path) -> Path:
+def home(first_night: Path, tmp_path: Path) -> Path:
     """A home whose marts are built."""
-    copyfile(path, tmp_path / "warehouse.duckdb")
+    copyfile(first_night, tmp_path / "warehouse.duckdb")
     return tmp_path
 
 

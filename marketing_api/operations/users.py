@@ -1,6 +1,6 @@
 """What can be requested about users, managers and groups, and how they are written."""
 
-from marketing_api.operation import Effect, an_id, choice, read, text, write
+from marketing_api.operation import Effect, an_id, choice, each, read, text, write
 from marketing_api.records import users
 
 #: `collaboration` appears in a variant list only.
@@ -32,8 +32,7 @@ MANAGERS = read("user/managers", "All managers.", at="users", records=(users.Man
 GROUPS = read("user/groups", "All user groups.", at="groups", records=(users.UserGroup,), rows=users.groups, is_listing=True)
 
 _PERSON = (
-    text("fullname", required=True),
-    text("username", required=True),
+    *each(text, "fullname", "username", required=True),
     text("password", "Optional on edit in a variant.", required=True, secret=True),
     _TYPE,
     an_id("group", "Group id."),

@@ -2,6 +2,7 @@
 
 from marketing_api.operation import ID_ITEM, PAGED, Effect, an_id, each, flag, paging, read, text, write
 from marketing_api.records import lists
+from marketing_api.records.shapes import listing
 
 _ID = an_id("id", "List id.", required=True)
 
@@ -30,7 +31,7 @@ GETAUDIENCES = read(
     "All audiences.",
     at="audiences",
     records=(lists.Audience,),
-    rows=lists.audiences,
+    rows=listing(lists.Audience),
     is_listing=True,
 )
 

@@ -54,25 +54,7 @@ def json_output() -> str:
     defined = _schema()
     first = [kind.__name__ for kind in DOCUMENTS]
     names = [*first, *sorted(set(defined) - set(first))]
-    return _render("json-output.md", structures=[_structure(name, defined[name]) for name in names])
-
-
-def _structure(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    fields = [{"name": field, "type": _json_type(how), "doc": how.get("description", "")} for field, how in schema["properties"].items()]
-    return {"name": name, "doc": schema["description"], "fields": fields}
-
-
-def _json_type(how: dict[str, Any]) -> str:
-    if "anyOf" in how:
-        return " or ".join(map(_json_type, how["anyOf"]))
-    if "$ref" in how:
-        name = how["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
-    if how.get("type") == "array":
-        return f"list of {_json_type(how['items'])}"
-    if how.get("type") == "object":
-        return f"object of {_json_type(how['additionalProperties'])}s"
-    return str(how.get("format") or how["type"])
+    return _render("json-output.md", structures={name: defined[name] for name in names})
 
 
 def sandbox() -> str:

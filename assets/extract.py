@@ -6,14 +6,13 @@ looks in Dagster (`materialize`); the assets themselves are in one file per area
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from assets.fetch import Fetcher
-from assets.result import Batch
+from assets.fetch import Batches, Fetcher
 from warehouse.tables import Table
 
-FetchFunction = Callable[[Fetcher], Iterator[Batch]]
+FetchFunction = Callable[[Fetcher], Batches]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,8 @@ _NEWS = dt.timedelta(days=28)
 _SERIES_BEFORE = dt.timedelta(days=28)
 
 R = TypeVar("R", bound=Record)
+#: What the function of an asset yields.
+Batches = Iterator[Batch]
 #: Turns a key of the crawl plan into the parameters of a request.
 Params = Callable[[Any], Mapping[str, Any]]
 
@@ -85,12 +87,12 @@ class Fetcher:
         self._result.fetched += 1
         return Batch.of([response])
 
-    def days(self, operation: Operation, *, ahead: int = 0, **params: Any) -> Iterator[Batch]:
+    def days(self, operation: Operation, *, ahead: int = 0, **params: Any) -> Batches:
         """A date-ranged read: the whole range at once, or year by year where the service refuses so much."""
         for _, batch in self._ranges(operation, deque(self._wanted_days(ahead)), params):
             yield batch
 
-    def series(self, operation: Operation, **params: Any) -> Iterator[Batch]:
+    def series(self, operation: Operation, **params: Any) -> Batches:
         """A date-ranged read of daily series; what a response left out of them is requested again, in a range of its own."""
         whole = self._wanted_days()
         covered = [] if self._chosen_days else self._covered()
@@ -190,7 +192,7 @@ class Fetcher:
         lack = f"{operation.name}: {listing.missing:,} entries that the service counts were not listed" if is_short else ""
         return Batch(tuple(ids), is_complete=is_complete, service_count=listing.service_count, failures=failures, problem=lack)
 
-    def listings(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Iterator[Batch]:
+    def listings(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:
         """Paged listings of several scopes, a few at a time, each a batch of its own."""
 
         def one(params: Mapping[str, Any]) -> Batch:
@@ -202,7 +204,7 @@ class Fetcher:
         with ThreadPoolExecutor(self._session.listings_at_once, thread_name_prefix="listing") as pool:
             yield from pool.map(one, many)
 
-    def each(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Iterator[Batch]:
+    def each(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:
         """One request for each of `many`, in about that order, in batches of some hundred responses; of nothing, a batch that notes it."""
         self.operations.add(operation)
         calls, failures = _bind_all(operation, many)
@@ -227,7 +229,7 @@ class Fetcher:
         else:  # nothing was due, or all of it came already
             yield Batch(is_nothing_due=True)
 
-    def planned(self, operation: Operation, params: Params) -> Iterator[Batch]:
+    def planned(self, operation: Operation, params: Params) -> Batches:
         """What the crawl plan fetches of contacts, and what a run that died has responses to."""
         self._result.plan = entry = self.plan.contacts().entries[self._name]
         keys = entry.keys.to_pylist()

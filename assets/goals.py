@@ -1,10 +1,7 @@
 """Conversion goals."""
 
-from collections.abc import Iterator
-
 from assets.extract import source_asset
-from assets.fetch import Fetcher
-from assets.result import Batch
+from assets.fetch import Batches, Fetcher
 from assets.webhooks import webhooks
 from marketing_api.operations import goals as operations
 from marketing_api.records.goals import Goal
@@ -12,7 +9,7 @@ from warehouse import tables
 
 
 @source_asset(tables.GOALS, after=[webhooks])
-def goals(fetch: Fetcher) -> Iterator[Batch]:
+def goals(fetch: Fetcher) -> Batches:
     """Every goal. Only the listing by domain names a goal's domain: it is fetched for domains that webhooks name or a setting adds."""
     domain_ids = sorted({*fetch.warehouse.domain_ids(fetch.account), *fetch.settings.goal_domains})
     listing = fetch.once(operations.LISTS) + fetch.all(operations.LISTBYDOMAIN, ({"domainid": domain_id} for domain_id in domain_ids))

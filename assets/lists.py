@@ -1,17 +1,14 @@
 """Contact lists and audiences."""
 
-from collections.abc import Iterator
-
 from assets.extract import source_asset
-from assets.fetch import Fetcher
-from assets.result import Batch
+from assets.fetch import Batches, Fetcher
 from marketing_api.operations import lists as operations
 from marketing_api.records.lists import ContactList
 from warehouse import tables
 
 
 @source_asset(tables.LISTS, tables.LIST_FIELDS)
-def lists(fetch: Fetcher) -> Iterator[Batch]:
+def lists(fetch: Fetcher) -> Batches:
     """Every list with its settings and custom fields; details are fetched only for new or changed ones."""
     listing = fetch.pages(operations.GETLISTS)
     changed = fetch.new_or_changed(listing, ContactList)
@@ -19,6 +16,6 @@ def lists(fetch: Fetcher) -> Iterator[Batch]:
 
 
 @source_asset(tables.AUDIENCES)
-def audiences(fetch: Fetcher) -> Iterator[Batch]:
+def audiences(fetch: Fetcher) -> Batches:
     """Saved audiences that campaigns can be sent to."""
     yield fetch.once(operations.GETAUDIENCES)

@@ -1,17 +1,14 @@
 """On-site behavioural webhooks."""
 
-from collections.abc import Iterator
-
 from assets.extract import source_asset
-from assets.fetch import Fetcher
-from assets.result import Batch
+from assets.fetch import Batches, Fetcher
 from marketing_api.operations import webhooks as operations
 from marketing_api.records.webhooks import Webhook
 from warehouse import tables
 
 
 @source_asset(tables.WEBHOOKS)
-def webhooks(fetch: Fetcher) -> Iterator[Batch]:
+def webhooks(fetch: Fetcher) -> Batches:
     """Every webhook; details are fetched only for new or changed ones."""
     listing = fetch.once(operations.LISTS)
     changed = fetch.new_or_changed(listing, Webhook)

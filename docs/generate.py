@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from typing import Any
 import jinja2
 import msgspec
 
-from marketing_api.operation import Effect, Kind, Operation, Parameter
 from marketing_api.operations import ALL, AREAS
 from marketing_api.sandbox.control import PATHS
 from marketing_api.sandbox.faults import FAULTS
@@ -28,31 +27,16 @@ from warehouse.dbt_project import PROJECT, Node
 from warehouse.masking import is_personal
 from warehouse.models import ModelSettings
 from warehouse.sync_tables import SYNC_TABLES
-from warehouse.tables import TABLES, Accumulate, Daily, LoadKind, Snapshot, Table, Window
+from warehouse.tables import TABLES
 
 DOCS = Path(__file__).parent
 README = DOCS.parent / "README.md"
-
-_KINDS = {
-    Kind.TEXT: "text",
-    Kind.NUMBER: "number",
-    Kind.ID: "id",
-    Kind.BOOLEAN: "`true` or `false`",
-    Kind.FLAG: "`0` or `1`",
-    Kind.DATE: "date",
-    Kind.DATETIME: "date-time",
-    Kind.DAY_OR_TIME: "date or date-time",
-    Kind.TIME: "time of day",
-    Kind.EMAIL: "e-mail address",
-    Kind.LINK: "link",
-    Kind.FIELDS: "map, sent as `fields[ID]=value`",
-}
 
 
 def operations() -> str:
     """Every operation with its parameters."""
     reads = sum(operation.is_read for operation in ALL.values())
-    return _render("operations.md", operations=ALL, reads=reads, areas=AREAS, facts=lambda one: " ".join(_facts(one)), value=_value)
+    return _render("operations.md", operations=ALL, reads=reads, areas=AREAS)
 
 
 def _schema() -> dict[str, Any]:
@@ -70,25 +54,7 @@ def json_output() -> str:
     defined = _schema()
     first = [kind.__name__ for kind in DOCUMENTS]
     names = [*first, *sorted(set(defined) - set(first))]
-    return _render("json-output.md", structures=[_structure(name, defined[name]) for name in names])
-
-
-def _structure(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    fields = [{"name": field, "type": _json_type(how), "doc": how.get("description", "")} for field, how in schema["properties"].items()]
-    return {"name": name, "doc": schema["description"], "fields": fields}
-
-
-def _json_type(how: dict[str, Any]) -> str:
-    if "anyOf" in how:
-        return " or ".join(map(_json_type, how["anyOf"]))
-    if "$ref" in how:
-        name = how["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
-    if how.get("type") == "array":
-        return f"list of {_json_type(how['items'])}"
-    if how.get("type") == "object":
-        return f"object of {_json_type(how['additionalProperties'])}s"
-    return str(how.get("format") or how["type"])
+    return _render("json-output.md", structures={name: defined[name] for name in names})
 
 
 def sandbox() -> str:
@@ -108,7 +74,7 @@ def sandbox() -> str:
 def tables() -> str:
     """Every `source` and `sync` table with its columns."""
     areas = {area: list(members) for area, members in groupby(TABLES.values(), key=lambda table: table.area)}
-    return _render("tables.md", areas=areas, source=TABLES, sync=SYNC_TABLES, load=_load, sources=_sources)
+    return _render("tables.md", areas=areas, source=TABLES, sync=SYNC_TABLES, operations=ALL)
 
 
 def marts() -> str:
@@ -172,54 +138,6 @@ def _render(template: str, **values: object) -> str:
     )
     environment.filters |= {"code": lambda text: f"`{text}`", "cell": lambda text: text.replace("|", "\\|").replace("\n", " ")}
     return environment.get_template(template).render(values).rstrip() + "\n"
-
-
-def _facts(operation: Operation) -> Iterator[str]:
-    if operation.is_read:
-        yield f"The payload is `data.{operation.at}`." if operation.at else "The payload is `data` itself."
-    if operation.records:
-        yield f"Read as {', '.join(f'`{record.__name__}`' for record in operation.records)}."
-    elif operation.is_read:
-        yield "A look-up: it fills no table."
-    if operation.result:
-        yield f"The response holds {', '.join(f'`{name}`' for name in operation.result)}."
-    if operation.paging:
-        yield f"Read page by page, {operation.paging.size:,} entries requested at a time."
-    if operation.needs_one:
-        yield f"One of {', '.join(f'`{name}`' for name in operation.needs_one)} is required."
-    if operation.is_secret:
-        yield "The response is a secret."
-    if operation.effect is not Effect.READ and operation.method == "GET":
-        yield "Mind that this is a GET all the same."
-
-
-def _value(parameter: Parameter) -> str:
-    words = _KINDS[parameter.kind]
-    if parameter.choices and parameter.kind is not Kind.FLAG:
-        words = ", ".join(f"`{choice}`" for choice in parameter.choices)
-    if parameter.maximum is not None:
-        words += f", at most {parameter.maximum:,}"
-    return f"{words} (several)" if parameter.many else words
-
-
-def _sources(table: Table) -> str:
-    return ", ".join(f"`{name}`" for name, operation in ALL.items() if table.record in operation.records)
-
-
-def _load(kind: LoadKind) -> str:
-    match kind:
-        case Snapshot(scope=scope) if scope:
-            return f"snapshot per {' and '.join(f'`{name}`' for name in scope)}"
-        case Snapshot():
-            return "snapshot"
-        case Window(column=column) if column:
-            return f"window by `{column}`"
-        case Window():
-            return "window: one row per range that was asked for"
-        case Accumulate():
-            return "accumulate"
-        case Daily():
-            return "daily"
 
 
 def main() -> None:

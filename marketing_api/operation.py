@@ -320,6 +320,11 @@ flag = partial(Parameter, kind=Kind.FLAG, choices=("0", "1"))
 FIELDS = Parameter("fields", "Custom-field values by field id.", Kind.FIELDS)
 
 
+def each(kind: Callable[..., Parameter], *names: str, required: bool = False) -> tuple[Parameter, ...]:
+    """Parameters of which there is nothing more to say than their names."""
+    return tuple(kind(name, required=required) for name in names)
+
+
 def choice(name: str, *choices: str, **more: Any) -> Parameter:
     return Parameter(name, choices=choices, **more)
 

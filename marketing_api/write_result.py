@@ -1,14 +1,16 @@
 """What the response to a write says: which id it made, and whether its words mean that nothing happened.
 
 The service responds `ok` to writes without effect and says so in a sentence of free text (api-observed rows 5 and 7), or with an
-error inside the payload (row 3). Belongs here: telling such a response from a good one. Not here: envelopes and error codes
-(`validation`), whether to send again (`client`).
+error inside the payload (row 3). Belongs here: telling such a response from a good one; its phrases stand in `write_result.toml`.
+Not here: envelopes and error codes (`validation`), whether to send again (`client`).
 """
 
 import html
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from marketing_api.envelope import decode, read_envelope
@@ -109,44 +111,21 @@ _LONGEST = 20_000
 
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
 
-#: No complaint although it sounds like one: taken out before the rest is looked at.
-_HARMLESS = re.compile(
-    r"\b(?:no|without|zero|0)(?: any)? (?:errors?|problems?|failures?|issues?|warnings?|further action)\b"
-    r"|\b(?:errors?|failed|failures?|skipped|invalid)\s*[:=]\s*(?:0|none|no|false|null)\b"
-    r"|\bplease (?:do not|don't) [^.!;]*"
-    r"|\b(?:may|might|will) not (?:be (?:visible|shown)|show|appear)\b[^.!;]*"
-    r"|\bnot (?:yet|immediately|only)\b"
-)
-#: All is as intended, whoever did it.
-_ALREADY_THERE = re.compile(r"\balready\b|\bduplicated?\b")
-_ALREADY = re.compile(
-    _ALREADY_THERE.pattern + r"|\bunchanged\b|\b(?:(?:was|is|were|has|have) )?not (?:been )?changed\b|\bno changes?\b"
-    r"|\bnothing to (?:do|update|change)\b|\bup[ -]to[ -]date\b"
-)
-_WITHOUT_TAG = re.compile(
-    r"\btags?\b[^.]{0,25}(?:\bnot\b|n't\b)[^.]{0,12}\b(?:found|exist|assigned|set|attached|there|present)\b"
-    r"|\b(?:does|do|did)(?:n't| not) (?:have|carry) (?=(?:this|that|the|it|any|such)\b|…)|\bno such tag\b|\bnot tagged\b|n't tagged\b"
-)
-_NOT = r"(?:is|are|was|were|do|does|did|has|have|had|can|could)(?:n't| not)"
-_ABSENT = re.compile(
-    rf"\b{_NOT} (?:been |be |currently )?(?:exist|found|find|there|in (?:this|the|that|source)|on (?:this|the|that)|a member|member"
-    r"|subscribed|belong|available|present|known)\b"
-    r"|\bno longer\b|\bnot (?:be )?(?:found|exist|existing|there|present|known|(?:in|on) (?:the|this|that)|a member|a contact)\b"
-    r"|\bno (?:such|contacts?|matching|match|records?|entry|entries|subscribers?|one|results?|tags?|lists?|person)\b|\bnobody\b"
-    r"|\bunknown\b|\bcan(?:not|'t) find\b|\bnon-?existent\b|\bmissing\b"
-)
-_CANNOT_BE = re.compile(_ABSENT.pattern + r"|\binvalid\b|\bnot valid\b|\bdenied\b|\bforbidden\b|\bfor (?:another|other) (?:contact|list)")
-_NEGATIVE = re.compile(
-    _CANNOT_BE.pattern + rf"|\b{_NOT}\b|\b(?:would|should|must|may|will)(?:n't| not)\b|\bcannot\b|\bcan't\b|\bwon't\b"
-    r"|\bnot (?:a |an )?(?:allowed|permitted|possible|supported|accepted|authori[sz]ed|added|applied|removed|updated|saved|moved|deleted"
-    r"|created|synced|processed|enough|available|enabled|successful|done)\b"
-    r"|\b(?:in|un)(?:valid|successful|able|authori[sz]ed|supported|available|recogni[sz]ed|expected|correct|sufficient)\b"
-    r"|\b(?:fail(?:ed|s|ure|ures)?|errors?|refused|rejected|blocked|blacklisted|suppressed|ignored|skipped|aborted|expired"
-    r"|exceed(?:s|ed|ing)?|disallowed|prohibited|malformed|impossible|wrong|required|nothing|none|problem)\b"
-    r"|\b(?:please|must) (?:try|provide|specify|enter|check|supply|be|have|contain)\b"
-    r"|\b(?:too|over) (?:long|many|large|big|short|few|limit)\b|\blimit (?:is |was |has been )?reached\b|\btry again\b|\bonly active\b"
-    r"|(?<!\d)0 (?:contacts?|rows?|records?|tags?|items?|activit(?:y|ies))\b|\bsorry\b|\boops\b"
-)
+_PHRASES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+def _any_of(*kinds: str) -> str:
+    """The pattern of any phrase of these kinds."""
+    return "|".join(phrase.replace("<not>", _PHRASES["not"]) for kind in kinds for phrase in _PHRASES[kind])
+
+
+_HARMLESS = re.compile(_any_of("harmless"))
+_ALREADY_THERE = re.compile(_any_of("already-there"))
+_ALREADY = re.compile(_any_of("already-there", "already-so"))
+_WITHOUT_TAG = re.compile(_any_of("without-tag"))
+_ABSENT = re.compile(_any_of("absent"))
+_CANNOT_BE = re.compile(_any_of("absent", "impossible"))
+_NEGATIVE = re.compile(_any_of("absent", "impossible", "negative"))
 
 
 def _nested_errors(value: Any, depth: int = 0) -> Iterator[str]:

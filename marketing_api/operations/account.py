@@ -1,6 +1,6 @@
 """What can be requested about the business account itself, and an agency's operations on its sub-accounts."""
 
-from marketing_api.operation import Effect, an_id, choice, email, flag, number, read, text, write
+from marketing_api.operation import Effect, an_id, choice, each, email, flag, number, read, text, write
 from marketing_api.records import account
 
 ME = read("app/me", "The business that the key belongs to.", at="business", records=(account.Business,), rows=account.business)
@@ -17,8 +17,7 @@ AUTOLOGIN = read(
 CREATEACCOUNT = write(
     "register/createaccount",
     "Create a business account under the agency.",
-    text("contact_name", required=True),
-    text("business_name", required=True),
+    *each(text, "contact_name", "business_name", required=True),
     email("business_email", required=True),
     text("business_phone", required=True),
     number("plan_id", required=True),
@@ -27,8 +26,7 @@ CREATEACCOUNT = write(
     text("business_vat_number"),
     text("timezone", "A time zone name of the tz database."),
     choice("commission_structure", "1", "2", doc="1: discount to the paid amount; 2: normal commission payout."),
-    flag("disable_billing_access"),
-    flag("disable_settings_access"),
+    *each(flag, "disable_billing_access", "disable_settings_access"),
     flag("pay_on_signup", "Charge the agency's saved card on successful signup and save the card to the new account."),
     effect=Effect.SEND,
 )

@@ -1,6 +1,6 @@
 """What can be requested about e-mail campaigns and their statistics, and how campaigns are written."""
 
-from marketing_api.operation import ID_ITEM, Effect, Kind, Paging, an_id, boolean, choice, date, email, ids, paging, read, text, write
+from marketing_api.operation import ID_ITEM, Effect, Kind, Paging, an_id, boolean, choice, date, each, email, ids, paging, read, text, write
 from marketing_api.records import campaigns
 
 #: Optional in one variant and required in another, so it is always sent.
@@ -43,15 +43,13 @@ STATS = read(
 
 
 _CONTENT = (
-    text("name", required=True),
-    text("subject", required=True),
+    *each(text, "name", "subject", required=True),
     email("fromemail", "Optional in a variant.", required=True),
     text("from_name", "Optional in a variant.", required=True),
     email("reply_to", "Optional in a variant.", required=True),
     text("body", required=True),
     _TYPE,
-    boolean("isscheduled"),
-    boolean("isdraft"),
+    *each(boolean, "isscheduled", "isdraft"),
     text(
         "scheduled_datetime",
         "The specification shows a date only; the live service wants m/d/Y H:i (api-observed row 34).",

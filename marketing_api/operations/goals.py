@@ -1,6 +1,6 @@
 """What can be requested about conversion goals, and how they are written."""
 
-from marketing_api.operation import Effect, an_id, choice, link, number, read, text, write
+from marketing_api.operation import Effect, an_id, choice, each, link, number, read, text, write
 from marketing_api.records import goals
 
 _ID = an_id("id", "Goal id.", required=True)
@@ -25,10 +25,7 @@ _CONTENT = (
     choice("value_type", "fixed", "variable"),
     number("value", "When the value is fixed."),
     link("destination_url"),
-    number("duration_hours"),
-    number("duration_minutes"),
-    number("duration_seconds"),
-    number("pages"),
+    *each(number, "duration_hours", "duration_minutes", "duration_seconds", "pages"),
     choice("ppc_networks", "google", "bing", "facebook", "twitter", "linkedin", many=True),
     choice("event_type", "links", "videos", "form"),
     choice("goal_event_filter", "any", "all"),

@@ -1,7 +1,8 @@
 """What can be requested about contact lists and audiences, and how lists are written."""
 
-from marketing_api.operation import ID_ITEM, PAGED, Effect, an_id, flag, paging, read, text, write
+from marketing_api.operation import ID_ITEM, PAGED, Effect, an_id, each, flag, paging, read, text, write
 from marketing_api.records import lists
+from marketing_api.records.shapes import listing
 
 _ID = an_id("id", "List id.", required=True)
 
@@ -30,25 +31,16 @@ GETAUDIENCES = read(
     "All audiences.",
     at="audiences",
     records=(lists.Audience,),
-    rows=lists.audiences,
+    rows=listing(lists.Audience),
     is_listing=True,
 )
 
 #: Ten of these are optional in one variant and required in another, so they are always sent.
 _CONTENT = (
-    text("name", required=True),
-    text("email_subject", required=True),
-    text("reply_to", required=True),
-    text("fromemail", required=True),
-    text("from_name", required=True),
+    *each(text, "name", "email_subject", "reply_to", "fromemail", "from_name", required=True),
     flag("doubleOptin", "Confirm a subscription by e-mail.", required=True),
-    text("notify", required=True),
-    text("notify_email", required=True),
-    text("success_email", required=True),
-    text("success_message", required=True),
-    text("error_message", required=True),
-    text("confirmation_email"),
-    text("confirmation_message"),
+    *each(text, "notify", "notify_email", "success_email", "success_message", "error_message", required=True),
+    *each(text, "confirmation_email", "confirmation_message"),
     flag("communications", "1 turns off communications."),
 )
 

@@ -1,7 +1,8 @@
 """What can be requested about users, managers and groups, and how they are written."""
 
-from marketing_api.operation import Effect, an_id, choice, read, text, write
+from marketing_api.operation import Effect, an_id, choice, each, read, text, write
 from marketing_api.records import users
+from marketing_api.records.shapes import listing
 
 #: `collaboration` appears in a variant list only.
 _PERMISSIONS = """
@@ -27,13 +28,12 @@ LISTS = read(
     is_listing=True,
 )
 
-MANAGERS = read("user/managers", "All managers.", at="users", records=(users.Manager,), rows=users.managers, is_listing=True)
+MANAGERS = read("user/managers", "All managers.", at="users", records=(users.Manager,), rows=listing(users.Manager), is_listing=True)
 
-GROUPS = read("user/groups", "All user groups.", at="groups", records=(users.UserGroup,), rows=users.groups, is_listing=True)
+GROUPS = read("user/groups", "All user groups.", at="groups", records=(users.UserGroup,), rows=listing(users.UserGroup), is_listing=True)
 
 _PERSON = (
-    text("fullname", required=True),
-    text("username", required=True),
+    *each(text, "fullname", "username", required=True),
     text("password", "Optional on edit in a variant.", required=True, secret=True),
     _TYPE,
     an_id("group", "Group id."),

@@ -1,6 +1,6 @@
 """What can be requested about behavioural webhooks (shown to visitors of a site), and how they are written."""
 
-from marketing_api.operation import Effect, an_id, choice, date, link, number, read, text, write
+from marketing_api.operation import Effect, an_id, choice, date, each, link, number, read, text, write
 from marketing_api.records import webhooks
 
 _ID = an_id("id", "Webhook id.", required=True)
@@ -17,19 +17,14 @@ _CONTENT = (
     text("action_url"),
     link("redirection_url"),
     an_id("list_id"),
-    text("poll_question"),
-    text("poll_choices"),
-    text("js_code"),
-    date("action_startdate"),
-    date("action_enddate"),
+    *each(text, "poll_question", "poll_choices", "js_code"),
+    *each(date, "action_startdate", "action_enddate"),
     choice("action_targetusers", "all", "subscribers", "anonymous"),
     choice("action_devicefilter", "all", "desktop", "mobile"),
     choice("action_ppcfilter", "google", "bing", "facebook", "twitter", "linkedin"),
     text("action_geofilter"),
     choice("action_frequency", "repeat", "one_time"),
-    number("delay_hours"),
-    number("delay_minutes"),
-    number("delay_seconds"),
+    *each(number, "delay_hours", "delay_minutes", "delay_seconds"),
     choice("action_style", "popup", "sticky_bar"),
     text("action_text"),
 )

@@ -101,8 +101,3 @@ def _fields(fields: Any, list_id: Any) -> Rows:
             yield ListField, Unread({name: label}, "field_id: not a field")
         else:
             yield ListField, {"list_id": list_id, "field_id": name, "label": label}
-
-
-def audiences(payload: Any, params: Mapping[str, str]) -> Rows:
-    """`audiences`: {count, items}."""
-    yield from each(Audience, items_of(payload))

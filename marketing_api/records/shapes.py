@@ -112,6 +112,11 @@ def each(record: RecordType, items: Any, shape: Callable[[dict[str, Any]], dict[
         yield record, shape(entry) if isinstance(entry, dict) else entry
 
 
+def listing(record: RecordType) -> Callable[[Any, Mapping[str, str]], Iterator[tuple[RecordType, Raw]]]:
+    """The `rows` of an operation whose payload is {count, items} of one record as it comes."""
+    return lambda payload, params: each(record, items_of(payload))
+
+
 def lift(raw: dict[str, Any], name: str, columns: Mapping[str, str]) -> dict[str, Any]:
     """Turn members of a nested object into columns: `url: {filter, link}` with {"filter": "url_filter"} → `url_filter`, `url: {link}`.
 

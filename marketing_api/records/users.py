@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from marketing_api.records.fields import ApiInt, MaybeText, Record, Rows, field, key, missing
-from marketing_api.records.shapes import each, is_collection, is_whole, items_of, mapping
+from marketing_api.records.shapes import is_collection, is_whole, items_of, mapping
 
 
 class User(Record):
@@ -55,13 +55,3 @@ def users(payload: Any, params: Mapping[str, str]) -> Rows:
                 ids |= {} if "id" in person or not isinstance(people, dict) else {"user_id": number}
                 person = person | ids
             yield User, person
-
-
-def managers(payload: Any, params: Mapping[str, str]) -> Rows:
-    """`users`: {count, items}."""
-    yield from each(Manager, items_of(payload))
-
-
-def groups(payload: Any, params: Mapping[str, str]) -> Rows:
-    """`groups`: {count, items}."""
-    yield from each(UserGroup, items_of(payload))

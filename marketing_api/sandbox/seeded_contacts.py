@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.words import CITIES, FIELDS, FIRST_NAMES, LAST_NAMES
+from marketing_api.sandbox.words import CHARACTER_SLOTS, CITIES, DOMAINS, FIELDS, FIRST_NAMES, LAST_NAMES
 
 SLOTS = 50
 HISTORY_DAYS = 730
@@ -24,10 +24,6 @@ HISTORY_DAYS = 730
 IMPORTED = 0.3
 #: Registrations gather pace: by the fraction f of the history, f ** GROWTH of the later sign-ups are in.
 GROWTH = 1.3
-
-COMMON = (
-    "example.com", "example.org", "example.net", "mail.example.com", "example.com", "inbox.example.net", "example.org", "post.example.org",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +36,11 @@ class Character:
     fate: str = "stays"  # or unsubscribes, bounces, unconfirmed
     leaves_after: int = 0
     deleted_after: int = 0  # seconds after registration; 0: never
-    domains: tuple[str, ...] = COMMON
+    domains: str = "common"  # kind of DOMAINS
 
 
-_OLD = ("old.example.net", "old.example.net", "example.net", "old.example.net")
-_FILTERED = ("filtered.example.org", "filtered.example.org", "post.example.org")
-
-#: One block of fifty. Deleted are only slots that never open a mail, so that opens and clicks of campaigns equal those of the
-#: timelines that can still be read.
-CHARACTERS: tuple[Character, ...] = (
-    *[Character("regular", 700, 330)] * 9,
-    *[Character("reader", 390, 200)] * 14,
-    *[Character("casual", 170, 150)] * 10,
-    *[Character("dormant", 0, 0)] * 5,
-    Character("dormant", 0, 0, deleted_after=400 * DAY),
-    *[Character("filtered", 40, 100, domains=_FILTERED)] * 3,
-    *[Character("leaver", 260, 90, "unsubscribes", after) for after in (1, 3, 6, 10)],
-    *[Character("bouncer", 200, 90, "bounces", after, domains=_OLD) for after in (1, 4)],
-    *[Character("unconfirmed", 0, 0, "unconfirmed", deleted_after=45 * DAY)] * 2,
-)
+#: One block of fifty, by slot.
+CHARACTERS = tuple(character for slots, one in CHARACTER_SLOTS for character in [Character(**one)] * slots)
 
 _STEPS = [step for step in range(SLOTS) if step % 2 and step % 5]
 #: All the ways in which a block deals its slots, and their inverses (index within the block ↔ slot).
@@ -214,7 +196,7 @@ class People:
         mixed, more = spread(self.salt, number), spread(self.salt ^ 0x5BD1E995, number)
         first, plain_first = FIRST_NAMES[mixed % len(FIRST_NAMES)]
         last, plain_last = LAST_NAMES[(mixed >> 10) % len(LAST_NAMES)]
-        domains = CHARACTERS[self._rolls[home].slot(index)].domains
+        domains = DOMAINS[CHARACTERS[self._rolls[home].slot(index)].domains]
         email = f"{plain_first}.{plain_last}{number}@{domains[more % len(domains)]}"
         phone = f"+1555{number:07d}" if more >> 8 & 3 else ""
         return Person(number, first, last, email, phone, CITIES[(more >> 10) % len(CITIES)], 20 + (more >> 16 & 127), more >> 23)

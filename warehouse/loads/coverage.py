@@ -38,15 +38,7 @@ def write_coverage(
     if not target.responses:
         as_of, last = (f"case when n.is_complete then {new} else o.{old} end" for new, old in ((as_of, "as_of"), (last, "last_request")))
     due = f"timestamptz {literal(due_at.isoformat())}" if due_at else "null"
-    target.run(
-        f"""
-        create or replace temp table covered as
-        select {target.account} as account, n.table_name, n.scope, {as_of} as as_of, {last}::bigint as last_request, {due} as due_at,
-            n.is_complete, coalesce(n.rows, coalesce(o.rows, 0) + n.new) as rows, n.service_count, n.reason
-        from arrow_coverage n
-        left join sync.coverage o on o.account = {target.account} and o.table_name = n.table_name and o.scope = n.scope
-        """
-    )
+    target.run(query("coverage").format(account=target.account, as_of=as_of, last=last, due=due))
     target.connection.unregister("arrow_coverage")
     target.run(
         f"delete from sync.coverage where account = {target.account} and (table_name, scope) in (select (table_name, scope) from covered)"
@@ -217,16 +209,9 @@ def _note_timelines(targets: Sequence[Target], staged: Staged) -> None:
         timeline_total=pa.array([staged.extents[index][1] for index in contacts], pa.int64()),
         timeline_digest=pa.array([staged.digests[contact] for contact in contacts.values()], pa.string()),
     )
-    # a response that is loaded late, behind newer ones, counts for nothing here, but its rows are the last that were loaded
     first = targets[0]
     first.connection.register("arrow_responses", table)
-    first.run(
-        f"""
-        update sync.contact_coverage as c set timeline_digest = null from arrow_responses a
-        where c.account = {first.account} and c.contact_id = a.contact_id and c.timeline_request >= a.request_id
-            and c.timeline_digest is distinct from a.timeline_digest
-        """
-    )
+    first.run(query("late_timelines").format(account=first.account))
     first.connection.unregister("arrow_responses")
     received = [target for target in targets if target.report.received]
     changes = [f"select contact_id from {target.temp('change')} join {target.staged} using (_part)" for target in received]
@@ -244,11 +229,7 @@ def _note_coupons(target: Target) -> None:
         address=pa.array([one.params["email"].strip().lower() for one in heads], pa.string()),
         coupon_count=pa.array([one.entries[target.table.name] for one in heads], pa.int64()),
     )
-    here, requested = f"account = {target.account}", "lower(trim(email)) in (select address from arrow_responses)"
-    contacts = (
-        f"select contact_id, min(email) as email from source.contacts where {here} and _deleted_at is null and {requested} "
-        f"group by contact_id union select contact_id, email from sync.contact_coverage where {here} and {requested}"
-    )
+    contacts = query("contacts_of_addresses").format(account=target.account)
     joined = f"arrow_responses a join ({contacts}) p on lower(trim(p.email)) = a.address"
     responses = f"select a.* exclude (address), p.contact_id, p.email from {joined}"
     addresses = (

@@ -30,6 +30,8 @@ _FOLDERS = ("models", "macros", "tests")
 _SCRATCH, _DATABASE = "warehouse.duckdb", '"warehouse".'
 _NODES = "nodes.json"
 
+_KINDS = ("table", "view", "incremental")
+
 #: The schema, and the folder in the project, of models of the user's.
 OWN = "custom"
 
@@ -180,6 +182,9 @@ def _nodes(folder: Path, project: Path, variables: str) -> Iterator[Node]:
         return ran.result
 
     parsed = run(dbtRunner(), "parse")
+    for node in parsed.nodes.values():
+        if str(node.resource_type) != "test" and node.config.materialized not in _KINDS:
+            raise SystemExit(f"model {node.name}: materialized must be {', '.join(_KINDS)}, not {node.config.materialized}")
     runner = dbtRunner(parsed)
     nodes = {result.node.unique_id: result.node for result in run(runner, "compile").results}
     first = {unique_id: node.compiled_code for unique_id, node in nodes.items()}
@@ -211,8 +216,6 @@ def _described(node: Any, names: Mapping[str, str], first: str, later: str) -> N
     if is_test and getattr(node, "attached_node", None) is None:
         raise SystemExit(f"test {node.name}: of dbt's tests only generic ones, which stand at a model in its yml, are supported")
     about, config = node.attached_node if is_test else node.unique_id, node.config
-    if config.materialized not in ("table", "view", "incremental", "test"):
-        raise SystemExit(f"model {node.name}: materialized must be table, view or incremental, not {config.materialized}")
     if is_test and (config.warn_if, config.error_if, config.fail_calc, config.limit) != ("!= 0", "!= 0", "count(*)", None):
         raise SystemExit(f"test {node.name}: of dbt's settings for tests only `severity` and `where` are supported")
     return Node(
@@ -244,7 +247,7 @@ def _in_a_line(description: str) -> str:
 
 def _without_database(sql: str) -> str:
     """Relations by schema and table: the file may have any name."""
-    return sql.replace(_DATABASE, "").strip()
+    return sql.replace(_DATABASE, "").strip().rstrip(";")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def test_models_are_chosen_by_name_with_what_they_are_made_from_and_what_is_made
 def test_what_was_kept_and_is_damaged_is_compiled_again(kept: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Path] = []
 
-    def compile_into(path: Path, settings: object) -> None:
+    def compile_into(path: Path, settings: object, own: object) -> None:
         made.append(path)
         path.write_bytes(b"[]")
 

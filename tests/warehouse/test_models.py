@@ -18,24 +18,13 @@ import duckdb
 import pytest
 
 from tests import warm
-from tests.benchmarks.model_data import a_night_later, make
+from tests.benchmarks.model_data import a_night_later
 from tests.depth import DEEP
 from warehouse import models
 from warehouse.dbt_project import PROJECT, QUIET
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse, WarehouseLocked
 from warehouse.models import ModelSettings, Status, build, table_sizes
-
-
-@pytest.fixture(scope="session")
-def first_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with all models over 300 contacts of two accounts."""
-    path = tmp_path_factory.mktemp("models") / "warehouse.duckdb"
-    make(path, 300, 1500)
-    report = build(path)
-    assert not report.problem, report.problem
-    assert report.is_full
-    return path
 
 
 @pytest.fixture

@@ -67,11 +67,11 @@ counted as (
 rated as (
     select
         *,
-        {{ safe_rate('opened_count', 'delivered_count') }} as open_rate,
-        case when can_tell_openings then {{ safe_rate('clicker_count', 'delivered_count') }} end as click_rate,
-        {{ safe_rate('clicker_count', 'opened_count') }} as click_to_open_rate,
-        {{ safe_rate('bounced_count', 'sent_count') }} as bounce_rate,
-        {{ safe_rate('unsubscribed_count', 'delivered_count') }} as unsubscribe_rate,
+        {{ rate('open_rate') }} as open_rate,
+        case when can_tell_openings then {{ rate('click_rate') }} end as click_rate,
+        {{ rate('click_to_open_rate') }} as click_to_open_rate,
+        {{ rate('bounce_rate') }} as bounce_rate,
+        {{ rate('unsubscribe_rate') }} as unsubscribe_rate,
         type = 'standard' and sent_count > 0 and compared_on is not null as is_comparable
     from counted
 ),

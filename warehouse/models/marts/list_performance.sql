@@ -106,8 +106,8 @@ select
     {%- for name in ['sent_90d_count', 'opened_90d_count', 'clicked_90d_count'] %}
     coalesce(messages.{{ name }}, 0) as {{ name }},
     {%- endfor %}
-    {{ safe_rate('messages.opened_90d_count', 'messages.sent_90d_count') }} as open_of_sent_90d_rate,
-    {{ safe_rate('messages.clicked_90d_count', 'messages.sent_90d_count') }} as click_of_sent_90d_rate
+    {{ rate('open_of_sent_rate', 'messages.{}_90d_count') }} as open_of_sent_90d_rate,
+    {{ rate('click_of_sent_rate', 'messages.{}_90d_count') }} as click_of_sent_90d_rate
 from lists
 left join lists_read using (account, list_id)
 left join people using (account, list_id)

@@ -102,9 +102,9 @@ filled as (
 rated as (
     select
         *,
-        {{ safe_rate('opened_count', 'delivered_count') }} as open_rate,
-        {{ safe_rate('clicker_count', 'delivered_count') }} as click_rate,
-        {{ safe_rate('unsubscribed_count', 'delivered_count') }} as unsubscribe_rate
+        {{ rate('open_rate') }} as open_rate,
+        {{ rate('click_rate') }} as click_rate,
+        {{ rate('unsubscribe_rate') }} as unsubscribe_rate
     from filled
 )
 

@@ -103,20 +103,20 @@ select
     day_on,
     good_count,
     bad_count,
-    {{ safe_rate('good_count', 'good_count + bad_count') }} as good_rate,
+    {{ rate('good_rate') }} as good_rate,
     online_review_count,
     rating_sum / nullif(rated_count, 0) as average_rating,
     positive_count,
     negative_count,
-    {{ safe_rate('positive_count', 'positive_count + negative_count') }} as positive_rate,
+    {{ rate('positive_rate') }} as positive_rate,
     view_count,
 {%- for days in [7, 28] %}
     avg(good_count) over last_{{ days }} as good_count_mean_{{ days }}d,
     avg(bad_count) over last_{{ days }} as bad_count_mean_{{ days }}d,
-    {{ safe_rate('sum(good_count) over last_%d' % days, 'sum(good_count + bad_count) over last_%d' % days) }} as good_rate_{{ days }}d,
+    {{ rate('good_rate', 'sum({}_count) over last_%d' % days) }} as good_rate_{{ days }}d,
     avg(online_review_count) over last_{{ days }} as online_review_count_mean_{{ days }}d,
     sum(rating_sum) over last_{{ days }} / nullif(sum(rated_count) over last_{{ days }}, 0) as average_rating_{{ days }}d,
-    {{ safe_rate('sum(positive_count) over last_%d' % days, 'sum(positive_count + negative_count) over last_%d' % days) }}
+    {{ rate('positive_rate', 'sum({}_count) over last_%d' % days) }}
         as positive_rate_{{ days }}d,
     avg(view_count) over last_{{ days }} as view_count_mean_{{ days }}d{{ "," if not loop.last }}
 {%- endfor %}

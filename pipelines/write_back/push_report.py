@@ -1,4 +1,4 @@
-"""Plans and results in words: the same lines on a terminal, in a log, in Dagster and beside a file of the inbox; and for programs.
+"""Plans and results in words: the same lines on a terminal, in a log and in Dagster; and for programs.
 
 Belongs here: wording only. Not here: `rejected.csv` (`rejected`), where lines go (`commands.push`, `jobs`).
 """

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
 import sqlite3
 import threading
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from warehouse.archive.disk import set_aside
+from warehouse.sql import statements
 
 log = logging.getLogger(__name__)
 
@@ -27,9 +27,9 @@ VERSION = 1
 _APPLICATION_ID = 0x6D73_6F62  # "msob": tells our file from any other SQLite file
 _BUSY_S = 30.0  # another process's transaction takes milliseconds, a push of 100,000 rows about a second
 
-_SCHEMA, _VIEWS, _TEXT = (Path(__file__).with_name(f"{name}.sql").read_text(encoding="utf-8") for name in ("schema", "views", "statements"))
-#: By the names in the lines before them.
-STATEMENTS: Mapping[str, str] = dict(re.findall(r"^-- (\w+)\n(.*?);$", _TEXT, re.MULTILINE | re.DOTALL))
+_FOLDER = Path(__file__).parent
+_SCHEMA, _VIEWS = (_FOLDER.joinpath(f"{name}.sql").read_text(encoding="utf-8") for name in ("schema", "views"))
+STATEMENTS = statements(_FOLDER / "statements.sql")
 
 
 class OutboxError(Exception):

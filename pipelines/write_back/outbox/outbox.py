@@ -112,8 +112,8 @@ class Outbox(AbstractContextManager["Outbox"]):
         """
         return self._entries("rejected", account=account, push_id=push_id)
 
-    def open(self, account: str) -> list[Entry]:
-        """What is left to be sent or found out, in order of push and row."""
+    def open(self, account: str | None) -> list[Entry]:
+        """What is left to be sent or found out, in order of push and row; of all accounts when none is named."""
         return self._entries("open", account=account)
 
     def _entries(self, statement: str, **values: Any) -> list[Entry]:

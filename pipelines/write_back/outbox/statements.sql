@@ -30,7 +30,9 @@ where account = :account and state = 'rejected'
 order by item_id;
 
 -- open
-select * from entry where state in ('planned', 'sending', 'unknown') and account = :account order by item_id;
+select * from entry
+where state in ('planned', 'sending', 'unknown') and (:account is null or account = :account)
+order by item_id;
 
 -- subjects
 select item_id, subject from json_each(:item_ids) cross join effect on item_id = value order by item_id;

@@ -25,7 +25,7 @@ from warehouse.errors import NothingPublished, WarehouseError
 from warehouse.models import ModelSettings
 from warehouse.personal_data import PersonalData
 from warehouse.publish import Published, facts, read_facts
-from warehouse.sql import literal, not_one_select, quoted, rows, time_limit, value
+from warehouse.sql import literal, not_one_select, quoted, records, rows, statements, time_limit, value
 from warehouse.sync_tables import FACTS
 
 #: Most rows of an answer; most bytes of its text, some 20,000 tokens; most letters of a message.
@@ -39,24 +39,8 @@ _PERSONAL = (
     "the published copy holds personal data as it is, and what an assistant reads leaves this machine: set MARKETING_PERSONAL_DATA to hash "
     "or drop and run `marketing-sync publish`, or start `marketing-sync mcp --personal-data` to serve it all the same"
 )
-#: Marts first: they hold answers.
-_TABLES = """
-    with tables as (
-        select schema_name, table_name, comment from duckdb_tables() where database_name = current_database()
-        union all select schema_name, view_name, comment from duckdb_views() where database_name = current_database() and not internal
-    )
-    from tables order by list_position(['marts', 'source', 'history', 'sync'], schema_name), table_name
-"""
+_QUERIES = statements(Path(__file__).with_suffix(".sql"))
 _COUNT = "select count(*) from {}.{}"
-_COLUMNS = """
-    select column_name, data_type, comment from duckdb_columns()
-    where database_name = current_database() and schema_name = ? and table_name = ? order by column_index
-"""
-_INCOMPLETE = """
-    select account, table_name, count(*) as parts, count(*) filter (not is_complete) as incomplete_parts, max(as_of) as read_at,
-        any_value(reason) filter (not is_complete) as reason
-    from sync.coverage group by all having incomplete_parts > 0 order by all
-"""
 
 #: An answer as JSON: times in ISO 8601, NaN and infinity as null, types that JSON does not know as text.
 encode = msgspec.json.Encoder(enc_hook=str, decimal_format="number").encode
@@ -84,7 +68,7 @@ class PublishedCopy:
         with self._opened() as (connection, _):
             tables = [
                 {"table": f"{schema}.{name}", "rows": value(connection, _COUNT.format(quoted(schema), quoted(name))), "comment": comment}
-                for schema, name, comment in rows(connection, _TABLES)
+                for schema, name, comment in rows(connection, _QUERIES["tables"])
             ]
         asked = {name: {"questions": [each["ask"] for each in questions]} for name, questions in _questions().items()}
         return [table | asked.get(table["table"], {}) for table in tables]
@@ -92,10 +76,10 @@ class PublishedCopy:
     def describe_table(self, table: str) -> Answer:
         """The columns of a table, such as `marts.campaign_performance`, with types and what they mean, and example queries of a mart."""
         with self._opened() as (connection, _):
-            found = {f"{schema}.{name}": (schema, name, comment) for schema, name, comment in rows(connection, _TABLES)}
+            found = {f"{schema}.{name}": (schema, name, comment) for schema, name, comment in rows(connection, _QUERIES["tables"])}
             qualified = _find(table, list(found))
             schema, name, comment = found[qualified]
-            columns = [dict(zip(("name", "type", "comment"), row, strict=True)) for row in rows(connection, _COLUMNS, (schema, name))]
+            columns = records(connection, _QUERIES["columns"], (schema, name))
         examples = [{"question": each["ask"], "sql": each["sql"]} for each in _questions().get(qualified, ())]
         return {"table": qualified, "comment": comment, "columns": columns, "examples": examples}
 
@@ -122,9 +106,7 @@ class PublishedCopy:
         """How fresh and complete the data is: when it was published, how new it is, what became of personal data, and which tables were not
         read completely, with the reason."""
         with self._opened() as (connection, published):
-            found = connection.execute(_INCOMPLETE)
-            names = [column[0] for column in found.description or ()]
-            incomplete = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+            incomplete = records(connection, _QUERIES["incomplete"])
         return {"summary": in_words(published, utc_now()), **asdict(published), "incomplete_tables": incomplete}
 
     @contextmanager

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition as AssetJob
-from dagster._core.execution.plan.objects import UserFailureData as FailureData
 from dagster._core.remote_origin import RemoteRepositoryOrigin
 from dagster._core.storage.event_log import SqliteEventLogStorage
 from dagster._core.workspace.load import location_origin_from_module_name
@@ -31,12 +30,11 @@ from warehouse.archive.disk import set_aside
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-#: The types of `dg.define_asset_job` and of what a step reports of its failure have no public name.
+#: The type of `dg.define_asset_job` has no public name.
 __all__ = [
     "BY_THE_COMMAND",
     "DAEMON",
     "AssetJob",
-    "FailureData",
     "KeptOpenEventLog",
     "instance_of_the_ui",
     "set_damaged_history_aside",

@@ -28,7 +28,6 @@ from pipelines.resources import RunReader, reader_resource
 from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags
 from pipelines.sensors import failure_alert, models_after_failed_reads
 from pipelines.settings import Settings, load_settings
-from pipelines.write_back.inbox import inbox_sensor
 from pipelines.write_back.nightly_audience_syncs import AudienceSyncs, standing_order
 from pipelines.write_back.push_jobs import push_jobs
 
@@ -59,12 +58,12 @@ def build_definitions(
         warnings.simplefilter("ignore", dg.BetaWarning)
         reads = [dagster_asset(asset, partitions) for asset in SOURCE_ASSETS.values()]
         behind = _behind_the_reads(settings, models or Models(settings), activations, reports or Reports(settings)) if has_models else []
-    pushes = {job.name: job for job in push_jobs()} if has_models else {}
+    pushes = push_jobs() if has_models else []
     return dg.Definitions(
         assets=list(dg.map_asset_specs(partial(_shown, settings), [*reads, *behind, *(sync_tables() if has_models else [])])),
-        jobs=[NIGHTLY_SYNC, REFRESH_CONTACTS, *([REFRESH_MODELS, PUBLISH] if has_models else []), rebuild, *pushes.values()],
+        jobs=[NIGHTLY_SYNC, REFRESH_CONTACTS, *([REFRESH_MODELS, PUBLISH] if has_models else []), rebuild, *pushes],
         schedules=[nightly(settings)],
-        sensors=[failure_alert(settings), *([models_after_failed_reads(settings), inbox_sensor(settings, pushes)] if has_models else [])],
+        sensors=[failure_alert(settings), *([models_after_failed_reads(settings)] if has_models else [])],
         resources={"settings": given, "reader": reader_resource(settings, now)} | resources,
         executor=dg.in_process_executor,
     )

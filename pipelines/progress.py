@@ -50,14 +50,14 @@ class Phase:
         """E.g. `reading 0:01:30, 800 of 1,300, 14.1 requests/s, about 0:00:36 left, timelines`."""
         seconds = max((self.ended or now) - self.began, 0.001)
         parts = [
-            f"{self.name} {_clock(seconds)}",
+            f"{self.name} {clock(seconds)}",
             f"{self.done:,} of {self.total:,}" if self.total else "",
             f"{self.requests / seconds:.1f} requests/s" if self.requests else "",
         ]
         if self.ended is None:
             left = seconds * (self.total - self.done) / max(self.done, 1)
             is_known = self.done and seconds >= _LEAST_SECONDS and left >= 0
-            parts += [f"about {_clock(left)} left" if is_known else "", self.current]
+            parts += [f"about {clock(left)} left" if is_known else "", self.current]
         return ", ".join(filter(None, parts))
 
 
@@ -176,7 +176,8 @@ class Progress:
         self._printed_at = time.monotonic()
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """E.g. `0:01:30`."""
     return str(dt.timedelta(seconds=round(seconds)))
 
 

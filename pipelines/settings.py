@@ -283,13 +283,8 @@ def _unreadable(path: Path, problem: Exception) -> SettingsError:
 def _accounts(path: Path, values: Mapping[str, str], max_rate: float | None) -> tuple[Connection, ...]:
     """The accounts of `accounts.toml` when there is one, else the one from the environment."""
     if path.exists():
-        try:
-            tables = tomllib.loads(path.read_text(encoding="utf-8")).get("accounts")
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-            raise _unreadable(path, problem) from None
-        if not isinstance(tables, dict) or not tables:
-            raise SettingsError(f"{path.name} names no account; write [accounts.NAME] with url and key_env")
-        return tuple(_account(path.name, name, table, values, max_rate) for name, table in tables.items())
+        tables = declared_tables(path, "accounts", _ACCOUNT, needed=("url", "key_env"))
+        return tuple(_account(f"{path.name}, [accounts.{name}]", name, table, values, max_rate) for name, table in tables.items())
     key, url = _key("MARKETING_API_KEY", values), values.get("MARKETING_API_URL", "").strip()
     if not key and not url:
         return ()
@@ -317,23 +312,39 @@ def _key(variable: str, values: Mapping[str, str]) -> str:
     return found
 
 
-_ACCOUNT_KEYS = {"url": str, "key_env": str, "max_rate": (int, float), "timezone": str}
+#: What tables of a file take: a type of TOML, and what it is for whoever writes it.
+TEXT, NUMBER, SWITCH = (str, "a text in quotation marks"), ((int, float), "a number"), (bool, "true or false")
+_ACCOUNT = {"url": TEXT, "key_env": TEXT, "max_rate": NUMBER, "timezone": TEXT}
 
 
-def _account(file: str, name: str, table: Any, values: Mapping[str, str], max_rate: float | None) -> Connection:
-    where = f"{file}, [accounts.{name}]"
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
-        raise SettingsError(f"{where}: an account's name has letters, digits, - and _ only")
-    if not isinstance(table, dict):
-        raise SettingsError(f"{where}: a table with url and key_env is needed")
-    for key, value in table.items():
-        if key not in _ACCOUNT_KEYS:
-            raise SettingsError(f"{where}: {key} is not known; it takes {', '.join(_ACCOUNT_KEYS)}")
-        if not isinstance(value, _ACCOUNT_KEYS[key]) or isinstance(value, bool):  # type: ignore[arg-type]
-            raise SettingsError(f"{where}: {key}={value!r} has the wrong type")
-    for key in ("url", "key_env"):
-        if not table.get(key):
-            raise SettingsError(f"{where}: {key} is missing")
+def declared_tables(path: Path, group: str, takes: Mapping[str, tuple[Any, str]], needed: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The tables [group.NAME] of a TOML file, by name and in its order, with the keys that they take. Raises SettingsError."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise _unreadable(path, problem) from None
+    tables, one = content.pop(group, None), group.removesuffix("s")
+    if content:
+        raise SettingsError(f"{path.name}: {next(iter(content))} is not known; it has tables [{group}.NAME]")
+    if not isinstance(tables, dict) or not tables or not all(isinstance(table, dict) for table in tables.values()):
+        raise SettingsError(f"{path.name} names no {one}; write [{group}.NAME] with {' and '.join(needed)}")
+    for name, table in tables.items():
+        where = f"{path.name}, [{group}.{name}]"
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+            raise SettingsError(f"{where}: the name of an {one} has letters, digits, - and _ only")
+        for key, value in table.items():
+            if key not in takes:
+                raise SettingsError(f"{where}: {key} is not known; it takes {', '.join(takes)}")
+            kind, words = takes[key]
+            if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+                raise SettingsError(f"{where}: {key} is {words}")
+        for key in needed:
+            if not str(table.get(key, "")).strip():
+                raise SettingsError(f"{where}: {key} is missing")
+    return tables
+
+
+def _account(where: str, name: str, table: Mapping[str, Any], values: Mapping[str, str], max_rate: float | None) -> Connection:
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", table["key_env"]):  # not shown: it may be the key itself
         raise SettingsError(f"{where}: key_env is the name of an environment variable in capitals, like HARBOR_KEY; the key stands there")
     if not (secret := _key(table["key_env"], values)):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import math
 import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from jinja2 import Environment
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as Grid
 
 from assets import SOURCE_ASSETS
@@ -20,6 +22,7 @@ from assets.prefetch import Prefetcher
 from assets.result import AccountResult, share_read
 from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
+from pipelines.progress import clock
 from pipelines.publishing import is_published_since, what_is_published
 from pipelines.settings import Settings
 from warehouse.models import BuildReport, Status
@@ -42,33 +45,38 @@ def print_summary(
     console = console or Console(highlight=False, soft_wrap=True)
     with reader.warehouse.reading():
         console.print(_tables(reader))
-    console.print(_requests(reader))
-    for line in days_read(reader.results):
-        console.print(line)
-    for (asset, account), result in reader.results.items():
-        if result.plan is not None:
-            console.print(f"account {account}, {asset}: {result.plan.words}")
-    for result in reader.results.values():
-        for line in result.learnt:
-            console.print(f"account {result.account}: {line}")
-    _print_problems(reader, console)
-    for line in reader.notices():
-        console.print(f"note: {line}", markup=False)
-    file = settings.warehouse_path
-    if models is not None:
-        _print_models(models, console)
-        what = what_is_published(settings, reader.now())
-        if is_published_since(settings, reader.began_by_files):
-            file = published_path(settings.home)
-            console.print(f"published: {what}\nreport     {settings.home / 'report' / 'index.html'}", markup=False)
-        else:
-            console.print(f"not published; analysts still have: {what}", markup=False)
-        if reports.mailed:
-            console.print(f"{'warning: ' if reports.is_lost else ''}{reports.mailed}", markup=False)
-    console.print(f"\nwarehouse  {settings.warehouse_path}")
+    is_published = models is not None and is_published_since(settings, reader.began_by_files)
     # `make sync` leaves the program in `.venv/bin`, where no shell looks for it.
     program = "marketing-sync" if shutil.which("marketing-sync") else shlex.quote(sys.argv[0])
-    console.print(f"status     {program} status\nquery      {first_query(file)}", markup=False)
+    text = _texts().summary(
+        reader,
+        max((reader.ended_at - reader.began_at).total_seconds(), 0.001),
+        reader.problems(),
+        models,
+        what_is_published(settings, reader.now()),
+        is_published,
+        settings.home,
+        reports,
+        program,
+        first_query(published_path(settings.home) if is_published else settings.warehouse_path),
+    )
+    console.print(text, end="", emoji=False)
+
+
+def print_activations(activations: AudienceSyncs) -> None:
+    """What went back to the service, a line each; nothing where none was run."""
+    if activations.outcomes:
+        Console(highlight=False, soft_wrap=True).print(_texts().activations(activations.outcomes), end="", emoji=False)
+
+
+@cache
+def _texts() -> Any:
+    """The macros by name. What they are filled with is shown as it is, whatever is in it."""
+    made = Environment(trim_blocks=True, lstrip_blocks=True, finalize=lambda value: escape(plain(value)))  # noqa: S701 (plain text)
+    made.filters |= {"clock": clock, "failed": _failed}
+    made.filters |= {"days_read": days_read, "problem_lines": problem_lines}
+    made.globals |= {"OK": Status.OK, "UNCHANGED": Status.UNCHANGED}
+    return made.from_string(Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8")).module
 
 
 def first_query(file: Path) -> str:
@@ -111,51 +119,8 @@ def days_read(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]
     yield from (f"days read of {', '.join(names)}: {words}" for words, names in tables.items())
 
 
-def _requests(reader: Prefetcher) -> str:
-    lines = []
-    for session in reader.sessions:
-        statistics = session.client.statistics
-        outcomes = statistics.outcomes
-        seconds = max((reader.ended_at - reader.began_at).total_seconds(), 0.001)
-        bad = {outcome: outcomes[outcome] for outcome in Outcome if outcome is not Outcome.OK and outcomes[outcome]}
-        lines.append(
-            f"\naccount {session.account}: {statistics.requests:,} requests in {dt.timedelta(seconds=round(seconds))} "
-            f"({statistics.requests / seconds:.1f}/s, limit {session.limiter.limit:,.15g}/s), "
-            f"waited {statistics.waited_s / max(statistics.requests, 1):.2f} s each"
-            + ("; " + ", ".join(f"{count} {outcome.value.replace('_', ' ')}" for outcome, count in bad.items()) if bad else "")
-        )
-    return "".join(lines).lstrip("\n")
-
-
-def _print_models(report: BuildReport, console: Console) -> None:
-    built = [outcome for outcome in report.of(Status.OK) if not outcome.is_test]
-    unchanged = report.of(Status.UNCHANGED)
-    tests = [outcome for outcome in report.outcomes if outcome.is_test and outcome not in unchanged]
-    rest = f"; {len(unchanged)} not run again: nothing they read changed" if unchanged else ""
-    console.print(f"models: {len(built)} built, {len(tests)} tests{rest}")
-    for warning in report.warnings:
-        console.print(f"  warning: {plain(warning)}", markup=False)
-    if report.problem:
-        console.print("\n[bold]models[/bold]")
-        console.print(f"  {plain(report.problem)}", markup=False)
-
-
-def print_activations(activations: AudienceSyncs) -> None:
-    """What went back to the service, a line each; nothing where none was run."""
-    if activations.outcomes:
-        print("\nactivations")
-        for outcome in activations.outcomes:
-            print(f"  {plain(outcome.line)}")
-
-
-def _print_problems(reader: Prefetcher, console: Console) -> None:
-    problems = reader.problems()
-    if not problems:
-        console.print("everything requested was read")
-        return
-    console.print("\n[bold]not read[/bold]")
-    for line in problem_lines(problems):
-        console.print(f"  {plain(line)}", markup=False)
+def _failed(outcomes: Mapping[Outcome, int]) -> list[tuple[str, int]]:
+    return [(outcome.value, outcomes[outcome]) for outcome in Outcome if outcome is not Outcome.OK and outcomes[outcome]]
 
 
 def problem_lines(problems: Mapping[tuple[str, str], Iterable[str]]) -> Iterator[str]:

@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from marketing_api.redaction import Redactor, Secret
+from pipelines.write_back.refusals import REFUSALS
 
 PACKAGES = ("marketing_api", "warehouse", "assets", "pipelines")
 MB = 1_000_000
@@ -38,7 +39,10 @@ _USES: dict[str, Callable[[re.Pattern[Any], Any], Any]] = {
 #: Whatever walks along the text is as quick as replacing.
 _SAME = {"subn": "sub", "split": "sub", "findall": "sub", "finditer": "sub"}
 #: Made of nothing but what a running program has.
-RUNNING = {"marketing_api.redaction": Redactor(Secret('k+"ä/k'))._pattern}
+RUNNING = {
+    "marketing_api.redaction": Redactor(Secret('k+"ä/k'))._pattern,
+    "pipelines.write_back.refusals": re.compile("|".join(each.pattern.pattern for each in REFUSALS)),
+}
 #: What has neither a pattern nor a use of one need not be parsed.
 _MENTIONS = re.compile(rf"\.({'|'.join([*_MODULE_FUNCTIONS, *_USES, *_SAME])})\b")
 _LETTERS = ' a1@."<\n'

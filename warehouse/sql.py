@@ -1,5 +1,6 @@
 """The few terms in which SQL is put together and run. Not here: any query (`queries/`, or where it is run)."""
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,10 +30,22 @@ def query(name: str) -> str:
     return (Path(__file__).parent / "queries" / f"{name}.sql").read_text(encoding="utf-8")
 
 
+def statements(path: Path) -> Mapping[str, str]:
+    """Those of a file, by the names in the lines before them."""
+    return dict(re.findall(r"^-- (\w+)\n(.*?);$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
+
+
 def rows(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None) -> list[tuple[Any, ...]]:
     """Every row of the result, so that the connection is free for the next statement."""
     found: list[tuple[Any, ...]] = connection.execute(sql, params).fetchall()
     return found
+
+
+def records(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None) -> list[dict[str, Any]]:
+    """The same with the columns' names."""
+    found = connection.execute(sql, params)
+    names = [column[0] for column in found.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
 def value(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None) -> Any:

@@ -6,6 +6,7 @@ It sends nothing: it goes by what the last sync left, so what only the listings 
 import datetime as dt
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 
@@ -25,16 +26,7 @@ from pipelines.settings import Settings
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
 
-#: What is not planned contact by contact, as the account's last run that read contacts requested it.
-_OTHERS = """
-    with last as (
-        select started_at, coalesce(ended_at, now()) as ended_at from sync.runs
-        where exists (from sync.plans p where p.run_id = runs.run_id) order by started_at desc limit 1
-    )
-    select count(*) from sync.requests, last
-    where account = $account and requested_at between last.started_at and last.ended_at and operation not in
-        ('emailmarketing/getcontacttimeline', 'emailmarketing/getcoupon', 'emailmarketing/stats')
-"""
+_OTHERS = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
 
 
 #: What is not planned contact by contact. Nothing else is requested before it is there.

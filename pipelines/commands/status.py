@@ -1,6 +1,7 @@
 """`marketing-sync status`: how fresh and complete every table is, the last runs, and what could not be read."""
 
 import datetime as dt
+from pathlib import Path
 from typing import TypeVar
 
 import duckdb
@@ -18,35 +19,11 @@ from pipelines.progress import report_waiting
 from pipelines.publishing import published_document, what_is_published
 from pipelines.settings import Settings
 from warehouse.connection import connect
-from warehouse.sql import literal
+from warehouse.sql import literal, records, statements
 from warehouse.tables import TABLES
 
-_TABLES = """
-    select table_name as "table", account, coalesce(any_value(counted.rows), 0) as rows, min(as_of) as oldest, max(as_of) as newest,
-        count(*) as parts, count(*) filter (not is_complete) as incomplete,
-        case when contains(any_value(scope), '..') then max(due_at) else min(due_at) end as due
-    from sync.coverage left join ({counted}) as counted using (account, table_name) group by all order by account, min(coverage.rowid)
-"""
+_QUERIES = statements(Path(__file__).with_suffix(".sql"))
 _COUNTED = "select account, {name} as table_name, count(*) as rows from {table} where {live} group by account"
-_CONTACTS = """
-    with contacts as (select distinct account, contact_id from source.contacts where _deleted_at is null)
-    select p.account, count(*) as contacts, count(c.timeline_asked_at) as timelines, count(c.coupon_asked_at) as coupons,
-        min(c.timeline_asked_at) as oldest, count(*) filter (c.timeline_served < c.timeline_total) as cut
-    from contacts p left join sync.contact_coverage c using (account, contact_id) group by p.account order by p.account
-"""
-_RUNS = "select started_at, ended_at, job, outcome, request_count, waited_s, message from sync.runs order by started_at desc limit 5"
-_REJECTED = """
-    select account, table_name as "table", reason, count(*) as records
-    from sync.rejected_records group by all order by records desc, "table" limit 20
-"""
-#: The last plan of each account, by kind of request.
-_LAST_PLANS = """
-    with runs as (select account, question, arg_max(run_id, planned_at) as run_id from sync.plans group by all),
-    lines as (from sync.plans join runs using (account, question, run_id))
-    select account, question, max(planned_at) as planned_at, sum(planned_count)::bigint as planned, sum(asked_count)::bigint as asked,
-        sum(changed_count)::bigint as changed, string_agg(reason || ' ' || planned_count, ', ' order by planned_count desc) as why
-    from lines group by account, question order by account, question
-"""
 T = TypeVar("T")
 
 
@@ -63,11 +40,11 @@ def status(arguments: Arguments, settings: Settings) -> int:
     with connect(settings.warehouse_path, deadline_s=settings.lock_seconds, read_only=True, on_wait=report_waiting) as connection:
         connection.execute("set timezone = 'UTC'")  # in which documents have their times
         found = Status(
-            _read(connection, _TABLES.format(counted=_counted(connection)), output.Table),
-            _read(connection, _CONTACTS, output.Contacts),
-            _read(connection, _LAST_PLANS, output.LastPlan),
-            _read(connection, _RUNS, output.Run),
-            _read(connection, _REJECTED, output.Rejected),
+            _read(connection, _QUERIES["tables"].format(counted=_counted(connection)), output.Table),
+            _read(connection, _QUERIES["contacts"], output.Contacts),
+            _read(connection, _QUERIES["plans"], output.LastPlan),
+            _read(connection, _QUERIES["runs"], output.Run),
+            _read(connection, _QUERIES["rejected"], output.Rejected),
         )
     found.notices = _standstills(found.tables, now) if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
     if arguments.json:
@@ -87,9 +64,7 @@ def _counted(connection: duckdb.DuckDBPyConnection) -> str:
 
 
 def _read(connection: duckdb.DuckDBPyConnection, sql: str, kind: type[T]) -> list[T]:
-    result = connection.execute(sql)
-    names = [column[0] for column in result.description]
-    return [msgspec.convert(dict(zip(names, row, strict=True)), kind) for row in result.fetchall()]
+    return [msgspec.convert(each, kind) for each in records(connection, sql)]
 
 
 def _print(found: Status, settings: Settings, now: dt.datetime) -> None:

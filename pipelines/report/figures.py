@@ -3,8 +3,11 @@
 import datetime as dt
 import math
 import statistics
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from pipelines.report.charts import Column
@@ -18,31 +21,9 @@ _WEEKS, _LEAST_WEEKS, _TO_DEVIATION = 8, 4, 1.4826
 #: A newer campaign is news; how much more or less than usual is worth a word; campaigns in the line below their share.
 _NEWS_DAYS, _LEAST_POINTS, _TREND = dt.timedelta(days=14), 0.01, 12
 
-#: Tiers in the order of worth, with their rule in words; `marts.contact_engagement` defines them.
-TIERS = {
-    "engaged": "opened, clicked or visited within 90 days",
-    "new": "registered within 30 days, not active yet",
-    "cooling": "active within a year, not within 90 days",
-    "quiet": "hardly mailed, or not active for a year",
-    "dormant": "mailed three times or more in 180 days without a reaction",
-    "unreachable": "unsubscribed, bounced or never confirmed",
-}
-
-#: (label, column of `account_daily`, whether it is seen as a change since the night before)
-_COUNTS = (
-    ("Contacts joined", "joined_count", True),
-    ("Contacts left", "left_count", True),
-    ("Messages sent", "sent_change", True),
-    ("Messages opened", "opened_change", True),
-    ("Clicks in messages", "click_change", True),
-    ("Unsubscribed by a message", "unsubscribed_change", True),
-    ("Visits of contacts to your pages", "visit_count", False),
-    ("Good reviews", "good_count", False),
-    ("Bad reviews", "bad_count", False),
-    ("Reviews on review sites", "online_review_count", False),
-    ("Mentions on social networks", "mention_count", False),
-    ("Clicks on links in posts", "social_click_change", True),
-)
+_DECLARED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+#: Tiers in the order of worth, with their rule in words.
+TIERS: Mapping[str, str] = _DECLARED["tiers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +116,7 @@ def _whole(counts: Iterable[float | None]) -> float | None:
 def changes_of(account: AccountData) -> list[tuple[str, Change]]:
     """What is counted by day, in the order of the page."""
     days = account.rows["days"]
-    found = [(name, change(days, column, account.today, is_seen=is_seen)) for name, column, is_seen in _COUNTS]
+    found = [(name, change(days, column, account.today, is_seen=is_seen)) for name, column, is_seen in _DECLARED["counts"]]
     return [*found, ("Coupons redeemed", change(account.rows["coupon_days"], "redeemed", account.today))]
 
 

@@ -16,7 +16,7 @@ from marketing_api.redaction import without_addresses
 from warehouse.errors import NothingPublished
 from warehouse.personal_data import PersonalData
 from warehouse.publish import Published, facts
-from warehouse.sql import rows
+from warehouse.sql import records, rows
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -100,10 +100,8 @@ def impersonal(report: ReportData) -> ReportData:
     return ReportData(replace(report.published, personal_data=PersonalData.DROP), accounts)
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, sql: str, account: str) -> list[dict[str, Any]]:
+def _rows(connection: duckdb.DuckDBPyConnection, sql: str, account: str) -> Rows:
     try:
-        result = connection.execute(sql, {"account": account})
+        return records(connection, sql, {"account": account})
     except duckdb.CatalogException:
         return []
-    names = [column[0] for column in result.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]

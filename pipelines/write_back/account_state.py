@@ -11,6 +11,7 @@ import difflib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -126,8 +127,6 @@ def _key(name: str) -> str:
 
 # ---- what the warehouse knows
 
-_LIVE = "account = $account and _deleted_at is null"
-
 
 class Member(NamedTuple):
     """One contact on one list. `fields`: custom-field values as JSON text, None when they were not requested or not shown."""
@@ -181,13 +180,7 @@ class Known:
         return self._members(ids, "bigint", "c.contact_id = keys.key", "null")
 
     def _members(self, keys: Iterable[Any], key_type: str, condition: str, fields: str) -> dict[Any, list[Member]]:
-        rows = self._query(
-            dict.fromkeys(keys),
-            key_type,
-            f"select keys.key, c.contact_id, c.list_id, c.email, c.status_code, c.status, {fields} as fields"  # noqa: S608
-            f" from keys join source.contacts c on {condition} where c.account = $account and c._deleted_at is null"
-            " order by c.status_code is not distinct from 1 desc, c.contact_id, c.list_id",
-        )
+        rows = self._query(dict.fromkeys(keys), key_type, _queries()["members"].format(fields=fields, condition=condition))
         found: dict[Any, list[Member]] = {}
         for key, *member in rows:
             found.setdefault(key, []).append(Member._make(member))
@@ -195,23 +188,12 @@ class Known:
 
     def shown_fields(self, list_ids: Collection[int]) -> dict[int, set[str]]:
         """List → the keys under which the service shows values of custom fields for any of its contacts."""
-        rows = self._query(
-            list_ids,
-            "bigint",
-            "select list_id, list(shown) from (select distinct list_id, unnest(json_keys(custom_fields)) as shown from source.contacts"
-            " where account = $account and _deleted_at is null and list_id in (select key from keys)) group by list_id",
-        )
+        rows = self._query(list_ids, "bigint", _queries()["shown_fields"])
         return {list_id: set(shown) for list_id, shown in rows}
 
     def timelines(self, moments: Iterable[tuple[int, int]]) -> list[Event]:
         """Events of contacts in the same minute as these (contact id, unix seconds)."""
-        rows = self._query(
-            {(contact_id, at // 60) for contact_id, at in moments},
-            "bigint[]",
-            "select e.contact_id, epoch(e.occurred_at)::bigint as at, e.snippet, e.details::varchar as details from keys"
-            " join source.timeline_events e on e.contact_id = keys.key[1] and epoch(e.occurred_at)::bigint // 60 = keys.key[2]"
-            " where e.account = $account order by all",
-        )
+        rows = self._query({(contact_id, at // 60) for contact_id, at in moments}, "bigint[]", _queries()["timelines"])
         return [Event(*row) for row in rows]
 
     def _query(self, keys: Collection[Any], key_type: str, sql: str) -> Iterable[tuple[Any, ...]]:
@@ -253,7 +235,8 @@ def load_known(
 
     try:
         with connect(path, deadline_s=deadline_s, read_only=True, on_wait=on_wait) as connection:
-            business, lists, fields, read = (connection.execute(sql, {"account": account}).fetchall() for sql in _BASICS)
+            basics = [_queries()[name] for name in ("business", "lists", "fields", "read")]
+            business, lists, fields, read = (connection.execute(sql, {"account": account}).fetchall() for sql in basics)
     except (NoWarehouse, duckdb.CatalogException, duckdb.BinderException):
         business = []
     if not business:
@@ -268,14 +251,11 @@ def load_known(
     return Known(path, account, own_zone, Lists.of(lists, fields), deadline_s, on_wait, as_of, read_at, is_all_known)
 
 
-_BASICS = (
-    "select timezone from source.business where account = $account",
-    f"select list_id, name from source.lists where {_LIVE} order by 1",  # noqa: S608
-    f"select list_id, field_id, label from source.list_fields where {_LIVE} order by 1, 2",  # noqa: S608
-    # A warehouse that the version before has written last has no column of that name: then NULL.
-    "select * from (select null::bigint as last_request) n, lateral (select scope, epoch(as_of), last_request"
-    " from sync.coverage where account = $account and table_name = 'contacts' and is_complete)",
-)
+@cache
+def _queries() -> Mapping[str, str]:
+    from warehouse.sql import statements
+
+    return statements(Path(__file__).with_suffix(".sql"))
 
 
 def _zone(*names: str | None) -> ZoneInfo:
@@ -297,11 +277,6 @@ class Who(NamedTuple):
     email: str | None
     key: str | None
     contact_id: int | None
-
-    @property
-    def name(self) -> str:
-        """How effects call somebody of whom nothing else is known."""
-        return self.key or str(self.contact_id)
 
 
 class Person(NamedTuple):

@@ -5,15 +5,13 @@ Belongs here: the file, who came and went, their rows. Not here: how a push work
 (`nightly_audience_syncs`).
 """
 
-import re
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from pipelines.options import VERIFY
-from pipelines.settings import Settings, SettingsError
+from pipelines.settings import SWITCH, TEXT, Settings, SettingsError, declared_tables
 from pipelines.write_back.input.columns import fold
 from pipelines.write_back.input.rows import Cell, InputError, Rows, text_of
 from pipelines.write_back.item import DONE, Source, State
@@ -48,17 +46,7 @@ class AudienceSync:
 def read_audience_syncs(folder: Path) -> dict[str, AudienceSync]:
     """Those of `folder`/activations.toml by name, in its order; none without the file. Raises SettingsError."""
     path = folder / FILE
-    if not path.exists():
-        return {}
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise SettingsError(f"{FILE} cannot be read: {problem}") from None
-    tables = content.pop("activations", None)
-    if content:
-        raise SettingsError(f"{FILE}: {next(iter(content))} is not known; it has tables [activations.NAME]")
-    if not isinstance(tables, dict) or not tables:
-        raise SettingsError(f"{FILE} names no activation; write [activations.NAME] with query and tag or list")
+    tables = declared_tables(path, "activations", _TAKES, needed=("query",)) if path.exists() else {}
     return {name: _audience_sync(name, table) for name, table in tables.items()}
 
 
@@ -70,23 +58,14 @@ def chosen(syncs: Mapping[str, AudienceSync], names: Sequence[str]) -> list[Audi
     return [syncs[name] for name in dict.fromkeys(names)] or [each for each in syncs.values() if each.enabled]
 
 
-def _audience_sync(name: str, table: Any) -> AudienceSync:
+#: Key of a table → what it takes.
+_TAKES = {each.name: SWITCH if each.type is bool else TEXT for each in fields(AudienceSync) if each.name != "name"}
+
+
+def _audience_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
     where = f"{FILE}, [activations.{name}]"
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
-        raise SettingsError(f"{where}: an activation's name has letters, digits, - and _ only")
-    if not isinstance(table, dict):
-        raise SettingsError(f"{where}: a table with query and tag or list is needed")
-    known = [each.name for each in fields(AudienceSync) if each.name != "name"]
-    for key, value in table.items():
-        if key not in known:
-            raise SettingsError(f"{where}: {key} is not known; it takes {', '.join(known)}")
-        is_flag = key in ("untag_when_gone", "enabled")
-        if not isinstance(value, bool if is_flag else str):
-            raise SettingsError(f"{where}: {key} is {'true or false' if is_flag else 'a text in quotation marks'}")
-        if key == "verify" and value not in VERIFY:
-            raise SettingsError(f"{where}: verify is one of {', '.join(VERIFY)}")
-    if not table.get("query", "").strip():
-        raise SettingsError(f"{where}: query is missing; write the SELECT whose rows are the people")
+    if table.get("verify", "all") not in VERIFY:
+        raise SettingsError(f"{where}: verify is one of {', '.join(VERIFY)}")
     if bool(table.get("tag")) == bool(table.get("list")):
         raise SettingsError(f"{where}: exactly one of tag and list is needed")
     if table.get("untag_when_gone") and not table.get("tag"):

@@ -1,7 +1,6 @@
 """Pushes as Dagster runs them: one job per kind, of the steps plan → send → verify → report.
 
-Belongs here: steps, their config and what the UI shows of them, with addresses masked. Not here: the work (`push_service`), files that are
-dropped into the inbox (`inbox`).
+Belongs here: steps, their config and what the UI shows of them, with addresses masked. Not here: the work (`push_service`).
 
 Between steps go numbers only: a push is in the outbox, so whatever step is run again resumes where it ended.
 """
@@ -20,7 +19,6 @@ from pipelines.failures import explain
 from pipelines.home import prepare_home
 from pipelines.launchpad import check_confirmed, config_fields, values
 from pipelines.settings import Settings
-from pipelines.write_back.inbox import CONTENT_TAG, content_of
 from pipelines.write_back.item import State
 from pipelines.write_back.kinds import KINDS, Kind
 from pipelines.write_back.outbox.entries import Entry
@@ -87,7 +85,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
             order = planned.order
             lines = plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit, is_discreet=True)
             context.log.info("\n".join(lines))
-            _check(planned, chosen, lines, context.run.tags.get(CONTENT_TAG))
+            _check(planned, chosen, lines)
         yield dg.Output(counts_of(planned), "plan", metadata=plan_metadata(planned, lines))
         if not chosen["dry_run"]:
             with _explained():
@@ -100,17 +98,13 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
     return plan
 
 
-def _check(planned: Planned, chosen: Mapping[str, Any], lines: list[str], content: str | None) -> None:
-    """`content`: of a file that the inbox took up. What was read is what was whole then, and neither replaced nor half of something new."""
+def _check(planned: Planned, chosen: Mapping[str, Any], lines: list[str]) -> None:
     if planned.is_refused:
         raise dg.Failure(f"nothing was sent: {planned.refusal}", metadata=plan_metadata(planned, lines), allow_retries=False)
     count = len({row for item in planned.plan.items for row in item.rows})
     if planned.order.kind.is_destructive and not chosen["dry_run"] and count and chosen["confirmed_rows"] != count:
         text = f"nothing was deleted: set `confirmed_rows` to {count}, the number of rows that would be deleted"
         raise dg.Failure(text, metadata=counts_of(planned), allow_retries=False)
-    order = planned.order
-    if content is not None and order.file is not None and content_of(order.account, order.kind, order.file) != content:
-        raise dg.Failure("nothing was sent: the file changed after the inbox took it up; it is taken up anew", allow_retries=False)
 
 
 @dg.op(

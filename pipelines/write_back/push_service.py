@@ -1,4 +1,4 @@
-"""The one way of a push: plan → enqueue → send → verify → conclude, for the command line, Dagster's steps, the inbox and audience syncs.
+"""The one way of a push: plan → enqueue → send → verify → conclude, for the command line, Dagster's steps and audience syncs.
 
     planned = plan_push(settings, order)                         # no request, nothing is written
     push_id = enqueue(settings, planned, run=…)                  # durable from here on

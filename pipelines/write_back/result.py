@@ -1,4 +1,4 @@
-"""What a push came to, as a value: what is displayed on the terminal, in Dagster and beside a file of the inbox.
+"""What a push came to, as a value: what is displayed on the terminal and in Dagster.
 
 Not here: its wording (`push_report`), how it came about (`push_service`).
 """

@@ -92,9 +92,8 @@ def _open_count(settings: Settings, account: str | None) -> int:
     """Requests that are left, of all accounts when none is named."""
     if not outbox_path(settings.home).exists():
         return 0
-    names = [account] if account else [account_of(settings, each.account) for each in settings.accounts] or [account_of(settings, None)]
     with Outbox(outbox_path(settings.home)) as outbox:
-        return sum(len(outbox.open(name)) for name in names)
+        return len(outbox.open(account))
 
 
 def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: interrupts.Stop) -> int:

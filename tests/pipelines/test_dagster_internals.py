@@ -32,7 +32,6 @@ USED: list[tuple[str, str, set[str]]] = [
     ("dagster._core.workspace.context", "WorkspaceProcessContext", {"instance", "workspace_load_target", "version"}),
     ("dagster._core.workspace.load_target", "WorkspaceFileTarget", set()),
     ("dagster_webserver.app", "create_app_from_workspace_process_context", {"workspace_process_context", "live_data_poll_rate"}),
-    ("dagster._core.execution.plan.objects", "UserFailureData", {"label", "description", "metadata"}),
     ("dagster._core.storage.noop_compute_log_manager", "NoOpComputeLogManager", set()),
 ]
 

@@ -1,14 +1,17 @@
 """Finding the columns that a kind of push declares in an input whatever their spelling.
 
-What `--map` and `--ignore` say goes first, then exact names, then usual spellings (`SPELLINGS`, `FIELD_FAMILIES`). The last are guesses,
+What `--map` and `--ignore` say goes first, then exact names, then usual spellings (`spellings.toml`). The last are guesses,
 which follow from the header and the account's fields alone: the same input is always understood alike.
 Belongs here: names of columns. Not here: their values (`values`), which custom fields there are (`account_state`).
 """
 
 import difflib
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+import tomllib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from pipelines.write_back.input.rows import Cell, InputError, Rows, shown
 from pipelines.write_back.item import Options
@@ -23,29 +26,9 @@ class Spec:
     takes_fields: bool = False
 
 
-#: Our column → how its header is usually spelled, beside its own names; blanks, dashes and brackets aside (`_bare`).
-SPELLINGS: Mapping[str, tuple[str, ...]] = {
-    "email": ("mail", "email address", "mail address", "e-mail-adresse", "mailadresse"),
-    "contact_id": ("kontakt-id",),
-    "list": ("lists", "list name", "mailing list", "liste", "listen"),
-    "status": ("contact status", "subscription status"),
-    "ip_address": ("ip", "ip-adresse"),
-    "tag": ("tags", "tag name", "tag names"),
-    "action": ("aktion",),
-    "description": ("activity", "activity description", "beschreibung"),
-    "datetime": ("date", "time", "timestamp", "date and time", "datum", "uhrzeit", "zeitpunkt"),
-    "from": ("from list", "source list", "von", "von liste"),
-    "to": ("to list", "target list", "nach", "nach liste"),
-}
-#: Each family is one thing that accounts have a custom field for: a header of it means the field whose label is of it.
-FIELD_FAMILIES: tuple[tuple[str, ...], ...] = (
-    ("first name", "given name", "forename", "fname", "vorname"),
-    ("last name", "family name", "surname", "lname", "nachname", "familienname"),
-    ("phone", "phone number", "telephone", "telephone number", "tel", "telefon", "telefonnummer"),
-    ("city", "town", "stadt", "ort", "wohnort"),
-    ("company", "company name", "organization", "organisation", "firma", "unternehmen"),
-    ("country", "land"),
-)
+_USUAL: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("spellings.toml").read_text(encoding="utf-8"))
+SPELLINGS: Mapping[str, Sequence[str]] = _USUAL["columns"]
+FIELD_FAMILIES: Sequence[Sequence[str]] = _USUAL["field_families"]
 #: What people put between and around words: `e-mail`, `Tag(s)`, `Phone:`. Other signs may tell names apart, like `C` and `C#`.
 _FILLERS = str.maketrans("", "", "-‐‑–_.:*()")
 #: Bare spelling → our columns and the custom fields that it may mean; one that may mean two is no guess.

@@ -11,13 +11,15 @@ import logging
 import os
 import sqlite3
 import threading
+import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from warehouse.archive.disk import set_aside
+from warehouse.sql import statements
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +27,9 @@ VERSION = 1
 _APPLICATION_ID = 0x6D73_6F62  # "msob": tells our file from any other SQLite file
 _BUSY_S = 30.0  # another process's transaction takes milliseconds, a push of 100,000 rows about a second
 
-_SCHEMA = Path(__file__).with_name("schema.sql")
+_FOLDER = Path(__file__).parent
+_SCHEMA, _VIEWS = (_FOLDER.joinpath(f"{name}.sql").read_text(encoding="utf-8") for name in ("schema", "views"))
+STATEMENTS = statements(_FOLDER / "statements.sql")
 
 
 class OutboxError(Exception):
@@ -100,37 +104,37 @@ class Store:
                     return
                 set_aside(copy)
 
-    def rows(self, sql: str, parameters: Any = ()) -> list[sqlite3.Row]:
+    def rows(self, statement: str, **values: Any) -> list[sqlite3.Row]:
         with self._lock, self._explained():
-            return self._connection.execute(sql, parameters).fetchall()
+            return self._connection.execute(STATEMENTS[statement], values).fetchall()
 
     @contextmanager
-    def change(self) -> Iterator[Change]:
+    def change(self, clock: Callable[[], float] = time.time) -> Iterator[Change]:
         """One transaction: all of it is committed when the context ends well, else none of it. Before the first one the file is checked."""
         with self._lock, self._explained():
             if not self._is_checked:
                 self.check()
             self._is_checked = self._is_changed = True
             self._connection.execute("begin immediate")
-            change = Change(self._connection)
+            change = Change(self._connection, clock())
             try:
                 yield change
                 self._connection.execute("commit")
-                _note(self.path, change.last_revision)
+                _note(self.path, change.made_revision)
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("rollback")
                 raise
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection of its own that sees one moment, for reads too long to hold others up meanwhile."""
+    def reading(self, statement: str, **values: Any) -> Iterator[Iterator[sqlite3.Row]]:
+        """Rows over a connection of its own, which sees one moment, for reads too long to hold others up meanwhile."""
         with self._explained():
             connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)
             connection.row_factory = sqlite3.Row
             try:
-                connection.execute("begin")
-                yield connection
+                connection.executescript(_VIEWS)
+                yield connection.execute(STATEMENTS[statement], values)
             finally:
                 connection.close()
 
@@ -146,6 +150,7 @@ class Store:
             self._is_changed = False  # there is nothing in it that could be lost
         elif version > VERSION:
             raise OutboxTooNew(f"{self.path} was written by a newer version of marketing-sync: upgrade this installation")
+        connection.executescript(_VIEWS)
 
     def _version(self) -> int:
         application = self._connection.execute("pragma application_id").fetchone()[0]
@@ -158,7 +163,7 @@ class Store:
     def _create(self) -> None:
         with self.change() as change:
             if self._version() == 0:  # nobody else was faster
-                for statement in _SCHEMA.read_text(encoding="utf-8").split(";\n"):
+                for statement in _SCHEMA.split(";\n"):
                     change.run(statement)
                 change.run(f"pragma application_id = {_APPLICATION_ID}")
                 change.run(f"pragma user_version = {VERSION}")
@@ -176,12 +181,31 @@ class Store:
 class Change:
     """What may be done inside a transaction."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, now: float) -> None:
         self._connection = connection
-        self.last_revision = 0  # none yet
+        self.now = now
+        self.made_revision = 0  # none yet
+
+    @property
+    def revision(self) -> int:
+        """That of all that this transaction changes."""
+        if not self.made_revision:
+            self.made_revision = int(self.run("update revision set value = value + 1 returning value").fetchone()[0])
+        return self.made_revision
 
     def run(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
         return self._connection.execute(sql, parameters)
+
+    def do(self, statement: str, **values: Any) -> sqlite3.Cursor:
+        """Run a statement of `statements.sql`; `now` and `revision` are those of the transaction."""
+        return self.run(STATEMENTS[statement], self._own(statement) | values)
+
+    def do_many(self, statement: str, several: Iterable[Mapping[str, Any]]) -> None:
+        own = self._own(statement)
+        self._connection.executemany(STATEMENTS[statement], (own | {**values} for values in several))
+
+    def _own(self, statement: str) -> dict[str, Any]:
+        return {"now": self.now} | ({"revision": self.revision} if ":revision" in STATEMENTS[statement] else {})
 
     def insert(self, table: str, **values: Any) -> int:
         """The number of the new row."""
@@ -189,14 +213,6 @@ class Change:
         cursor = self.run(f"insert into {table} ({', '.join(values)}) values ({marks})", tuple(values.values()))  # noqa: S608
         assert cursor.lastrowid is not None
         return cursor.lastrowid
-
-    def run_many(self, sql: str, rows: Iterable[Any]) -> None:
-        self._connection.executemany(sql, rows)
-
-    def revision(self) -> int:
-        """The next revision; all that one transaction changes has the same."""
-        self.last_revision = int(self._connection.execute("update revision set value = value + 1 returning value").fetchone()[0])
-        return self.last_revision
 
 
 def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +16,6 @@ import pytest
 
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
-from pipelines.home import prepare_home
 from pipelines.settings import Settings
 from pipelines.write_back import push_service
 from pipelines.write_back.item import State
@@ -29,10 +26,8 @@ from pipelines.write_back.retry_policy import RetryPolicy
 from tests.pipelines.conftest import STANDING, Command
 from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import KEY, Sandbox
-from tests.pipelines.tables import query
 from tests.pipelines.test_nightly import failures
 from tests.pipelines.test_push_command import ACTIVE, sent
-from tests.pipelines.write_back.test_inbox import Daemon
 from tests.pipelines.write_back.test_push_jobs import job
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -125,20 +120,6 @@ def by_job(settings: Settings) -> Push:
 
 
 @pytest.fixture
-def by_inbox(settings: Settings, home: Path) -> Push:
-    def push(people: str) -> None:
-        path = prepare_home(home) / "inbox" / "tags" / "vip.csv"
-        path.parent.mkdir(parents=True)
-        path.write_text("\n".join(["email,tag", *(f"{email},vip" for (email,) in query(home, people))]) + "\n")
-        os.utime(path, (time.time() - 60, time.time() - 60))
-        with dg.DagsterInstance.ephemeral() as instance:
-            daemon = Daemon(settings, instance)
-            assert daemon.run(daemon.pick_up())
-
-    return push
-
-
-@pytest.fixture
 def by_activations(settings: Settings, folder: Path) -> Push:
     """As the schedule runs them, behind a night's models."""
 
@@ -152,7 +133,7 @@ def by_activations(settings: Settings, folder: Path) -> Push:
 
 
 @pytest.mark.parametrize("people", [SOME, NOBODY], ids=["planned", "nothing-planned"])
-@pytest.mark.parametrize("entry", ["by_command", "by_job", "by_inbox", "by_activations"])
+@pytest.mark.parametrize("entry", ["by_command", "by_job", "by_activations"])
 def test_the_next_push_reads_back_what_was_left(
     left: Sandbox, home: Path, folder: Path, request: pytest.FixtureRequest, entry: str, people: str
 ) -> None:

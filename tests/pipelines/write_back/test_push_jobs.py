@@ -229,7 +229,6 @@ def test_they_load_beside_everything_else_and_start_as_dry_runs(settings: Settin
     jobs = {job.name: job for job in repository.get_all_jobs()}
     assert {f"push_{kind}" for kind in KINDS.values()} < jobs.keys()
     assert [jobs[f"push_{kind}"].run_config["ops"][f"plan_{kind}"]["config"]["dry_run"] for kind in KINDS.values()] == [True] * len(KINDS)
-    assert "inbox" in {sensor.name for sensor in repository.sensor_defs}
     assert dg.AssetKey("activations") in repository.asset_graph.get_all_asset_keys()
 
 

@@ -1,0 +1,8 @@
+-- What is not planned contact by contact, as the account's last run that read contacts requested it.
+with last as (
+    select started_at, coalesce(ended_at, now()) as ended_at from sync.runs
+    where exists (from sync.plans p where p.run_id = runs.run_id) order by started_at desc limit 1
+)
+select count(*) from sync.requests, last
+where account = $account and requested_at between last.started_at and last.ended_at and operation not in
+    ('emailmarketing/getcontacttimeline', 'emailmarketing/getcoupon', 'emailmarketing/stats')

@@ -1,0 +1,38 @@
+-- What is asked of the warehouse about one account. `keys` is a table of one column `key`, which the call brings.
+
+-- business
+select timezone from source.business where account = $account;
+
+-- lists
+select list_id, name from source.lists where account = $account and _deleted_at is null order by list_id;
+
+-- fields
+select list_id, field_id, label from source.list_fields where account = $account and _deleted_at is null order by list_id, field_id;
+
+-- A warehouse that the version before has written last has no column of the name `last_request`: then NULL.
+-- read
+select * from (select null::bigint as last_request) as n, lateral (
+    select scope, epoch(as_of), last_request from sync.coverage where account = $account and table_name = 'contacts' and is_complete
+);
+
+-- members
+select keys.key, c.contact_id, c.list_id, c.email, c.status_code, c.status, {fields} as fields
+from keys join source.contacts as c on {condition}
+where c.account = $account and c._deleted_at is null
+order by c.status_code is not distinct from 1 desc, c.contact_id, c.list_id;
+
+-- shown_fields
+select list_id, list(shown)
+from (
+    select distinct list_id, unnest(json_keys(custom_fields)) as shown
+    from source.contacts
+    where account = $account and _deleted_at is null and list_id in (select key from keys)
+)
+group by list_id;
+
+-- timelines
+select e.contact_id, epoch(e.occurred_at)::bigint as at, e.snippet, e.details::varchar as details
+from keys
+join source.timeline_events as e on e.contact_id = keys.key[1] and epoch(e.occurred_at)::bigint // 60 = keys.key[2]
+where e.account = $account
+order by all;

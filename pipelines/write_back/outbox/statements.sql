@@ -1,0 +1,208 @@
+-- What `outbox.py` reads and changes, by name. `state in ('planned', 'sending', 'unknown')` is written as the partial index has it.
+
+-- ---- looking
+
+-- last
+select subject, item_id, content, state, message, request_id, sent_at, done_at, verified_at, drift
+from json_each(:subjects)
+cross join effect on account = :account and kind = :kind and subject = value
+join item using (item_id)
+where state <> 'skipped'
+order by item_id;
+
+-- pushes
+select * from push where :account is null or account = :account order by push_id desc limit :limit;
+
+-- push
+select * from push where push_id = :push_id;
+
+-- entry
+select * from entry where item_id = :item_id;
+
+-- items
+select * from entry where push_id = :push_id and state in (select value from json_each(:states)) order by item_id;
+
+-- rejected
+select * from entry
+where account = :account and state = 'rejected'
+    and (push_id = :push_id or (:push_id is null and (operation is not null or rejected_by = 'check')))
+    and not exists (select 1 from superseded where superseded.item_id = entry.item_id)
+order by item_id;
+
+-- open
+select * from entry
+where state in ('planned', 'sending', 'unknown') and (:account is null or account = :account)
+order by item_id;
+
+-- subjects
+select item_id, subject from json_each(:item_ids) cross join effect on item_id = value order by item_id;
+
+-- sent_to
+select * from entry
+where contact_id = :contact_id and account = :account and kind = :kind and state in ('applied', 'verified', 'unknown', 'sending');
+
+-- synced_at
+select max(done_at)
+from json_each(:kinds)
+cross join effect on kind = value
+join item using (item_id)
+where account = :account and subject >= :first and subject < :behind and state in ('applied', 'verified');
+
+-- A row that is part of several items is as far as the one least far; `ranked`: states from there on.
+-- rows_by_state
+with ranks as (select key as rank, value as state from json_each(:ranked)),
+worst as (
+    select min(rank) as rank
+    from item, json_each(item.rows) as input_row
+    join ranks using (state)
+    where push_id = :push_id
+    group by input_row.value
+)
+select state, count(*) from worst join ranks using (rank) group by state;
+
+-- requests_by_state
+select state, count(*) from item where push_id = :push_id and operation is not null group by state;
+
+-- oddities
+select count(*) filter (where rejected_by = 'check'), count(*) filter (where drift <> '{}') from item where push_id = :push_id;
+
+-- begun_at
+select begun_at from push order by push_id limit 1;
+
+-- revision
+select value from revision;
+
+-- changed_since
+select * from entry where revision > :revision order by revision, item_id;
+
+-- members
+select subject, entered_at from membership where account = :account and activation = :activation;
+
+-- not_read_back
+select push_id from push
+where account = :account and json_extract(options, '$.is_read_back') = 0
+    and exists (select 1 from item where item.push_id = push.push_id and state in ('applied', 'verified', 'unknown'));
+
+-- ---- taking in
+
+-- add_effect
+insert into effect (account, kind, subject, item_id, content) values (:account, :kind, :subject, :item_id, :content);
+
+-- add_row
+insert into item (rows, email, contact_id, state, message, rejected_by, push_id, planned_at, changed_at, done_at, revision)
+values (:rows, :email, :contact_id, :state, :message, :rejected_by, :push_id, :now, :now, :now, :revision);
+
+-- correct
+update item
+set state = 'skipped', rejected_by = null, message = 'corrected in push ' || :push_id, changed_at = :now, revision = :revision
+where state = 'rejected' and (operation is null or :corrects_refused)
+    and push_id in (select push_id from push where account = :account and kind = :kind)
+    and push_id || rows in (select value from json_each(:named));
+
+-- add_member
+insert or ignore into membership (account, activation, subject, entered_at) values (:account, :activation, :subject, :now);
+
+-- remove_member
+delete from membership where account = :account and activation = :activation and subject = :subject;
+
+-- ---- sending
+
+-- recover
+update item
+set state = 'unknown', message = 'the program ended before an answer came', changed_at = :now, revision = :revision
+where state = 'sending' and push_id in (select push_id from push where account = :account);
+
+-- claim
+update item
+set state = 'sending', attempts = attempts + 1, sent_at = :now, changed_at = :now, message = null, request_id = null,
+    contact_id = coalesce(:contact_id, contact_id), revision = :revision
+where item_id = :item_id and state = 'planned';
+
+-- Whatever was read back before, of this push something leaves now.
+-- unread
+update push
+set options = json_set(options, '$.is_read_back', json('false'))
+where push_id = (select push_id from item where item_id = :item_id) and json_extract(options, '$.is_read_back') is not 0;
+
+-- From now on what an item touches is known by the contact's id, too.
+-- name_contact
+insert or ignore into effect (account, kind, subject, item_id, content)
+select account, kind, :contact_id || substr(subject, length(email) + 1), item_id, content
+from effect join item using (item_id)
+where item_id = :item_id and lower(substr(subject, 1, length(email) + 1)) = lower(email) || '|';
+
+-- state
+select state from item where item_id = :item_id;
+
+-- settle
+update item
+set state = :state, message = :message, rejected_by = :rejected_by, request_id = coalesce(:request_id, request_id),
+    changed_at = case when :state = state then changed_at else :now end,
+    done_at = case when :state in ('applied', 'verified', 'rejected') then coalesce(done_at, :now) end,
+    verified_at = case when :state = 'verified' then :now else verified_at end,
+    drift = coalesce(:drift, drift), contact_id = coalesce(contact_id, :contact_id), revision = :revision
+where item_id = :item_id;
+
+-- unclaim
+update item
+set state = 'planned', attempts = attempts - 1, sent_at = null, changed_at = :now, revision = :revision
+where item_id = :item_id and state = 'sending';
+
+-- note
+update item set message = :message, revision = :revision where item_id = :item_id and state = 'planned';
+
+-- note_read_back
+update push
+set options = json_set(options, '$.is_read_back', json('true'))
+where push_id in (select value from json_each(:push_ids)) and json_extract(options, '$.is_read_back') = 0;
+
+-- ---- maintenance
+
+-- cancel
+update item
+set state = 'skipped', message = 'cancelled', changed_at = :now, revision = :revision
+where (state = 'planned' or (:unknown and state = 'unknown'))
+    and push_id in (select push_id from push where account = :account and (:push_id is null or push_id = :push_id));
+
+-- refused
+select * from entry
+where state = 'rejected' and item_id in (
+    select item_id from retriable where account = :account and (:push_id is null or push_id = :push_id) and not is_superseded
+);
+
+-- count_superseded
+select count(*) from retriable
+where account = :account and (:push_id is null or push_id = :push_id) and is_superseded
+    and item_id not in (select value from json_each(:left));
+
+-- look_first
+update item
+set state = 'unknown', attempts = 0, rejected_by = null, done_at = null, revision = :revision
+where item_id not in (select value from json_each(:left)) and item_id in (
+    select item_id from retriable
+    where account = :account and (:push_id is null or push_id = :push_id) and not is_superseded
+        and may_have_arrived and kind in (select value from json_each(:looked_for))
+);
+
+-- plan_again
+update item
+set state = 'planned', message = null, changed_at = :now, attempts = 0, rejected_by = null, done_at = null, revision = :revision
+where item_id not in (select value from json_each(:left)) and item_id in (
+    select item_id from retriable
+    where account = :account and (:push_id is null or push_id = :push_id) and not is_superseded
+        and not (may_have_arrived and kind in (select value from json_each(:looked_for)))
+);
+
+-- again
+update item
+set state = 'planned', done_at = null, changed_at = :now, revision = :revision
+where state = 'applied' and item_id in (select value from json_each(:item_ids))
+    and not exists (select 1 from superseded where superseded.item_id = item.item_id);
+
+-- prune_effects
+delete from effect where item_id in (
+    select item_id from item where state = 'skipped' and push_id in (select push_id from push where begun_at < :before)
+);
+
+-- prune
+delete from item where state = 'skipped' and push_id in (select push_id from push where begun_at < :before);

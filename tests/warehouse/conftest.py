@@ -38,6 +38,12 @@ def first_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture
+def path(first_night: Path, tmp_path: Path) -> Path:
+    """A copy of it for one test."""
+    return Path(shutil.copy(first_night, tmp_path))
+
+
 @pytest.fixture(scope="module")
 def memory() -> Iterator[Tables]:
     """Empty tables in memory."""

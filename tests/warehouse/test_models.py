@@ -27,12 +27,6 @@ from warehouse.errors import NoWarehouse, WarehouseLocked
 from warehouse.models import ModelSettings, Status, build, table_sizes
 
 
-@pytest.fixture
-def path(first_night: Path, tmp_path: Path) -> Path:
-    """A copy of it for one test."""
-    return Path(shutil.copy(first_night, tmp_path))
-
-
 def query(path: Path, sql: str) -> list[tuple[Any, ...]]:
     with duckdb.connect(str(path)) as connection:
         return connection.execute(sql).fetchall()

@@ -28,12 +28,12 @@
 {%- endmacro %}
 
 {#
-    A rate of metrics.yml over columns named as there. `columns` says how they are named here, or what is made of them:
-    'sum({}_count)' over rows that are grouped, '{}_90d_count', 'messages.{}_count'.
+    A rate of metrics.yml over columns named as there. `columns`: how they are named here, e.g. '{}_90d_count', 'messages.{}_count';
+    `over`: what is made of them, e.g. 'sum({})' of rows that are grouped.
 #}
-{% macro rate(name, columns='{}_count') -%}
+{% macro rate(name, columns='{}_count', over='{}') -%}
     {%- set parts = rate_parts()[name] -%}
-    {{ safe_rate(_named(parts[0], columns), _named(parts[1], columns)) }}
+    {{ safe_rate(over.replace('{}', _named(parts[0], columns)), over.replace('{}', _named(parts[1], columns))) }}
 {%- endmacro %}
 
 {% macro _named(expression, columns) -%}

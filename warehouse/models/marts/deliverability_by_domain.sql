@@ -5,7 +5,7 @@ with addresses as (
 ),
 
 accounts as (
-    select account, {{ rate('open_of_sent_rate', 'sum({}_90d_count)') }} as account_open_of_sent_90d_rate
+    select account, {{ rate('open_of_sent_rate', '{}_90d_count', 'sum({})') }} as account_open_of_sent_90d_rate
     from addresses
     group by all
 ),

@@ -113,10 +113,10 @@ select
 {%- for days in [7, 28] %}
     avg(good_count) over last_{{ days }} as good_count_mean_{{ days }}d,
     avg(bad_count) over last_{{ days }} as bad_count_mean_{{ days }}d,
-    {{ rate('good_rate', 'sum({}_count) over last_%d' % days) }} as good_rate_{{ days }}d,
+    {{ rate('good_rate', over='sum({}) over last_%d' % days) }} as good_rate_{{ days }}d,
     avg(online_review_count) over last_{{ days }} as online_review_count_mean_{{ days }}d,
     sum(rating_sum) over last_{{ days }} / nullif(sum(rated_count) over last_{{ days }}, 0) as average_rating_{{ days }}d,
-    {{ rate('positive_rate', 'sum({}_count) over last_%d' % days) }}
+    {{ rate('positive_rate', over='sum({}) over last_%d' % days) }}
         as positive_rate_{{ days }}d,
     avg(view_count) over last_{{ days }} as view_count_mean_{{ days }}d{{ "," if not loop.last }}
 {%- endfor %}

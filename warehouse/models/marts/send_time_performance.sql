@@ -25,7 +25,7 @@ select
     sum(delivered_count)::bigint as delivered_count,
     sum(opened_count)::bigint as opened_count,
     sum(clicker_count)::bigint as clicker_count,
-    {{ rate('open_rate', 'sum({}_count)') }} as open_rate,
-    {{ rate('click_rate', 'sum({}_count)') }} as click_rate
+    {{ rate('open_rate', over='sum({})') }} as open_rate,
+    {{ rate('click_rate', over='sum({})') }} as click_rate
 from placed
 group by all

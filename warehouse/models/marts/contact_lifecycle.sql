@@ -124,13 +124,14 @@ transitions as (
         before_on, before_at, first_one.reaction, first_one.contact_id, first_one.message_key,
         day_on - before_on - 91 as days_at_risk
     from spells
-    where before_on is null or day_on - before_on > 90
+    -- a day on which it reacted is none at risk
+    where before_on is null or day_on - before_on > 91
     union all by name
     select
         account, email, 'at risk' as transition, day_on + 91 as day_on, {{ days_begin('(day_on + 91)', 1, 'timezone') }} as moment,
         day_on as before_on, last_moment as before_at, coalesce(next_on, today) - day_on - 91 as days_at_risk
     from spells
-    where day_on + 91 <= today and coalesce(next_on > day_on + 90, true)
+    where day_on + 91 <= today and coalesce(next_on > day_on + 91, true)
     union all by name
     select account, email, 'dormant' as transition, day_on, {{ days_end('day_on', 'timezone') }} as moment, before_on, before_at
     from dormant

@@ -1,11 +1,15 @@
 -- What may have led to something: clicks on messages, and visits to tracked pages that name a source or medium; one row per touch.
 -- The windows: hours for all (`120`), or by channel (`email=120,visit=24`); of what is not named it is 120.
-with windows as (
-    select map_from_entries(list((
-        case when contains(part, '=') then lower(trim(split_part(part, '=', 1))) else 'all' end,
-        trim(split_part(part, '=', -1))::integer
-    ))) as hours
+with settings as (
+    select
+        case when contains(part, '=') then lower(trim(split_part(part, '=', 1))) else 'all' end as channel,
+        trim(split_part(part, '=', -1))::integer as hours
     from (select unnest(string_split('{{ env_var("MARKETING_ATTRIBUTION_HOURS", "120") }}', ',')) as part)
+),
+
+windows as (
+    select map_from_entries(list((channel, hours))) as hours
+    from (select channel, max(hours) as hours from settings group by channel)
 ),
 
 visits as (

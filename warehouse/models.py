@@ -117,10 +117,10 @@ OnNode = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What the models depend on beside the data. `zones`: time zones of accounts that are not as the account says. `own`: a folder with
-    models of the user's."""
+    """What the models depend on beside the data. `zones`: time zones of accounts that are not as the account says.
+    `attribution_hours`: of all touches, or by channel (`email=120,visit=24`). `own`: a folder with models of the user's."""
 
-    attribution_hours: int = 120
+    attribution_hours: int | str = 120
     timezone: str = "UTC"
     zones: Mapping[str, str] = field(default_factory=dict)
     memory: str = "2GB"

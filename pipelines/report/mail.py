@@ -1,4 +1,4 @@
-"""The report behind each publishing: written into the home, and mailed at most once a night or week.
+"""The report behind each publishing: written into the home, and mailed at most once a night or week; its unusual days are posted.
 
 Not here: what it says (`figures`, `templates/`), when a run publishes.
 """
@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 from marketing_api.clock import utc_now
 from marketing_api.redaction import Redactor, plain, without_addresses
+from pipelines.alerts import post_unusual_days
 from pipelines.report.formatting import cut, day, plural
 from pipelines.report.queries import ReportData, impersonal
 from pipelines.report.render import environment, readable, render
@@ -43,6 +44,7 @@ class Reports:
     def make(self) -> tuple[Path, str, str]:
         """Where the report stands, a preview in Markdown, and `mailed`. Raises NothingPublished."""
         path, report = write_report(self._settings.home)
+        post_unusual_days(self._settings, report.accounts, path.parent)
         try:
             self.mailed = _mail(self._settings, report, path.parent) if self._settings.mail_host else ""
         except Exception as problem:  # whatever it is, the report is made

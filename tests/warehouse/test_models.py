@@ -78,16 +78,6 @@ def test_a_night_writes_only_the_messages_of_contacts_that_changed(path: Path) -
     assert written == query(path, f"{changed} order by 1") != []
 
 
-def test_a_night_writes_only_the_visits_of_contacts_that_clicked_or_came_again(path: Path) -> None:
-    query(path, "update staging.int_visit_touches set link = 'kept'")
-    a_night_later(path)
-    assert not build(path, select=["+int_visit_touches"]).problem
-    written = query(path, "select distinct contact_id from staging.int_visit_touches where link <> 'kept' order by 1")
-    newest = "select max(_changed_at) from source.timeline_visits"
-    came = f"select distinct contact_id from source.timeline_visits where _changed_at = ({newest}) order by 1"
-    assert written == query(path, came) != []
-
-
 def test_other_settings_make_everything_anew_but_history(path: Path) -> None:
     began = query(path, "select min(valid_from), count(*) from history.contacts")
     report = build(path, ModelSettings(attribution_hours=24), select=["int_accounts", "history_contacts"])
@@ -203,11 +193,11 @@ def test_a_test_that_fails_is_named_with_its_model_and_the_rows_that_break_it(pa
 def test_a_model_that_fails_is_named_without_what_it_choked_on(path: Path) -> None:
     query(path, "alter table source.coupons alter redeemed_on set data type varchar")
     query(path, "update source.coupons set redeemed_on = 'someone@private.example' where is_redeemed")
-    report = build(path, select=["stg_coupons", "+int_redemption_touches+"])
-    assert "model int_redemption_touches" in report.problem
-    assert "not built because of that: attribution_first_touch; attribution_last_touch" in report.problem
+    report = build(path, select=["stg_coupons", "+attribution+"])
+    assert "model attribution" in report.problem
+    assert "not built because of that: attribution_first_touch; attribution_last_touch; goal_conversions" in report.problem
     assert "someone" not in report.problem
-    assert [outcome.name for outcome in report.of(Status.FAILED)] == ["int_redemption_touches"]
+    assert [outcome.name for outcome in report.of(Status.FAILED)] == ["attribution"]
 
 
 def test_messages_are_shortened_to_what_is_no_data() -> None:

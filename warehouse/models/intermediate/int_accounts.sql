@@ -6,7 +6,7 @@ with read_accounts as (
 ),
 
 businesses as (
-    select account, timezone from {{ ref('stg_business') }}
+    select account, timezone from {{ current('stg_business') }}
 ),
 
 settings as (

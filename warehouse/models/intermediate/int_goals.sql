@@ -9,7 +9,7 @@ with all_goals as (
         regexp_matches(lower(coalesce(event_link_rule, '')), '\ball\b') as needs_all,
         -- what a video or a form is has a link, too; that it was seen or sent shows nowhere
         coalesce(regexp_matches(lower(event_type), 'video|form'), false) as is_elsewhere
-    from {{ ref('stg_goals') }}
+    from {{ current('stg_goals') }}
 )
 
 select

@@ -8,8 +8,8 @@ touches as (
 ),
 
 contacts as (
-    select distinct account, contact_id, lower(trim(email)) as email, _deleted_at is null as is_present
-    from {{ source('source', 'contacts') }}
+    select distinct account, contact_id, lower(trim(email)) as email, deleted_at is null as is_present
+    from {{ ref('stg_contacts') }}
     where trim(email) <> ''
 ),
 
@@ -27,7 +27,7 @@ redemptions as (
         -- the service tells the day only: all of it counts
         timezone(timezone, redeemed_on::timestamp) as begun_at,
         timezone(timezone, (redeemed_on + 1)::timestamp) - interval 1 microsecond as outcome_at
-    from {{ ref('stg_coupons') }}
+    from {{ current('stg_coupons') }}
     join accounts using (account)
     where is_redeemed and redeemed_on is not null
 ),

@@ -2,7 +2,7 @@
 
 -- deleted ones too: what a campaign did stays true
 with campaigns as (
-    select * from {{ source('source', 'campaigns') }}
+    select * from {{ ref('stg_campaigns') }}
 ),
 
 accounts as (
@@ -23,7 +23,7 @@ clicks as (
 
 clickers as (
     select account, campaign_id, count(distinct lower(email)) as clicker_count
-    from {{ ref('stg_campaign_clickers') }}
+    from {{ current('stg_campaign_clickers') }}
     group by all
 ),
 
@@ -38,7 +38,7 @@ counted as (
         campaigns.subject,
         campaigns.status,
         campaigns.type,
-        campaigns._deleted_at is not null as is_deleted,
+        campaigns.deleted_at is not null as is_deleted,
         campaigns.created_at,
         channels.channel,
         channels.can_tell_openings,

@@ -13,7 +13,7 @@ addresses as materialized (
         any_value(timezone) as timezone,
         any_value(today) as today,
         row_number() over () as address
-    from {{ source('source', 'contacts') }}
+    from {{ ref('stg_contacts') }}
     join accounts using (account)
     where trim(email) <> ''
     group by all
@@ -21,7 +21,7 @@ addresses as materialized (
 
 contacts as (
     select distinct addresses.account, contact_id, address, timezone, today
-    from {{ source('source', 'contacts') }} as contacts
+    from {{ ref('stg_contacts') }} as contacts
     join addresses on addresses.account = contacts.account and addresses.email = lower(trim(contacts.email))
 ),
 

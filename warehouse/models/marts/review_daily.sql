@@ -18,7 +18,7 @@ days_read as (
 ),
 
 stats as (
-    select account, period_on as day_on, good_count, bad_count, true as is_told from {{ ref('stg_review_stats') }}
+    select account, period_on as day_on, good_count, bad_count, true as is_told from {{ current('stg_review_stats') }}
 ),
 
 online as (
@@ -40,13 +40,13 @@ sentiment as (
         reviewed_on as day_on,
         count(*) filter (where polarity = 'positive') as positive_count,
         count(*) filter (where polarity = 'negative') as negative_count
-    from {{ ref('stg_sentiment_mentions') }}
+    from {{ current('stg_sentiment_mentions') }}
     where reviewed_on is not null
     group by all
 ),
 
 views as (
-    select account, period_on as day_on, view_count, true as is_told from {{ ref('stg_feedback_views') }}
+    select account, period_on as day_on, view_count, true as is_told from {{ current('stg_feedback_views') }}
 ),
 
 told_days as (

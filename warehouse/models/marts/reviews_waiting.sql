@@ -13,13 +13,13 @@ reviews as (
         today - {{ local_date('reviewed_at', 'timezone') }} as days_since_review,
         inquiry,
         nullif(trim(notes), '') as notes
-    from {{ ref('stg_direct_reviews') }}
+    from {{ current('stg_direct_reviews') }}
     join accounts using (account)
     where lower(trim(rating)) = 'bad'
 ),
 
 contacts as (
-    select distinct account, lower(trim(email)) as email, contact_id from {{ ref('stg_contacts') }} where trim(email) <> ''
+    select distinct account, lower(trim(email)) as email, contact_id from {{ current('stg_contacts') }} where trim(email) <> ''
 ),
 
 engagement as (

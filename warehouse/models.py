@@ -109,8 +109,7 @@ OnNode = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What the models depend on beside the data. `zones`: time zones of accounts that are not as the account says.
-    `attribution_hours`: of all touches, or by channel (`email=120,visit=24`)."""
+    """What the models depend on beside the data. `zones`: time zones of accounts that are not as the account says."""
 
     attribution_hours: int | str = 120
     timezone: str = "UTC"

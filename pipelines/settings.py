@@ -152,10 +152,7 @@ class Settings:
     resume_hours: int = setting("MARKETING_RESUME_HOURS", whole, 12, "an unfinished sync resumes from responses not older than this")
     lock_seconds: int = setting("MARKETING_LOCK_SECONDS", whole, 120, "how long to wait for a warehouse that another program has open")
     attribution_hours: str = setting(
-        "MARKETING_ATTRIBUTION_HOURS",
-        _windows,
-        "120",
-        "hours before an outcome within which a touch counts; by channel: `email=120,visit=24`",
+        "MARKETING_ATTRIBUTION_HOURS", _windows, "120", "hours in which a touch counts for an outcome; by channel: email=120,visit=24"
     )
     models_memory: str = setting("MARKETING_MODELS_MEMORY", _memory, "2GB", "most memory that building the models takes")
     models: Path | None = setting("MARKETING_MODELS", Path, None, "folder with models of your own; `models` in the home by default")

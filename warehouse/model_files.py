@@ -1,6 +1,7 @@
 """The models and macros that are written from declarations (`python -m warehouse.model_files`); a test fails when they are stale.
 
-`models/staging`: a view per `source` table that a model reads, with plain names for the columns of the loading, and without `extra`. `models/history/versions`: the tables whose every version is kept. `macros/rate_parts.sql`: the rates.
+`models/staging`: a view per `source` table that a model reads, with plain names for the columns of the loading, and without `extra`.
+`models/history/versions`: the tables whose every version is kept. `macros/rate_parts.sql`: the rates.
 """
 
 import json

@@ -266,7 +266,7 @@ def test_unusual_days_are_posted_once_in_one_message(settings: Settings, alerts:
         make(monkeypatch, told, report_of(NIGHT, account(anomalies=rows)))
     first, second = alerts.bodies
     assert first["text"] == "marketing-sync: unusual days\nmain: Visits: 60 on the 19.\nmain: Visits: 60 on the 18."
-    assert second["unusual"] == ["main: Visits: 60 on the 19."]
+    assert second["text"] == "marketing-sync: unusual days\nmain: Visits: 60 on the 19."
 
 
 def test_unusual_days_that_were_refused_are_posted_again(settings: Settings, alerts: type[Alerts], monkeypatch: pytest.MonkeyPatch) -> None:

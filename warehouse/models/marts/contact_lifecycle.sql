@@ -25,19 +25,21 @@ contacts as (
     join addresses on addresses.account = contacts.account and addresses.email = lower(trim(contacts.email))
 ),
 
+-- narrow, as there are many of them: keys by their hash
 messages as (
     select
         address,
         contact_id,
-        message_key,
+        hash(message_key) as message_hash,
         sent_at,
         {{ can_tell_opening() }} as is_told,
         {{ local_date('sent_at', 'timezone') }} as sent_on,
-        row_number() over (partition by address order by sent_at, message_key, contact_id) as number,
-        lead(sent_at) over (partition by address order by sent_at, message_key, contact_id) as next_sent_at
+        row_number() over by_address as number,
+        lead(sent_at) over by_address as next_sent_at
     from {{ ref('contact_campaign') }}
     join contacts using (account, contact_id)
     where sent_at is not null
+    window by_address as (partition by address order by sent_at, contact_id, hash(message_key))
 ),
 
 active_days as (
@@ -49,7 +51,7 @@ active_days as (
         min(moment) as moment,
         max(moment) as last_moment,
         arg_min(
-            {'reaction': reaction, 'contact_id': contact_id, 'message_key': message_key},
+            {'reaction': reaction, 'contact_id': contact_id, 'message_hash': case when message_key is not null then hash(message_key) end},
             (moment, reaction = 'visit', reaction = 'open', coalesce(message_key, ''), contact_id)
         ) as first_one
     from {{ ref('int_reactions') }}
@@ -121,7 +123,7 @@ ended as (
 transitions as (
     select
         address, case when before_on is null then 'activated' else 'won back' end as transition, day_on, moment,
-        before_on, before_at, first_one.reaction, first_one.contact_id, first_one.message_key,
+        before_on, before_at, first_one.reaction, first_one.contact_id, first_one.message_hash,
         day_on - before_on - 91 as days_at_risk
     from spells
     -- a day on which it reacted is none at risk
@@ -146,8 +148,8 @@ transitions as (
 with_message as (
     select
         transitions.*,
-        coalesce(transitions.message_key, before.message_key) as last_message_key,
-        case when transitions.message_key is null then before.contact_id else transitions.contact_id end as last_contact_id,
+        coalesce(transitions.message_hash, before.message_hash) as last_message_hash,
+        case when transitions.message_hash is null then before.contact_id else transitions.contact_id end as last_contact_id,
         coalesce(before.number, 0) as message_number
     from transitions
     left join messages as before
@@ -188,4 +190,4 @@ select
 from with_both
 join addresses using (address)
 left join {{ ref('contact_campaign') }} as message
-    on message.account = addresses.account and message.contact_id = last_contact_id and message.message_key = last_message_key
+    on message.account = addresses.account and message.contact_id = last_contact_id and hash(message.message_key) = last_message_hash

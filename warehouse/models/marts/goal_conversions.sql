@@ -35,4 +35,4 @@ select
     (case when can_be_told then coalesce(linear_touch_count, 0) * value end)::double as linear_touch_value
 from goals
 left join counted using (account, goal_id)
-left join {{ source('source', 'campaigns') }} as campaigns using (account, campaign_id)
+left join {{ ref('stg_campaigns') }} as campaigns using (account, campaign_id)

@@ -57,7 +57,7 @@ def _today(source: Source, account: str) -> dt.date:
 
 
 def _watched(source: Source, account: str, entries: Found, messages: Found, reactions: dict[dt.date, Found]) -> Iterator[dict[str, Any]]:
-    sent = sorted((one for one in messages if one["sent_at"]), key=lambda one: (one["sent_at"], one["contact_id"]))
+    sent = sorted((one for one in messages if one["sent_at"]), key=lambda one: (one["sent_at"], one["contact_id"], one["message_key"]))
     registered = min((row["registered_at"] for row in entries if row["registered_at"]), default=None)
     mails: dict[dt.date, int] = {}
     for one in sent:

@@ -39,7 +39,7 @@ messages as (
     from {{ ref('contact_campaign') }}
     join contacts using (account, contact_id)
     where sent_at is not null
-    window by_address as (partition by address order by sent_at, contact_id, hash(message_key))
+    window by_address as (partition by address order by sent_at, contact_id, message_key)
 ),
 
 active_days as (
@@ -168,16 +168,11 @@ with_both as (
 select
     addresses.account,
     addresses.email,
-    row_number() over (
-        partition by address order by day_on, list_position(['at risk', 'dormant', 'unsubscribed', 'bounced'], transition) nulls first
-    ) as transition_number,
+    row_number() over by_address as transition_number,
     transition,
     day_on,
     coalesce(is_day_known, true) as is_day_known,
-    row_number() over (
-        partition by address
-        order by day_on desc, list_position(['at risk', 'dormant', 'unsubscribed', 'bounced'], transition) desc nulls last
-    ) = 1 as is_last,
+    lead(day_on) over by_address is null as is_last,
     reaction,
     day_on - before_on as days_since_active,
     days_at_risk,
@@ -191,3 +186,6 @@ from with_both
 join addresses using (address)
 left join {{ ref('contact_campaign') }} as message
     on message.account = addresses.account and message.contact_id = last_contact_id and hash(message.message_key) = last_message_hash
+window by_address as (
+    partition by address order by day_on, list_position(['at risk', 'dormant', 'unsubscribed', 'bounced'], transition) nulls first
+)

@@ -43,6 +43,9 @@ def model_assets(name: str, build: Build, warehouse: Path, nodes: Sequence[Node]
         yield from _events(context, report, warehouse)
         if unchanged := report.of(Status.UNCHANGED):
             context.log.info(f"{len(unchanged)} of {len(report.outcomes)} models and tests were not run: nothing that they read changed")
+        for outcome in report.of(Status.OK, Status.WARNED):
+            if outcome.is_own and not outcome.is_test:  # not known when definitions are loaded: they come and go with files of the home
+                context.log_event(dg.AssetMaterialization(_key(outcome.node.relation), metadata={"seconds": round(outcome.seconds, 2)}))
         for warning in report.warnings:
             context.log.warning(warning)
         if report.problem:
@@ -132,7 +135,7 @@ def _events(
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """What became of every model and test, in their order."""
     sizes, columns = table_sizes(warehouse), table_columns(warehouse)
-    for outcome in report.outcomes:
+    for outcome in (each for each in report.outcomes if not each.is_own):
         node, key = outcome.node, _key(outcome.node.relation)
         if node.is_test:
             is_wanted = dg.AssetCheckKey(key, check_name(node)) in context.selected_asset_check_keys

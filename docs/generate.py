@@ -25,6 +25,7 @@ from pipelines.output import DOCUMENTS
 from pipelines.settings import documented
 from warehouse.dbt_project import PROJECT, Node
 from warehouse.masking import is_personal
+from warehouse.metrics import metrics
 from warehouse.models import ModelSettings
 from warehouse.sync_tables import SYNC_TABLES
 from warehouse.tables import TABLES
@@ -85,6 +86,7 @@ def marts() -> str:
         marts=described("marts"),
         history=described("history"),
         definitions=definitions(),
+        metrics=metrics().values(),
         keys=keys,
         grain=grain,
         is_personal=is_personal,

@@ -22,6 +22,7 @@ from pipelines.settings import SettingsError
 from warehouse.connection import SEAL
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
 from warehouse.errors import NothingPublished, WarehouseError
+from warehouse.metrics import metrics
 from warehouse.models import ModelSettings
 from warehouse.personal_data import PersonalData
 from warehouse.publish import Published, facts, read_facts
@@ -74,14 +75,16 @@ class PublishedCopy:
         return [table | asked.get(table["table"], {}) for table in tables]
 
     def describe_table(self, table: str) -> Answer:
-        """The columns of a table, such as `marts.campaign_performance`, with types and what they mean, and example queries of a mart."""
+        """The columns of a table, such as `marts.campaign_performance`, with types and what they mean; of a mart the SQL of the metrics
+        over it, and example queries."""
         with self._opened() as (connection, _):
             found = {f"{schema}.{name}": (schema, name, comment) for schema, name, comment in rows(connection, _QUERIES["tables"])}
             qualified = _find(table, list(found))
             schema, name, comment = found[qualified]
             columns = records(connection, _QUERIES["columns"], (schema, name))
         examples = [{"question": each["ask"], "sql": each["sql"]} for each in _questions().get(qualified, ())]
-        return {"table": qualified, "comment": comment, "columns": columns, "examples": examples}
+        over = {metric.name: metric.sql for metric in metrics().values() if f"marts.{metric.mart}" == qualified}
+        return {"table": qualified, "comment": comment, "columns": columns, "metrics": over, "examples": examples}
 
     def query(self, sql: str, limit: int = 100) -> Answer:
         """The result of one SELECT in DuckDB's SQL, up to `limit` rows (at most 1,000); `is_cut_off` tells whether there is more. Name

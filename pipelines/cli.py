@@ -21,6 +21,7 @@ COMMANDS = {
     "push": ("push", "send rows of a file or query back to the service; a dry run without --apply"),
     "plan": ("plan", "show what the next sync would request, how long that takes, and whether the maximum age is kept"),
     "status": ("status", "show how fresh and complete everything is, the last runs, rejected records"),
+    "models": ("models", "marts of your own in SQL: begin one, build them"),
     "publish": ("publish", "write the copy that analysts open and its report, or go back to the one before"),
     "report": ("publish", "write the page about what is published, for the business owner"),
     "mcp": ("mcp", "let an AI assistant ask the published copy, read-only"),

@@ -18,6 +18,7 @@ from pipelines.progress import advance, report_waiting, stage
 from pipelines.settings import Settings
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
 from warehouse.connection import connect
+from warehouse.dbt_project import Node
 from warehouse.errors import PublishedLocked
 from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
@@ -47,6 +48,7 @@ class Models:
             timezone=self._settings.timezone,
             zones={account.account: account.timezone for account in self._settings.accounts if account.timezone},
             memory=self._settings.models_memory,
+            own=self._settings.own_models,
         )
 
     def build(self, select: Sequence[str] = ()) -> BuildReport:
@@ -61,6 +63,10 @@ class Models:
                 on_node=advance,
             )
         return self.report
+
+    def own_nodes(self) -> Sequence[Node]:
+        """Models of the user's and their tests. Raises ProjectBroken."""
+        return self._model_settings.own_nodes()
 
     @property
     def problem(self) -> str:

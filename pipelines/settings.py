@@ -80,6 +80,10 @@ count = _reader(lambda text: int(_text(re.fullmatch(r"0*[1-9]\d*", text))), "not
 share = _reader(_share, "not a share from 0 to 1; write it like 5% or 0.05")
 clock_time = _reader(lambda text: dt.datetime.strptime(text.strip(), "%H:%M").time(), "not a time of day; write it like 06:00")
 day = _reader(dt.date.fromisoformat, "not a day; write it like 2026-01-31")
+_windows = _reader(
+    lambda text: _text(re.fullmatch(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*", re.sub(r"\s*([,=])\s*", r"\1", text.strip()))),
+    "hours are needed, like 120, or by channel, like email=120,visit=24",
+)
 _rate = _reader(lambda text: _within(1e-9, float(text), math.inf), "a number above 0 is needed")
 _zone = _reader(lambda text: str(ZoneInfo(text)), "a time zone name is needed, like Europe/Berlin")
 _personal_data = _reader(lambda text: PersonalData(text.lower()), f"{', '.join(PersonalData)} are the ways")
@@ -147,10 +151,11 @@ class Settings:
     shrink_limit: float = setting("MARKETING_SHRINK_LIMIT", share, 0.5, "shrink check: a listing that lost more than this share is refused")
     resume_hours: int = setting("MARKETING_RESUME_HOURS", whole, 12, "an unfinished sync resumes from responses not older than this")
     lock_seconds: int = setting("MARKETING_LOCK_SECONDS", whole, 120, "how long to wait for a warehouse that another program has open")
-    attribution_hours: int = setting(
-        "MARKETING_ATTRIBUTION_HOURS", whole, 120, "hours before a visit within which a message counts as its cause"
+    attribution_hours: str = setting(
+        "MARKETING_ATTRIBUTION_HOURS", _windows, "120", "hours in which a touch counts for an outcome; by channel: email=120,visit=24"
     )
     models_memory: str = setting("MARKETING_MODELS_MEMORY", _memory, "2GB", "most memory that building the models takes")
+    models: Path | None = setting("MARKETING_MODELS", Path, None, "folder with models of your own; `models` in the home by default")
     schedule_cron: str = setting("MARKETING_SCHEDULE_CRON", str, "0 2 * * *", "when the nightly sync runs")
     schedule_timezone: str = setting("MARKETING_SCHEDULE_TIMEZONE", _zone, "UTC", "time zone of the schedule")
     personal_data: PersonalData = setting(
@@ -162,7 +167,9 @@ class Settings:
     personal_group_min: int = setting(
         "MARKETING_PERSONAL_GROUP_MIN", count, GROUP_MIN, "unless it is kept: groups of fewer people, such as mail domains, are one row"
     )
-    alert_url: str = setting("MARKETING_ALERT_URL", str, "", "webhook address that is told of failed runs and pushes that need a person")
+    alert_url: str = setting(
+        "MARKETING_ALERT_URL", str, "", "webhook address that is told of failed runs, pushes that need a person, and unusual days"
+    )
     owner: str = setting(
         "MARKETING_OWNER", _owner, "team:marketing-data", "whom the UI names as owner of all assets: an e-mail address or a team"
     )
@@ -189,6 +196,10 @@ class Settings:
     def is_sandbox(self) -> bool:
         """True when no account is configured, so that the embedded sandbox stands in."""
         return not self.accounts
+
+    @property
+    def own_models(self) -> Path:
+        return self.models or self.home / "models"
 
     @property
     def warehouse_path(self) -> Path:

@@ -7,6 +7,7 @@ process of its own. What it wrote is kept in a folder that this user's homes sha
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,9 +30,13 @@ _FOLDERS = ("models", "macros", "tests")
 _SCRATCH, _DATABASE = "warehouse.duckdb", '"warehouse".'
 _NODES = "nodes.json"
 
-#: What every call of dbt is given: the project, nothing on the terminal, no statistics sent.
+_KINDS = ("table", "view", "incremental")
+
+#: The schema, and the folder in the project, of models of the user's.
+OWN = "custom"
+
+#: What every call of dbt is given: nothing on the terminal, no statistics sent.
 QUIET = (
-    *("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)),
     *("--quiet", "--log-level", "none", "--log-level-file", "none", "--no-use-colors"),
     *("--no-send-anonymous-usage-stats", "--no-version-check"),
 )
@@ -85,27 +90,42 @@ class Node:
 
 
 @cache
-def fingerprint() -> str:
-    """Hash of the project's files and the versions of what compiles and runs them."""
-    found = hashlib.blake2b(digest_size=12)
-    for name in ("dbt-core", "dbt-duckdb", "duckdb"):
-        found.update(f"{name} {version(name)}\0".encode())
-    files = [path for folder in _FOLDERS for path in (PROJECT / folder).rglob("*") if path.suffix in (".sql", ".yml", ".md")]
-    for path in sorted([*PROJECT.glob("*.yml"), *files, Path(__file__)]):
-        found.update(f"{path.relative_to(PROJECT)}\0".encode() + path.read_bytes() + b"\0")
-    return found.hexdigest()
+def _project_hash() -> bytes:
+    versions = "".join(f"{name} {version(name)}\0" for name in ("dbt-core", "dbt-duckdb", "duckdb"))
+    return _hashed(versions.encode(), PROJECT, [*_project_files(), Path(__file__)])
 
 
-def compiled(settings: Mapping[str, str]) -> tuple[Node, ...]:
-    """Every model and test in an order in which they can run. `settings`: the values of the environment variables that models read.
+def _project_files() -> list[Path]:
+    return [*PROJECT.glob("*.yml"), *(path for folder in _FOLDERS for path in model_files(PROJECT / folder))]
 
-    Takes seconds the first time. Raises ProjectBroken.
+
+def fingerprint(own: Path | None = None) -> str:
+    """Hash of the project's files, the versions of what compiles and runs them, and the user's own models."""
+    return (_hashed(_project_hash(), own, model_files(own)) if own else _project_hash()).hex()
+
+
+def model_files(folder: Path) -> list[Path]:
+    """What dbt reads of a folder."""
+    return [path for path in folder.rglob("*") if path.suffix in (".sql", ".yml", ".md") and path.is_file()]
+
+
+def _hashed(start: bytes, folder: Path, files: Iterable[Path]) -> bytes:
+    found = hashlib.blake2b(start, digest_size=12)
+    for path in sorted(files):
+        found.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes() + b"\0")
+    return found.digest()
+
+
+def compiled(settings: Mapping[str, str], own: Path | None = None) -> tuple[Node, ...]:
+    """Every model and test in an order in which they can run. `settings`: the values of the project's variables.
+
+    `own`: a folder with models of the user's; then these and their tests alone. Takes seconds the first time. Raises ProjectBroken.
     """
-    path = private_folder() / f"models-{fingerprint()}.json"
+    path = private_folder() / f"models-{fingerprint(own)}.json"
     try:
         entries = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):  # or damaged: it can be had again
-        _compile_into(path, settings)
+        _compile_into(path, settings, own)
         entries = json.loads(path.read_bytes())
     return tuple(_node(entry, settings) for entry in entries)
 
@@ -118,27 +138,41 @@ def _node(entry: dict[str, Any], settings: Mapping[str, str]) -> Node:
 
 
 def _placeholder(name: str) -> str:
-    """What stands in compiled SQL for the value of an environment variable."""
+    """What stands in compiled SQL for the value of a variable."""
     return f"<{name}>"
 
 
-def _compile_into(path: Path, settings: Iterable[str]) -> None:
+def _compile_into(path: Path, settings: Iterable[str], own: Path | None) -> None:
     """Have it compiled in a process of its own: that computes for seconds, and threads of this one may be sending requests meanwhile."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="models-new-") as made:
-        variables = os.environ | {name: _placeholder(name) for name in settings} | {"MARKETING_MODELS_FILE": str(Path(made) / _SCRATCH)}
-        words = [sys.executable, "-W", "ignore", "-m", __name__, made]
-        ran = subprocess.run(words, capture_output=True, text=True, env=variables)  # noqa: S603 - our own words and paths
+        project = _with(own, Path(made)) if own else PROJECT
+        variables = json.dumps({name: _placeholder(name) for name in settings})
+        words = [sys.executable, "-W", "ignore", "-m", __name__, made, str(project), variables]
+        ran = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"MARKETING_HOME": made})  # noqa: S603 - our own words and paths
         if ran.returncode:
-            raise ProjectBroken(f"the models cannot be read: {' '.join((ran.stderr or ran.stdout).split())[-600:]}")
+            said = " ".join((ran.stderr or ran.stdout).replace(f"{project}/models/{OWN}", str(own)).split())
+            raise ProjectBroken(f"the models{f' in {own}' if own else ''} cannot be read: {said[-600:]}")
         (Path(made) / _NODES).replace(path)
 
 
-def _nodes(folder: Path) -> Iterator[Node]:
+def _with(own: Path, folder: Path) -> Path:
+    """A project of our models and the user's: a copy, as dbt does not follow links."""
+    project = folder / "project"
+    sources = {path: project / path.relative_to(PROJECT) for path in _project_files()}
+    sources |= {path: project / "models" / OWN / path.relative_to(own) for path in model_files(own)}
+    for path, target in sources.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    return project
+
+
+def _nodes(folder: Path, project: Path, variables: str) -> Iterator[Node]:
     """Have dbt compile the project: as it runs from nothing, and the incremental models once more beside tables that are there."""
     import duckdb
     from dbt.cli.main import dbtRunner
 
-    quiet = [*QUIET, "--target-path", str(folder), "--log-path", str(folder)]
+    folders = ("--project-dir", str(project), "--profiles-dir", str(PROJECT), "--target-path", str(folder), "--log-path", str(folder))
+    quiet = [*QUIET, *folders, "--vars", variables]
 
     def run(runner: dbtRunner, *words: str) -> Any:
         ran = runner.invoke([*words, *quiet])
@@ -148,6 +182,9 @@ def _nodes(folder: Path) -> Iterator[Node]:
         return ran.result
 
     parsed = run(dbtRunner(), "parse")
+    for node in parsed.nodes.values():
+        if str(node.resource_type) != "test" and node.config.materialized not in _KINDS:
+            raise SystemExit(f"model {node.name}: materialized must be {', '.join(_KINDS)}, not {node.config.materialized}")
     runner = dbtRunner(parsed)
     nodes = {result.node.unique_id: result.node for result in run(runner, "compile").results}
     first = {unique_id: node.compiled_code for unique_id, node in nodes.items()}
@@ -159,8 +196,8 @@ def _nodes(folder: Path) -> Iterator[Node]:
     later = {result.node.unique_id: result.node.compiled_code for result in again}
     names = {unique_id: f"{node.schema}.{node.alias}" for unique_id, node in nodes.items()}
     names |= {unique_id: f"{node.source_name}.{node.name}" for unique_id, node in parsed.sources.items()}
-    for unique_id in _in_order(nodes):
-        yield _described(nodes[unique_id], names, first[unique_id], later.get(unique_id, ""))
+    described = (_described(nodes[unique_id], names, first[unique_id], later.get(unique_id, "")) for unique_id in _in_order(nodes))
+    yield from (node for node in described if (node.schema == OWN) == (project != PROJECT))
 
 
 def _in_order(nodes: Mapping[str, Any]) -> Iterable[str]:
@@ -210,9 +247,10 @@ def _in_a_line(description: str) -> str:
 
 def _without_database(sql: str) -> str:
     """Relations by schema and table: the file may have any name."""
-    return sql.replace(_DATABASE, "").strip()
+    return sql.replace(_DATABASE, "").strip().rstrip(";")
 
 
 if __name__ == "__main__":
     target = Path(sys.argv[1])
-    (target / _NODES).write_text(json.dumps([asdict(node) for node in _nodes(target)]), encoding="utf-8")
+    found = [asdict(node) for node in _nodes(target, Path(sys.argv[2]), sys.argv[3])]
+    (target / _NODES).write_text(json.dumps(found), encoding="utf-8")

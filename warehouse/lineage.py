@@ -22,7 +22,7 @@ from sqlglot.optimizer.scope import Scope, build_scope
 from warehouse.connection import connect
 from warehouse.masking import LINEAGE
 from warehouse.models import ModelSettings, build
-from warehouse.schema import SCHEMAS, ensure_schema
+from warehouse.schema import ensure_schema
 from warehouse.sql import rows
 from warehouse.sync_tables import ALL_TABLES
 from warehouse.tables import TABLES
@@ -70,10 +70,8 @@ def derive(path: Path) -> dict[str, Any]:
     build(path)
     models = [node for node in ModelSettings().nodes() if not node.is_test]
     forms = [Form((node.schema, node.table), sql, node.declared) for node in models for sql in (node.sql, node.later_sql) if sql]
-    schema: dict[str, dict[str, dict[str, str]]] = {}
     with duckdb.connect(str(path), read_only=True) as connection:
-        for name, table, column, sql_type in rows(connection, _COLUMNS):
-            schema.setdefault(name, {}).setdefault(table, {})[column] = sql_type
+        schema = types(connection)
     derived, released = follow(forms, schema)
     return {
         "columns": {".".join(key): {name: sorted(found) for name, found in derived[key].items()} for key in sorted(derived)},
@@ -83,19 +81,29 @@ def derive(path: Path) -> dict[str, Any]:
     }
 
 
-_COLUMNS = "select schema_name, table_name, column_name, data_type from duckdb_columns() where not internal order by column_index"
+def types(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[str, str]]]:
+    """Schema → table or view → column → type, of the open warehouse."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    columns = "select schema_name, table_name, column_name, data_type from duckdb_columns() where not internal order by column_index"
+    for name, table, column, sql_type in rows(connection, columns):
+        found.setdefault(name, {}).setdefault(table, {})[column] = sql_type
+    return found
 
 
-def follow(forms: Iterable[Form], schema: Mapping[str, Mapping[str, Mapping[str, str]]]) -> tuple[Derived, dict[str, Sources]]:
-    """The columns of the models that are published, and those that are declared not to be personal although they are made of such.
+def follow(
+    forms: Iterable[Form], schema: Mapping[str, Mapping[str, Mapping[str, str]]], others: Mapping[Relation, Mapping[str, Sources]] = {}
+) -> tuple[Derived, dict[str, Sources]]:
+    """The columns of the models, and those that are declared not to be personal although they are made of such.
 
     Models read one another, and incremental ones themselves: all are read again until nothing is added. `schema`: types by name.
+    `others`: what is known of relations beside them.
     """
     queries = [_query(form, schema) for form in forms]
     known: Derived = {
         relation: dict.fromkeys(schema[relation[0]][relation[1]], NOTHING) for relation in (query.form.relation for query in queries)
     }
-    made = [relation for relation in known if relation[0] in SCHEMAS]
+    made = list(known)
+    known = {relation: dict(columns) for relation, columns in others.items()} | known
     for table in ALL_TABLES:
         own = {column.name: frozenset({f"{table.name}.{column.name}"}) if column.is_personal else NOTHING for column in table.columns}
         schema_name, name = table.qualified.split(".")

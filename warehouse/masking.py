@@ -28,11 +28,16 @@ from warehouse.sync_tables import ALL_TABLES
 LINEAGE = Path(__file__).with_name("lineage.json")
 
 
-def is_personal(schema: str, table: str, column: str) -> bool:
-    """Whether the column names, reaches or quotes a person."""
+#: Relation → column → the personal columns that it is made of.
+ColumnSources = Mapping[str, Mapping[str, Sequence[str]]]
+
+
+def is_personal(schema: str, table: str, column: str, own: Mapping[str, Mapping[str, Sequence[str]]] = {}) -> bool:
+    """Whether the column names, reaches or quotes a person. `own`: what is known of models of the user's."""
     if schema in ("source", "sync"):
         return _DECLARED.get((f"{schema}.{table}", column), True)
-    return bool(lineage()["columns"].get(f"{schema}.{table}", {}).get(column, True))
+    columns = own if schema == "custom" else lineage()["columns"]
+    return bool(columns.get(f"{schema}.{table}", {}).get(column, True))
 
 
 def small_groups(schema: str, table: str) -> Mapping[str, Any] | None:

@@ -40,7 +40,7 @@ def materialize(connection: duckdb.DuckDBPyConnection, node: Node, present: str 
         rows(connection, f"create schema if not exists {quoted(node.schema)}")
         if present not in (made, None):
             rows(connection, f"drop {present} {_qualified(node)}")
-        rows(connection, f"create or replace {made} {_qualified(node)} as {node.sql}")
+        rows(connection, f"create or replace {made} {_qualified(node)} as (\n{node.sql}\n)")  # one query, and no second statement behind it
     if is_full or not is_grown:
         connection.execute("; ".join(_comments(node, made)))
 
@@ -48,7 +48,7 @@ def materialize(connection: duckdb.DuckDBPyConnection, node: Node, present: str 
 def _merge(connection: duckdb.DuckDBPyConnection, node: Node) -> bool:
     """Write what is new into its table, in place of the rows with the same key. False when its columns are others than they were, and
     nothing speaks against making it anew."""
-    rows(connection, f"create or replace temp table fresh as {node.later_sql}")
+    rows(connection, f"create or replace temp table fresh as (\n{node.later_sql}\n)")
     there, fresh = _columns(connection, _qualified(node)), _columns(connection, "fresh")
     if there != fresh and not node.is_kept:
         return False

@@ -1,42 +1,51 @@
-"""The models that are written from the declarations (`python -m warehouse.model_files`); a test fails when they are stale.
+"""The models and macros that are written from declarations (`python -m warehouse.model_files`); a test fails when they are stale.
 
-`models/staging`: per `source` table one view with its current rows (no deleted ones, no `extra`, and the columns of the loading under
-plain names). `models/history/versions`: the tables whose every version is kept.
+`models/staging`: a view per `source` table that a model reads, with plain names for the columns of the loading, and without `extra`.
+`models/history/versions`: the tables whose every version is kept. `macros/rate_parts.sql`: the rates.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
 import jinja2
 
+from warehouse.metrics import metrics
 from warehouse.sync_tables import SYNC_TABLES
 from warehouse.tables import TABLES, Column, Table
 
 MODELS = Path(__file__).parent / "models"
-_STAGING, _VERSIONS = "staging", "history/versions"
+_STAGING, _VERSIONS, _RATES = "staging", "history/versions", "../macros/rate_parts.sql"
 #: Their changes and deletions cannot be had later.
 _VERSIONED = ("contacts", "lists", "campaigns", "goals", "webhooks", "users")
 
-_PLAIN_NAMES = {"_first_seen_at": "first_seen_at", "_changed_at": "changed_at"}
+_PLAIN_NAMES = {"_first_seen_at": "first_seen_at", "_changed_at": "changed_at", "_deleted_at": "deleted_at"}
 
 
 def render() -> dict[str, str]:
     """Path below `MODELS` → text."""
-    files = {f"{_STAGING}/stg_{table.name}.sql": _filled("view.sql", table=table) for table in TABLES.values()}
-    for area, tables in groupby(TABLES.values(), key=lambda table: table.area):
+    read = [table for table in TABLES.values() if table.name in _read_by_models()]
+    files = {f"{_STAGING}/stg_{table.name}.sql": _filled("view.sql", table=table) for table in read}
+    for area, tables in groupby(read, key=lambda table: table.area):
         files[f"{_STAGING}/{area}.yml"] = _filled("views.yml", tables=list(tables))
     files[f"{_STAGING}/sources.yml"] = _filled("sources.yml", tables=TABLES.values(), sync_tables=SYNC_TABLES)
     versioned = [TABLES[name] for name in _VERSIONED]
     files |= {f"{_VERSIONS}/history_{table.name}.sql": _filled("versions.sql", table=table) for table in versioned}
+    files[_RATES] = _filled("rates.sql", metrics=metrics().values())
     return files | {f"{_VERSIONS}/versions.yml": _filled("versions.yml", tables=versioned)}
+
+
+def _read_by_models() -> set[str]:
+    texts = (path.read_text(encoding="utf-8") for path in MODELS.rglob("*.sql") if path.parent.name != _STAGING)
+    return {name for text in texts for name in re.findall(r"'stg_(\w+)'", text)}
 
 
 def found() -> dict[str, str]:
     """What is there now, in the same form."""
-    paths = [path for folder in (_STAGING, _VERSIONS) for path in (MODELS / folder).iterdir()]
-    return {path.relative_to(MODELS).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    paths = [path.relative_to(MODELS).as_posix() for folder in (_STAGING, _VERSIONS) for path in (MODELS / folder).iterdir()]
+    return {path: (MODELS / path).read_text(encoding="utf-8") for path in (*paths, _RATES)}
 
 
 def columns(table: Table) -> Iterator[tuple[Column, str]]:

@@ -16,11 +16,12 @@ from pathlib import Path
 import duckdb
 
 from warehouse.connection import DEADLINE_S, OnWait, connect
-from warehouse.dbt_project import Node, compiled, fingerprint
+from warehouse.dbt_project import OWN, Node, ProjectBroken, compiled, fingerprint
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
 from warehouse.materializations import content_hash, count_failures, existing, materialize
+from warehouse.own_models import note_columns, own_nodes, remove_gone
 from warehouse.schema import ensure_schema, fact, facts, note_fact
 from warehouse.sql import quoted, rows, transaction, value
 from warehouse.tables import TABLES
@@ -57,6 +58,10 @@ class Outcome:
         return self.node.is_test
 
     @property
+    def is_own(self) -> bool:
+        return self.node.schema == OWN
+
+    @property
     def sentence(self) -> str:
         """What is the matter with it, without values from the data."""
         if not self.is_test:
@@ -67,18 +72,19 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """Every model and test that was to run, in the order of running."""
+    """Every model and test that was to run, in the order of running. `own_problem`: why none of the user's own could be read."""
 
     outcomes: tuple[Outcome, ...]
     is_full: bool
+    own_problem: str = ""
 
     def of(self, *statuses: Status) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.status in statuses]
 
     @property
     def problem(self) -> str:
-        """What failed and what that means, in one sentence; empty when nothing did."""
-        failed, skipped = self.of(Status.FAILED), self.of(Status.SKIPPED)
+        """What failed and what that means, in one sentence; empty when nothing of ours did."""
+        failed, skipped = ([one for one in self.of(status) if not one.is_own] for status in (Status.FAILED, Status.SKIPPED))
         if not failed:
             return ""
         waiting = sorted({outcome.name for outcome in skipped if not outcome.is_test})
@@ -87,7 +93,9 @@ class BuildReport:
 
     @property
     def warnings(self) -> list[str]:
-        return [outcome.sentence for outcome in self.of(Status.WARNED)]
+        """Also what is wrong with models of the user's, which keeps nothing from being published."""
+        own = [outcome.sentence for outcome in self.of(Status.FAILED) if outcome.is_own]
+        return [outcome.sentence for outcome in self.of(Status.WARNED)] + own + [self.own_problem] * bool(self.own_problem)
 
 
 def _some(texts: Iterable[str], most: int = 5) -> str:
@@ -109,23 +117,31 @@ OnNode = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What the models depend on beside the data. `zones`: time zones of accounts that are not as the account says."""
+    """What the models depend on beside the data. `zones`: time zones of accounts that are not as the account says.
+    `attribution_hours`: of all touches, or by channel (`email=120,visit=24`). `own`: a folder with models of the user's."""
 
-    attribution_hours: int = 120
+    attribution_hours: int | str = 120
     timezone: str = "UTC"
     zones: Mapping[str, str] = field(default_factory=dict)
     memory: str = "2GB"
+    own: Path | None = None
 
     def nodes(self) -> tuple[Node, ...]:
         """The models and tests with these settings. Takes seconds the first time. Raises ProjectBroken."""
-        return compiled(
-            {
-                "MARKETING_ATTRIBUTION_HOURS": f"{self.attribution_hours}",
-                "MARKETING_MODELS_TIMEZONE": self.timezone,
-                "MARKETING_MODELS_ZONES": json.dumps(dict(self.zones), sort_keys=True),
-                "MARKETING_MODELS_GRACE_HOURS": f"{GRACE.total_seconds() / 3600:g}",
-            }
-        )
+        return compiled(self._variables)
+
+    def own_nodes(self) -> tuple[Node, ...]:
+        """The same of the user's own."""
+        return own_nodes(self.own, self._variables)
+
+    @property
+    def _variables(self) -> dict[str, str]:
+        return {
+            "attribution_hours": f"{self.attribution_hours}",
+            "default_time_zone": self.timezone,
+            "time_zones": json.dumps(dict(self.zones), sort_keys=True),
+            "grace_hours": f"{GRACE.total_seconds() / 3600:g}",
+        }
 
 
 def build(
@@ -142,13 +158,14 @@ def build(
     all that it is made from, `name+`: with all that is made from it), and whether or not anything changed.
 
     What can be kept is kept, unless the models or the settings changed since the last build, or `full` is set. `history` is always
-    kept. What failed is in the report. Raises NoWarehouse, WarehouseLocked and the other errors of `connect`, ProjectBroken.
+    kept. What failed is in the report; models of the user's run last. Raises NoWarehouse, WarehouseLocked and the other errors of
+    `connect`, ProjectBroken.
     """
     settings = settings or ModelSettings()
     path = path.resolve()
     if not path.exists():
         raise NoWarehouse(f"there is no {path} yet: run `marketing-sync sync` first")
-    nodes = settings.nodes()
+    nodes, (own, own_problem) = settings.nodes(), _own_nodes(settings)
     with _one_at_a_time, connect(path, deadline_s=deadline_s, memory_limit=settings.memory, on_wait=on_wait) as connection:
         ensure_schema(connection, TABLES.values())
         mark = _mark(connection, settings)
@@ -156,13 +173,27 @@ def build(
         blocked = _blocker(connection)
         with transaction(connection):
             note_fact(connection, _BLOCKER, "the last building of the models did not come to its end")
-        report = BuildReport(tuple(_Build(connection, nodes, select, is_full=full).run(on_node)), full)
+        outcomes = tuple(_Build(connection, [*nodes, *own], select, is_full=full).run(on_node))
+        report = BuildReport(outcomes, full, own_problem)
         with transaction(connection):
+            built = [each.node for each in report.of(Status.OK, Status.WARNED) if each.is_own and not each.is_test]
+            if not own_problem:
+                remove_gone(connection, own)
+            if built:
+                note_columns(connection, built)
             note_fact(connection, _BLOCKER, report.problem or (blocked if select else ""))
             if not select and not report.problem:
                 note_fact(connection, _MARK, mark)
         connection.execute("checkpoint")
     return report
+
+
+def _own_nodes(settings: ModelSettings) -> tuple[tuple[Node, ...], str]:
+    """Models of the user's and their tests; or none, and why they cannot be read."""
+    try:
+        return settings.own_nodes(), ""
+    except ProjectBroken as problem:
+        return (), f"{problem}. What they made before stays as it is until that is corrected"
 
 
 def chosen(nodes: Sequence[Node], select: Iterable[str]) -> set[str]:
@@ -260,7 +291,7 @@ def _hash(parts: object) -> str:
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
-_MADE = "database_name = current_database() and schema_name in ('staging', 'history', 'marts')"
+_MADE = "database_name = current_database() and schema_name in ('staging', 'history', 'marts', 'custom')"
 
 
 def table_sizes(path: Path) -> dict[str, int]:
@@ -296,5 +327,5 @@ def _blocker(connection: duckdb.DuckDBPyConnection) -> str:
 def _mark(connection: duckdb.DuckDBPyConnection, settings: ModelSettings) -> str:
     """What everything that is kept was made with: another mark, and it is made anew."""
     zones = rows(connection, "select account, timezone from source.business order by all")
-    values = {name: value for name, value in asdict(settings).items() if name != "memory"}
+    values = {name: value for name, value in asdict(settings).items() if name not in ("memory", "own")}
     return _hash([fingerprint(), values, zones])

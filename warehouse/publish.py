@@ -24,8 +24,10 @@ from marketing_api.clock import utc_now
 from warehouse import duckdb_errors
 from warehouse.archive.disk import Workspace, make_folder, move_into_place, no_folder, sync
 from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.dbt_project import OWN
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
-from warehouse.masking import Masking, is_personal, small_groups
+from warehouse.masking import ColumnSources, Masking, is_personal, small_groups
+from warehouse.own_models import own_columns
 from warehouse.personal_data import GROUP_MIN, PersonalData
 from warehouse.schema import SCHEMAS, comments, statements
 from warehouse.sql import literal, quoted, rows, transaction, value
@@ -139,9 +141,10 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
     ]
     as_of = value(connection, "select max(as_of) from sync.coverage")
     with transaction(connection):  # one flush to disk instead of a thousand
-        for schema in SCHEMAS:
+        for schema in {*SCHEMAS, *(relation.schema for relation in relations)}:
             rows(connection, f"create schema published.{quoted(schema)}")
-        counts = {relation.qualified: _copy_table(connection, relation, masking) for relation in relations if not relation.view}
+        own = own_columns(connection)
+        counts = {relation.qualified: _copy_table(connection, relation, masking, own) for relation in relations if not relation.view}
         rows(connection, "use published")
         for relation in relations:
             if relation.view:
@@ -157,9 +160,9 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
     return counts
 
 
-def _copy_table(connection: duckdb.DuckDBPyConnection, relation: _Relation, masking: Masking) -> int:
+def _copy_table(connection: duckdb.DuckDBPyConnection, relation: _Relation, masking: Masking, own: ColumnSources) -> int:
     shown = ", ".join(
-        masking.expression(name, sql_type, is_personal=is_personal(relation.schema, relation.name, name))
+        masking.expression(name, sql_type, is_personal=is_personal(relation.schema, relation.name, name, own))
         for name, sql_type in relation.columns
     )
     source = masking.relation(f"warehouse.{relation.qualified}", relation.columns, small_groups(relation.schema, relation.name))
@@ -167,7 +170,7 @@ def _copy_table(connection: duckdb.DuckDBPyConnection, relation: _Relation, mask
 
 
 def _relations(connection: duckdb.DuckDBPyConnection) -> Iterator[_Relation]:
-    """What is published: all of `source`, `history`, `marts` and `sync`, but for what only the loading and the models need."""
+    """What is published: all of `source`, `history`, `marts`, `custom` and `sync`, but for what only the loading and the models need."""
     views = "select schema_name, view_name, sql from duckdb_views() where database_name = 'warehouse' and contains(sql, 'now()')"
     clocked = {(schema, name): sql for schema, name, sql in rows(connection, views)}
     found = rows(
@@ -176,9 +179,9 @@ def _relations(connection: duckdb.DuckDBPyConnection) -> Iterator[_Relation]:
         "order by column_index) from duckdb_columns() where database_name = 'warehouse' and not internal group by all order by all",
     )
     for schema, name, columns in found:
-        if schema in SCHEMAS and f"{schema}.{name}" not in INTERNAL_TABLES:
+        if schema in (*SCHEMAS, OWN) and f"{schema}.{name}" not in INTERNAL_TABLES:
             # the models mark what only their next building needs with `_`, the loading declares it
-            is_made = schema in ("history", "marts")
+            is_made = schema in ("history", "marts", OWN)
             internal = {
                 column for column, _ in columns if (column[0] == "_" if is_made else (f"{schema}.{name}", column) in INTERNAL_COLUMNS)
             }

@@ -44,7 +44,7 @@ def _reviews(call: CheckedCall, first: int, end: int) -> Iterator[tuple[int, Thi
                 "email": person.email,
                 "phone": person.phone,
                 "inquiry": GOOD[more % len(GOOD)] if is_good else BAD[more % len(BAD)],
-                "notes": NOTES[(more >> 4) % len(NOTES)] if (not is_good or more & 7 == 0) and noted_at <= call.now else "",
+                "notes": NOTES[(more >> 4) % len(NOTES)] if (more & 7 == 0 if is_good else more & 3 > 0) and noted_at <= call.now else "",
                 "rating": "Good" if is_good else "Bad",
             }
             yield _FIRST_REVIEW_ID + number, review

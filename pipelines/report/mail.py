@@ -1,9 +1,10 @@
-"""The report behind each publishing: written into the home, and mailed at most once a night or week.
+"""The report behind each publishing: written into the home, and mailed at most once a night or week; its unusual days are posted.
 
 Not here: what it says (`figures`, `templates/`), when a run publishes.
 """
 
 import datetime as dt
+import hashlib
 import logging
 import os
 import smtplib
@@ -18,6 +19,7 @@ from zoneinfo import ZoneInfo
 
 from marketing_api.clock import utc_now
 from marketing_api.redaction import Redactor, plain, without_addresses
+from pipelines.alerts import try_to_post
 from pipelines.report.formatting import cut, day, plural
 from pipelines.report.queries import ReportData, impersonal
 from pipelines.report.render import environment, readable, render
@@ -29,6 +31,8 @@ log = logging.getLogger(__name__)
 
 #: How long each step of the conversation may take; the ports of its kinds; what the file is called that notes the night of a mail.
 _STEP_S, _PORTS, _MARK = 20.0, {"tls": 465, "starttls": 587, "off": 25}, "mailed-"
+#: The same of an unusual day that was posted, and how old one may be that is new.
+_UNUSUAL, _RECENT = "unusual-", dt.timedelta(days=3)
 #: The server said that it does not take the mail; after other errors it may have.
 _REFUSED = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused, smtplib.SMTPNotSupportedError)
 
@@ -43,12 +47,28 @@ class Reports:
     def make(self) -> tuple[Path, str, str]:
         """Where the report stands, a preview in Markdown, and `mailed`. Raises NothingPublished."""
         path, report = write_report(self._settings.home)
+        _post_unusual_days(self._settings, report, path.parent)
         try:
             self.mailed = _mail(self._settings, report, path.parent) if self._settings.mail_host else ""
         except Exception as problem:  # whatever it is, the report is made
             self.mailed, self.is_lost = f"the report was not mailed: {_reason(self._settings, problem)}", True
             log.warning("%s", self.mailed)
         return path, preview(report), self.mailed
+
+
+def _post_unusual_days(settings: Settings, report: ReportData, folder: Path) -> None:
+    """Post the anomalies of the last days to the alert address, each once, all in one message. Marks are set before, as of mails."""
+    new: dict[Path, str] = {}
+    for account in report.accounts:
+        for row in account.rows["anomalies"] if settings.alert_url else ():
+            if account.today - row["day_on"] <= _RECENT:
+                which = hashlib.blake2b(f"{account.name}\0{row['figure']}".encode(), digest_size=8).hexdigest()
+                with suppress(FileExistsError):
+                    os.close(create(mark := folder / f"{_UNUSUAL}{row['day_on']}-{which}"))
+                    new[mark] = f"{account.name}: {row['sentence']}"
+    if new and not try_to_post(settings, {"text": "\n".join(["marketing-sync: unusual days", *new.values()])}):
+        for mark in new:
+            mark.unlink(missing_ok=True)
 
 
 def _mail(settings: Settings, report: ReportData, folder: Path) -> str:

@@ -25,7 +25,7 @@ Rows = Sequence[Row]
 QUERIES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(Path(__file__).with_name("sql").glob("*.sql"))}
 
 #: Columns of these queries that are personal.
-_PERSONAL = frozenset({"username", "inquiry", "reason"})
+_PERSONAL = frozenset({"username", "email", "phone", "inquiry", "reason"})
 
 
 @dataclass(frozen=True, slots=True)

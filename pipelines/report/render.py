@@ -83,12 +83,16 @@ def pictures_of(account: AccountData) -> dict[str, Markup | None]:
     weeks = figures.by_week(account.rows["days"], "good_count", "bad_count", account.today, _REVIEW_WEEKS)
     rated = [(row["channel"], row["average_rating"]) for row in account.rows["channels"] if row["average_rating"] is not None]
     ratings = [charts.Bar(channel, average, rating(average)) for channel, average in rated]
+    reacting = figures.by_week(account.rows["lifecycle_days"], "gained", "lost", account.today, _REVIEW_WEEKS)
+    regained = [charts.Bar(row["message"], row["won_back"], number(row["won_back"])) for row in account.rows["lifecycle_regained"]]
     tiers = [(tier.capitalize(), people) for tier, people in figures.tiers_of(account).items()]
     return {
         "opened": _campaigns("Opened, share of delivered messages", campaigns, "open_rate"),
         "clicked": _campaigns("Clicked, share of delivered messages", campaigns, "click_rate"),
         **_growth(account),
         "tiers": charts.stack("People by tier", tiers, unit="people") if tiers else None,
+        "reacting": _columns("Began and stopped to react, by week", reacting, ("began or came back", "turned at risk"), "people"),
+        "regained": charts.bars("Came back after a message, 13 weeks", regained, axis=number) if regained else None,
         "reviews": _columns("Good and bad reviews on the feedback page, by week", weeks, ("good", "bad"), "reviews"),
         "ratings": charts.bars("Average rating on review sites, of 5", ratings, axis=number, top=5) if ratings else None,
         "coupons": _coupons(account.rows["coupons"]),

@@ -148,6 +148,15 @@ def _others(contacts: int) -> list[str]:
             select account, number as campaign_id, 'https://shop.example.com/' || (number % 9) as url, email, sum(clicks) as click_count,
                 {_NIGHT} as _first_seen_at, {_NIGHT} as _changed_at
             from sending join person using (account, contact_id) where is_opened and clicks > 0 group by all""",
+        f"""insert into source.goals by name
+            select account, goal_id, 'Goal ' || goal_id as name, 'Fixed' as value_type, 20 as value, 'Link(s) Clicked' as event_type,
+                'Any of the links is clicked' as event_link_rule, ['https://shop.example.com/' || goal_id] as links,
+                {_NIGHT} as _first_seen_at, {_NIGHT} as _changed_at
+            from (values ('main'), ('harbor')) as a(account), (select unnest(range(4)) as goal_id)""",
+        f"""insert into source.direct_reviews by name
+            select account, contact_id as review_id, email, 'Cold soup' as inquiry, ['Good', 'Bad'][1 + contact_id % 2] as rating,
+                {_NOW} - to_hours(contact_id % 9000) as reviewed_at, {_NIGHT} as _first_seen_at, {_NIGHT} as _changed_at
+            from person where contact_id % 50 < 2""",
     ]
 
 

@@ -22,7 +22,7 @@ from pipelines.report import mail
 from pipelines.report.mail import Reports
 from pipelines.report.queries import ReportData
 from pipelines.settings import Settings, SettingsError, load_settings
-from tests.pipelines.conftest import Command, Night
+from tests.pipelines.conftest import Alerts, Command, Night
 from tests.pipelines.mail_server import MailServer, serve_mail
 from tests.pipelines.test_published_run import run_job
 from tests.pipelines.test_report import account, campaign, review
@@ -254,3 +254,31 @@ def test_in_dagster_a_mail_that_fails_is_told_by_the_report_s_metadata(
     server.says.clear()
     assert run_job(dataclasses.replace(settings, home=home), "publish").success
     assert len(server.mails) == 1
+
+
+def unusual(*days: int, figure: str = "visit_count") -> list[dict[str, Any]]:
+    return [{"day_on": NIGHT.replace(day=day).date(), "figure": figure, "sentence": f"Visits: 60 on the {day}."} for day in days]
+
+
+def test_unusual_days_are_posted_once_in_one_message(settings: Settings, alerts: type[Alerts], monkeypatch: pytest.MonkeyPatch) -> None:
+    told = dataclasses.replace(settings, mail_host="", alert_url=alerts.url)
+    for rows in (unusual(19, 18, 10), unusual(19, 18, 10), unusual(19, 18) + unusual(19, figure="bad_count"), []):
+        make(monkeypatch, told, report_of(NIGHT, account(anomalies=rows)))
+    first, second = alerts.bodies
+    assert first["text"] == "marketing-sync: unusual days\nmain: Visits: 60 on the 19.\nmain: Visits: 60 on the 18."
+    assert second["text"] == "marketing-sync: unusual days\nmain: Visits: 60 on the 19."
+
+
+def test_unusual_days_that_were_refused_are_posted_again(settings: Settings, alerts: type[Alerts], monkeypatch: pytest.MonkeyPatch) -> None:
+    told = dataclasses.replace(settings, mail_host="", alert_url=alerts.url)
+    monkeypatch.setattr(alerts, "status", 500)
+    make(monkeypatch, told, report_of(NIGHT, account(anomalies=unusual(19))))
+    monkeypatch.setattr(alerts, "status", 204)
+    for _ in range(2):
+        make(monkeypatch, told, report_of(NIGHT, account(anomalies=unusual(19))))
+    assert len(alerts.bodies) == 2
+
+
+def test_without_an_alert_address_nothing_is_noted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(monkeypatch, dataclasses.replace(settings, mail_host=""), report_of(NIGHT, account(anomalies=unusual(19))))
+    assert list((settings.home / "report").iterdir()) == []

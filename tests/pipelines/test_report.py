@@ -84,6 +84,13 @@ FULL = {
         | {"day_on": TODAY - dt.timedelta(days=back), "member_count": 500 - back}
         for back in range(20)
     ],
+    "lifecycle_days": [{"day_on": TODAY - dt.timedelta(days=back), "gained": 3, "lost": 1} for back in range(20)],
+    "lifecycle_messages": [{"message": "Spring menu", "at_risk": 3, "unsubscribed": 1, "bounced": 0}],
+    "lifecycle_regained": [{"message": "Spring menu", "won_back": 2}],
+    "waiting": [
+        {"reviewed_at": NOW, "days_since_review": 0, "email": "ann@example.com", "phone": None, "inquiry": "Cold soup."}
+        | {"engagement_tier": None, "message_count": 0, "waiting": 1}
+    ],
     "coupon_days": [{"day_on": TODAY, "redeemed": 1}],
     "months": [
         {"begins_on": TODAY.replace(day=1), "is_over": False, "sent_count": 12, "open_rate": 0.5, "click_rate": None, "joined_count": 4}

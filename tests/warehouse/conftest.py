@@ -9,8 +9,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tests.benchmarks.model_data import make
 from tests.warehouse.answering import Home
 from tests.warehouse.in_memory import Tables
+from warehouse.models import build
 from warehouse.schema import ensure_schema
 from warehouse.sql import rows
 from warehouse.tables import TABLES
@@ -23,6 +25,23 @@ def home(tmp_path: Path, empty_tables: Path) -> Iterator[Home]:
     home = Home(tmp_path)
     yield home
     home.close()
+
+
+@pytest.fixture(scope="session")
+def first_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with all models over 300 contacts of two accounts."""
+    path = tmp_path_factory.mktemp("models") / "warehouse.duckdb"
+    make(path, 300, 1500)
+    report = build(path)
+    assert not report.problem, report.problem
+    assert report.is_full
+    return path
+
+
+@pytest.fixture
+def path(first_night: Path, tmp_path: Path) -> Path:
+    """A copy of it for one test."""
+    return Path(shutil.copy(first_night, tmp_path))
 
 
 @pytest.fixture(scope="module")

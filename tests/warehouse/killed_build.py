@@ -12,7 +12,7 @@ from warehouse.models import build
 
 def main(words: Sequence[str]) -> int:
     def on_node(number: int, total: int, name: str) -> None:
-        if name == "int_visit_touches":
+        if name == "attribution":
             os.kill(os.getpid(), signal.SIGKILL)
 
     build(Path(words[0]), select=words[1:], on_node=on_node)

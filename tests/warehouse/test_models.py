@@ -18,30 +18,13 @@ import duckdb
 import pytest
 
 from tests import warm
-from tests.benchmarks.model_data import a_night_later, make
+from tests.benchmarks.model_data import a_night_later
 from tests.depth import DEEP
 from warehouse import models
 from warehouse.dbt_project import PROJECT, QUIET
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse, WarehouseLocked
 from warehouse.models import ModelSettings, Status, build, table_sizes
-
-
-@pytest.fixture(scope="session")
-def first_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with all models over 300 contacts of two accounts."""
-    path = tmp_path_factory.mktemp("models") / "warehouse.duckdb"
-    make(path, 300, 1500)
-    report = build(path)
-    assert not report.problem, report.problem
-    assert report.is_full
-    return path
-
-
-@pytest.fixture
-def path(first_night: Path, tmp_path: Path) -> Path:
-    """A copy of it for one test."""
-    return Path(shutil.copy(first_night, tmp_path))
 
 
 def query(path: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -93,16 +76,6 @@ def test_a_night_writes_only_the_messages_of_contacts_that_changed(path: Path) -
         "select distinct contact_id from source.timeline_events where _changed_at = (select max(_changed_at) from source.timeline_events)"
     )
     assert written == query(path, f"{changed} order by 1") != []
-
-
-def test_a_night_writes_only_the_visits_of_contacts_that_clicked_or_came_again(path: Path) -> None:
-    query(path, "update staging.int_visit_touches set link = 'kept'")
-    a_night_later(path)
-    assert not build(path, select=["+int_visit_touches"]).problem
-    written = query(path, "select distinct contact_id from staging.int_visit_touches where link <> 'kept' order by 1")
-    newest = "select max(_changed_at) from source.timeline_visits"
-    came = f"select distinct contact_id from source.timeline_visits where _changed_at = ({newest}) order by 1"
-    assert written == query(path, came) != []
 
 
 def test_other_settings_make_everything_anew_but_history(path: Path) -> None:
@@ -220,11 +193,11 @@ def test_a_test_that_fails_is_named_with_its_model_and_the_rows_that_break_it(pa
 def test_a_model_that_fails_is_named_without_what_it_choked_on(path: Path) -> None:
     query(path, "alter table source.coupons alter redeemed_on set data type varchar")
     query(path, "update source.coupons set redeemed_on = 'someone@private.example' where is_redeemed")
-    report = build(path, select=["stg_coupons", "+int_redemption_touches+"])
-    assert "model int_redemption_touches" in report.problem
-    assert "not built because of that: attribution_first_touch; attribution_last_touch" in report.problem
+    report = build(path, select=["stg_coupons", "+attribution+"])
+    assert "model attribution" in report.problem
+    assert "not built because of that: attribution_first_touch; attribution_last_touch; goal_conversions" in report.problem
     assert "someone" not in report.problem
-    assert [outcome.name for outcome in report.of(Status.FAILED)] == ["int_redemption_touches"]
+    assert [outcome.name for outcome in report.of(Status.FAILED)] == ["attribution"]
 
 
 def test_messages_are_shortened_to_what_is_no_data() -> None:
@@ -308,9 +281,10 @@ def _dbt(path: Path, *words: str) -> list[Any]:
     """What ran."""
     from dbt.cli.main import dbtRunner
 
-    folders = ("--target-path", str(path.with_name("dbt")), "--log-path", str(path.with_name("dbt")))
+    project = ("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT))
+    folders = (*project, "--target-path", str(path.with_name("dbt")), "--log-path", str(path.with_name("dbt")))
     with warnings.catch_warnings(action="ignore"), pytest.MonkeyPatch.context() as patched:
-        patched.setenv("MARKETING_MODELS_FILE", str(path))
+        patched.setenv("MARKETING_HOME", str(path.parent))
         results: Any = dbtRunner().invoke([*words, *QUIET, *folders]).result
     assert {str(result.status) for result in results} <= {"pass", "success"}
     return list(results)

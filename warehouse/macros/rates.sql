@@ -26,3 +26,16 @@
 {% macro _percent(count, whole) -%}
     (case when {{ whole }} > 0 then 100.0 * {{ count }} / {{ whole }} when {{ count }} = 0 then 0 end)
 {%- endmacro %}
+
+{#
+    A rate of metrics.yml over columns named as there. `columns`: how they are named here, e.g. '{}_90d_count', 'messages.{}_count';
+    `over`: what is made of them, e.g. 'sum({})' of rows that are grouped.
+#}
+{% macro rate(name, columns='{}_count', over='{}') -%}
+    {%- set parts = rate_parts()[name] -%}
+    {{ safe_rate(over.replace('{}', _named(parts[0], columns)), over.replace('{}', _named(parts[1], columns))) }}
+{%- endmacro %}
+
+{% macro _named(expression, columns) -%}
+    {{ modules.re.sub('(\w+)_count', columns.replace('{}', '\\1'), expression) }}
+{%- endmacro %}

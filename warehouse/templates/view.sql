@@ -1,9 +1,9 @@
--- Current rows of << table.qualified >>; one row per << table.key | join(", ") or "account" >>.
+-- << "Rows of" if table.marks_deleted else "Current rows of" >> << table.qualified >><< ", deleted ones too" if table.marks_deleted >>; one row per << table.key | join(", ") or "account" >>.
 select
 <% for column, name in columns(table) %>
-    << name if column.name == name else column.name ~ " as " ~ name >><< "," if not loop.last >>
+    << name if column.name == name else column.name ~ " as " ~ name >><< "," if not loop.last or table.marks_deleted >>
 <% endfor %>
-from {{ source('source', '<< table.name >>') }}
 <% if table.marks_deleted %>
-where _deleted_at is null
+    _deleted_at is not null as is_deleted
 <% endif %>
+from {{ source('source', '<< table.name >>') }}

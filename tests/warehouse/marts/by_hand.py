@@ -115,7 +115,11 @@ GOALS = {
 
 REPUTATION = {
     "review_stats": _rows({"period_on": _on(18), "good_count": 3, "bad_count": 1}),
-    "direct_reviews": _rows({"review_id": 1, "reviewed_at": _at("18 12:00"), "rating": "Good"}),
+    "direct_reviews": _rows(
+        {"review_id": 1, "reviewed_at": _at("18 12:00"), "rating": "Good"},
+        {"review_id": 2, "reviewed_at": _at("15 23:30"), "rating": "Bad", "email": "Anna@example.com", "inquiry": "Cold"},  # the 16th
+        {"review_id": 3, "reviewed_at": _at("18 12:00"), "rating": "Bad", "notes": "Called back"},
+    ),
     "feedback_views": _rows({"period_on": _on(18), "view_count": 8}, {"period_on": _on(20), "view_count": 4}),
     "online_reviews": _rows(
         {"review_key": "r1", "channel": "Yelp", "reviewed_at": _at("18 23:30"), "rating": 4.0},  # the 19th in Berlin

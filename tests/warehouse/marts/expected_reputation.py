@@ -8,6 +8,8 @@ import statistics
 from typing import Any
 
 from tests.warehouse.marts.expected import Found, Source, added, grouped, less, mean, once, share
+from tests.warehouse.marts.expected_contacts import contact_campaign
+from tests.warehouse.marts.expected_engagement import address, contact_engagement
 
 _RANGE = re.compile(r"(\d{4}-\d{2}-\d{2})\.\.(\d{4}-\d{2}-\d{2})")
 
@@ -214,3 +216,36 @@ def _counted(source: Source, row: dict[str, Any], moments: list[dt.datetime], *,
     rejected = source.rows("sync.rejected_records")
     row["rejected_count"] = sum((one["account"], one["table_name"]) == (row["account"], row["subject"]) for one in rejected)
     return row
+
+
+def reviews_waiting(source: Source) -> Found:
+    people = {(row["account"], row["email"]): row for row in contact_engagement(source)}
+    ids = grouped([row | {"address": address(row["email"])} for row in source.rows("contacts")], "account", "address")
+    sent = grouped([row for row in contact_campaign(source) if row["sent_at"]], "account", "contact_id")
+    pushed = [row for row in source.rows("sync.writebacks") if row["kind"] == "activities" and row["state"] in ("applied", "verified")]
+    found = []
+    for review in source.rows("direct_reviews"):
+        if review["rating"] != "Bad":
+            continue
+        account, email, at = review["account"], address(review["email"]) or None, review["reviewed_at"]
+        mine = {row["contact_id"] for row in ids.get((account, email), [])}
+        messages = [row["sent_at"] for number in mine for row in sent.get((account, number), []) if row["sent_at"] >= at]
+        moments = [
+            row["done_at"] or row["sent_at"]
+            for row in pushed
+            if row["account"] == account and (row["contact_id"] in mine or (email and address(row["email"]) == email))
+        ]
+        activity = min((moment for moment in moments if moment >= at), default=None)
+        person, notes = people.get((account, email), {}), (review["notes"] or "").strip() or None
+        today, day = source.local_date(account, source.as_of(account)), source.local_date(account, at)
+        found.append(
+            {
+                **{name: review[name] for name in ("account", "review_id", "reviewed_at", "inquiry")},
+                **{"email": email, "phone": (review["phone"] or "").strip() or None, "notes": notes},
+                "days_since_review": (today - day).days if today and day else None,
+                **{"is_contact": bool(person), "status": person.get("status"), "engagement_tier": person.get("engagement_tier")},
+                **{"message_count": len(messages), "first_message_at": min(messages, default=None), "activity_pushed_at": activity},
+                "is_waiting": notes is None and activity is None,
+            }
+        )
+    return found

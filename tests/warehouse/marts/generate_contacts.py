@@ -12,6 +12,7 @@ _DOMAINS = ("example.com", "example.org", "mail.example.net", "old.example.net")
 _STATUS = {0: "unconfirmed", 1: "active", 2: "unsubscribed", 3: "bounced"}
 #: Messages of other channels and of none that is told, and entries that are no message though they name a campaign.
 _OTHER_KEYS = ("sms-sent", "browser-push-sent", "campaign-sent", "email-campaign-opened")
+_TAGS = {0: ("google", "cpc"), 1: (None, None), 2: (" Facebook", None), 3: ("", "Social"), 4: (None, " ")}
 _LISTS = (1, 2, 3, 4)
 _LATER_LIST = 5
 
@@ -169,13 +170,15 @@ def _shown(made: Made, moment: dt.datetime | None) -> str:
 
 
 def _visit(made: Made, contact_id: int, number: int, campaign: int, visited_at: dt.datetime) -> Row:
+    """Mostly of mails; some of other sources, some of none that is told."""
+    source, medium = _TAGS.get((contact_id + number) % 11, ("newsletter", "email"))
     return made.row(
         contact_id=contact_id,
         visit_key=f"{contact_id}-{number}",
-        link="https://shop.example.com/menu",
+        link="https://shop.example.com/book" if contact_id % 5 == 0 and number % 2 else "https://shop.example.com/menu",
         utm_campaign=f"c{1000 + campaign}-letter" if made.chance(0.8) else made.draw.choice([None, "spring"]),
-        utm_source="newsletter",
-        utm_medium="email",
+        utm_source=source,
+        utm_medium=medium,
         visited_at=visited_at,
     )
 

@@ -43,10 +43,22 @@ def _mentions_by_network(made: Made, days: list[dt.date]) -> list[Row]:
 
 
 def _direct(made: Made) -> list[Row]:
-    return [
+    """Every fourth is bad: of contacts in either spelling, of others and of nobody; some have notes."""
+    some = [
         made.row(review_id=number, email="someone@example.com", reviewed_at=made.moment(made.draw.random() * _DAYS), rating="Good")
         for number in range(80)
     ]
+    for number, row in enumerate(some[::4]):
+        emails = (f"comer{30_000 + 4 * number}@example.com", f" Comer{30_000 + 4 * number}@Example.com", "someone@example.com", "", None)
+        notes = (None, "", "Called", None, " ")[number // 2 % 5]
+        row |= {
+            "rating": "Bad",
+            "email": emails[number % 5],
+            "phone": " 555 " if number % 3 else "",
+            "notes": notes,
+            "inquiry": "Cold soup",
+        }
+    return some
 
 
 def _online(made: Made) -> list[Row]:

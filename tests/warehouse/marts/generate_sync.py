@@ -18,7 +18,20 @@ def sync_rows(made: Made, rows: Rows) -> dict[str, list[Row]]:
         "sync.readings": list(_readings(made)) if made.account == "harbor" else [],  # the other home is older than they are
         "sync.contact_coverage": _contacts(made, rows),
         "sync.rejected_records": [{"account": made.account, "table_name": "contacts", "scope": "list_id=1", "reason": "no id"}] * 3,
+        "sync.writebacks": list(_pushed(made)),
     }
+
+
+def _pushed(made: Made) -> Iterator[Row]:
+    """To those who left reviews, by contact and by address; not all of it arrived, and not all are activities."""
+    for number in range(24):
+        contact_id, told = 30_000 + 4 * (number // 2), made.moment(number * 4)
+        who = {"contact_id": contact_id} if number % 3 else {"email": f"Comer{contact_id}@example.com"}
+        state = ("verified", "applied", "rejected")[number % 5 % 3]
+        yield {
+            **{"account": made.account, "outbox_begun_at": NOW, "item_id": number, "kind": "tags" if number % 7 == 0 else "activities"},
+            **{"state": state, "sent_at": told, "done_at": None if number % 4 == 0 else told + dt.timedelta(minutes=1), **who},
+        }
 
 
 def _table(made: Made, name: str, is_range: bool) -> list[Row]:

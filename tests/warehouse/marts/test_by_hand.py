@@ -41,6 +41,9 @@ _ADDRESS = """email contact_count status sent_count opened_count open_of_sent_90
 _DOMAIN = "domain address_count active_count sent_90d_count open_of_sent_90d_rate relative_open_90d is_suspicious"
 _AUTOMATION = "automation channel triggered_on triggered_count open_known_count opened_count open_of_sent_rate clicked_count"
 _TOUCH = "outcome outcome_key touch_count touch campaign_id hours_since_touch"
+_CREDIT = "outcome outcome_key touch_number touch source campaign_id is_landing first_credit last_credit linear_credit value"
+_STEP = "email transition_number transition day_on is_day_known reaction days_since_active messages_since_active_count subject"
+_REVIEW = "review_id days_since_review email is_contact engagement_tier message_count activity_pushed_at is_waiting"
 _MATCHING = "kind channel message_count matched_count ambiguous_count unmatched_count matched_message_rate"
 _LIST = "list_id day_on joined_count left_count size active_size days_covered"
 _HEADLINES = """day_on member_count joined_count left_count list_days_covered mail_days_covered sent_change opened_change click_change
@@ -69,6 +72,15 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_HEADLINES, _on(18), 2, 0, 1, 1, 1, 0, 1, 1, 3, 1, 8, None, 1, None),
         _row(_HEADLINES, _on(19), 2, 0, 0, None, None, None, None, None, 0, 0, 0, None, 0, None),
         _row(_HEADLINES, _on(20), 3, 1, 0, 2, 2, 2, 3, 2, 0, 0, 4, 7, 0, 7),
+    ],
+    # the visit of the 16th is where the click led to; what Ben clicked is told without a time
+    "attribution": [
+        _row(_CREDIT, "goal", "1/1", 1, "click", "(click)", 1, False, 1, 1, 1, 80),
+        _row(_CREDIT, "goal", "1/1", 2, "visit", "email", None, True, 0, 0, 0, 80),
+        _row(_CREDIT, "goal", "1/2", 1, "click", "(click)", 1, False, 1, 1, 1, 80),
+        _row(_CREDIT, "redemption", "1", 1, "click", "(click)", 1, False, 1, 1, 1, None),
+        _row(_CREDIT, "redemption", "1", 2, "visit", "email", None, True, 0, 0, 0, None),
+        _row(_CREDIT, "visit", "1/v1", 1, "click", "(click)", 1, False, 1, 1, 1, None),
     ],
     "attribution_first_touch": _TOUCHES,
     "attribution_last_touch": _TOUCHES,
@@ -113,14 +125,18 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_ADDRESS, "anna@example.com", 2, "active", 2, 1, 0.5, 4, "30 days", "regular", "engaged", "engaged", 4, 0, 0, 1),
         _row(_ADDRESS, "ben@example.org", 1, "active", 1, 0, 0, None, "never", "none", "new", "new", None, 1, None, 0),
     ],
+    "contact_lifecycle": [
+        # number 1 is of the 16th, when she clicked
+        _row(_STEP, "anna@example.com", 2, "unsubscribed", _on(17), False, None, 1, 0, "Spring menu"),
+        _row(_STEP, "carl@example.net", 1, "bounced", _on(17), False, None, None, 0, None),
+    ],
     "coupon_funnel": [_row("issued_month issued_count redeemed_count redemption_rate last_redeemed_on", "unknown", 2, 1, 0.5, _on(18))],
     "deliverability_by_domain": [
         _row(_DOMAIN, "example.com", 1, 1, 2, 0.5, 1.5, False),
         _row(_DOMAIN, "example.org", 1, 1, 1, 0, 0, False),
     ],
     "goal_conversions": [
-        _row(_GOAL, 1, "1", "(click)", True, 1, 1, 80, 80),  # Ben, of whom no visit is told
-        _row(_GOAL, 1, "1", "(none)", True, 1, 1, 80, 80),
+        _row(_GOAL, 1, "1", "(click)", True, 2, 2, 160, 160),
         _row(_GOAL, 2, "(none)", "(none)", True, 0, 0, None, None),
     ],
     "list_growth_daily": [
@@ -158,8 +174,12 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_DAY, _on(19), 0, 0, 2, 2.5, 1, 0, 0.75, 4),
         _row(_DAY, _on(20), 0, 0, 0, None, None, 4, 0.75, 4),
     ],
+    "reviews_waiting": [
+        _row(_REVIEW, 2, 4, "anna@example.com", True, "engaged", 1, None, True),
+        _row(_REVIEW, 3, 2, None, False, None, 0, None, False),  # it has a note
+    ],
     "reputation_overview": [
-        _row(_CHANNEL, "Feedback page", 1, None, None, 3, 1, 0.75, None, 4),
+        _row(_CHANNEL, "Feedback page", 3, None, None, 3, 1, 0.75, None, 4),
         _row(_CHANNEL, "Yelp", 2, 3.9, 2.5, None, None, None, 1, None),
     ],
     "social_post_performance": [

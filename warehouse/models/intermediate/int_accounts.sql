@@ -6,13 +6,13 @@ with read_accounts as (
 ),
 
 businesses as (
-    select account, timezone from {{ ref('stg_business') }}
+    select account, timezone from {{ current('stg_business') }}
 ),
 
 settings as (
     -- accounts.toml may override what an account says about itself
     select account, json_extract_string(zones, '$."' || account || '"') as timezone
-    from (select '{{ env_var("MARKETING_MODELS_ZONES", "{}") }}'::json as zones), read_accounts
+    from (select {{ text_of(var('time_zones')) }}::json as zones), read_accounts
 ),
 
 zoned as (
@@ -22,7 +22,7 @@ zoned as (
         coalesce(
             settings.timezone,
             (select max(zones.name) from pg_timezone_names() as zones where zones.name = businesses.timezone),
-            '{{ env_var("MARKETING_MODELS_TIMEZONE", "UTC") }}'
+            {{ text_of(var('default_time_zone')) }}
         ) as timezone
     from read_accounts
     left join businesses using (account)

@@ -23,6 +23,6 @@ select
     -- what the service lists are e-mail campaigns; an automation may send text messages, too
     coalesce(reactions.has_openings, false) or coalesce(messages.channel = 'email', campaigns.type = 'standard', false)
         as can_tell_openings
-from {{ source('source', 'campaigns') }} as campaigns
+from {{ ref('stg_campaigns') }} as campaigns
 left join messages using (account, campaign_id)
 left join reactions using (account, campaign_id)

@@ -17,7 +17,7 @@ accounts as (
 -- deleted ones too: what they did stays true
 campaigns as (
     select account, campaign_id, {{ local_date('created_at', 'accounts.timezone') }} as created_on
-    from {{ source('source', 'campaigns') }}
+    from {{ ref('stg_campaigns') }}
     left join accounts using (account)
 )
 

@@ -17,14 +17,14 @@ readings as (
 ),
 
 seen as (
-    select account, list_id, min(_first_seen_at) as first_seen_at
-    from {{ source('source', 'contacts') }}
+    select account, list_id, min(first_seen_at) as first_seen_at
+    from {{ ref('stg_contacts') }}
     group by all
 ),
 
 lists as (
-    select account, list_id, _first_seen_at, _deleted_at, _first_seen_at > min(_first_seen_at) over (partition by account) as is_new
-    from {{ source('source', 'lists') }}
+    select account, list_id, first_seen_at, deleted_at, first_seen_at > min(first_seen_at) over (partition by account) as is_new
+    from {{ ref('stg_lists') }}
 ),
 
 dated as (
@@ -32,10 +32,10 @@ dated as (
         account,
         list_id,
         case
-            when is_new then lists._first_seen_at
+            when is_new then lists.first_seen_at
             -- readings were not written down yet: the first contacts came with the first one
             when seen.first_seen_at < coalesce(readings.first_tried_at, timestamptz '9999-01-01 00:00+00') then seen.first_seen_at
-            else coalesce(readings.first_complete_at, lists._deleted_at)
+            else coalesce(readings.first_complete_at, lists.deleted_at)
         end as first_read_at,
         coalesce(is_new, false) as is_new
     from lists

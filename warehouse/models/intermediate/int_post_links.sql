@@ -1,11 +1,11 @@
 -- Which short links stand in the text of which post: one row per account, post, network and link.
 
 with posts as (
-    select * from {{ ref('stg_social_posts') }}
+    select * from {{ current('stg_social_posts') }}
 ),
 
 links as (
-    select * from {{ ref('stg_social_links') }}
+    select * from {{ current('stg_social_links') }}
 ),
 
 -- without the punctuation that ends a sentence

@@ -5,7 +5,7 @@ with stats as (
 
 -- deleted ones too: what a campaign did stays true
 campaigns as (
-    select account, campaign_id, type, subject from {{ source('source', 'campaigns') }}
+    select account, campaign_id, type, subject from {{ ref('stg_campaigns') }}
 ),
 
 channels as (

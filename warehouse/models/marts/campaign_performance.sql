@@ -2,7 +2,7 @@
 
 -- deleted ones too: what a campaign did stays true
 with campaigns as (
-    select * from {{ source('source', 'campaigns') }}
+    select * from {{ ref('stg_campaigns') }}
 ),
 
 accounts as (
@@ -23,7 +23,7 @@ clicks as (
 
 clickers as (
     select account, campaign_id, count(distinct lower(email)) as clicker_count
-    from {{ ref('stg_campaign_clickers') }}
+    from {{ current('stg_campaign_clickers') }}
     group by all
 ),
 
@@ -38,7 +38,7 @@ counted as (
         campaigns.subject,
         campaigns.status,
         campaigns.type,
-        campaigns._deleted_at is not null as is_deleted,
+        campaigns.deleted_at is not null as is_deleted,
         campaigns.created_at,
         channels.channel,
         channels.can_tell_openings,
@@ -67,11 +67,11 @@ counted as (
 rated as (
     select
         *,
-        {{ safe_rate('opened_count', 'delivered_count') }} as open_rate,
-        case when can_tell_openings then {{ safe_rate('clicker_count', 'delivered_count') }} end as click_rate,
-        {{ safe_rate('clicker_count', 'opened_count') }} as click_to_open_rate,
-        {{ safe_rate('bounced_count', 'sent_count') }} as bounce_rate,
-        {{ safe_rate('unsubscribed_count', 'delivered_count') }} as unsubscribe_rate,
+        {{ rate('open_rate') }} as open_rate,
+        case when can_tell_openings then {{ rate('click_rate') }} end as click_rate,
+        {{ rate('click_to_open_rate') }} as click_to_open_rate,
+        {{ rate('bounce_rate') }} as bounce_rate,
+        {{ rate('unsubscribe_rate') }} as unsubscribe_rate,
         type = 'standard' and sent_count > 0 and compared_on is not null as is_comparable
     from counted
 ),

@@ -5,7 +5,7 @@ with accounts as (
 
 -- who is gone counts, too: without them every cohort would look the better the more of it left
 contacts as (
-    select account, contact_id, lower(trim(email)) as email, registered_at from {{ source('source', 'contacts') }} where trim(email) <> ''
+    select account, contact_id, lower(trim(email)) as email, registered_at from {{ ref('stg_contacts') }} where trim(email) <> ''
 ),
 
 coverage as (
@@ -25,15 +25,8 @@ addresses as (
     having min(registered_at) is not null
 ),
 
--- moments as contact_engagement has them
 reactions as (
-    select account, contact_id, coalesce(opened_at, sent_at) as moment, false as is_click
-    from {{ ref('contact_campaign') }}
-    where is_opened
-    union all
-    select account, contact_id, coalesce(clicked_at, opened_at, sent_at), true from {{ ref('contact_campaign') }} where is_clicked
-    union all
-    select account, contact_id, visited_at, false from {{ ref('stg_timeline_visits') }}
+    select account, contact_id, moment, reaction = 'click' as is_click from {{ ref('int_reactions') }}
 ),
 
 active_months as (
@@ -45,7 +38,6 @@ active_months as (
     from reactions
     join (select distinct account, contact_id, email from contacts) using (account, contact_id)
     join accounts using (account)
-    where moment is not null
     group by all
 ),
 

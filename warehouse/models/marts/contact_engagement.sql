@@ -13,7 +13,7 @@ with accounts as (
 
 present as (
     select account, lower(trim(email)) as email, contact_id, list_id, status, registered_at
-    from {{ ref('stg_contacts') }}
+    from {{ current('stg_contacts') }}
     where trim(email) <> ''
 ),
 
@@ -36,7 +36,7 @@ contacts as (
 ),
 
 lists as (
-    select account, list_id, name from {{ ref('stg_lists') }}
+    select account, list_id, name from {{ current('stg_lists') }}
 ),
 
 -- what rates, frequency and dormancy count are e-mails of which it can be known whether they were opened; the rest is counted apart
@@ -88,7 +88,7 @@ coverage as (
 
 coupons as (
     select account, lower(trim(email)) as email, count(*) as coupon_count, count(*) filter (where is_redeemed) as redeemed_count
-    from {{ ref('stg_coupons') }}
+    from {{ current('stg_coupons') }}
     group by all
 ),
 
@@ -165,13 +165,13 @@ select
     sms_sent_count,
     sms_clicked_count,
     message_count - sent_count - sms_sent_count as other_sent_count,
-    {{ safe_rate('opened_count', 'sent_count') }} as open_of_sent_rate,
-    {{ safe_rate('clicked_count', 'sent_count') }} as click_of_sent_rate,
+    {{ rate('open_of_sent_rate') }} as open_of_sent_rate,
+    {{ rate('click_of_sent_rate') }} as click_of_sent_rate,
     sent_90d_count,
     opened_90d_count,
     clicked_90d_count,
     sms_sent_90d_count,
-    {{ safe_rate('opened_90d_count', 'sent_90d_count') }} as open_of_sent_90d_rate,
+    {{ rate('open_of_sent_rate', '{}_90d_count') }} as open_of_sent_90d_rate,
     visit_count,
     last_sent_at,
     last_opened_at,

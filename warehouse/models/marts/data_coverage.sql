@@ -33,7 +33,7 @@ tables as (
 ),
 
 contacts as (
-    select distinct account, contact_id from {{ ref('stg_contacts') }}
+    select distinct account, contact_id from {{ current('stg_contacts') }}
 ),
 
 -- one row per contact that exists and kind of question, with when it was last asked

@@ -10,7 +10,7 @@ select
     (epoch(now()) - epoch(median_as_of)) / 3600 as median_age_hours,
     (epoch(now()) - epoch(oldest_as_of)) / 3600 as oldest_age_hours,
     due_at,
-    coalesce(due_at + to_hours({{ env_var('MARKETING_MODELS_GRACE_HOURS', '6') }}) < now(), false) as is_overdue,
+    coalesce(due_at + to_hours({{ var('grace_hours') }}) < now(), false) as is_overdue,
     part_count,
     read_part_count,
     coverage_rate,

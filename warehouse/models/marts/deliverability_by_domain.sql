@@ -5,7 +5,7 @@ with addresses as (
 ),
 
 accounts as (
-    select account, {{ safe_rate('sum(opened_90d_count)', 'sum(sent_90d_count)') }} as account_open_of_sent_90d_rate
+    select account, {{ rate('open_of_sent_rate', '{}_90d_count', 'sum({})') }} as account_open_of_sent_90d_rate
     from addresses
     group by all
 ),
@@ -43,12 +43,12 @@ select
     sent_count,
     opened_count,
     clicked_count,
-    {{ safe_rate('opened_count', 'sent_count') }} as open_of_sent_rate,
-    {{ safe_rate('clicked_count', 'sent_count') }} as click_of_sent_rate,
+    {{ rate('open_of_sent_rate') }} as open_of_sent_rate,
+    {{ rate('click_of_sent_rate') }} as click_of_sent_rate,
     sent_90d_count,
     opened_90d_count,
-    {{ safe_rate('opened_90d_count', 'sent_90d_count') }} as open_of_sent_90d_rate,
-    {{ safe_rate('opened_90d_count', 'sent_90d_count') }} / nullif(account_open_of_sent_90d_rate, 0) as relative_open_90d,
+    {{ rate('open_of_sent_rate', '{}_90d_count') }} as open_of_sent_90d_rate,
+    {{ rate('open_of_sent_rate', '{}_90d_count') }} / nullif(account_open_of_sent_90d_rate, 0) as relative_open_90d,
     last_opened_at,
     -- opens this rare across this many messages are a filter's doing rather than chance
     sent_90d_count >= 50 and opened_90d_count < 0.2 * account_open_of_sent_90d_rate * sent_90d_count as is_suspicious

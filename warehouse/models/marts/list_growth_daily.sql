@@ -37,9 +37,9 @@ steps as materialized (
 
 -- contacts whose history begins after the list's first reading: new ones, and those that had changed before the models were first built
 late as (
-    select steps.*, coalesce(contacts._first_seen_at, valid_from) as seen_at
+    select steps.*, coalesce(contacts.first_seen_at, valid_from) as seen_at
     from steps
-    left join {{ source('source', 'contacts') }} as contacts using (account, list_id, contact_id)
+    left join {{ ref('stg_contacts') }} as contacts using (account, list_id, contact_id)
     where is_first and valid_from > first_read_at
 ),
 
@@ -219,5 +219,5 @@ select
     days_covered,
     is_observed
 from filled
-left join {{ source('source', 'lists') }} as lists using (account, list_id)
+left join {{ ref('stg_lists') }} as lists using (account, list_id)
 window by_list as (partition by account, list_id order by day_on)

@@ -8,7 +8,7 @@ with accounts as (
 ),
 
 lists as (
-    select account, list_id, name, _deleted_at is not null as is_deleted from {{ source('source', 'lists') }}
+    select account, list_id, name, deleted_at is not null as is_deleted from {{ ref('stg_lists') }}
 ),
 
 lists_read as (
@@ -21,11 +21,11 @@ members as (
         list_id,
         contact_id,
         coalesce(nullif(lower(trim(email)), ''), 'contact ' || contact_id) as address,
-        _deleted_at,
+        deleted_at,
         status,
         -- it came since the reading before: a day is enough for the mail that greets it. Before the list's first reading it was always there
-        case when _first_seen_at > first_read_at then _first_seen_at - interval 1 day end as member_from
-    from {{ source('source', 'contacts') }}
+        case when first_seen_at > first_read_at then first_seen_at - interval 1 day end as member_from
+    from {{ ref('stg_contacts') }}
     left join lists_read using (account, list_id)
 ),
 
@@ -41,7 +41,7 @@ messages as (
     join members using (account, contact_id)
     join accounts using (account)
     where {{ can_tell_opening() }} and sent_at >= since_90d and sent_at < until_at
-        and coalesce(sent_at >= member_from, true) and coalesce(sent_at < _deleted_at, true)
+        and coalesce(sent_at >= member_from, true) and coalesce(sent_at < deleted_at, true)
     group by all
 ),
 
@@ -54,7 +54,7 @@ present as (
         bool_or(status = 'active') as is_active,
         case when bool_or(status = 'bounced') then 'bounced' when bool_or(status = 'unsubscribed') then 'unsubscribed' else 'other' end as status
     from members
-    where _deleted_at is null
+    where deleted_at is null
     group by all
 ),
 
@@ -106,8 +106,8 @@ select
     {%- for name in ['sent_90d_count', 'opened_90d_count', 'clicked_90d_count'] %}
     coalesce(messages.{{ name }}, 0) as {{ name }},
     {%- endfor %}
-    {{ safe_rate('messages.opened_90d_count', 'messages.sent_90d_count') }} as open_of_sent_90d_rate,
-    {{ safe_rate('messages.clicked_90d_count', 'messages.sent_90d_count') }} as click_of_sent_90d_rate
+    {{ rate('open_of_sent_rate', 'messages.{}_90d_count') }} as open_of_sent_90d_rate,
+    {{ rate('click_of_sent_rate', 'messages.{}_90d_count') }} as click_of_sent_90d_rate
 from lists
 left join lists_read using (account, list_id)
 left join people using (account, list_id)

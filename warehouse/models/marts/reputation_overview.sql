@@ -55,7 +55,7 @@ mentions as (
         count(*) filter (where mentions.polarity = 'negative' and {{ in_last_days('mentions.reviewed_on', 'last_days.as_of_on', days) }})
             as negative_count_{{ days }}d{{ "," if not loop.last }}
 {%- endfor %}
-    from {{ ref('stg_sentiment_mentions') }} as mentions
+    from {{ current('stg_sentiment_mentions') }} as mentions
     left join last_days using (account)
     where mentions.channel is not null
     group by all
@@ -109,7 +109,7 @@ direct as (
         max(reviewed_at) as last_review_at
     from (
         select reviews.account, reviews.reviewed_at, {{ local_date('reviews.reviewed_at', 'accounts.timezone') }} as reviewed_on
-        from {{ ref('stg_direct_reviews') }} as reviews
+        from {{ current('stg_direct_reviews') }} as reviews
         left join accounts using (account)
     )
     left join last_days using (account)
@@ -168,16 +168,16 @@ select
     review_count_28d,
     good_count_7d,
     bad_count_7d,
-    {{ safe_rate('good_count_7d', 'good_count_7d + bad_count_7d') }} as good_rate_7d,
+    {{ rate('good_rate', '{}_count_7d') }} as good_rate_7d,
     positive_count_7d,
     negative_count_7d,
-    {{ safe_rate('positive_count_7d', 'positive_count_7d + negative_count_7d') }} as positive_rate_7d,
+    {{ rate('positive_rate', '{}_count_7d') }} as positive_rate_7d,
     good_count_28d,
     bad_count_28d,
-    {{ safe_rate('good_count_28d', 'good_count_28d + bad_count_28d') }} as good_rate_28d,
+    {{ rate('good_rate', '{}_count_28d') }} as good_rate_28d,
     positive_count_28d,
     negative_count_28d,
-    {{ safe_rate('positive_count_28d', 'positive_count_28d + negative_count_28d') }} as positive_rate_28d,
+    {{ rate('positive_rate', '{}_count_28d') }} as positive_rate_28d,
     view_count_mean_7d,
     view_count_mean_28d
 from channels

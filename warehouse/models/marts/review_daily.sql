@@ -18,7 +18,7 @@ days_read as (
 ),
 
 stats as (
-    select account, period_on as day_on, good_count, bad_count, true as is_told from {{ ref('stg_review_stats') }}
+    select account, period_on as day_on, good_count, bad_count, true as is_told from {{ current('stg_review_stats') }}
 ),
 
 online as (
@@ -40,13 +40,13 @@ sentiment as (
         reviewed_on as day_on,
         count(*) filter (where polarity = 'positive') as positive_count,
         count(*) filter (where polarity = 'negative') as negative_count
-    from {{ ref('stg_sentiment_mentions') }}
+    from {{ current('stg_sentiment_mentions') }}
     where reviewed_on is not null
     group by all
 ),
 
 views as (
-    select account, period_on as day_on, view_count, true as is_told from {{ ref('stg_feedback_views') }}
+    select account, period_on as day_on, view_count, true as is_told from {{ current('stg_feedback_views') }}
 ),
 
 told_days as (
@@ -103,20 +103,20 @@ select
     day_on,
     good_count,
     bad_count,
-    {{ safe_rate('good_count', 'good_count + bad_count') }} as good_rate,
+    {{ rate('good_rate') }} as good_rate,
     online_review_count,
     rating_sum / nullif(rated_count, 0) as average_rating,
     positive_count,
     negative_count,
-    {{ safe_rate('positive_count', 'positive_count + negative_count') }} as positive_rate,
+    {{ rate('positive_rate') }} as positive_rate,
     view_count,
 {%- for days in [7, 28] %}
     avg(good_count) over last_{{ days }} as good_count_mean_{{ days }}d,
     avg(bad_count) over last_{{ days }} as bad_count_mean_{{ days }}d,
-    {{ safe_rate('sum(good_count) over last_%d' % days, 'sum(good_count + bad_count) over last_%d' % days) }} as good_rate_{{ days }}d,
+    {{ rate('good_rate', over='sum({}) over last_%d' % days) }} as good_rate_{{ days }}d,
     avg(online_review_count) over last_{{ days }} as online_review_count_mean_{{ days }}d,
     sum(rating_sum) over last_{{ days }} / nullif(sum(rated_count) over last_{{ days }}, 0) as average_rating_{{ days }}d,
-    {{ safe_rate('sum(positive_count) over last_%d' % days, 'sum(positive_count + negative_count) over last_%d' % days) }}
+    {{ rate('positive_rate', over='sum({}) over last_%d' % days) }}
         as positive_rate_{{ days }}d,
     avg(view_count) over last_{{ days }} as view_count_mean_{{ days }}d{{ "," if not loop.last }}
 {%- endfor %}

@@ -21,7 +21,7 @@ weeks as (
 -- when somebody unsubscribed is not told: the week of the last e-mail is the nearest that is known
 leavers as (
     select account, contact_id
-    from {{ ref('stg_contacts') }}
+    from {{ current('stg_contacts') }}
     group by all
     having bool_or(status = 'unsubscribed') and not bool_or(status = 'active')
 ),

@@ -25,7 +25,7 @@ select
     sum(delivered_count)::bigint as delivered_count,
     sum(opened_count)::bigint as opened_count,
     sum(clicker_count)::bigint as clicker_count,
-    {{ safe_rate('sum(opened_count)', 'sum(delivered_count)') }} as open_rate,
-    {{ safe_rate('sum(clicker_count)', 'sum(delivered_count)') }} as click_rate
+    {{ rate('open_rate', over='sum({})') }} as open_rate,
+    {{ rate('click_rate', over='sum({})') }} as click_rate
 from placed
 group by all

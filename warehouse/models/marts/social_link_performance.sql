@@ -1,7 +1,7 @@
 -- How often each short link was clicked and from where, as of the last answer: one row per account and link.
 
 with links as (
-    select * from {{ ref('stg_social_links') }}
+    select * from {{ current('stg_social_links') }}
 ),
 
 accounts as (

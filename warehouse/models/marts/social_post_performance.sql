@@ -1,11 +1,11 @@
 -- What each post brought: the clicks of the short links in its text. One row per account, post and network.
 
 with posts as (
-    select * from {{ ref('stg_social_posts') }}
+    select * from {{ current('stg_social_posts') }}
 ),
 
 details as (
-    select * from {{ ref('stg_social_post_details') }}
+    select * from {{ current('stg_social_post_details') }}
 ),
 
 accounts as (

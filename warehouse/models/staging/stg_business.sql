@@ -1,4 +1,4 @@
--- Current rows of source.business; one row per account.
+-- Rows of source.business, deleted ones too; one row per account.
 select
     account,
     business_id,
@@ -9,6 +9,7 @@ select
     package,
     timezone,
     _first_seen_at as first_seen_at,
-    _changed_at as changed_at
+    _changed_at as changed_at,
+    _deleted_at as deleted_at,
+    _deleted_at is not null as is_deleted
 from {{ source('source', 'business') }}
-where _deleted_at is null

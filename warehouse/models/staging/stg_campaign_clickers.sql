@@ -1,4 +1,4 @@
--- Current rows of source.campaign_clickers; one row per campaign_id, url, email.
+-- Rows of source.campaign_clickers, deleted ones too; one row per campaign_id, url, email.
 select
     account,
     campaign_id,
@@ -6,6 +6,7 @@ select
     email,
     click_count,
     _first_seen_at as first_seen_at,
-    _changed_at as changed_at
+    _changed_at as changed_at,
+    _deleted_at as deleted_at,
+    _deleted_at is not null as is_deleted
 from {{ source('source', 'campaign_clickers') }}
-where _deleted_at is null

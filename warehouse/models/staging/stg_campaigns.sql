@@ -1,4 +1,4 @@
--- Current rows of source.campaigns; one row per campaign_id.
+-- Rows of source.campaigns, deleted ones too; one row per campaign_id.
 select
     account,
     campaign_id,
@@ -11,6 +11,7 @@ select
     from_name,
     created_at,
     _first_seen_at as first_seen_at,
-    _changed_at as changed_at
+    _changed_at as changed_at,
+    _deleted_at as deleted_at,
+    _deleted_at is not null as is_deleted
 from {{ source('source', 'campaigns') }}
-where _deleted_at is null

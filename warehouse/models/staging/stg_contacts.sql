@@ -1,4 +1,4 @@
--- Current rows of source.contacts; one row per list_id, contact_id.
+-- Rows of source.contacts, deleted ones too; one row per list_id, contact_id.
 select
     account,
     list_id,
@@ -9,6 +9,7 @@ select
     registered_at,
     custom_fields,
     _first_seen_at as first_seen_at,
-    _changed_at as changed_at
+    _changed_at as changed_at,
+    _deleted_at as deleted_at,
+    _deleted_at is not null as is_deleted
 from {{ source('source', 'contacts') }}
-where _deleted_at is null

@@ -1,4 +1,4 @@
--- Current rows of source.coupons; one row per coupon_id.
+-- Rows of source.coupons, deleted ones too; one row per coupon_id.
 select
     account,
     coupon_id,
@@ -7,6 +7,7 @@ select
     is_redeemed,
     redeemed_on,
     _first_seen_at as first_seen_at,
-    _changed_at as changed_at
+    _changed_at as changed_at,
+    _deleted_at as deleted_at,
+    _deleted_at is not null as is_deleted
 from {{ source('source', 'coupons') }}
-where _deleted_at is null

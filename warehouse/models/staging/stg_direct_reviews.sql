@@ -1,4 +1,4 @@
--- Current rows of source.direct_reviews; one row per review_id.
+-- Rows of source.direct_reviews, deleted ones too; one row per review_id.
 select
     account,
     review_id,
@@ -9,6 +9,7 @@ select
     notes,
     rating,
     _first_seen_at as first_seen_at,
-    _changed_at as changed_at
+    _changed_at as changed_at,
+    _deleted_at as deleted_at,
+    _deleted_at is not null as is_deleted
 from {{ source('source', 'direct_reviews') }}
-where _deleted_at is null

@@ -1,4 +1,4 @@
--- Current rows of source.goals; one row per goal_id.
+-- Rows of source.goals, deleted ones too; one row per goal_id.
 select
     account,
     goal_id,
@@ -14,6 +14,7 @@ select
     action_id,
     action_name,
     _first_seen_at as first_seen_at,
-    _changed_at as changed_at
+    _changed_at as changed_at,
+    _deleted_at as deleted_at,
+    _deleted_at is not null as is_deleted
 from {{ source('source', 'goals') }}
-where _deleted_at is null

@@ -1,4 +1,4 @@
--- Current rows of source.lists; one row per list_id.
+-- Rows of source.lists, deleted ones too; one row per list_id.
 select
     account,
     list_id,
@@ -17,6 +17,7 @@ select
     notify_email,
     created_at,
     _first_seen_at as first_seen_at,
-    _changed_at as changed_at
+    _changed_at as changed_at,
+    _deleted_at as deleted_at,
+    _deleted_at is not null as is_deleted
 from {{ source('source', 'lists') }}
-where _deleted_at is null

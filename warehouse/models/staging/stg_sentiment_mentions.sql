@@ -1,4 +1,4 @@
--- Current rows of source.sentiment_mentions; one row per mention_key.
+-- Rows of source.sentiment_mentions, deleted ones too; one row per mention_key.
 select
     account,
     mention_key,
@@ -7,6 +7,7 @@ select
     reviewed_on,
     inquiry,
     _first_seen_at as first_seen_at,
-    _changed_at as changed_at
+    _changed_at as changed_at,
+    _deleted_at as deleted_at,
+    _deleted_at is not null as is_deleted
 from {{ source('source', 'sentiment_mentions') }}
-where _deleted_at is null

@@ -1,4 +1,4 @@
--- Current rows of source.social_links; one row per link_id.
+-- Rows of source.social_links, deleted ones too; one row per link_id.
 select
     account,
     link_id,
@@ -8,6 +8,7 @@ select
     created_at,
     track_count,
     _first_seen_at as first_seen_at,
-    _changed_at as changed_at
+    _changed_at as changed_at,
+    _deleted_at as deleted_at,
+    _deleted_at is not null as is_deleted
 from {{ source('source', 'social_links') }}
-where _deleted_at is null

@@ -1,4 +1,4 @@
--- Current rows of source.social_post_details; one row per post_id, network.
+-- Rows of source.social_post_details, deleted ones too; one row per post_id, network.
 select
     account,
     post_id,
@@ -10,6 +10,7 @@ select
     image_url,
     profile,
     _first_seen_at as first_seen_at,
-    _changed_at as changed_at
+    _changed_at as changed_at,
+    _deleted_at as deleted_at,
+    _deleted_at is not null as is_deleted
 from {{ source('source', 'social_post_details') }}
-where _deleted_at is null

@@ -1,4 +1,4 @@
--- Current rows of source.social_posts; one row per post_id, network.
+-- Rows of source.social_posts, deleted ones too; one row per post_id, network.
 select
     account,
     post_id,
@@ -11,6 +11,7 @@ select
     photo_thumb_url,
     photo_url,
     _first_seen_at as first_seen_at,
-    _changed_at as changed_at
+    _changed_at as changed_at,
+    _deleted_at as deleted_at,
+    _deleted_at is not null as is_deleted
 from {{ source('source', 'social_posts') }}
-where _deleted_at is null

@@ -1,0 +1,58 @@
+"""`marketing-sync models`: marts of your own, in SQL, beside ours: begin one, and build them without waiting for the night."""
+
+import click
+
+from pipelines import exits
+from pipelines.commands import Arguments, Group, command_of
+from pipelines.home import prepare_home
+from pipelines.options import Option, parameters
+from pipelines.publishing import Models
+from pipelines.settings import Settings
+from warehouse.models import Outcome, Status
+from warehouse.own_models import new_model
+
+_NAME = Option("name", "the table's name, in lower case", str, metavar="NAME", is_positional=True)
+_NAMES = Option("names", "these alone; all when none is named", list, metavar="NAME", is_positional=True)
+
+models = Group("models", subcommand_metavar="new|build [NAME]...")
+
+
+def _new(arguments: Arguments, settings: Settings) -> int:
+    """Write NAME.sql and NAME.yml to begin with: a query over our marts that runs as it is. See docs/own-models.md."""
+    if not arguments.name:
+        raise click.UsageError("name the model: marketing-sync models new NAME")
+    prepare_home(settings.home)
+    for path in new_model(settings.own_models, arguments.name):
+        print(path)
+    print(f"edit them, then `marketing-sync models build {arguments.name}` makes custom.{arguments.name}")
+    return exits.DONE
+
+
+def _build(arguments: Arguments, settings: Settings) -> int:
+    """Build and test them now, over the marts as they are. `marketing-sync publish` shows them to analysts; every nightly sync does both.
+    Exit code 1 when one is wrong.
+    """
+    built = Models(settings)
+    found = [node.name for node in built.own_nodes() if not node.is_test]
+    if unknown := [name for name in arguments.names if name not in found]:
+        there = f"there are {', '.join(found)}" if found else "there is none yet: marketing-sync models new NAME"
+        raise click.UsageError(f"no model {unknown[0]} in {settings.own_models}; {there}")
+    if not found:
+        print(f"no models in {settings.own_models}; begin one with `marketing-sync models new NAME`")
+        return exits.DONE
+    report = built.build(arguments.names or found)
+    for outcome in report.outcomes:
+        print(_line(outcome))
+    return exits.INCOMPLETE if report.of(Status.FAILED) else exits.DONE
+
+
+def _line(outcome: Outcome) -> str:
+    if outcome.status is Status.SKIPPED:
+        return f"{outcome.name}: not run, since what it needs failed"
+    if outcome.status in (Status.FAILED, Status.WARNED):
+        return outcome.sentence
+    return f"{outcome.node.model}: {outcome.name}" if outcome.is_test else f"{outcome.node.relation}: built in {outcome.seconds:.1f} s"
+
+
+models.add_command(command_of(_new, "new", parameters((_NAME,)), _new.__doc__, short_help="begin a model"))
+models.add_command(command_of(_build, "build", parameters((_NAMES,)), _build.__doc__, short_help="build and test them"))

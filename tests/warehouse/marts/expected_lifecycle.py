@@ -1,0 +1,130 @@
+"""When addresses began to react, were lost and came back, worked out without SQL: day by day, as somebody would who watches."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+
+from tests.warehouse.marts.expected import Found, Source, grouped
+from tests.warehouse.marts.expected_contacts import contact_campaign, is_known_opening
+from tests.warehouse.marts.expected_engagement import address
+
+_DAY = dt.timedelta(days=1)
+_ORDER = ("activated", "won back", "at risk", "dormant", "unsubscribed", "bounced")
+_FIRST = {"click": 0, "open": 1, "visit": 2}
+
+
+def contact_lifecycle(source: Source) -> Found:
+    messages = grouped(contact_campaign(source), "account", "contact_id")
+    visits = grouped(source.rows("timeline_visits"), "account", "contact_id")
+    people: dict[tuple[str, str], Found] = {}
+    for row in source.rows("contacts", deleted=True):
+        if address(row["email"]):
+            people.setdefault((row["account"], address(row["email"])), []).append(row)
+    found = []
+    for (account, email), entries in people.items():
+        keys = {(account, row["contact_id"]) for row in entries}
+        mine = [one for key in keys for one in messages.get(key, [])]
+        came = [one for key in keys for one in visits.get(key, [])]
+        steps = list(_watched(source, account, entries, mine, _reactions(source, account, mine, came)))
+        steps.sort(key=lambda step: (step["day_on"], _ORDER.index(step["transition"])))
+        for number, step in enumerate(steps, 1):
+            found.append({"account": account, "email": email, **step, "transition_number": number, "is_last": number == len(steps)})
+    return found
+
+
+def _reactions(source: Source, account: str, messages: Found, visits: Found) -> dict[dt.date, Found]:
+    """By day, in their order."""
+    some = [("open", one, one["opened_at"] or one["sent_at"]) for one in messages if one["is_opened"]]
+    some += [("click", one, one["clicked_at"] or one["opened_at"] or one["sent_at"]) for one in messages if one["is_clicked"]]
+    some += [("visit", None, one["visited_at"]) for one in visits]
+    found: dict[dt.date, Found] = {}
+    today = _today(source, account)
+    for kind, message, at in sorted(
+        (one for one in some if one[2]),
+        key=lambda one: (one[2], _FIRST[one[0]], one[1]["message_key"] if one[1] else "", one[1]["contact_id"] if one[1] else 0),
+    ):
+        on = min(source.local_date(account, at) or today, today)
+        found.setdefault(on, []).append({"reaction": kind, "message": message, "at": at})
+    return found
+
+
+def _today(source: Source, account: str) -> dt.date:
+    today = source.local_date(account, source.as_of(account))
+    assert today is not None
+    return today
+
+
+def _watched(source: Source, account: str, entries: Found, messages: Found, reactions: dict[dt.date, Found]) -> Iterator[dict[str, Any]]:
+    sent = sorted((one for one in messages if one["sent_at"]), key=lambda one: (one["sent_at"], one["contact_id"], one["message_key"]))
+    registered = min((row["registered_at"] for row in entries if row["registered_at"]), default=None)
+    mails: dict[dt.date, int] = {}
+    for one in sent:
+        if is_known_opening(one) and (on := source.local_date(account, one["sent_at"])):
+            mails[on] = mails.get(on, 0) + 1
+    ended = _ended(source, account, entries)
+    risen = source.local_date(account, registered)
+    today = _today(source, account)
+    begin = min([today, *mails, *reactions, *ended, *([risen] if risen else [])])
+    last: tuple[dt.date, dt.datetime] | None = None
+    at_risk: dict[str, Any] | None = None
+    is_dormant = False
+
+    def step(transition: str, on: dt.date, at: dt.datetime, reaction: dict[str, Any] | None = None) -> dict[str, Any]:
+        before = [one for one in sent if one["sent_at"] <= at]
+        heard = [one for one in before if last and one["sent_at"] <= last[1]]
+        message = (reaction or {}).get("message") or (before[-1] if before else None)
+        names = {"message_channel": "channel", "message_sent_at": "sent_at"}
+        told = {name: message[names.get(name, name)] if message else None for name in (*names, "campaign_id", "subject", "automation")}
+        row = {"transition": transition, "day_on": on, "is_day_known": True, "reaction": (reaction or {}).get("reaction"), **told}
+        row |= {"days_since_active": (on - last[0]).days if last else None, "days_at_risk": None}
+        return row | {"messages_since_active_count": len(before) - len(heard)}
+
+    def midnight(on: dt.date) -> dt.datetime:
+        return dt.datetime.combine(on, dt.time(), source.zones[account]).astimezone(dt.UTC)
+
+    day = begin
+    while day <= today:
+        recent = sum(mails.get(day - back * _DAY, 0) for back in range(180)) if not is_dormant else 0
+        for status, at in ended.get(day, ()):
+            later = [one for some in reactions.values() for one in some if one["at"] <= at]
+            known = last
+            if later:  # also of this day
+                on = max(on for on, some in reactions.items() if some[0]["at"] <= at)
+                last = (on, max(one["at"] for one in reactions[on]))
+            yield step(status, day, at) | {"is_day_known": False}
+            last = known
+        if day in reactions:
+            first = reactions[day][0]
+            if last is None:
+                yield step("activated", day, first["at"], first)
+            elif at_risk:
+                days = (day - at_risk["day_on"]).days
+                yield at_risk | {"days_at_risk": days}
+                yield step("won back", day, first["at"], first) | {"days_at_risk": days}
+            last, at_risk, is_dormant = (day, max(one["at"] for one in reactions[day])), None, False
+        elif last and (day - last[0]).days == 91:
+            at_risk = step("at risk", day, midnight(day))
+        silent = (day - last[0]).days > 180 if last else risen is None or (day - risen).days > 30
+        if silent and day not in reactions and recent >= 3 and not is_dormant:
+            is_dormant = True
+            yield step("dormant", day, midnight(day + _DAY))
+        day += _DAY
+    if at_risk:
+        yield at_risk | {"days_at_risk": (today - at_risk["day_on"]).days}
+
+
+def _ended(source: Source, account: str, entries: Found) -> dict[dt.date, list[tuple[str, dt.datetime]]]:
+    """Of the first reading, as the models were built once: each status and day once."""
+    moments: dict[tuple[str, dt.date], dt.datetime] = {}
+    for row in entries:
+        at = row["_first_seen_at"] if row["_deleted_at"] else row["_changed_at"]
+        if row["status"] in ("unsubscribed", "bounced"):
+            on = source.local_date(account, at)
+            assert on is not None
+            moments[row["status"], on] = min(at, moments.get((row["status"], on), at))
+    found: dict[dt.date, list[tuple[str, dt.datetime]]] = {}
+    for (status, on), at in moments.items():
+        found.setdefault(on, []).append((status, at))
+    return found

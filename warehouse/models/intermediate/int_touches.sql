@@ -1,0 +1,54 @@
+-- What may have led to something: clicks on messages, and visits to tracked pages that name a source or medium; one row per touch.
+-- The windows: hours for all (`120`), or by channel (`email=120,visit=24`); of what is not named it is 120.
+with settings as (
+    select
+        case when contains(part, '=') then lower(trim(split_part(part, '=', 1))) else 'all' end as channel,
+        trim(split_part(part, '=', -1))::integer as hours
+    from (select unnest(string_split({{ text_of(var('attribution_hours')) }}, ',')) as part)
+),
+
+windows as (
+    select map_from_entries(list((channel, hours))) as hours
+    from (select channel, max(hours) as hours from settings group by channel)
+),
+
+visits as (
+    select
+        account, contact_id, visit_key, visited_at, utm_source, utm_medium, utm_campaign,
+        nullif(lower(trim(utm_source)), '') as source,
+        nullif(lower(trim(utm_medium)), '') as medium
+    from {{ ref('stg_timeline_visits') }}
+    where visited_at is not null
+)
+
+select
+    account,
+    contact_id,
+    'click' as touch,
+    message_key as touch_key,
+    '(click)' as source,
+    channel,
+    campaign_id,
+    null::varchar as utm_source,
+    null::varchar as utm_medium,
+    null::varchar as utm_campaign,
+    clicked_at as touched_at,
+    clicked_at + to_hours(coalesce(hours[channel], hours['all'], 120)) as until_at
+from {{ ref('contact_campaign') }}, windows
+where clicked_at is not null
+union all
+select
+    account,
+    contact_id,
+    'visit',
+    visit_key,
+    coalesce(source, medium),
+    null,
+    null,
+    utm_source,
+    utm_medium,
+    utm_campaign,
+    visited_at,
+    visited_at + to_hours(coalesce(hours[source], hours[medium], hours['visit'], hours['all'], 120))
+from visits, windows
+where coalesce(source, medium) is not null

@@ -1,0 +1,81 @@
+"""Models of the user's: SQL in a folder of a home, built behind ours in the schema `custom` and published with it.
+
+They are compiled apart from ours, so that what is wrong in them keeps nothing of ours from being built or published. Not here: how models
+are run (`models`), what a published column may show (`masking`).
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import duckdb
+
+from warehouse.dbt_project import OWN, Node, compiled, model_files
+from warehouse.errors import WarehouseError
+from warehouse.masking import lineage
+from warehouse.schema import fact, note_fact
+from warehouse.sql import quoted, rows
+
+#: Name in sync.meta of what is known about the columns of the tables that stand there.
+_COLUMNS = "own_columns"
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def own_nodes(folder: Path | None, variables: Mapping[str, str]) -> tuple[Node, ...]:
+    """The models and tests of the folder, in an order in which they can run; none when it has none. Raises ProjectBroken."""
+    return compiled(variables, folder) if folder and folder.is_dir() and model_files(folder) else ()
+
+
+def new_model(folder: Path, name: str) -> list[Path]:
+    """Write a model to begin with, and its description. WarehouseError when the name is taken or cannot be one of a table."""
+    if not (name.isidentifier() and name.isascii() and name == name.lower()):
+        raise WarehouseError(
+            f"{name!r} cannot be a table's name: use lower-case letters, digits and `_`, with a letter first, e.g. vip_contacts"
+        )
+    made = [folder / f"{name}.sql", folder / f"{name}.yml"]
+    if taken := [path for path in made if path.exists()]:
+        raise WarehouseError(f"{taken[0]} is there already: open it, or choose another name")
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for path in made:
+        text = (_TEMPLATES / f"own_model{path.suffix}").read_text(encoding="utf-8")
+        path.write_text(text.replace("<<name>>", name), encoding="utf-8")
+    return made
+
+
+def remove_gone(connection: duckdb.DuckDBPyConnection, nodes: Iterable[Node]) -> None:
+    """Drop the tables and views in `custom` whose model is gone; nobody would build them again."""
+    kept = [node.table for node in nodes]
+    for kind in ("view", "table"):
+        sql = f"select {kind}_name from duckdb_{kind}s() where database_name = current_database() and schema_name = '{OWN}'"
+        for (name,) in rows(connection, f"{sql} and not list_contains($kept, {kind}_name)", {"kept": kept}):
+            rows(connection, f"drop {kind} {OWN}.{quoted(name)}")
+
+
+def note_columns(connection: duckdb.DuckDBPyConnection, built: Iterable[Node]) -> None:
+    """Work out which columns of what was built are made of personal ones, as for ours: no column has to be marked.
+
+    What was not built stays as it is, and what is known about it as well.
+    """
+    from warehouse.lineage import Form, follow, types  # parses SQL: only who has models of their own waits for it
+
+    forms = [Form((node.schema, node.table), sql, node.declared) for node in built for sql in (node.sql, node.later_sql) if sql]
+    known = {**lineage()["columns"], **own_columns(connection)}
+    schema = types(connection)
+    others = {_pair(name): {column: frozenset(found) for column, found in columns.items()} for name, columns in known.items()}
+    derived, _ = follow(forms, schema, others)
+    found = own_columns(connection) | {
+        ".".join(relation): {name: sorted(sources) for name, sources in columns.items()} for relation, columns in derived.items()
+    }
+    note_fact(connection, _COLUMNS, json.dumps({name: found[name] for name in found if _pair(name)[1] in schema.get(OWN, {})}))
+
+
+def _pair(relation: str) -> tuple[str, str]:
+    schema, _, table = relation.partition(".")
+    return schema, table
+
+
+def own_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, list[str]]]:
+    """What is known about the columns of what stands in `custom`: relation → column → the personal columns that it is made of."""
+    found: dict[str, dict[str, list[str]]] = json.loads(fact(connection, _COLUMNS) or "{}")
+    return found

@@ -70,6 +70,11 @@ def _within(least: float, number: float, most: float) -> float:
     return number
 
 
+def _without_blanks(text: str) -> str:
+    """Around the commas and equals signs of a list."""
+    return ",".join("=".join(word.strip() for word in part.split("=")) for part in text.split(","))
+
+
 def _share(text: str) -> float:
     """`5%`, `5 %` or `0.05`."""
     return _within(0, float(text.rstrip("% ")) / (100 if text.strip().endswith("%") else 1), 1)
@@ -81,7 +86,7 @@ share = _reader(_share, "not a share from 0 to 1; write it like 5% or 0.05")
 clock_time = _reader(lambda text: dt.datetime.strptime(text.strip(), "%H:%M").time(), "not a time of day; write it like 06:00")
 day = _reader(dt.date.fromisoformat, "not a day; write it like 2026-01-31")
 _windows = _reader(
-    lambda text: _text(re.fullmatch(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*", re.sub(r"\s*([,=])\s*", r"\1", text.strip()))),
+    lambda text: _text(re.fullmatch(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*", _without_blanks(text))),
     "hours are needed, like 120, or by channel, like email=120,visit=24",
 )
 _rate = _reader(lambda text: _within(1e-9, float(text), math.inf), "a number above 0 is needed")

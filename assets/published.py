@@ -12,7 +12,7 @@ from assets.materialize import column_schema
 from warehouse.errors import WarehouseError
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.publish import Published
-from warehouse.sync_tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECORDS
+from warehouse.sync_tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECORDS, WRITEBACKS
 
 #: Publishes the home. Raises WarehouseError when it cannot.
 Publish = Callable[[], Published]
@@ -86,10 +86,10 @@ def sync_tables() -> list[dg.AssetSpec]:
     return [
         dg.AssetSpec(
             ["sync", table.name],
-            description=f"{table.doc} Filled by every step that reads from the service.",
+            description=f"{table.doc} Filled by the steps that read from the service or write to it.",
             group_name="sync",
             kinds={"duckdb"},
             metadata={"dagster/table_name": table.qualified, "dagster/column_schema": column_schema(table.columns)},
         )
-        for table in (COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS)
+        for table in (COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS, WRITEBACKS)
     ]

@@ -22,6 +22,7 @@ from warehouse.dbt_project import Node
 from warehouse.errors import PublishedLocked
 from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
+from warehouse.own_models import own_problem
 from warehouse.personal_data import PersonalData
 from warehouse.publish import Published, facts, publish, published_path
 from warehouse.schema import ensure_schema
@@ -64,6 +65,10 @@ class Models:
             )
         return self.report
 
+    def names(self) -> set[str]:
+        """Of our models. Raises ProjectBroken."""
+        return {node.name for node in self._model_settings.nodes() if not node.is_test}
+
     def own_nodes(self) -> Sequence[Node]:
         """Models of the user's and their tests. Raises ProjectBroken."""
         return self._model_settings.own_nodes()
@@ -78,6 +83,12 @@ class Models:
         from assets.models import model_assets  # brings Dagster, which takes seconds to import
 
         return model_assets(MODELS_STEP, self.build, self._settings.warehouse_path, self._model_settings.nodes())
+
+
+def own_models_problem(settings: Settings) -> str:
+    """What was wrong with models of the user's when they were built last; empty when nothing was."""
+    with connect(settings.warehouse_path, read_only=True, deadline_s=settings.lock_seconds, on_wait=report_waiting) as connection:
+        return own_problem(connection)
 
 
 def publish_home(settings: Settings) -> Published:

@@ -70,6 +70,11 @@ def _within(least: float, number: float, most: float) -> float:
     return number
 
 
+def _without_blanks(text: str) -> str:
+    """Around the commas and equals signs of a list."""
+    return ",".join("=".join(word.strip() for word in part.split("=")) for part in text.split(","))
+
+
 def _share(text: str) -> float:
     """`5%`, `5 %` or `0.05`."""
     return _within(0, float(text.rstrip("% ")) / (100 if text.strip().endswith("%") else 1), 1)
@@ -81,7 +86,7 @@ share = _reader(_share, "not a share from 0 to 1; write it like 5% or 0.05")
 clock_time = _reader(lambda text: dt.datetime.strptime(text.strip(), "%H:%M").time(), "not a time of day; write it like 06:00")
 day = _reader(dt.date.fromisoformat, "not a day; write it like 2026-01-31")
 _windows = _reader(
-    lambda text: _text(re.fullmatch(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*", re.sub(r"\s*([,=])\s*", r"\1", text.strip()))),
+    lambda text: _text(re.fullmatch(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*", _without_blanks(text))),
     "hours are needed, like 120, or by channel, like email=120,visit=24",
 )
 _rate = _reader(lambda text: _within(1e-9, float(text), math.inf), "a number above 0 is needed")
@@ -184,6 +189,9 @@ class Settings:
     mail_to: tuple[str, ...] = setting("MARKETING_MAIL_TO", _mailboxes, (), "addresses that they go to, comma-separated")
     mail_on: str = setting("MARKETING_MAIL_ON", _mail_on, "nightly", "nightly, or a weekday: the first new report from that day on")
     activations: bool = setting("MARKETING_ACTIVATIONS", _switch, False, "on: every nightly sync pushes the segments of activations.toml")
+    network_home: bool = setting(
+        "MARKETING_NETWORK_HOME", _switch, False, "on: the home may be on a network file system that only this machine uses"
+    )
     body_limit: int = setting("MARKETING_BODY_LIMIT", _size, BODY_LIMIT, "largest response, unpacked; larger ones are rejected")
     input_limit: int = setting("MARKETING_INPUT_LIMIT", _size, INPUT_LIMIT, "largest file of a push, unpacked, or result of its query")
     query_seconds: int = setting("MARKETING_QUERY_SECONDS", count, QUERY_SECONDS, "how long the query of a push or an activation may run")
@@ -199,7 +207,7 @@ class Settings:
 
     @property
     def own_models(self) -> Path:
-        return self.models or self.home / "models"
+        return self.folder / self.models.expanduser() if self.models else self.home / "models"
 
     @property
     def warehouse_path(self) -> Path:
@@ -223,8 +231,29 @@ def _shown(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def load_settings(folder: Path, environment: Mapping[str, str] | None = None) -> Settings:
-    """Settings from `folder`/.env and `folder`/accounts.toml, overridden by the environment. Raises SettingsError."""
+#: What other machines may have mounted, too; `fuseblk` is a disk.
+_NETWORK = re.compile(r"nfs4?|cifs|smb3?|smbfs|9p|afs|ceph|lustre|beegfs|gpfs|glusterfs|fuse(\..*)?")
+_MOUNTS = Path("/proc/self/mountinfo")
+
+
+def network_file_system(folder: Path, mounts: Path = _MOUNTS) -> str:
+    """Its type if the folder (which need not be there) is on one; empty on a disk, and where the system does not tell."""
+    if not mounts.exists():
+        return ""
+    found = ("/", "")
+    for line in mounts.read_text(
+        encoding="utf-8", errors="replace"
+    ).splitlines():  # proc(5): ID, parent, device, root, mount point … - type
+        left, _, right = line.partition(" - ")
+        point = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), left.split()[4])
+        if folder.resolve().is_relative_to(point) and len(point) >= len(found[0]):  # the last one mounted at a place is what is seen there
+            found = (point, right.split()[0])
+    return found[1] if _NETWORK.fullmatch(found[1]) else ""
+
+
+def load_settings(folder: Path, environment: Mapping[str, str] | None = None, mounts: Path = _MOUNTS) -> Settings:
+    """Settings from `folder`/.env and `folder`/accounts.toml, overridden by the environment. Raises SettingsError, also for a home on a
+    network file system."""
     values = _dotenv(folder / ".env") | dict(os.environ if environment is None else environment)
     if password := _key("MARKETING_MAIL_PASSWORD", values):
         values["MARKETING_MAIL_PASSWORD"] = password
@@ -242,6 +271,12 @@ def load_settings(folder: Path, environment: Mapping[str, str] | None = None) ->
         raise SettingsError("the home's name is no text in UTF-8: set LC_ALL=C.UTF-8, or MARKETING_HOME to another folder") from None
     settings = Settings(home=home, accounts=accounts, folder=folder, **given)
     _check_mail(settings)
+    if not settings.network_home and (kind := network_file_system(home, mounts)):
+        raise SettingsError(
+            f"the home {home} is on a network file system ({kind}), where two machines would not see each other's locks and could damage "
+            "the warehouse: set MARKETING_HOME to a folder on a disk of this machine, and copy what is published from there; or set "
+            "MARKETING_NETWORK_HOME=on if no other machine ever uses this home"
+        )
     return settings
 
 

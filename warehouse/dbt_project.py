@@ -28,7 +28,7 @@ _FOLDERS = ("models", "macros", "tests")
 
 #: The file that dbt believes to work on: its name is the database's in every relation, and is taken out again.
 _SCRATCH, _DATABASE = "warehouse.duckdb", '"warehouse".'
-_NODES = "nodes.json"
+_NODES, _PROBLEM = "nodes.json", "problem.txt"
 
 _KINDS = ("table", "view", "incremental")
 
@@ -150,7 +150,9 @@ def _compile_into(path: Path, settings: Iterable[str], own: Path | None) -> None
         words = [sys.executable, "-W", "ignore", "-m", __name__, made, str(project), variables]
         ran = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"MARKETING_HOME": made})  # noqa: S603 - our own words and paths
         if ran.returncode:
-            said = " ".join((ran.stderr or ran.stdout).replace(f"{project}/models/{OWN}", str(own)).split())
+            why = Path(made) / _PROBLEM
+            said = " ".join((why.read_text(encoding="utf-8") if why.exists() else ran.stderr or ran.stdout).split())
+            said = said.replace(f"models/{OWN}/", f"{own}/") if own else said
             raise ProjectBroken(f"the models{f' in {own}' if own else ''} cannot be read: {said[-600:]}")
         (Path(made) / _NODES).replace(path)
 
@@ -252,5 +254,9 @@ def _without_database(sql: str) -> str:
 
 if __name__ == "__main__":
     target = Path(sys.argv[1])
-    found = [asdict(node) for node in _nodes(target, Path(sys.argv[2]), sys.argv[3])]
+    try:
+        found = [asdict(node) for node in _nodes(target, Path(sys.argv[2]), sys.argv[3])]
+    except SystemExit as problem:  # beside what libraries print while they end
+        (target / _PROBLEM).write_text(str(problem), encoding="utf-8")
+        raise
     (target / _NODES).write_text(json.dumps(found), encoding="utf-8")

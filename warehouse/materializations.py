@@ -54,8 +54,9 @@ def _merge(connection: duckdb.DuckDBPyConnection, node: Node) -> bool:
         return False
     for name in fresh.keys() - there.keys():
         rows(connection, f"alter table {_qualified(node)} add column {quoted(name)} {fresh[name]}")
-    same = " and ".join(f"fresh.{quoted(name)} = there.{quoted(name)}" for name in node.key)
-    rows(connection, f"delete from {_qualified(node)} as there using fresh where {same}")
+    if node.key:  # else it only grows
+        same = " and ".join(f"fresh.{quoted(name)} = there.{quoted(name)}" for name in node.key)
+        rows(connection, f"delete from {_qualified(node)} as there using fresh where {same}")
     rows(connection, f"insert into {_qualified(node)} by name from fresh")
     rows(connection, "drop table fresh")
     return True

@@ -21,7 +21,7 @@ from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
 from warehouse.materializations import content_hash, count_failures, existing, materialize
-from warehouse.own_models import note_columns, own_nodes, remove_gone
+from warehouse.own_models import note_columns, note_problem, own_nodes, remove_gone
 from warehouse.schema import ensure_schema, fact, facts, note_fact
 from warehouse.sql import quoted, rows, transaction, value
 from warehouse.tables import TABLES
@@ -66,7 +66,7 @@ class Outcome:
         """What is the matter with it, without values from the data."""
         if not self.is_test:
             return f"model {self.name}: {self.message}"
-        test = f"test of {self.node.model}: {self.name}"
+        test = f"test of {self.node.model}: {self.name.rstrip('.')}"
         return f"{test}, broken by {self.failures:,} rows" if self.failures else f"{test} could not be evaluated: {self.message}"
 
 
@@ -94,8 +94,12 @@ class BuildReport:
     @property
     def warnings(self) -> list[str]:
         """Also what is wrong with models of the user's, which keeps nothing from being published."""
-        own = [outcome.sentence for outcome in self.of(Status.FAILED) if outcome.is_own]
-        return [outcome.sentence for outcome in self.of(Status.WARNED)] + own + [self.own_problem] * bool(self.own_problem)
+        return [outcome.sentence for outcome in self.of(Status.WARNED)] + self.own_problems
+
+    @property
+    def own_problems(self) -> list[str]:
+        failed = [outcome.sentence for outcome in self.of(Status.FAILED) if outcome.is_own]
+        return [*failed, self.own_problem] if self.own_problem else failed
 
 
 def _some(texts: Iterable[str], most: int = 5) -> str:
@@ -177,6 +181,8 @@ def build(
         report = BuildReport(outcomes, full, own_problem)
         with transaction(connection):
             built = [each.node for each in report.of(Status.OK, Status.WARNED) if each.is_own and not each.is_test]
+            if not select or any(each.is_own for each in outcomes) or own_problem:
+                note_problem(connection, "; ".join(report.own_problems))
             if not own_problem:
                 remove_gone(connection, own)
             if built:

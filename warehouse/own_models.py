@@ -16,8 +16,8 @@ from warehouse.masking import lineage
 from warehouse.schema import fact, note_fact
 from warehouse.sql import quoted, rows
 
-#: Name in sync.meta of what is known about the columns of the tables that stand there.
-_COLUMNS = "own_columns"
+#: Names in sync.meta: what is known about the columns of the tables that stand there, and what is wrong with the models.
+_COLUMNS, _PROBLEM = "own_columns", "own_problem"
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -27,12 +27,15 @@ def own_nodes(folder: Path | None, variables: Mapping[str, str]) -> tuple[Node, 
     return compiled(variables, folder) if folder and folder.is_dir() and model_files(folder) else ()
 
 
-def new_model(folder: Path, name: str) -> list[Path]:
-    """Write a model to begin with, and its description. WarehouseError when the name is taken or cannot be one of a table."""
+def new_model(folder: Path, name: str, ours: Iterable[str] = ()) -> list[Path]:
+    """Write a model to begin with, and its description. WarehouseError when the name is taken, also by one of `ours`, or cannot be one of
+    a table."""
     if not (name.isidentifier() and name.isascii() and name == name.lower()):
         raise WarehouseError(
             f"{name!r} cannot be a table's name: use lower-case letters, digits and `_`, with a letter first, e.g. vip_contacts"
         )
+    if name in ours:
+        raise WarehouseError(f"{name} is one of our models: choose another name")
     made = [folder / f"{name}.sql", folder / f"{name}.yml"]
     if taken := [path for path in made if path.exists()]:
         raise WarehouseError(f"{taken[0]} is there already: open it, or choose another name")
@@ -73,6 +76,15 @@ def note_columns(connection: duckdb.DuckDBPyConnection, built: Iterable[Node]) -
 def _pair(relation: str) -> tuple[str, str]:
     schema, _, table = relation.partition(".")
     return schema, table
+
+
+def note_problem(connection: duckdb.DuckDBPyConnection, problem: str) -> None:
+    note_fact(connection, _PROBLEM, problem)
+
+
+def own_problem(connection: duckdb.DuckDBPyConnection) -> str:
+    """What was wrong with models of the user's when they were built last; empty when nothing was."""
+    return fact(connection, _PROBLEM) or ""
 
 
 def own_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, list[str]]]:

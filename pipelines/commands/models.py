@@ -8,6 +8,7 @@ from pipelines.home import prepare_home
 from pipelines.options import Option, parameters
 from pipelines.publishing import Models
 from pipelines.settings import Settings
+from warehouse.errors import WarehouseError
 from warehouse.models import Outcome, Status
 from warehouse.own_models import new_model
 
@@ -22,8 +23,11 @@ def _new(arguments: Arguments, settings: Settings) -> int:
     if not arguments.name:
         raise click.UsageError("name the model: marketing-sync models new NAME")
     prepare_home(settings.home)
-    for path in new_model(settings.own_models, arguments.name):
-        print(path)
+    try:
+        made = new_model(settings.own_models, arguments.name, Models(settings).names())
+    except WarehouseError as problem:
+        raise click.UsageError(str(problem)) from None
+    print(*made, sep="\n")
     print(f"edit them, then `marketing-sync models build {arguments.name}` makes custom.{arguments.name}")
     return exits.DONE
 
@@ -37,21 +41,27 @@ def _build(arguments: Arguments, settings: Settings) -> int:
     if unknown := [name for name in arguments.names if name not in found]:
         there = f"there are {', '.join(found)}" if found else "there is none yet: marketing-sync models new NAME"
         raise click.UsageError(f"no model {unknown[0]} in {settings.own_models}; {there}")
+    report = built.build(arguments.names or found)  # with none, what deleted ones made is dropped
     if not found:
         print(f"no models in {settings.own_models}; begin one with `marketing-sync models new NAME`")
         return exits.DONE
-    report = built.build(arguments.names or found)
     for outcome in report.outcomes:
         print(_line(outcome))
+    done = report.of(Status.OK, Status.UNCHANGED)
+    tests = sum(outcome.is_test for outcome in done)
+    print(f"{len(done) - tests} built, {tests} tests passed, {len(report.outcomes) - len(done)} to look at")
     return exits.INCOMPLETE if report.of(Status.FAILED) else exits.DONE
 
 
 def _line(outcome: Outcome) -> str:
+    what = f"test of {outcome.node.model}: {outcome.name.rstrip('.')}" if outcome.is_test else outcome.node.relation
     if outcome.status is Status.SKIPPED:
-        return f"{outcome.name}: not run, since what it needs failed"
+        return f"{what}: not run, since what it needs failed"
+    if outcome.status is Status.FAILED and not outcome.is_test:
+        return f"{outcome.sentence} (the table that it made before, if any, stays)"
     if outcome.status in (Status.FAILED, Status.WARNED):
         return outcome.sentence
-    return f"{outcome.node.model}: {outcome.name}" if outcome.is_test else f"{outcome.node.relation}: built in {outcome.seconds:.1f} s"
+    return f"{what}: passed" if outcome.is_test else f"{what}: built in {outcome.seconds:.1f} s"
 
 
 models.add_command(command_of(_new, "new", parameters((_NAME,)), _new.__doc__, short_help="begin a model"))

@@ -14,7 +14,7 @@ from pipelines.home import prepare_home
 from pipelines.options import JSON, Option, parameters
 from pipelines.output import emit
 from pipelines.progress import report_waiting
-from pipelines.publishing import in_words, noted, publish_home, published_document
+from pipelines.publishing import in_words, noted, own_models_problem, publish_home, published_document
 from pipelines.report.mail import Reports
 from pipelines.report.write import write_report
 from pipelines.settings import Settings
@@ -54,6 +54,8 @@ def publish(arguments: Arguments, settings: Settings) -> int:
         return exits.DONE
     print(f"{published_path(settings.home)}: {in_words(published, utc_now())}")
     print(f"{path}: the report of it{f'; {mailed}' if mailed else ''}")
+    if not arguments.rollback and (problem := own_models_problem(settings)):
+        print(f"models of your own are published as they were when they could last be built: {problem}", file=sys.stderr)
     if export:
         print(f"{export.folder}: {export.tables} tables in {export.files:,} Parquet files, {export.bytes / 1e6:,.1f} MB")
     return exits.DONE

@@ -38,12 +38,12 @@ def test_a_table_that_cannot_be_read_costs_the_night_no_models(
     """Dagster skips what comes behind a failed step; one model, chosen in the UI, is built alone, and all again where nothing changed."""
     monkeypatch.setattr("marketing_api.retry.TRIES", 1)
     monkeypatch.setattr("assets.materialize._RETRY_AFTER_S", 0)
-    sandbox.control("faults", **{"500-before": "1@user/managers"})
+    sandbox.control("faults", **{"500-before": "1@user/lists"})
     with no_report():
         ran = command("sync", sandbox=sandbox)
     sandbox.control("faults", off=1)
     assert ran.code == 1
-    assert "managers, account main: user/managers: HTTP 500" in ran.out
+    assert "users, account main: user/lists: HTTP 500" in ran.out
     assert "models: " in ran.out
     assert query(home, "select count(*) from marts.contact_engagement") != [(0,)]
     with dg.DagsterInstance.from_config(str(home / "dagster")) as instance:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.reading import budget_of
-from pipelines.settings import Settings, SettingsError, load_settings
+from pipelines.settings import Settings, SettingsError, load_settings, network_file_system
 
 LIVE = {"MARKETING_API_URL": "https://api.example.com/1", "MARKETING_API_KEY": "secret-key"}
 
@@ -124,3 +124,49 @@ def test_what_a_person_says_goes_before_the_settings(tmp_path: Path) -> None:
     assert configured.until is not None
     assert configured.until.astimezone(dt.UTC).hour == 21, "six o'clock in Tokyo"
     assert budget_of(load_settings(tmp_path, {})) is None
+
+
+MOUNTS = """\
+22 1 0:21 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+23 22 0:22 / /mnt/team\\040share rw - nfs4 server:/team rw
+24 23 0:23 / /mnt/team\\040share/disk rw - xfs /dev/sdb rw
+25 22 0:24 / /mnt/windows rw shared:2 master:3 - fuseblk /dev/sdc1 rw
+26 22 0:25 / /mnt/cloud rw - fuse.sshfs me@server: rw
+27 22 0:26 / /mnt/over rw - nfs server:/x rw
+28 22 0:27 / /mnt/over rw - ext4 /dev/sdd rw
+29 22 0:28 / /mnt/c rw - 9p drvfs rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind"),
+    [
+        ("/home/ann/data", ""),
+        ("/mnt/team share/data", "nfs4"),
+        ("/mnt/team share/disk/data", ""),
+        ("/mnt/team share elsewhere", ""),
+        ("/mnt/windows/data", ""),
+        ("/mnt/cloud", "fuse.sshfs"),
+        ("/mnt/over/data", ""),
+        ("/mnt/c/data", "9p"),
+    ],
+)
+def test_a_home_that_other_machines_may_have_too_is_refused(folder: str, kind: str, tmp_path: Path) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(MOUNTS)
+    assert network_file_system(Path(folder), mounts) == kind
+    if kind:
+        with pytest.raises(SettingsError, match=rf"network file system \({kind}\).*set MARKETING_HOME"):
+            load_settings(tmp_path, {"MARKETING_HOME": folder}, mounts)
+        assert load_settings(tmp_path, {"MARKETING_HOME": folder, "MARKETING_NETWORK_HOME": "on"}, mounts).network_home
+    else:
+        assert load_settings(tmp_path, {"MARKETING_HOME": folder}, mounts).home == Path(folder)
+
+
+def test_where_the_system_does_not_tell_nothing_is_refused(tmp_path: Path) -> None:
+    assert network_file_system(tmp_path, tmp_path / "no mountinfo") == ""
+
+
+def test_a_folder_of_own_models_is_looked_for_beside_the_settings(tmp_path: Path) -> None:
+    assert load_settings(tmp_path, {}).own_models == tmp_path / "data" / "sandbox" / "models"
+    assert load_settings(tmp_path, {"MARKETING_MODELS": "team/models"}).own_models == tmp_path / "team" / "models"

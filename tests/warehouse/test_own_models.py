@@ -12,7 +12,7 @@ from marketing_api.redaction import Secret
 from warehouse.errors import WarehouseError
 from warehouse.masking import Masking
 from warehouse.models import BuildReport, ModelSettings, Status, build, publish_blockers
-from warehouse.own_models import new_model
+from warehouse.own_models import new_model, own_problem
 from warehouse.personal_data import PersonalData
 from warehouse.publish import publish, published_path
 
@@ -142,3 +142,35 @@ def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     new_model(tmp_path, "vip")
     with pytest.raises(WarehouseError, match="is there already"):
         new_model(tmp_path, "vip")
+
+
+def test_what_the_last_deleted_model_made_goes_too(home: Path) -> None:
+    made(home, one="select 1 as x")
+    (home / "models" / "one.sql").unlink()
+    made(home)
+    assert asked(home / "warehouse.duckdb", "select count(*) from duckdb_columns() where schema_name = 'custom'") == [(0,)]
+
+
+def test_an_incremental_model_without_a_key_grows(home: Path) -> None:
+    made(home, grown="{{ config(materialized='incremental') }} select count(*) as n from {{ ref('contact_engagement') }}")
+    build(home / "warehouse.duckdb", ModelSettings(own=home / "models"), select=["grown"])
+    assert asked(home / "warehouse.duckdb", "select count(*) from custom.grown") == [(2,)]
+
+
+def test_a_new_model_does_not_take_the_name_of_ours(tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match="one of our models"):
+        new_model(tmp_path, "contact_engagement", {"contact_engagement"})
+
+
+def test_what_is_wrong_is_remembered_until_it_is_corrected(home: Path) -> None:
+    def remembered() -> str:
+        with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
+            return own_problem(connection)
+
+    made(home, wrong="select no_such_column from {{ ref('contact_engagement') }}")
+    assert "model wrong" in remembered()
+    made(home, wrong="select {{ run_query('select 1 from nowhere') if execute }} as x")
+    assert remembered().startswith(f"the models in {home / 'models'} cannot be read: ")
+    assert "leaked" not in remembered()
+    made(home, wrong="select 1 as x")
+    assert remembered() == ""

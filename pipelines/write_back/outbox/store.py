@@ -11,13 +11,13 @@ import logging
 import os
 import sqlite3
 import threading
-import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from marketing_api.clock import wall
 from warehouse.archive.disk import set_aside
 from warehouse.sql import statements
 
@@ -109,7 +109,7 @@ class Store:
             return self._connection.execute(STATEMENTS[statement], values).fetchall()
 
     @contextmanager
-    def change(self, clock: Callable[[], float] = time.time) -> Iterator[Change]:
+    def change(self, clock: Callable[[], float] = wall) -> Iterator[Change]:
         """One transaction: all of it is committed when the context ends well, else none of it. Before the first one the file is checked."""
         with self._lock, self._explained():
             if not self._is_checked:

@@ -187,7 +187,7 @@ def test_history_has_what_was_deleted_before_it_began(path: Path) -> None:
 def test_a_test_that_fails_is_named_with_its_model_and_the_rows_that_break_it(path: Path) -> None:
     query(path, "insert into history.lists by name from history.lists where account = 'main' and list_id = 1")
     report = build(path, select=["history_lists"])
-    assert "test of history_lists: A version is identified by its row and its beginning., broken by 1 rows" in report.problem
+    assert "test of history_lists: A version is identified by its row and its beginning, broken by 1 rows" in report.problem
 
 
 def test_a_model_that_fails_is_named_without_what_it_choked_on(path: Path) -> None:

@@ -45,7 +45,7 @@ def _reactions(source: Source, account: str, messages: Found, visits: Found) -> 
         (one for one in some if one[2]),
         key=lambda one: (one[2], _FIRST[one[0]], one[1]["message_key"] if one[1] else "", one[1]["contact_id"] if one[1] else 0),
     ):
-        on = min(source.local_date(account, at) or today, today)
+        on = source.local_date(account, at) or today
         found.setdefault(on, []).append({"reaction": kind, "message": message, "at": at})
     return found
 

@@ -12,13 +12,26 @@ windows as (
     from (select channel, max(hours) as hours from settings group by channel)
 ),
 
+clicks as (
+    select
+        account, contact_id, message_key, channel, campaign_id, clicked_at,
+        clicked_at + to_hours(coalesce(hours[channel], hours['all'], 120)) as until_at
+    from {{ ref('contact_campaign') }}, windows
+    where clicked_at is not null
+),
+
 visits as (
     select
         account, contact_id, visit_key, visited_at, utm_source, utm_medium, utm_campaign,
         nullif(lower(trim(utm_source)), '') as source,
         nullif(lower(trim(utm_medium)), '') as medium
     from {{ ref('stg_timeline_visits') }}
-    where visited_at is not null
+    where visited_at is not null and coalesce(source, medium) is not null
+),
+
+-- what a click led to, at its moment, counts as long as that
+landings as (
+    select account, contact_id, clicked_at, max(until_at) as until_at from clicks group by all
 )
 
 select
@@ -33,13 +46,13 @@ select
     null::varchar as utm_medium,
     null::varchar as utm_campaign,
     clicked_at as touched_at,
-    clicked_at + to_hours(coalesce(hours[channel], hours['all'], 120)) as until_at
-from {{ ref('contact_campaign') }}, windows
-where clicked_at is not null
+    until_at,
+    false as is_landing
+from clicks
 union all
 select
-    account,
-    contact_id,
+    visits.account,
+    visits.contact_id,
     'visit',
     visit_key,
     coalesce(source, medium),
@@ -49,6 +62,9 @@ select
     utm_medium,
     utm_campaign,
     visited_at,
-    visited_at + to_hours(coalesce(hours[source], hours[medium], hours['visit'], hours['all'], 120))
-from visits, windows
-where coalesce(source, medium) is not null
+    coalesce(until_at, visited_at + to_hours(coalesce(hours[source], hours[medium], hours['visit'], hours['all'], 120))),
+    until_at is not null
+from visits
+cross join windows
+left join landings
+    on landings.account = visits.account and landings.contact_id = visits.contact_id and landings.clicked_at = visits.visited_at

@@ -41,69 +41,59 @@ goals as (
     join {{ ref('int_goals') }} using (account, goal_id)
 ),
 
-outcomes as (
-    from visits
-    union all by name
-    select * exclude (begun_at) from redemptions
-    union all by name
-    select * exclude (campaign_id) from goals
+-- by number, as texts are slow to compare
+outcomes as materialized (
+    select *, row_number() over () as number
+    from (
+        from visits
+        union all by name
+        from redemptions
+        union all by name
+        from goals
+    )
 ),
 
--- these may follow from what any contact with the address did, on however many lists that is
+-- a redemption and a goal may follow from what any contact with the address did, on however many lists that is
 outcome_contacts as (
-    select redemptions.account, outcome, outcome_key, contact_id, begun_at, outcome_at
-    from redemptions
+    select number, outcomes.account, contacts.contact_id, coalesce(begun_at, outcome_at) as begun_at, outcome_at
+    from outcomes
     join contacts using (account, email)
-    where is_present
+    where outcome = 'goal' or (outcome = 'redemption' and is_present)
     union
-    select goals.account, outcome, outcome_key, contacts.contact_id, outcome_at, outcome_at
-    from goals
-    join contacts using (account, email)
-    where outcome_at is not null
-    union
-    select account, outcome, outcome_key, contact_id, outcome_at, outcome_at from goals where outcome_at is not null
+    select number, account, contact_id, outcome_at, outcome_at from outcomes where outcome = 'goal'
 ),
 
 led_to as (
     -- a visit says itself from which page it came: what can have led to it beside that is a message
-    select visits.outcome, visits.outcome_key, touches.*
-    from visits
+    select number, touches.*
+    from outcomes
     join touches
-        on touches.account = visits.account and touches.contact_id = visits.contact_id
-        and touches.touched_at <= visits.outcome_at and touches.until_at >= visits.outcome_at
-    where touches.touch = 'click'
+        on touches.account = outcomes.account and touches.contact_id = outcomes.contact_id
+        and touches.touched_at <= outcomes.outcome_at and touches.until_at >= outcomes.outcome_at
+    where outcome = 'visit' and touches.touch = 'click'
     union all by name
-    select others.outcome, others.outcome_key, touches.*
-    from outcome_contacts as others
+    select number, touches.*
+    from outcome_contacts
     join touches
-        on touches.account = others.account and touches.contact_id = others.contact_id
-        and touches.touched_at <= others.outcome_at and touches.until_at >= others.begun_at
+        on touches.account = outcome_contacts.account and touches.contact_id = outcome_contacts.contact_id
+        and touches.touched_at <= outcome_contacts.outcome_at and touches.until_at >= outcome_contacts.begun_at
     union all by name
     -- clicks are listed without a time
-    select account, outcome, outcome_key, contact_id, 'click' as touch, 'clickers' as touch_key, '(click)' as source, campaign_id
-    from goals
-    where outcome_at is null
+    select number, 'click' as touch, 'clickers' as touch_key, '(click)' as source, campaign_id, false as is_landing
+    from outcomes
+    where outcome = 'goal' and outcome_at is null
 ),
 
 -- of a click and the visit that it led to the click counts
-placed as (
-    select
-        *,
-        row_number() over (first_to_last order by touched_at, touch <> 'click', touch_key) as touch_number,
-        count(*) over (first_to_last) as touch_count,
-        touch = 'visit' and bool_or(touch = 'click') over (partition by account, outcome, outcome_key, contact_id, touched_at) as is_landing
-    from led_to
-    window first_to_last as (partition by account, outcome, outcome_key)
-),
-
--- the last one is not the first from behind: of a click and a visit of one moment the click is both
 credited as (
     select
-        *,
-        row_number() over (by_outcome order by touched_at desc, touch = 'click' desc, touch_key desc) = 1 as is_last,
-        count(*) filter (where not is_landing) over (by_outcome) as sharing_count
-    from placed
-    window by_outcome as (partition by account, outcome, outcome_key)
+        * exclude (account, contact_id),
+        row_number() over in_order as touch_number,
+        count(*) over (in_order rows between unbounded preceding and unbounded following) as touch_count,
+        count(*) filter (not is_landing) over (in_order rows between unbounded preceding and unbounded following) as sharing_count,
+        count(*) filter (not is_landing) over (in_order rows between current row and unbounded following) as remaining_count
+    from led_to
+    window in_order as (partition by number order by touched_at, touch <> 'click', touch_key)
 )
 
 select
@@ -111,8 +101,8 @@ select
     outcome,
     outcome_key,
     coalesce(touch_number, 1) as touch_number,
-    outcomes.contact_id,
-    outcomes.email,
+    contact_id,
+    email,
     goal_id,
     outcome_at,
     link,
@@ -125,15 +115,15 @@ select
     coalesce(credited.source, '(none)') as source,
     channel,
     touched_at,
-    campaign_id,
+    credited.campaign_id,
     utm_source,
     utm_medium,
     utm_campaign,
     date_diff('second', touched_at, outcome_at) / 3600.0 as hours_since_touch,
     coalesce(is_landing, false) as is_landing,
     (coalesce(touch_number, 1) = 1)::double as first_credit,
-    coalesce(is_last, true)::double as last_credit,
+    coalesce(remaining_count = 1 and not is_landing, true)::double as last_credit,
     case when is_landing then 0.0 else 1.0 / coalesce(sharing_count, 1) end::double as linear_credit,
     value
 from outcomes
-left join credited using (account, outcome, outcome_key)
+left join credited using (number)

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup sync test check ui notebook bench attack lint clean docs dist
+.PHONY: help setup sync test test-services check ui notebook bench attack lint clean docs dist
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -29,6 +29,13 @@ notebook: .venv/installed ## the analysts' notebooks in the browser, on localhos
 test: export PYTHONDONTWRITEBYTECODE = # empty: hundreds of processes would compile the packages anew
 test: .venv/installed ## the tests, three files at a time: some wait, and two cores stay busy
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+
+.venv/services: .venv/installed requirements-services.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-services.lock
+	@touch $@
+
+test-services: .venv/services ## the tests that need PostgreSQL and Redis on this machine; object storage is simulated
+	$(BIN)/pytest -m services -n 2 --dist loadfile tests/services
 
 lint: .venv/installed
 	$(BIN)/ruff check .

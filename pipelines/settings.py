@@ -102,6 +102,13 @@ _owner = _reader(
     "an e-mail address or a team is needed, like team:marketing-data",
 )
 _memory = _reader(lambda text: _text(re.fullmatch(r"[1-9]\d*(\.\d+)? ?[MG]i?B", text)), "an amount of memory is needed, like 2GB or 800MB")
+_redis_url = _reader(
+    lambda text: _text(re.fullmatch(r"(rediss?|unix)://\S+", text)), "the address of a Redis server is needed, like redis://HOST:6379/0"
+)
+_storage_url = _reader(
+    lambda text: _text(re.fullmatch(r"[^\s:]+|(file|s3|gs|gcs|abfss?|az)://\S+", text)),
+    "a folder is needed, or an address like s3://BUCKET/FOLDER",
+)
 _mail_tls = _reader(lambda text: _text(re.fullmatch("starttls|tls|off", text.lower())), "starttls, tls or off is needed")
 _mail_on = _reader(lambda text: _text(re.fullmatch("|".join(("nightly", *WEEKDAYS)), text.lower())), "nightly or a weekday is needed")
 _mailboxes = _reader(
@@ -192,6 +199,11 @@ class Settings:
     network_home: bool = setting(
         "MARKETING_NETWORK_HOME", _switch, False, "on: the home may be on a network file system that only this machine uses"
     )
+    budget_url: str = setting(
+        "MARKETING_BUDGET_URL", _redis_url, "", "Redis that shares the rate limit among machines, like redis://HOST:6379/0"
+    )
+    lake_url: str = setting("MARKETING_LAKE_URL", _storage_url, "", "folder or object storage that published tables are exported to")
+    backup_url: str = setting("MARKETING_BACKUP_URL", _storage_url, "", "folder or object storage that every run is backed up to")
     body_limit: int = setting("MARKETING_BODY_LIMIT", _size, BODY_LIMIT, "largest response, unpacked; larger ones are rejected")
     input_limit: int = setting("MARKETING_INPUT_LIMIT", _size, INPUT_LIMIT, "largest file of a push, unpacked, or result of its query")
     query_seconds: int = setting("MARKETING_QUERY_SECONDS", count, QUERY_SECONDS, "how long the query of a push or an activation may run")
@@ -241,9 +253,8 @@ def network_file_system(folder: Path, mounts: Path = _MOUNTS) -> str:
     if not mounts.exists():
         return ""
     found = ("/", "")
-    for line in mounts.read_text(
-        encoding="utf-8", errors="replace"
-    ).splitlines():  # proc(5): ID, parent, device, root, mount point … - type
+    # proc(5): ID, parent, device, root, mount point … - type
+    for line in mounts.read_text(encoding="utf-8", errors="replace").splitlines():
         left, _, right = line.partition(" - ")
         point = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), left.split()[4])
         if folder.resolve().is_relative_to(point) and len(point) >= len(found[0]):  # the last one mounted at a place is what is seen there

@@ -11,6 +11,7 @@ WarehouseError
 ├── NothingPublished  there is no published file, or none to go back to
 ├── PublishedLocked   somebody opened the published file for writing, which keeps others out: open it read-only
 ├── ForeignFolder     where Parquet was to be written is something of somebody else's: name another folder
+├── StorageUnavailable  the folder or object storage of the lake or the backup cannot be used: the message says why
 └── ArchiveError      the archive cannot be used
     ├── ArchiveFull      no space left: nothing recorded is lost, make room and run again
     ├── ArchiveDamaged   a file that the archive's rows refer to is missing or damaged
@@ -79,6 +80,10 @@ class PublishedLocked(WarehouseError):
 
 class ForeignFolder(WarehouseError):
     """There is something of somebody else's where the export was to be."""
+
+
+class StorageUnavailable(WarehouseError):
+    """What is copied elsewhere (lake, backup) could not be written or read there; everything in the home is as it was."""
 
 
 class ArchiveError(WarehouseError):

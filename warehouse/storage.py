@@ -1,0 +1,108 @@
+"""A folder of this machine or of object storage, by its address: where the lake and the backup are kept.
+
+Belongs here: whole files in and out, and what goes wrong on the way as one sentence. Not here: what is in the files. fsspec speaks with
+the storage; it takes credentials and endpoints from the environment, as that storage's own tools do, so none is a setting of ours.
+"""
+
+import os
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import fsspec
+
+from warehouse.errors import StorageUnavailable
+
+#: Packages that fsspec needs for an address that begins so.
+_EXTRAS = {"s3": "'marketing-sync[s3]'", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs"}
+
+
+class Storage:
+    """Whole files below one address. Names are relative, with `/`. Every method raises StorageUnavailable."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        with self._explained():
+            options = {"auto_mkdir": True} if _is_local(url) else {"use_listings_cache": False}
+            self._files: Any
+            self._files, self._root = fsspec.core.url_to_fs(str(Path(url).expanduser().absolute()) if "://" not in url else url, **options)
+
+    def read(self, name: str) -> bytes:
+        """Raises FileNotFoundError when it is not there."""
+        with self._explained(FileNotFoundError):
+            return bytes(self._files.cat_file(self._path(name)))
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put it there in one step: others see the whole file, or the one before."""
+        with self._explained(), self._placed(name) as path:
+            self._files.pipe_file(path, content)
+
+    def upload(self, source: Path, name: str) -> None:
+        """The same for a file of this machine."""
+        with self._explained(), self._placed(name) as path:
+            self._files.put_file(str(source), path)
+
+    def download(self, name: str, target: Path) -> None:
+        """Raises FileNotFoundError when it is not there."""
+        with self._explained(FileNotFoundError):
+            self._files.get_file(self._path(name), str(target))
+
+    def names(self, folder: str = "") -> dict[str, int]:
+        """All files below the folder, with their bytes."""
+        with self._explained():
+            try:
+                found = self._files.find(self._path(folder), detail=True)
+            except FileNotFoundError:
+                return {}
+        return {path.removeprefix(self._root).lstrip("/"): int(info["size"]) for path, info in found.items()}
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Remove files that are there."""
+        with self._explained():
+            if names:
+                self._files.rm([self._path(name) for name in names])
+
+    def _path(self, name: str) -> str:
+        return f"{self._root.rstrip('/')}/{name}".rstrip("/")
+
+    @contextmanager
+    def _placed(self, name: str) -> Iterator[str]:
+        """Object storage shows a file when it is whole; a folder would show half of it."""
+        path = self._path(name)
+        if not _is_local(self.url):
+            yield path
+            return
+        unfinished = Path(f"{path}.{secrets.token_hex(4)}.part")
+        unfinished.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            yield str(unfinished)
+            unfinished.chmod(0o600)
+            os.replace(unfinished, path)  # noqa: PTH105 - names of the storage are text
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    @contextmanager
+    def _explained(self, *known: type[Exception]) -> Iterator[None]:
+        kind = self.url.partition("://")[0]
+        try:
+            yield
+        except known:
+            raise
+        except (ImportError, ValueError) as problem:
+            advice = f"install {_EXTRAS[kind]}" if kind in _EXTRAS and isinstance(problem, ImportError) else f"{problem}"
+            raise StorageUnavailable(f"{shown(self.url)} cannot be used: {advice}") from None
+        except Exception as problem:  # each storage has errors of its own
+            reason = " ".join(str(problem).split())[:200] or type(problem).__name__
+            raise StorageUnavailable(f"{shown(self.url)} cannot be used ({reason}): see that it is reachable and yours") from problem
+
+
+def shown(url: str) -> str:
+    """The address without a password in it."""
+    return re.sub(r"(?<=://)[^/@\s]*@", "", url)
+
+
+def _is_local(url: str) -> bool:
+    return "://" not in url or url.startswith("file://")

@@ -19,6 +19,8 @@ from warehouse.models import BuildReport, Outcome, Status, table_columns, table_
 
 #: Builds the models of these names (all when there are none) of the home.
 Build = Callable[[Sequence[str]], BuildReport]
+#: The same and the warehouse's file, of the home that the settings of a run name.
+BuildOf = Callable[[Any], tuple[Build, Path]]
 
 #: The schemas of models in the order in which data flows through them.
 _FLOORS = ("staging", "history", "marts")
@@ -27,8 +29,8 @@ _FLOORS = ("staging", "history", "marts")
 _NAMED = 3
 
 
-def model_assets(name: str, build: Build, warehouse: Path, nodes: Sequence[Node]) -> dg.AssetsDefinition:
-    """The step that builds and tests the models of the file `warehouse`."""
+def model_assets(name: str, build_of: BuildOf, nodes: Sequence[Node]) -> dg.AssetsDefinition:
+    """The step that builds and tests the models."""
     models = [node for node in nodes if not node.is_test]
 
     @dg.multi_asset(
@@ -36,8 +38,10 @@ def model_assets(name: str, build: Build, warehouse: Path, nodes: Sequence[Node]
         specs=_specs(models),
         check_specs=[_check_spec(node) for node in nodes if node.is_test],
         can_subset=True,
+        required_resource_keys={"settings"},
     )
     def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+        build, warehouse = build_of(context.resources.settings)
         selected = [node.name for node in models if _key(node.relation) in context.selected_asset_keys]
         report = build(selected if context.is_subset else ())
         yield from _events(context, report, warehouse)

@@ -5,6 +5,7 @@ Not here: writing them (`warehouse.publish`, `pipelines.report`), settings (`pip
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
@@ -14,11 +15,11 @@ from warehouse.loads.coverage import FRESH_FOR
 from warehouse.publish import Published
 from warehouse.sync_tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECORDS, WRITEBACKS
 
-#: Publishes the home. Raises WarehouseError when it cannot.
-Publish = Callable[[], Published]
+#: Publishes the home that the settings of a run name. Raises WarehouseError when it cannot.
+Publish = Callable[[Any], Published]
 
-#: Makes the report: where it stands, a preview in Markdown without personal data, and what became of its mail. Or raises WarehouseError.
-WriteReport = Callable[[], tuple[Path, str, str]]
+#: Makes its report: where it stands, a preview in Markdown without personal data, and what became of its mail. Or raises WarehouseError.
+WriteReport = Callable[[Any], tuple[Path, str, str]]
 
 PUBLISHED, REPORT = dg.AssetKey("published"), dg.AssetKey("report")
 
@@ -29,7 +30,7 @@ def published_asset(publish: Publish, after: Iterable[dg.AssetKey]) -> dg.Assets
     @dg.asset(
         key=PUBLISHED,
         deps=list(after),
-        required_resource_keys={"reader"},
+        required_resource_keys={"reader", "settings"},
         group_name="published",
         kinds={"duckdb"},
         freshness_policy=dg.FreshnessPolicy.time_window(fail_window=FRESH_FOR),
@@ -38,7 +39,7 @@ def published_asset(publish: Publish, after: Iterable[dg.AssetKey]) -> dg.Assets
     def published(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         try:
             context.resources.reader.note(context)  # the copy is to hold the run that writes it
-            done = publish()
+            done = publish(context.resources.settings)
         except WarehouseError as problem:
             raise dg.Failure(str(problem), allow_retries=False) from None
         return dg.MaterializeResult(
@@ -60,13 +61,14 @@ def report_asset(write: WriteReport) -> dg.AssetsDefinition:
     @dg.asset(
         key=REPORT,
         deps=[PUBLISHED],
+        required_resource_keys={"settings"},
         group_name="published",
         kinds={"html"},
         description="One page for the business owner: what changed, campaigns, lists, reviews, social media, coupons, completeness.",
     )
-    def report() -> dg.MaterializeResult[None]:
+    def report(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         try:
-            path, preview, mailed = write()
+            path, preview, mailed = write(context.resources.settings)
         except WarehouseError as problem:
             raise dg.Failure(str(problem), allow_retries=False) from None
         return dg.MaterializeResult(

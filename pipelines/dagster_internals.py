@@ -84,20 +84,21 @@ def _is_whole(path: Path) -> bool:
 
 
 @contextmanager
-def instance_of_the_ui() -> Iterator[dg.DagsterInstance]:
+def instance_of_the_ui(home: Path) -> Iterator[dg.DagsterInstance]:
     """Dagster's instance of `DAGSTER_HOME`, which files runs executed in this process under the UI's code location.
 
     `execute_in_process` has no parameter for that, and the instance has no other way. HomeError when Dagster's settings are none.
     """
-    home = Path(os.environ["DAGSTER_HOME"])
-    for line in set_damaged_history_aside(home):
+    own = Path(os.environ["DAGSTER_HOME"])
+    for line in set_damaged_history_aside(own) if own.is_relative_to(home) else ():
         log.warning(line)
     try:
         opened = dg.DagsterInstance.get()
     except Exception as problem:  # whatever a setting makes it import or read
         reason = " ".join(str(problem).split())[:200]
         raise HomeError(
-            f"Dagster cannot begin with {home / 'dagster.yaml'} ({reason}): correct it, or move it away and it is written anew"
+            f"Dagster cannot begin with {own / 'dagster.yaml'} ({reason}): correct it"
+            f"{', or move it away and it is written anew' if own.is_relative_to(home) else ', or see that its database can be reached'}"
         ) from problem
     with opened as instance:
         create = instance.create_run_for_job

@@ -3,7 +3,6 @@
 `build_definitions(**overrides)` lets tests and the command line swap parts without patching. Each part is in its own module.
 """
 
-import os
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -19,14 +18,15 @@ from assets.prefetch import Prefetcher
 from assets.published import REPORT, published_asset, report_asset, sync_tables
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
+from pipelines.home import dagster_home
 from pipelines.interrupts import Stop
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, rebuild
 from pipelines.logs import start_logging
 from pipelines.publishing import MODELS_STEP, Models, publish_home
 from pipelines.report.mail import Reports
-from pipelines.resources import RunReader, reader_resource
-from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags
-from pipelines.sensors import failure_alert, models_after_failed_reads
+from pipelines.resources import RunReader, reader_resource, settings_resource
+from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags, shard_tags
+from pipelines.sensors import failure_alerts, models_after_failed_reads
 from pipelines.settings import Settings, load_settings
 from pipelines.write_back.nightly_audience_syncs import AudienceSyncs, standing_order
 from pipelines.write_back.push_jobs import push_jobs
@@ -50,21 +50,19 @@ def build_definitions(
     seconds faster.
     """
     settings = settings or load_settings(Path.cwd())
-    # The object itself; nothing of it is shown, since keys are in it.
-    given = dg.ResourceDefinition.hardcoded_resource(settings, description="Accounts, home and settings, as they were read at the start.")
     partitions = daily_partitions(settings.history_start)
     with warnings.catch_warnings():
         # One run for a range of days is marked beta; the pinned version is tested with it.
         warnings.simplefilter("ignore", dg.BetaWarning)
         reads = [dagster_asset(asset, partitions) for asset in SOURCE_ASSETS.values()]
-        behind = _behind_the_reads(settings, models or Models(settings), activations, reports or Reports(settings)) if has_models else []
+        behind = _behind_the_reads(settings, models or Models(settings), activations, reports or Reports()) if has_models else []
     pushes = push_jobs() if has_models else []
     return dg.Definitions(
         assets=list(dg.map_asset_specs(partial(_shown, settings), [*reads, *behind, *(sync_tables() if has_models else [])])),
         jobs=[NIGHTLY_SYNC, REFRESH_CONTACTS, *([REFRESH_MODELS, PUBLISH] if has_models else []), rebuild, *pushes],
         schedules=[nightly(settings)],
-        sensors=[failure_alert(settings), *([models_after_failed_reads(settings)] if has_models else [])],
-        resources={"settings": given, "reader": reader_resource(settings, now)} | resources,
+        sensors=[*failure_alerts(settings), *([models_after_failed_reads(settings)] if has_models else [])],
+        resources={"settings": settings_resource(settings), "reader": reader_resource(now)} | resources,
         executor=dg.in_process_executor,
     )
 
@@ -74,7 +72,8 @@ def _shown(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
 
     As paths: browsers follow no link from a page of the UI to a file.
     """
-    places = {"The page": settings.home / "report" / "index.html"} | ({"Notebooks": _NOTEBOOKS} if _NOTEBOOKS.is_dir() else {})
+    folder = settings.home / ("SHARD" if settings.shards else "")
+    places = {"The page": folder / "report" / "index.html"} | ({"Notebooks": _NOTEBOOKS} if _NOTEBOOKS.is_dir() else {})
     lines = [f"{name}: `{path}`" for name, path in places.items()] if spec.key == REPORT else []
     return spec.replace_attributes(owners=[settings.owner], description="\n\n".join([spec.description or "", *lines]))
 
@@ -83,7 +82,7 @@ def _behind_the_reads(settings: Settings, models: Models, activations: AudienceS
     """The models, what is made of them for people, and, where that is switched on, what goes back to the service."""
     made = models.assets()
     shown = [key for key in made.keys if key.path[0] != "staging"]
-    published = published_asset(partial(publish_home, settings), shown)
+    published = published_asset(publish_home, shown)
     assets = [made, published, report_asset(reports.make)]
     return [*assets, (activations or AudienceSyncs(settings)).asset(made.keys)] if settings.activations else assets
 
@@ -110,10 +109,9 @@ def run_in_dagster(
 
     Dagster skips what comes behind a step that failed. The models of what could be read are built all the same: in another run.
     """
-    os.environ["DAGSTER_HOME"] = str(settings.home / "dagster")
     days = reader.days_of_run()
     tags = partition_tags(days, reader.began_at, settings.history_start, settings.lookback_days)
-    tags |= {DAYS_TAG: str(days) if reader.chosen_days else ALL_DUE}
+    tags |= {DAYS_TAG: str(days) if reader.chosen_days else ALL_DUE} | shard_tags(settings, settings.shard)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         definitions = build_definitions(
@@ -124,7 +122,7 @@ def run_in_dagster(
             has_models=models is not None,
             reader=RunReader(settings, reader=reader),
         )
-        with instance_of_the_ui() as instance:
+        with dagster_home(settings.home), instance_of_the_ui(settings.home) as instance:
             config = _QUIET | (standing_order(settings) if models else {})
 
             def execute(job: str, tags: dict[str, str], selection: Sequence[dg.AssetKey] | None = None) -> dg.ExecuteInProcessResult:

@@ -8,7 +8,14 @@ Not here: what is in the files (`warehouse`), where the home is (`settings`).
 import errno
 import logging
 import os
+import platform
 import re
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from warehouse.archive.disk import no_folder, set_aside, sweep
@@ -22,6 +29,9 @@ _OUTDATED = {
     re.compile(r"^( +module: )pipelines\.run_history$", re.MULTILINE): r"\1pipelines.dagster_internals",
 }
 
+#: Another machine's note that is older was left by one that is gone.
+_NOTED_EVERY_S, _ABANDONED_S = 10.0, 35.0
+_claimed: set[Path] = set()
 _SETTING = re.compile(r"^[a-z_]+:", re.MULTILINE)
 
 
@@ -32,7 +42,7 @@ class HomeError(Exception):
 def prepare_home(home: Path) -> Path:
     """Create the home and Dagster's folder in it, readable by the owner only, and remove what killed processes left.
 
-    Raises HomeError, or OSError when the disk is full.
+    Raises HomeError, also when another machine uses the home, or OSError when the disk is full.
     """
     os.umask(0o077)
     dagster = home / "dagster"
@@ -40,6 +50,7 @@ def prepare_home(home: Path) -> Path:
         dagster.mkdir(parents=True, exist_ok=True)
         home.chmod(0o700)
         _write_yaml(dagster / "dagster.yaml")
+        _claim(home)
         sweep(home)
         probe = home / ".writable"
         probe.touch()
@@ -49,6 +60,71 @@ def prepare_home(home: Path) -> Path:
             raise
         raise HomeError(f"the home {home} cannot be written ({problem.strerror}); set MARKETING_HOME to a folder of yours") from None
     return home
+
+
+@contextmanager
+def dagster_home(home: Path) -> Iterator[Path]:
+    """Dagster's settings and history: where a person has them (a set `DAGSTER_HOME`), else in the home. Raises HomeError."""
+    own = os.environ.get("DAGSTER_HOME", "")
+    if own and not (Path(own).is_absolute() and Path(own).is_dir()):
+        raise HomeError(f"DAGSTER_HOME={own} is no folder with its whole path: correct it, or unset it to use the home's own")
+    os.environ["DAGSTER_HOME"] = own or str(home / "dagster")
+    try:
+        yield Path(os.environ["DAGSTER_HOME"])
+    finally:
+        os.environ["DAGSTER_HOME"] = own
+
+
+def _claim(home: Path) -> None:
+    """Note in the home which machine uses it, for as long as this process lives; wait where another one did until just now.
+
+    Locks do not reach from machine to machine. Times are those of the home's own storage, so that no two clocks are compared.
+    """
+    if home in _claimed:
+        return
+    note, mine = home / ".machine", f"{_boot_id()} {platform.node()}\n"
+    seen = 0
+    while (theirs := _read_note(note)) not in ("", mine) and _age(note) < _ABANDONED_S:
+        name, before, seen = theirs.partition(" ")[2].strip(), seen, note.stat().st_mtime_ns
+        if before not in (0, seen):
+            raise HomeError(f"another machine ({name}) uses the home {home}: end what runs there, or set MARKETING_HOME to another folder")
+        if not before:
+            log.warning("another machine (%s) used the home a moment ago: waiting to see whether it still does", name)
+        time.sleep(1)
+    note.write_text(mine, encoding="utf-8")
+    if not _claimed:
+        threading.Thread(target=_keep_noted, args=(mine,), name="machine note", daemon=True).start()
+    _claimed.add(home)
+
+
+def _keep_noted(mine: str) -> None:
+    """Both may have begun at once, or this machine may have slept: the one whose note is gone ends what it does, as Ctrl-C would."""
+    while True:
+        time.sleep(_NOTED_EVERY_S)
+        for note in [home / ".machine" for home in _claimed]:
+            with suppress(OSError):
+                if _read_note(note) == mine:
+                    note.touch()
+                elif note.exists():
+                    log.error("another machine has begun to use the home %s: this program ends", note.parent)
+                    os.kill(os.getpid(), signal.SIGINT)
+                    return
+
+
+def _read_note(note: Path) -> str:
+    return note.read_text(encoding="utf-8", errors="replace") if note.is_file() else ""
+
+
+def _age(note: Path) -> float:
+    """Seconds since it was touched, by the clock that stamps files there."""
+    with tempfile.NamedTemporaryFile(dir=note.parent, prefix=".now-") as now:
+        return Path(now.name).stat().st_mtime - note.stat().st_mtime
+
+
+def _boot_id() -> str:
+    """The same in all containers of a machine, another after it was started again; empty where the system does not tell."""
+    path = Path("/proc/sys/kernel/random/boot_id")
+    return path.read_text(encoding="ascii").strip() if path.exists() else ""
 
 
 def _write_yaml(path: Path) -> None:

@@ -99,6 +99,9 @@ def start_logging(settings: Settings, process: str) -> HomeLog:
     The lines that urllib3 writes for debugging are left out: they quote every parameter sent.
     """
     root, is_debug = logging.getLogger(), settings.log_level == "DEBUG"
+    for earlier in [each for each in root.handlers if isinstance(each.formatter, _Redacted)]:
+        root.removeHandler(earlier)  # it was begun with settings that had other keys
+        earlier.close()
     if not root.handlers:
         terminal = logging.StreamHandler()
         terminal.setLevel(settings.log_level)

@@ -6,9 +6,10 @@ Not here: how they are made (`warehouse.models`, `warehouse.publish`).
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from marketing_api.clock import utc_now
@@ -82,7 +83,11 @@ class Models:
         """Their step in Dagster."""
         from assets.models import model_assets  # brings Dagster, which takes seconds to import
 
-        return model_assets(MODELS_STEP, self.build, self._settings.warehouse_path, self._model_settings.nodes())
+        return model_assets(MODELS_STEP, self._build_of, self._model_settings.nodes())
+
+    def _build_of(self, settings: Settings) -> tuple[Callable[[Sequence[str]], BuildReport], Path]:
+        models = self if settings is self._settings else Models(settings)
+        return models.build, settings.warehouse_path
 
 
 def own_models_problem(settings: Settings) -> str:

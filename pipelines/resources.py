@@ -1,4 +1,4 @@
-"""Dagster's resource `reader`, which all steps of one run share.
+"""Dagster's resources, which all steps of one run share: `settings`, of the shard that the run is for, and `reader`.
 
 Not here: what a reader is made of (`reading`).
 """
@@ -17,11 +17,12 @@ from marketing_api.clock import Clock, utc_now
 from pipelines.failures import explain
 from pipelines.home import prepare_home
 from pipelines.launchpad import config_fields, values
+from pipelines.logs import start_logging
 from pipelines.options import SYNC
 from pipelines.publishing import noted
 from pipelines.reading import limits_of, open_reader
 from pipelines.schedules import chosen_days
-from pipelines.settings import Settings
+from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.writebacks_export import try_to_export
 
 
@@ -107,12 +108,32 @@ class RunReader:
         ]
 
 
-def reader_resource(settings: Settings, now: Clock = utc_now) -> dg.ResourceDefinition:
+def settings_resource(settings: Settings) -> dg.ResourceDefinition:
+    """The resource `settings`: these, or those of the run's shard. Nothing of them is displayed, since keys are in them."""
+
+    @dg.resource(description="Accounts, home and settings, as they were read at the start.")
+    def of_the_run(context: dg.InitResourceContext) -> Settings:
+        try:
+            found = settings.of_run(context.run.tags if context.run else {})
+        except SettingsError as problem:
+            raise dg.Failure(str(problem), allow_retries=False) from None
+        if found is not settings:
+            start_logging(found, "dagster")  # in its own home, and without its keys
+        return found
+
+    return of_the_run
+
+
+def reader_resource(now: Clock = utc_now) -> dg.ResourceDefinition:
     """The resource `reader`."""
 
-    @dg.resource(config_schema=config_fields(SYNC), description="Reads the accounts ahead of the steps, under each account's limit.")
+    @dg.resource(
+        config_schema=config_fields(SYNC),
+        required_resource_keys={"settings"},
+        description="Reads the accounts ahead of the steps, under each account's limit.",
+    )
     def reader(context: dg.InitResourceContext) -> Iterator[RunReader]:
         with ExitStack() as stack:
-            yield RunReader(settings, stack=stack, config=context.resource_config, now=now)
+            yield RunReader(context.resources.settings, stack=stack, config=context.resource_config, now=now)
 
     return reader

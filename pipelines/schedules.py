@@ -1,18 +1,22 @@
 """When the jobs run."""
 
 import datetime as dt
+import json
 from collections.abc import Mapping
+from typing import Any
 
 import dagster as dg
 
 from assets.days import FIRST_ZONE, LAST_ZONE, ChosenDays, DateRange, days_of_run, today_in
-from pipelines.settings import Settings, SettingsError
+from pipelines.settings import SHARD_TAG, Settings, SettingsError
 from pipelines.write_back.nightly_audience_syncs import standing_order
 
 #: Marks the runs of the command line.
 COMMAND_TAG = "marketing-sync/command"
 
 
+#: Marks the runs that belong to one night: one for each shard.
+NIGHT_TAG = "marketing-sync/night"
 #: Which days a run reads: all that are due, or `2026-03-05 to 2026-03-20`. Without it, the partitions that a person chose.
 DAYS_TAG, ALL_DUE = "marketing-sync/days", "all that are due"
 _FIRST_TAG, _LAST_TAG, _ONE_TAG = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end", "dagster/partition"
@@ -47,6 +51,13 @@ def chosen_days(tags: Mapping[str, str]) -> ChosenDays | None:
         raise SettingsError(f"the run's tag {DAYS_TAG} is {days!r}; it takes `{ALL_DUE}`, or days as `2026-03-05 to 2026-03-20`") from None
 
 
+def shard_tags(settings: Settings, shard: str) -> dict[str, str]:
+    """What marks the runs of a shard, and tells their launcher what they need (MARKETING_RUN_TAGS)."""
+    given: dict[str, Any] = json.loads(settings.run_tags.replace("{shard}", shard) or "{}")
+    tags = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
+    return tags | ({SHARD_TAG: shard} if shard else {})
+
+
 def nightly(settings: Settings) -> dg.ScheduleDefinition:
     """The nightly sync over the last `lookback_days`; stopped by default where the sandbox stands in."""
 
@@ -61,10 +72,18 @@ def nightly(settings: Settings) -> dg.ScheduleDefinition:
         default_status=dg.DefaultScheduleStatus.STOPPED if settings.is_sandbox else dg.DefaultScheduleStatus.RUNNING,
         description="Reads everything, and the last days of every date-ranged operation again.",
     )
-    def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+    def schedule(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest]:
         moment = context.scheduled_execution_time
         days = days_of_run(moment, zones, settings.lookback_days)
         tags = partition_tags(days, moment, settings.history_start, settings.lookback_days) | {DAYS_TAG: ALL_DUE}
-        return dg.RunRequest(run_key=moment.isoformat(), run_config=standing_order(settings), tags=tags)
+        night = moment.isoformat()
+        return [
+            dg.RunRequest(
+                run_key=f"{night} {shard}".strip(),
+                run_config=standing_order(settings),
+                tags=tags | {NIGHT_TAG: night} | shard_tags(settings, shard),
+            )
+            for shard in settings.shards or (settings.shard,)
+        ]
 
     return schedule

@@ -1,17 +1,27 @@
 """What reacts to runs: an alert to a webhook address when one fails, and the models although a read failed."""
 
+from collections.abc import Iterator
+
 import dagster as dg
 
 from pipelines import alerts
 from pipelines.jobs import REFRESH_MODELS
 from pipelines.publishing import MODELS_STEP
-from pipelines.schedules import COMMAND_TAG
-from pipelines.settings import Settings
+from pipelines.schedules import COMMAND_TAG, NIGHT_TAG, shard_tags
+from pipelines.settings import SHARD_TAG, Settings
 from pipelines.write_back.nightly_audience_syncs import standing_order
 from pipelines.write_back.push_jobs import report_push
 
+_UNFINISHED = set(dg.DagsterRunStatus) - {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
+_WILL_RETRY = "dagster/will_retry"
 
-def failure_alert(settings: Settings) -> dg.SensorDefinition:
+
+def failure_alerts(settings: Settings) -> list[dg.SensorDefinition]:
+    """One that tells of each failed run; where there are shards, another that tells of a night, which is a run for each of them."""
+    return [_failure_alert(settings), *([_night_alert(settings)] if settings.shards else [])]
+
+
+def _failure_alert(settings: Settings) -> dg.SensorDefinition:
     """Posts `{"text", "job", "run_id", "failed"}` to the alert address; `text` is what chat services show."""
 
     @dg.run_failure_sensor(
@@ -24,10 +34,62 @@ def failure_alert(settings: Settings) -> dg.SensorDefinition:
             return dg.SkipReason("MARKETING_ALERT_URL is not set")
         if {event.step_key for event in context.get_step_failure_events()} == {report_push.name}:
             return dg.SkipReason("the push itself tells what needs a person")
+        if settings.shards and NIGHT_TAG in context.dagster_run.tags:
+            return dg.SkipReason("the night's alert tells of all its shards together")
         alerts.post(settings, alert_body(context))
         return None
 
     return alert
+
+
+def _night_alert(settings: Settings) -> dg.SensorDefinition:
+    """Posts `{"text", "night", "failed"}` once all runs of a night have ended, or the next one has begun. The cursor: the last one told."""
+
+    @dg.sensor(
+        name="night_alert",
+        description="Tells the webhook address of the settings (MARKETING_ALERT_URL) in which shards a night failed, all in one message.",
+        default_status=dg.DefaultSensorStatus.RUNNING if settings.alert_url else dg.DefaultSensorStatus.STOPPED,
+        minimum_interval_seconds=60,
+    )
+    def alert(context: dg.SensorEvaluationContext) -> dg.SkipReason | None:
+        if not settings.alert_url:
+            return dg.SkipReason("MARKETING_ALERT_URL is not set")
+        nights = _nights(context.instance, _KEPT_RUNS_OF_A_SHARD * len(settings.shards))
+        for night in sorted(name for name in nights if name > (context.cursor or "")):
+            runs = nights[night]
+            if night == max(nights) and any(run.status in _UNFINISHED for run in runs):
+                return dg.SkipReason(f"the night of {night} is not over")
+            if failed := dict(_failures(context.instance, runs)):
+                lines = [f"{shard}: {reason}" for shard, reason in failed.items()]
+                text = f"marketing-sync: {len(failed)} of {len(settings.shards)} shards failed\n" + "\n".join(lines)
+                alerts.post(settings, {"text": text, "night": night, "failed": failed})
+            context.update_cursor(night)
+        return None
+
+    return alert
+
+
+#: A night's, its retries, and those of the night before.
+_KEPT_RUNS_OF_A_SHARD = 6
+
+
+def _nights(instance: dg.DagsterInstance, limit: int) -> dict[str, list[dg.DagsterRun]]:
+    """The scheduled runs of the last nights; those of which Dagster makes another attempt count with that one."""
+    nights: dict[str, list[dg.DagsterRun]] = {}
+    for run in instance.get_runs(dg.RunsFilter(job_name="nightly_sync"), limit=limit):
+        if NIGHT_TAG in run.tags and run.tags.get(_WILL_RETRY) != "true":
+            nights.setdefault(run.tags[NIGHT_TAG], []).append(run)
+    return nights
+
+
+def _failures(instance: dg.DagsterInstance, runs: list[dg.DagsterRun]) -> Iterator[tuple[str, str]]:
+    """(shard, why its run failed)."""
+    for run in runs:
+        if run.status is dg.DagsterRunStatus.FAILURE:
+            logged = instance.all_logs(run.run_id, of_type={dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.PIPELINE_FAILURE})
+            events = [entry.get_dagster_event() for entry in logged]
+            steps = [f"{event.step_key}: {_reason(event)}" for event in events if event.is_step_failure]
+            yield run.tags.get(SHARD_TAG, ""), "; ".join(steps or [event.message or "no reason given" for event in events])
 
 
 def models_after_failed_reads(settings: Settings) -> dg.SensorDefinition:
@@ -46,7 +108,8 @@ def models_after_failed_reads(settings: Settings) -> dg.SensorDefinition:
             return dg.SkipReason("another job, or the command line's, which sees to it itself")
         if context.instance.get_run_step_stats(run.run_id, [MODELS_STEP]):
             return dg.SkipReason("the models themselves failed: running them again would not help")
-        return dg.RunRequest(run_key=run.run_id, run_config=standing_order(settings))
+        shard = run.tags.get(SHARD_TAG, "")
+        return dg.RunRequest(run_key=run.run_id, run_config=standing_order(settings), tags=shard_tags(settings, shard) if shard else {})
 
     return sensor
 

@@ -4,6 +4,7 @@ Not here: what is done with them (`resources`, `cli`).
 """
 
 import datetime as dt
+import json
 import math
 import os
 import re
@@ -28,6 +29,12 @@ WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", 
 
 
 T = TypeVar("T")
+
+
+#: Names the shard that a run works on.
+SHARD_TAG = "marketing-sync/shard"
+#: Folders of the home that shards have theirs beside.
+_TAKEN = ("dagster", "logs", "tmp")
 
 
 class SettingsError(Exception):
@@ -118,6 +125,9 @@ _mailboxes = _reader(
 _mailbox = _reader(lambda text: "".join(_mailboxes(text)) if "," not in text else _text(None), "a mail address is needed")
 
 
+_tags = _reader(lambda text: json.dumps(dict(json.loads(text))), 'a JSON object is needed, like {"team": "marketing"}')
+
+
 def _personal_key(value: str) -> Secret:
     """The message does not show what was written."""
     if len(value) < LEAST_KEY:
@@ -147,6 +157,7 @@ class Settings:
     home: Path
     accounts: tuple[Connection, ...] = ()
     folder: Path = Path()  # where `.env`, accounts.toml and activations.toml are looked for
+    shards: tuple[str, ...] = ()  # those of accounts.toml while none is picked; there are no accounts then
     history_start: dt.date = setting("MARKETING_HISTORY_START", day, dt.date(2015, 1, 1), "first day that the first sync reads")
     lookback_days: int = setting("MARKETING_LOOKBACK_DAYS", whole, 7, "days that every night reads again")
     calendar_days_ahead: int = setting("MARKETING_CALENDAR_DAYS_AHEAD", whole, 90, "days ahead for which scheduled posts are read")
@@ -196,6 +207,10 @@ class Settings:
     mail_to: tuple[str, ...] = setting("MARKETING_MAIL_TO", _mailboxes, (), "addresses that they go to, comma-separated")
     mail_on: str = setting("MARKETING_MAIL_ON", _mail_on, "nightly", "nightly, or a weekday: the first new report from that day on")
     activations: bool = setting("MARKETING_ACTIVATIONS", _switch, False, "on: every nightly sync pushes the segments of activations.toml")
+    shard: str = setting("MARKETING_SHARD", str, "", "the shard of accounts.toml to work on; its home is a folder of that name in the home")
+    run_tags: str = setting(
+        "MARKETING_RUN_TAGS", _tags, "", "tags of the scheduled runs as JSON, for their launcher; {shard} in them is the shard's name"
+    )
     network_home: bool = setting(
         "MARKETING_NETWORK_HOME", _switch, False, "on: the home may be on a network file system that only this machine uses"
     )
@@ -215,7 +230,24 @@ class Settings:
     @property
     def is_sandbox(self) -> bool:
         """True when no account is configured, so that the embedded sandbox stands in."""
-        return not self.accounts
+        return not self.accounts and not self.shards
+
+    def of_run(self, tags: Mapping[str, str]) -> "Settings":
+        """Those of the shard that a run's tags name; these, where there is nothing to choose. Raises SettingsError."""
+        wanted = tags.get(SHARD_TAG, "")
+        if not self.shards:
+            if wanted not in ("", self.shard):
+                raise SettingsError(f"the run is for shard {wanted}, and this process works on {self.shard or 'none'} (MARKETING_SHARD)")
+            return self
+        if wanted not in self.shards:
+            raise SettingsError(f"the run needs a tag {SHARD_TAG} with one of the shards of accounts.toml: {', '.join(self.shards)}")
+        return load_settings(self.folder, shard=wanted)
+
+    def of_one_shard(self) -> "Settings":
+        """These, where they are of one home. Raises SettingsError where a shard has to be picked."""
+        if self.shards:
+            raise SettingsError(f"accounts.toml declares shards: set MARKETING_SHARD to one of {', '.join(self.shards)}")
+        return self
 
     @property
     def own_models(self) -> Path:
@@ -262,10 +294,12 @@ def network_file_system(folder: Path, mounts: Path = _MOUNTS) -> str:
     return found[1] if _NETWORK.fullmatch(found[1]) else ""
 
 
-def load_settings(folder: Path, environment: Mapping[str, str] | None = None, mounts: Path = _MOUNTS) -> Settings:
-    """Settings from `folder`/.env and `folder`/accounts.toml, overridden by the environment. Raises SettingsError, also for a home on a
-    network file system."""
+def load_settings(folder: Path, environment: Mapping[str, str] | None = None, mounts: Path = _MOUNTS, *, shard: str = "") -> Settings:
+    """Settings from `folder`/.env and `folder`/accounts.toml, overridden by the environment, of the shard if one is named. Raises
+    SettingsError, also for a home on a network file system."""
     values = _dotenv(folder / ".env") | dict(os.environ if environment is None else environment)
+    if shard:
+        values["MARKETING_SHARD"] = shard
     if password := _key("MARKETING_MAIL_PASSWORD", values):
         values["MARKETING_MAIL_PASSWORD"] = password
     given = {
@@ -273,14 +307,16 @@ def load_settings(folder: Path, environment: Mapping[str, str] | None = None, mo
         for item in fields(Settings)
         if values.get(item.metadata.get("variable", ""), "") != ""
     }
-    accounts = _accounts(folder / "accounts.toml", values, given.get("max_rate"))
+    tables, shards = _declared(folder / "accounts.toml", given.get("shard", ""))
+    accounts = _accounts(tables, values, given.get("max_rate")) if not shards else ()
     accounts = tuple(replace(account, body_limit=given.get("body_limit", BODY_LIMIT)) for account in accounts)
-    home = (folder / Path(values.get("MARKETING_HOME") or ("data/live" if accounts else "data/sandbox")).expanduser()).resolve()
+    home = folder / Path(values.get("MARKETING_HOME") or ("data/live" if accounts or shards else "data/sandbox")).expanduser()
+    home = (home / given.get("shard", "")).resolve()
     try:  # names that are no text in UTF-8 (or read as none, under a locale without it) cannot be opened by every part of this
         str(home).encode()
     except UnicodeEncodeError:
         raise SettingsError("the home's name is no text in UTF-8: set LC_ALL=C.UTF-8, or MARKETING_HOME to another folder") from None
-    settings = Settings(home=home, accounts=accounts, folder=folder, **given)
+    settings = Settings(home=home, accounts=accounts, folder=folder, shards=shards, **given)
     _check_mail(settings)
     if not settings.network_home and (kind := network_file_system(home, mounts)):
         raise SettingsError(
@@ -332,11 +368,25 @@ def _unreadable(path: Path, problem: Exception) -> SettingsError:
     return SettingsError(f"{path.name} cannot be read: {why}; correct or remove it")
 
 
-def _accounts(path: Path, values: Mapping[str, str], max_rate: float | None) -> tuple[Connection, ...]:
+def _declared(path: Path, shard: str) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
+    """The tables of `accounts.toml`, of the shard if one is picked; and the shards from which one has yet to be picked."""
+    tables = declared_tables(path, "accounts", _ACCOUNT, needed=("url",)) if path.exists() else {}
+    shards = tuple(dict.fromkeys(table["shard"] for table in tables.values() if "shard" in table))
+    for name, table in tables.items():
+        if shards and (not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", table.get("shard", "")) or table["shard"] in _TAKEN):
+            rule = f"a name of letters, digits, - and _ but none of {', '.join(_TAKEN)}, for all accounts or for none"
+            raise SettingsError(f"{path.name}, [accounts.{name}]: shard is {rule}")
+    if shard and shard not in shards:
+        raise SettingsError(f"MARKETING_SHARD={shard!r}: no account of {path.name} has this shard; there are {', '.join(shards) or 'none'}")
+    if shard:
+        return {name: table for name, table in tables.items() if table["shard"] == shard}, ()
+    return tables, shards
+
+
+def _accounts(tables: Mapping[str, Mapping[str, Any]], values: Mapping[str, str], max_rate: float | None) -> tuple[Connection, ...]:
     """The accounts of `accounts.toml` when there is one, else the one from the environment."""
-    if path.exists():
-        tables = declared_tables(path, "accounts", _ACCOUNT, needed=("url", "key_env"))
-        return tuple(_account(f"{path.name}, [accounts.{name}]", name, table, values, max_rate) for name, table in tables.items())
+    if tables:
+        return tuple(_account(f"accounts.toml, [accounts.{name}]", name, table, values, max_rate) for name, table in tables.items())
     key, url = _key("MARKETING_API_KEY", values), values.get("MARKETING_API_URL", "").strip()
     if not key and not url:
         return ()
@@ -354,19 +404,23 @@ def _key(variable: str, values: Mapping[str, str]) -> str:
         return key
     if key:
         raise SettingsError(f"both {variable} and {variable}_FILE are set; keep one of them")
+    return _key_in(f"{variable}_FILE", file)
+
+
+def _key_in(what: str, file: str) -> str:
     try:
         found = Path(file).expanduser().read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as problem:
         why = problem.strerror if isinstance(problem, OSError) else "it is not text"
-        raise SettingsError(f"{variable}_FILE: {file} cannot be read: {why}") from None
+        raise SettingsError(f"{what}: {file} cannot be read: {why}") from None
     if not found or len(found.split()) > 1:
-        raise SettingsError(f"{variable}_FILE: {file} holds {'more than one word' if found else 'nothing'}; the key alone belongs there")
+        raise SettingsError(f"{what}: {file} holds {'more than one word' if found else 'nothing'}; the key alone belongs there")
     return found
 
 
 #: What tables of a file take: a type of TOML, and what it is for whoever writes it.
 TEXT, NUMBER, SWITCH = (str, "a text in quotation marks"), ((int, float), "a number"), (bool, "true or false")
-_ACCOUNT = {"url": TEXT, "key_env": TEXT, "max_rate": NUMBER, "timezone": TEXT}
+_ACCOUNT = {"url": TEXT, "key_env": TEXT, "key_file": TEXT, "max_rate": NUMBER, "timezone": TEXT, "shard": TEXT}
 
 
 def declared_tables(path: Path, group: str, takes: Mapping[str, tuple[Any, str]], needed: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -397,13 +451,22 @@ def declared_tables(path: Path, group: str, takes: Mapping[str, tuple[Any, str]]
 
 
 def _account(where: str, name: str, table: Mapping[str, Any], values: Mapping[str, str], max_rate: float | None) -> Connection:
+    secret = _account_key(where, table, values)
+    rates = [rate for rate in (table.get("max_rate"), max_rate) if rate]
+    zone = _read(f"{where}: timezone", _zone, table["timezone"]) if "timezone" in table else None
+    return Connection(name, address(f"{where}: url", table["url"]), Secret(secret), min(rates, default=None), zone)
+
+
+def _account_key(where: str, table: Mapping[str, Any], values: Mapping[str, str]) -> str:
+    if ("key_env" in table) == ("key_file" in table):
+        raise SettingsError(f"{where}: either key_env (an environment variable) or key_file (a file) says where its key is")
+    if "key_file" in table:
+        return _key_in(f"{where}: key_file", table["key_file"])
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", table["key_env"]):  # not shown: it may be the key itself
         raise SettingsError(f"{where}: key_env is the name of an environment variable in capitals, like HARBOR_KEY; the key stands there")
     if not (secret := _key(table["key_env"], values)):
         raise SettingsError(f"{where}: the environment variable {table['key_env']} (key_env) is not set, nor is {table['key_env']}_FILE")
-    rates = [rate for rate in (table.get("max_rate"), max_rate) if rate]
-    zone = _read(f"{where}: timezone", _zone, table["timezone"]) if "timezone" in table else None
-    return Connection(name, address(f"{where}: url", table["url"]), Secret(secret), min(rates, default=None), zone)
+    return secret
 
 
 def address(name: str, url: str) -> str:

@@ -46,17 +46,22 @@ class Command(click.Command):
             yield word
 
 
-def command(*parameters: click.Parameter) -> Callable[[Work], Command]:
-    """The function is the command of its name."""
+def command(*parameters: click.Parameter, is_for_all_shards: bool = False) -> Callable[[Work], Command]:
+    """The function is the command of its name. `is_for_all_shards`: where accounts.toml declares some, none has to be picked."""
 
     def decorator(work: Work) -> Command:
-        return command_of(work, work.__name__, parameters, help=work.__doc__)
+        return command_of(work, work.__name__, parameters, work.__doc__, is_for_all_shards=is_for_all_shards)
 
     return decorator
 
 
-def command_of(work: Work, name: str, parameters: Sequence[click.Parameter], help: str | None, **how: Any) -> Command:
-    return Command(name, callback=partial(_run, work), params=list(parameters), help=help, **how)
+def command_of(
+    work: Work, name: str, parameters: Sequence[click.Parameter], help: str | None, *, is_for_all_shards: bool = False, **how: Any
+) -> Command:
+    def of_one_shard(arguments: Arguments, settings: Settings) -> int:
+        return work(arguments, settings.of_one_shard())
+
+    return Command(name, callback=partial(_run, work if is_for_all_shards else of_one_shard), params=list(parameters), help=help, **how)
 
 
 def _run(work: Work, **given: object) -> int:

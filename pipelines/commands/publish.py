@@ -47,7 +47,7 @@ def publish(arguments: Arguments, settings: Settings) -> int:
     if arguments.rollback:
         path, _ = write_report(settings.home)
     else:
-        path, _, mailed = Reports(settings).make()
+        path, _, mailed = Reports().make(settings)
     export = export_parquet(published_path(settings.home), arguments.parquet) if arguments.parquet else None
     if arguments.json:
         emit(_document(settings, published, path, export))

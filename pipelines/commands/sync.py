@@ -49,7 +49,7 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
             from pipelines.report.mail import Reports
             from pipelines.write_back.nightly_audience_syncs import AudienceSyncs
 
-            activations, reports = AudienceSyncs(settings), Reports(settings)
+            activations, reports = AudienceSyncs(settings), Reports()
             stop.check()
             run_id = run_in_dagster(settings, reader, chosen, models, activations, reports, stop)
             if not stop.is_set:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pipelines import exits
 from pipelines.accounts import connections
 from pipelines.commands import Arguments, command
-from pipelines.home import prepare_home
+from pipelines.home import dagster_home, prepare_home
 from pipelines.keeper import Keeper
 from pipelines.options import Option, parameters
 from pipelines.settings import Settings, SettingsError
@@ -37,18 +37,18 @@ def _port(text: str) -> int:
 _PORT = Option("port", "port on 127.0.0.1 (default: 3000)", int, _port, 3000, "PORT")
 
 
-@command(*parameters((_PORT,)))
+@command(*parameters((_PORT,)), is_for_all_shards=True)
 def ui(arguments: Arguments, settings: Settings) -> int:
     """Serves until Ctrl-C."""
-    with _listening(arguments.port) as listener, connections(settings) as accounts:
+    with _listening(arguments.port) as listener, connections(settings) as accounts, dagster_home(settings.home) as dagster:
         home = prepare_home(settings.home)
-        os.environ |= {"DAGSTER_HOME": str(home / "dagster"), "MARKETING_HOME": str(home), "PYTHONWARNINGS": _IDLE_WARNINGS}
+        os.environ |= {"MARKETING_HOME": str(home.parent if settings.shard else home), "PYTHONWARNINGS": _IDLE_WARNINGS}
         if settings.is_sandbox:
             os.environ["MARKETING_SANDBOX_URL"] = accounts[0].url
             print(f"no key is configured: the embedded sandbox listens at {accounts[0].url}")
         print(f"Dagster UI: http://{_HOST}:{arguments.port} in about 10 seconds; Ctrl-C stops it, and the schedule with it", flush=True)
         with tempfile.TemporaryDirectory() as folder, Keeper() as programs:
-            _serve(listener, programs, Path(folder))
+            _serve(listener, programs, Path(folder), has_own_dagster=not dagster.is_relative_to(home))
     print("marketing-sync: a part of Dagster ended by itself, so the UI has ended; start it again", file=sys.stderr)
     return exits.INCOMPLETE
 
@@ -67,7 +67,7 @@ def _listening(port: int) -> socket.socket:
     return listener
 
 
-def _serve(listener: socket.socket, programs: Keeper, folder: Path) -> None:
+def _serve(listener: socket.socket, programs: Keeper, folder: Path, *, has_own_dagster: bool) -> None:
     """A server of the code, the daemon and, in this process, the web server. Returns when one of them has ended."""
     code, workspace = folder / "code", folder / "workspace.yaml"
     workspace.write_text(_WORKSPACE.format(socket=code, name=_CODE), encoding="utf-8")
@@ -81,7 +81,7 @@ def _serve(listener: socket.socket, programs: Keeper, folder: Path) -> None:
     from pipelines.dagster_internals import DAEMON, set_damaged_history_aside, web_server
     from pipelines.web_guard import Guard
 
-    for line in set_damaged_history_aside(Path(os.environ["DAGSTER_HOME"])):
+    for line in () if has_own_dagster else set_damaged_history_aside(Path(os.environ["DAGSTER_HOME"])):
         print(line, file=sys.stderr)
     if not _is_listening(code, programs):
         return

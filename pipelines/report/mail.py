@@ -40,18 +40,17 @@ _REFUSED = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused, smtpli
 class Reports:
     """`mailed` is what became of the newest report's mail, empty where none was due; `is_lost` when something went wrong with it."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self) -> None:
         self.mailed, self.is_lost = "", False
 
-    def make(self) -> tuple[Path, str, str]:
+    def make(self, settings: Settings) -> tuple[Path, str, str]:
         """Where the report stands, a preview in Markdown, and `mailed`. Raises NothingPublished."""
-        path, report = write_report(self._settings.home)
-        _post_unusual_days(self._settings, report, path.parent)
+        path, report = write_report(settings.home)
+        _post_unusual_days(settings, report, path.parent)
         try:
-            self.mailed = _mail(self._settings, report, path.parent) if self._settings.mail_host else ""
+            self.mailed = _mail(settings, report, path.parent) if settings.mail_host else ""
         except Exception as problem:  # whatever it is, the report is made
-            self.mailed, self.is_lost = f"the report was not mailed: {_reason(self._settings, problem)}", True
+            self.mailed, self.is_lost = f"the report was not mailed: {_reason(settings, problem)}", True
             log.warning("%s", self.mailed)
         return path, preview(report), self.mailed
 

@@ -69,7 +69,7 @@ class AudienceSyncs:
             deps=list(after),
             group_name="activations",
             config_schema=config_fields(ACTIVATIONS),
-            required_resource_keys={"reader"},
+            required_resource_keys={"reader", "settings"},
             description="The segments of activations.toml: who entered or left since last time is tagged, untagged or added to a list.",
         )
         def activations(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
@@ -78,12 +78,13 @@ class AudienceSyncs:
                 check_confirmed(picked)
             except SettingsError as problem:
                 raise dg.Failure(str(problem), allow_retries=False) from None
-            sandbox_url = context.resources.reader.sandbox_url
-            outcomes = self.run(sandbox_url, names=picked["names"], accept_shrink=picked["accept_shrink"])
+            sandbox_url, settings = context.resources.reader.sandbox_url, context.resources.settings
+            syncs = self if settings is self._settings else AudienceSyncs(settings)
+            outcomes = syncs.run(sandbox_url, names=picked["names"], accept_shrink=picked["accept_shrink"])
             for outcome in outcomes:
                 context.log.info(outcome.line)
-            if self.problems:
-                raise dg.Failure("; ".join(self.problems), metadata=_metadata(outcomes), allow_retries=False)
+            if syncs.problems:
+                raise dg.Failure("; ".join(syncs.problems), metadata=_metadata(outcomes), allow_retries=False)
             return dg.MaterializeResult(metadata=_metadata(outcomes))
 
         return activations

@@ -33,13 +33,13 @@ def run(publish: Publish, report: Path, notes: Notes | None = None) -> dg.Execut
     steps = [
         mart,
         published_asset(publish, [mart.key]),
-        report_asset(lambda: (report, "**12** people", "the report was mailed to 2 addresses")),
+        report_asset(lambda _: (report, "**12** people", "the report was mailed to 2 addresses")),
     ]
     with dg.DagsterInstance.ephemeral() as instance:
-        return dg.materialize(steps, instance=instance, raise_on_error=False, resources={"reader": notes or Notes()})
+        return dg.materialize(steps, instance=instance, raise_on_error=False, resources={"reader": notes or Notes(), "settings": None})
 
 
-def refuse() -> Published:
+def refuse(settings: object) -> Published:
     raise NotPublished("nothing was published, there is no earlier copy either: keys occur twice")
 
 
@@ -47,7 +47,7 @@ def test_they_tell_what_was_published_and_preview_the_report(tmp_path: Path) -> 
     report = tmp_path / "index.html"
     report.write_text("x" * 4000)
     notes = Notes()
-    result = run(lambda: Published(NOW, NOW, PersonalData.HASH, 5, 71, 20196), report, notes)
+    result = run(lambda _: Published(NOW, NOW, PersonalData.HASH, 5, 71, 20196), report, notes)
     assert notes.runs == [result.run_id], "the run is written down for the copy to hold it"
     told = {event.asset_key: event.materialization.metadata for event in result.get_asset_materialization_events()}
     assert told[PUBLISHED]["dagster/row_count"].value == 20196

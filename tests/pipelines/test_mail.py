@@ -58,8 +58,8 @@ def report_of(moment: dt.datetime | None, *accounts: Any) -> ReportData:
 
 def make(monkeypatch: pytest.MonkeyPatch, settings: Settings, report: ReportData) -> Reports:
     monkeypatch.setattr(mail, "write_report", lambda home: (home / "report" / "index.html", report))
-    made = Reports(settings)
-    assert made.make()[2] == made.mailed
+    made = Reports()
+    assert made.make(settings)[2] == made.mailed
     return made
 
 

@@ -72,7 +72,7 @@ def test_a_wrong_setting_is_named(tmp_path: Path, values: dict[str, str], word: 
         ("", "names no account"),
         ("accounts = 1\n", "names no account"),
         ("[account.a]\n", "account is not known"),
-        ('[accounts.a]\nurl = "https://x/1"\n', "key_env is missing"),
+        ('[accounts.a]\nurl = "https://x/1"\n', "either key_env"),
         ('[accounts.a]\nurl = "https://x/1"\nkey_env = "ABSENT"\n', "ABSENT"),
         ('[accounts.a]\nurl = "https://x/1"\nkey_env = "K"\nspeed = 3\n', "speed is not known"),
         ('[accounts.a]\nurl = "https://x/1"\nkey_env = "K"\nmax_rate = "fast"\n', "max_rate is a number"),

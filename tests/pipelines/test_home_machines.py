@@ -1,0 +1,87 @@
+"""Two machines that use one home notice each other; one that is gone does not hold up another."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipelines import home as homes
+from pipelines.home import HomeError, prepare_home
+
+OTHER = "0b6a9c1e-0000-4000-8000-000000000000 harbor-2\n"
+
+
+@pytest.fixture(autouse=True)
+def _is_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(homes, "_claimed", set())
+
+
+@pytest.fixture
+def note(home: Path) -> Path:
+    """Of another machine, of just now."""
+    home.mkdir()
+    note = home / ".machine"
+    note.write_text(OTHER)
+    return note
+
+
+@pytest.fixture
+def touched(note: Path) -> Iterator[Path]:
+    """The same, of a machine that goes on."""
+    is_over = threading.Event()
+
+    def touch() -> None:
+        while not is_over.wait(0.2):
+            note.touch()
+
+    thread = threading.Thread(target=touch)
+    thread.start()
+    yield note
+    is_over.set()
+    thread.join()
+
+
+def test_a_home_that_another_machine_uses_is_refused(touched: Path, home: Path) -> None:
+    with pytest.raises(HomeError, match=r"another machine \(harbor-2\) uses the home"):
+        prepare_home(home)
+    assert touched.read_text() == OTHER
+
+
+def test_the_command_says_it_and_nothing_is_sent(touched: Path, command, sandbox) -> None:  # type: ignore[no-untyped-def]
+    before = len(sandbox.asked())
+    ran = command("sync", "--only", "lists", sandbox=sandbox)
+    assert ran.code == 2
+    assert "another machine (harbor-2) uses the home" in ran.err
+    assert len(sandbox.asked()) == before
+
+
+def test_a_home_that_another_machine_used_is_taken_over(note: Path, home: Path) -> None:
+    past = time.time() - 60
+    os.utime(note, (past, past))
+    prepare_home(home)
+    assert note.read_text() != OTHER
+
+
+def test_a_machine_that_ended_a_moment_ago_is_waited_for(note: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(homes, "_ABANDONED_S", 1.5)
+    prepare_home(home)
+    assert note.read_text() != OTHER
+
+
+def test_processes_of_one_machine_share_a_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare_home(home)
+    monkeypatch.setattr(homes, "_claimed", set())
+    before = time.monotonic()
+    prepare_home(home)
+    assert time.monotonic() - before < 1
+
+
+def test_a_clock_that_differs_from_the_storages_changes_nothing(note: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what stands in the storage is compared: the note is fresh there, whatever this machine's clock says."""
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    assert homes._age(note) < 5

@@ -26,6 +26,8 @@ from pipelines.settings import SHARD_TAG, documented, load_settings
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
+#: Not what a person has put beside them: keys, accounts.toml, .env.
+FILES = sorted(path for path in DEPLOY.iterdir() if path.is_file() and path.name not in (".env", "accounts.toml"))
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs/deployment.md").read_text(encoding="utf-8")
 #: What `load_settings` reads beside the declared settings; names that docs use as examples of a key's variable are not ours.
@@ -69,7 +71,9 @@ def test_one_image_of_ours_is_used_everywhere() -> None:
 
 
 def test_what_the_image_installs_is_locked_once() -> None:
-    locks = [(ROOT / name).read_text().splitlines() for name in ("requirements.lock", "requirements-services.lock", "deploy/requirements.lock")]
+    locks = [
+        (ROOT / name).read_text().splitlines() for name in ("requirements.lock", "requirements-services.lock", "deploy/requirements.lock")
+    ]
     names = [line.partition("==")[0] for lines in locks for line in {line.partition("==")[0]: line for line in lines}.values()]
     assert [name for name in names if names.count(name) > 1] == []
     dagster = next(line for line in locks[0] if line.startswith("dagster=="))
@@ -171,7 +175,7 @@ def test_no_secret_is_given_to_the_web_server_the_daemon_or_the_code_server() ->
 # ------------------------------------------------------------------------------------------------------------------- all, the page
 
 
-@pytest.mark.parametrize("path", [*sorted(DEPLOY.iterdir()), ROOT / "docs/deployment.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*FILES, ROOT / "docs/deployment.md"], ids=lambda path: path.name)
 def test_every_setting_that_is_named_exists(path: Path) -> None:
     known = {variable for variable, *_ in documented()} | ALSO_READ
     named = set(re.findall(r"\bMARKETING_[A-Z_]*[A-Z]\b", path.read_text(encoding="utf-8"))) - {"MARKETING_CODE_HOST"}  # workspace.yaml's
@@ -181,7 +185,7 @@ def test_every_setting_that_is_named_exists(path: Path) -> None:
 def test_every_file_that_the_page_names_exists() -> None:
     named = set(re.findall(r"`((?:deploy|tests|docs)/[\w./-]+)`", PAGE))
     assert {name for name in named if not (ROOT / name).is_file()} == set()
-    assert {f"deploy/{path.name}" for path in DEPLOY.iterdir()} <= named | {"deploy/requirements.lock"}
+    assert {f"deploy/{path.name}" for path in FILES} <= named | {"deploy/requirements.lock"}
 
 
 def test_the_tables_of_the_page_are_what_the_model_says() -> None:
@@ -192,11 +196,13 @@ def test_the_tables_of_the_page_are_what_the_model_says() -> None:
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
 def test_systemd_takes_the_units(tmp_path: Path) -> None:
-    units = sorted(path for path in DEPLOY.iterdir() if path.suffix in (".service", ".timer"))
+    units = sorted(path for path in FILES if path.suffix in (".service", ".timer"))
     for unit in units:  # the program and its settings are not installed here
         text = re.sub(r"^(ExecStart=)\S+", r"\1/bin/true", unit.read_text(encoding="utf-8"), flags=re.MULTILINE)
         (tmp_path / unit.name).write_text(text, encoding="utf-8")
-    ran = subprocess.run(["systemd-analyze", "verify", *(tmp_path / unit.name for unit in units)], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        ["systemd-analyze", "verify", *(tmp_path / unit.name for unit in units)], capture_output=True, text=True, check=False
+    )
     assert len(units) == 3
     assert (ran.returncode, [line for line in ran.stderr.splitlines() if str(tmp_path) in line]) == (0, [])
 
@@ -210,13 +216,13 @@ class Upstream(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     arrived: list[tuple[str, str, str]]
 
-    def do_GET(self) -> None:  # noqa: N802 (as the standard library calls it)
+    def do_GET(self) -> None:
         if self.path.startswith("/oauth2/"):
             return self._answer(202 if "_oauth2_proxy=valid" in self.headers.get("Cookie", "") else 401)
         self.arrived.append((self.command, self.path, self.headers.get("Cookie", "")))
         return self._answer(101 if self.headers.get("Upgrade") else 200)
 
-    do_POST = do_PUT = do_HEAD = do_GET  # noqa: N815
+    do_POST = do_PUT = do_HEAD = do_GET  # noqa: N815 (as the standard library calls them)
 
     def _answer(self, status: int) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -261,7 +267,9 @@ def _write_configuration(folder: Path, port: int, upstream: int) -> None:
         text = (DEPLOY / name).read_text(encoding="utf-8")
         text = re.sub(r"^ *ssl_.*\n", "", text, flags=re.MULTILINE).replace("listen 443 ssl http2", f"listen 127.0.0.1:{port}")
         text = re.sub(r"127\.0\.0\.1:(3000|3001|4180)", f"127.0.0.1:{upstream}", text)
-        (folder / name).write_text(text.replace("/etc/nginx/marketing-sync-server.conf", str(folder / "nginx-server.conf")), encoding="utf-8")
+        (folder / name).write_text(
+            text.replace("/etc/nginx/marketing-sync-server.conf", str(folder / "nginx-server.conf")), encoding="utf-8"
+        )
     places = "".join(f"{kind}_temp_path {folder};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
     main = f"daemon off;\npid {folder}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n{places}include {folder}/nginx.conf;\n}}\n"
     (folder / "main.conf").write_text(main, encoding="utf-8")
@@ -347,5 +355,3 @@ def test_the_proxy_answers_to_its_own_names_only(proxy: int) -> None:
 def test_the_log_in_does_not_go_further_than_the_proxy(proxy: int) -> None:
     ask(proxy, "GET", "/", IN)
     assert Upstream.arrived[-1] == ("GET", "/", "")
-
-

@@ -78,7 +78,10 @@ class Fleet:
         return f"| {' | '.join(cells)} |"
 
 
-HEAD = "| accounts | contacts each | shards | pods at a time | memory, cores | first night | later nights | archive in a year | PostgreSQL, 90 days |"
+HEAD = (
+    "| accounts | contacts each | shards | pods at a time | memory, cores | first night | later nights | archive in a year "
+    "| PostgreSQL, 90 days |"
+)
 SHOWN = (Fleet(1, 20, 10_000, 1), Fleet(25, 20, 10_000, 10), Fleet(250, 20, 10_000, 50), Fleet(250, 20, 50_000, 50))
 
 

@@ -153,6 +153,12 @@ def test_no_pod_runs_as_root_or_writes_into_its_image() -> None:
     assert all(container["readOnlyRootFilesystem"] and not container["allowPrivilegeEscalation"] for container in containers)
 
 
+def test_ports_are_those_that_anybody_may_open_and_probes_ask_there() -> None:
+    web = VALUES["dagsterWebserver"]
+    assert min(web["service"]["port"], CODE["port"]) >= 1024
+    assert web["readinessProbe"]["httpGet"]["port"] == web["service"]["port"]
+
+
 def test_the_tags_of_a_run_mount_what_the_shards_file_makes(tmp_path: Path) -> None:
     claim, secret = yaml.safe_load_all((DEPLOY / "shard.yaml").read_text())
     given = {variable["name"]: variable["value"] for variable in CODE["env"]}

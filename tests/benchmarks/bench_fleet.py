@@ -23,8 +23,8 @@ LATER_NIGHT = 0.144
 NEW_KB, UNCHANGED_KB = 23_000 / 20_000, 2_000 / 20_000
 #: A run of 20 accounts: resident memory in GB (docs/decisions/archive-and-loading.md); processor in s: 3.2 for 1,000 timelines, loaded.
 GB_OF_A_RUN, PROCESSOR_S = 1.0, 0.0032
-#: A run beside its requests, in s: the pod, compiling the models, the start of 20 accounts, models, publishing. Assumed; 40 contacts on a busy
-#: two-core machine took 140.
+#: A run beside its requests, in s: the pod, compiling the models, the start of 20 accounts, models, publishing. Assumed; with 40 contacts
+#: it took 140 on a busy two-core machine.
 AROUND_S = 240
 #: Dagster's events of a run in PostgreSQL, in MB: 1,310 rows (docs/deployment.md).
 EVENTS_MB = 2.3

@@ -18,7 +18,6 @@ from assets.prefetch import Prefetcher
 from assets.published import REPORT, published_asset, report_asset, sync_tables
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
-from pipelines.home import dagster_home
 from pipelines.interrupts import Stop
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, rebuild
 from pipelines.logs import start_logging
@@ -122,7 +121,7 @@ def run_in_dagster(
             has_models=models is not None,
             reader=RunReader(settings, reader=reader),
         )
-        with dagster_home(settings.home), instance_of_the_ui(settings.home) as instance:
+        with instance_of_the_ui(settings.home) as instance:
             config = _QUIET | (standing_order(settings) if models else {})
 
             def execute(job: str, tags: dict[str, str], selection: Sequence[dg.AssetKey] | None = None) -> dg.ExecuteInProcessResult:

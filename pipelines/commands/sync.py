@@ -14,7 +14,7 @@ from assets.extract import SourceAsset
 from marketing_api.clock import utc_now
 from pipelines import exits, interrupts
 from pipelines.commands import Arguments, command
-from pipelines.home import prepare_home
+from pipelines.home import dagster_home, prepare_home
 from pipelines.options import SYNC, parameters
 from pipelines.progress import Progress, stop_stages
 from pipelines.publishing import Models, is_published_since
@@ -40,7 +40,7 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
             file=sys.stderr,
         )
     models = None if arguments.only or arguments.reads_only else Models(settings)
-    with open_reader(settings, chosen, chosen_days=days, **limits_of(settings, options)) as reader:
+    with dagster_home(settings.home), open_reader(settings, chosen, chosen_days=days, **limits_of(settings, options)) as reader:
         stop.then(reader.stop_fetching)
         stop.then(stop_stages)
         with Progress(reader, is_quiet=arguments.quiet):

@@ -297,7 +297,7 @@ def _hash(parts: object) -> str:
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
-_MADE = "database_name = current_database() and schema_name in ('staging', 'history', 'marts', 'custom')"
+_MADE = f"database_name = current_database() and schema_name in ('staging', 'history', 'marts', '{OWN}')"
 
 
 def table_sizes(path: Path) -> dict[str, int]:

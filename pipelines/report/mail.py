@@ -69,6 +69,10 @@ def _post_unusual_days(settings: Settings, report: ReportData, folder: Path) -> 
     if new and not try_to_post(settings, {"text": "\n".join(["marketing-sync: unusual days", *new.values()])}):
         for mark in new:
             mark.unlink(missing_ok=True)
+    oldest = min((account.today for account in report.accounts), default=dt.date.min + _RECENT) - _RECENT
+    for mark in folder.glob(f"{_UNUSUAL}*"):
+        if mark.name < f"{_UNUSUAL}{oldest}":
+            mark.unlink(missing_ok=True)
 
 
 def _mail(settings: Settings, report: ReportData, folder: Path) -> str:

@@ -22,8 +22,7 @@ from marketing_api.redaction import Redactor, plain, without_addresses
 from pipelines.alerts import try_to_post
 from pipelines.report.formatting import cut, day, plural
 from pipelines.report.queries import ReportData, impersonal
-from pipelines.report.render import environment, readable, render
-from pipelines.report.write import preview, write_report
+from pipelines.report.render import environment, preview, readable, render, write_report
 from pipelines.settings import WEEKDAYS, Settings
 from warehouse.archive.disk import create
 

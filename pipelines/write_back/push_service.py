@@ -33,7 +33,7 @@ from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.item import DONE, Earlier, Options, Plan, State
 from pipelines.write_back.kinds import KINDS, Kind, make_plan, verify
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.outbox.sender_lock import sender_lock
+from pipelines.write_back.outbox.store import sender_lock
 from pipelines.write_back.push_report import alert_body
 from pipelines.write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows, write_rejections
 from pipelines.write_back.result import NOTHING, Ran, Result, Spent, result_of

@@ -17,8 +17,7 @@ from pipelines.report import charts, formatting
 from pipelines.report.charts import sparkline
 from pipelines.report.figures import Change, change, headline, key_figures
 from pipelines.report.queries import QUERIES, AccountData, ReportData, read_report
-from pipelines.report.render import environment, readable, render
-from pipelines.report.write import preview
+from pipelines.report.render import environment, preview, readable, render
 from tests.pipelines.conftest import Command
 from warehouse.personal_data import PersonalData
 from warehouse.publish import Published

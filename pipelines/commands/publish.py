@@ -16,11 +16,11 @@ from pipelines.output import emit
 from pipelines.progress import report_waiting
 from pipelines.publishing import in_words, noted, own_models_problem, publish_home, published_document
 from pipelines.report.mail import Reports
-from pipelines.report.write import write_report
+from pipelines.report.render import write_report
 from pipelines.settings import Settings
 from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import outbox_path
-from pipelines.write_back.outbox.restore import restore
+from pipelines.write_back.outbox.store import restore
 from pipelines.write_back.writebacks_export import refill
 from warehouse.parquet_export import Export, export_parquet
 from warehouse.publish import Published, published_path, roll_back

@@ -17,7 +17,7 @@ import itertools
 import sys
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,10 +30,10 @@ from pipelines.settings import Settings, SettingsError, account_named
 from pipelines.write_back.account_state import Known, load_known
 from pipelines.write_back.input.files import read_file, read_query
 from pipelines.write_back.input.rows import InputError, Rows
-from pipelines.write_back.item import DONE, Earlier, Options, Past, Plan, State
+from pipelines.write_back.item import DONE, Earlier, Options, Plan, State
 from pipelines.write_back.kinds import KINDS, Kind, make_plan, verify
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.outbox.sender_lock import sender_lock
+from pipelines.write_back.outbox.store import sender_lock
 from pipelines.write_back.push_report import alert_body
 from pipelines.write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows, write_rejections
 from pipelines.write_back.result import NOTHING, Ran, Result, Spent, result_of
@@ -152,34 +152,16 @@ def _without_collecting() -> Iterator[None]:
 def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:
     revision = outbox.revision
     options = replace(order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns)))
-    history = _NotedHistory(outbox)
-    plan = make_plan(order.kind, rows, known_of(settings, order.account), history, options)
-    return Planned(order, rows, replace(plan, earlier=history.earlier(order.account, order.kind)), revision)
+    plan = make_plan(order.kind, rows, known_of(settings, order.account), outbox, options)
+    return Planned(order, rows, replace(plan, earlier=tuple(_earlier(outbox, order.account))), revision)
 
 
-class _NotedHistory:
-    """An outbox's history that notes which subjects a plan looks up: those of its input are among them."""
-
-    def __init__(self, outbox: Outbox) -> None:
-        self._outbox = outbox
-        self._subjects: dict[str, set[str]] = {}
-
-    def last(self, account: str, kind: str, subjects: Iterable[str]) -> Mapping[str, Past]:
-        wanted = list(subjects)
-        self._subjects.setdefault(kind, set()).update(wanted)
-        return self._outbox.last(account, kind, wanted)
-
-    def earlier(self, account: str, kind: Kind) -> tuple[Earlier, ...]:
-        """What earlier pushes have left open, by push, in the order in which they are sent. `kind`: the input's."""
-        found = []
-        for push_id, several in itertools.groupby(self._outbox.open(account), key=lambda entry: entry.push_id):
-            entries = list(several)
-            touched = self._outbox.subjects(entry.item_id for entry in entries)
-            noted = self._subjects.get(kind, set()) if entries[0].kind == kind else set()
-            gone = sum(noted.isdisjoint(touched.get(entry.item_id, ())) for entry in entries)
-            look_ups = len({entry.email for entry in entries if entry.needs_look_up})
-            found.append(Earlier(push_id, entries[0].source, entries[0].kind, len(entries), gone, look_ups))
-        return tuple(found)
+def _earlier(outbox: Outbox, account: str) -> Iterator[Earlier]:
+    """What earlier pushes have left open, by push, in the order in which they are sent."""
+    for push_id, several in itertools.groupby(outbox.open(account), key=lambda entry: entry.push_id):
+        entries = list(several)
+        look_ups = len({entry.email for entry in entries if entry.needs_look_up})
+        yield Earlier(push_id, entries[0].source, entries[0].kind, len(entries), look_ups)
 
 
 def known_of(settings: Settings, account: str) -> Known:

@@ -20,7 +20,7 @@ from marketing_api.sandbox.options import DEFAULT_KEY
 from pipelines.write_back.item import State
 from pipelines.write_back.kinds import verify
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.outbox.sender_lock import sender_lock
+from pipelines.write_back.outbox.store import sender_lock
 from pipelines.write_back.sending import send
 
 

@@ -25,8 +25,7 @@ from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.outbox.restore import restore
-from pipelines.write_back.outbox.store import Change, OutboxBusy, OutboxDamaged, OutboxError, OutboxFull, copy_of
+from pipelines.write_back.outbox.store import Change, OutboxBusy, OutboxDamaged, OutboxError, OutboxFull, copy_of, restore
 from tests.depth import examples
 from tests.pipelines.write_back.plans import a_plan, activity, tag
 

@@ -188,7 +188,7 @@ class RedisState:
         if self._was_set:
             self._times_set = self._server.clock.times_set
             return Schedule(self._learnt.limit).begun_anew(self.now(), HOLD)
-        if stored.last_at <= self._alone_since:  # empty, or nobody used it since
+        if stored == Schedule() or stored.last_at < self._alone_since:  # lost, or nobody used it since
             return self._learnt.begun_anew(self.now(), HOLD)
         return stored
 

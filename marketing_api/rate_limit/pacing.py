@@ -343,8 +343,8 @@ class Schedule:
         """What is learnt of the service, in place of a state that was lost: nobody sends for `hold` seconds. Empty if nothing is."""
         if not self.limit:
             return Schedule(share=share)
-        edges = dataclasses.replace(self.edges)
-        return Schedule(self.limit, last_at=now, hold_until=now + hold, touched_at=self.touched_at, share=share, edges=edges)
+        hold_until, edges = max(self.hold_until, now + hold), dataclasses.replace(self.edges)
+        return Schedule(self.limit, last_at=now, hold_until=hold_until, touched_at=self.touched_at, share=share, edges=edges)
 
     def become(self, other: Schedule) -> None:
         for each in dataclasses.fields(self):

@@ -28,13 +28,18 @@ TIMEOUT = 0.5  # seconds for connecting, and for a reply
 AGAIN = 2.0  # seconds between looking for a server that is gone
 HOLD = AGAIN + 2 * TIMEOUT  # until all have found it, or have seen that its clock was set
 _KEPT = 4 * 3600  # seconds after the last change
-_TRIES = 50  # of one change, while others change it
+_TRIES, _TOO_LATE = 1000, 8  # of one change, while others change the state; and from when on it goes before theirs
 #: Replies nothing when it has swapped, and the present bytes otherwise. What is not text, or too long, counts as nothing.
+#: Who was too late several times is let in next, since otherwise the quickest client would leave the others nothing.
 _SWAP = """
-local found, time = redis.pcall('GET', KEYS[1]), redis.call('TIME')
+local found, turn, time = redis.pcall('GET', KEYS[1]), redis.pcall('GET', KEYS[2]), redis.call('TIME')
 if type(found) ~= 'string' or #found > 4096 then found = '' end
-if found ~= ARGV[1] then return {time[1], time[2], found} end
+if found ~= ARGV[1] or (type(turn) == 'string' and turn ~= ARGV[4]) then
+  if ARGV[5] == '1' then redis.call('SET', KEYS[2], ARGV[4], 'NX', 'PX', 100) end
+  return {time[1], time[2], found}
+end
 if ARGV[1] ~= ARGV[2] then redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3]) end
+if turn then redis.call('DEL', KEYS[2]) end
 return time
 """
 
@@ -85,17 +90,17 @@ class _Server:
         from redis.backoff import NoBackoff
         from redis.retry import Retry
 
-        self.lock = threading.Lock()
+        self.lock, self._token = threading.Lock(), os.urandom(8)
         retry = Retry(NoBackoff(), 1, (ConnectionError,))  # what closes idle connections is no outage; a time-out is paid once
         client = Redis.from_url(self._url, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT, retry=retry)
         where = client.connection_pool.connection_kwargs
         self.name = where.get("path") or f"{where.get('host', 'localhost')}:{where.get('port', 6379)}"
         self._script = client.register_script(_SWAP)
 
-    def swap(self, key: str, old: bytes, new: bytes) -> bytes | None:
+    def swap(self, key: str, old: bytes, new: bytes, *, was_late: bool = False) -> bytes | None:
         """Store `new` where `old` is; returns what is there instead, None when it was stored. Raises one of `errors`."""
         sent = time.monotonic()
-        seconds, microseconds, *found = self._script([key], [old, new, _KEPT])
+        seconds, microseconds, *found = self._script([key, f"{key}:turn"], [old, new, _KEPT, self._token, int(was_late)])
         self.clock.learn(sent, int(seconds) + int(microseconds) / 1e6, time.monotonic())
         if self._is_gone and not found and old != new:  # one that takes no writes is not back
             log.warning("Redis at %s is back: machines share the rate limit again", self.name)
@@ -165,13 +170,12 @@ class RedisState:
         return self._apply_alone(change)
 
     def _apply_shared(self, change: Callable[[Schedule], T]) -> T:
-        is_fresh = False
-        for _ in range(_TRIES):
+        for late in range(_TRIES):
             schedule = self._present()
             result, content = change(schedule), packed(schedule)
-            if not is_fresh or content != self._seen:
-                found = self._server.swap(self._key, self._seen, content)
-                self._seen, is_fresh = content if found is None else found, True
+            if not late or content != self._seen:
+                found = self._server.swap(self._key, self._seen, content, was_late=late >= _TOO_LATE)
+                self._seen = content if found is None else found
                 if found is not None or self._was_set:
                     continue
             self._learnt, self._alone_since = schedule, 0.0
@@ -196,7 +200,7 @@ class RedisState:
         def changed(schedule: Schedule) -> T:
             if schedule.share == 1 or (not self._alone_since and schedule.last_at < self._learnt.last_at):  # not of this outage
                 schedule.become(self._learnt.begun_anew(self.now(), 1.0, ALONE))
-            self._alone_since = self._alone_since or self.now()
+            self._alone_since = self._alone_since or max(self.now(), self._learnt.last_at)
             result = change(schedule)
             self._learnt = schedule
             return result

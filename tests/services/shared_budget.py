@@ -83,7 +83,7 @@ def counted(service: str) -> Counted:
 
 
 def _page(service: str, since: int) -> list[dict[str, float]]:
-    url = f"{service.removesuffix('/1')}/sandbox/requests?since={since}&limit=1000"
+    url = f"{service.removesuffix('/1')}/sandbox/log?since={since}&limit=1000"
     with urllib.request.urlopen(url) as response:
         items: list[dict[str, float]] = json.load(response)["items"]
     return items

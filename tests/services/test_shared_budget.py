@@ -241,7 +241,7 @@ def test_after_its_clock_was_set_nobody_waits_for_the_old_time(redis_server: Red
 
 
 def test_three_machines_use_the_whole_limit_in_equal_shares(redis_server: Redis, service: str, tmp_path: Path) -> None:
-    askers = [Asker(tmp_path / str(number), service, redis_server.url, 40, workers) for number, workers in enumerate((32, 16, 8))]
+    askers = [Asker(tmp_path / str(number), service, redis_server.url, 60, workers) for number, workers in enumerate((32, 16, 8))]
     for asker in askers:
         asker.begin()
     responses = [asker.finish() for asker in askers]
@@ -250,7 +250,7 @@ def test_three_machines_use_the_whole_limit_in_equal_shares(redis_server: Redis,
     print(f"\n{rate:.2f}/s = {rate / LIMIT:.1%} of the limit, {total.refused_share:.2%} refused, responses {responses}")
     assert rate >= 0.95 * LIMIT
     assert total.refused_share < 0.005
-    assert max(responses) - min(responses) <= 0.2 * sum(responses) / 3
+    assert all(abs(3 * each / sum(responses) - 1) < 0.2 for each in responses)
 
 
 def test_a_redis_that_is_killed_and_comes_back_empty_costs_no_more_than_a_window(redis_server: Redis, service: str, tmp_path: Path) -> None:
@@ -297,9 +297,7 @@ def run(words: list[str], service: str, url: str, folder: Path, python_path: str
     settings = {"MARKETING_SANDBOX_URL": service, "MARKETING_BUDGET_URL": url, "MARKETING_HOME": str(folder / "home")}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")} | settings
     environment["PYTHONPATH"] = os.pathsep.join([python_path, str(Path(__file__).parents[2])])
-    done = subprocess.run(
-        [sys.executable, "-m", "marketing_api.launch", *words], cwd=folder, env=environment, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-m", "pipelines.cli", *words], cwd=folder, env=environment, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -318,7 +316,6 @@ def missing_package(tmp_path: Path) -> str:
         pytest.param("redis://:s3cret/x@host:s3cret", "not an address like redis://", id="not to be read"),
         pytest.param("redis://127.0.0.1:1?s3cret=1", "the Redis at 127.0.0.1:1 cannot be used", id="an option that there is not"),
         pytest.param("redis://:s3cret@127.0.0.1:1/0", "the Redis at 127.0.0.1:1 cannot be used (Error 111", id="refused"),
-        pytest.param("redis://:s3cret@10.255.255.1:6379/0", "the Redis at 10.255.255.1:6379 cannot be used", id="unreachable"),
     ],
 )
 def test_a_wrong_address_is_a_sentence_before_any_request(service: str, tmp_path: Path, url: str, sentence: str) -> None:
@@ -329,6 +326,22 @@ def test_a_wrong_address_is_a_sentence_before_any_request(service: str, tmp_path
     assert sentence in text
     assert "s3cret" not in text or "?s3cret" in url  # the name of an option is none
     assert not counted(service).accepted
+
+
+def test_a_redis_that_does_not_respond_is_a_sentence_after_the_time_out(redis_server: Redis, service: str, tmp_path: Path) -> None:
+    redis_server.stop()
+    code, text = run(["call", "app/me"], service, redis_server.url, tmp_path)
+    redis_server.go_on()
+    print(text)
+    assert (code, text.count("\n")) == (2, 1)
+    assert f"the Redis at 127.0.0.1:{redis_server.port} cannot be used (Timeout reading from" in text
+    assert not counted(service).accepted
+
+
+def test_a_server_that_is_no_redis_is_a_sentence(service: str, tmp_path: Path) -> None:
+    code, text = run(["call", "app/me"], service, service.removesuffix("1").replace("http", "redis"), tmp_path)
+    print(text)
+    assert (code, text.count("\n")) == (2, 1)
 
 
 @pytest.mark.parametrize("words", [["sync", "--only", "lists"], ["check"], ["plan"], ["call", "app/me"]])
@@ -349,13 +362,15 @@ def test_a_wrong_password_ends_every_command_before_any_request(
 
 
 def test_a_push_ends_before_any_request(redis_server: Redis, service: str, tmp_path: Path) -> None:
-    (tmp_path / "rows.csv").write_text("email\nann@example.com\n")
-    words = ["push", "contacts", "--from", "rows.csv", "--apply", "--yes"]
+    assert run(["sync", "--only", "business", "lists", "contacts", "--quiet"], service, redis_server.url, tmp_path)[0] == 0
+    before = counted(service).accepted.total()
+    (tmp_path / "rows.csv").write_text("email,list_id\nann@example.com,611\n")
+    words = ["push", "contacts", "--from", "rows.csv", "--apply"]
     code, text = run(words, service, "redis://:s3cret@127.0.0.1:1/0", tmp_path)
     print(text)
     assert code == 2
     assert "MARKETING_BUDGET_URL: the Redis at 127.0.0.1:1 cannot be used" in text
-    assert not counted(service).accepted
+    assert counted(service).accepted.total() == before
 
 
 def test_a_missing_package_is_named(service: str, tmp_path: Path, missing_package: str) -> None:

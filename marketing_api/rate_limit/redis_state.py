@@ -1,14 +1,13 @@
 """The state of an account's limit in Redis, where several machines share it; and what a machine does while that Redis is gone.
 
-A change is made here and stored by compare-and-set: the server takes the new bytes only if those are there that the change was made on,
-and sends the others back. With each reply comes its time, so that all machines have one clock.
-
-Without the server a machine sends at `ALONE` of the limit, as the others do the same; its processes share that in a file. All look
-for the server every `AGAIN` seconds, and whoever finds its state lost holds everybody until the others have found it, too.
+A change is made here and stored by compare-and-set. With each reply comes the server's time, so that all machines have one clock.
+Without the server each machine sends at `ALONE` of the limit, which its processes share in a file. All look for it every `AGAIN` seconds,
+and whoever finds the state lost holds everybody until the others have found it, too.
 
 Not here: what the numbers mean (`pacing`), the file (`shared_state`).
 """
 
+import functools
 import logging
 import math
 import os
@@ -16,11 +15,10 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 from marketing_api.errors import LimitNotShared
 from marketing_api.rate_limit.pacing import Schedule
-from marketing_api.rate_limit.shared_state import StateFile, packed, unpacked
+from marketing_api.rate_limit.shared_state import StateFile, T, packed, unpacked
 
 #: Of the limit, for each machine while the server is gone. Paced evenly, up to five a window of fifteen: three machines stay below it.
 ALONE = 0.25
@@ -44,7 +42,6 @@ return time
 """
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 class ServerClock:
@@ -76,23 +73,19 @@ class _Server:
     """The process's one connection to a server, for the states of all accounts; whoever uses it holds `lock`."""
 
     def __init__(self, url: str) -> None:
-        import redis  # takes 0.2 s, and is there only with the extra
-
-        self.errors = (redis.RedisError, OSError)
-        self.clock = ServerClock()
-        self._url = url
-        self._is_gone, self._look_at = False, -math.inf
+        self._url, self.clock = url, ServerClock()
+        self._is_gone, self.look_at = False, 0.0  # and on the monotonic clock, when it is worth a try
         self.open()
+        os.register_at_fork(after_in_child=self.open)  # a connection and a lock of its own
 
     def open(self) -> None:
-        """A forked child opens a connection and a lock of its own."""
-        from redis import ConnectionError, Redis
+        import redis  # takes 0.2 s, and is there only with the extra
         from redis.backoff import NoBackoff
         from redis.retry import Retry
 
-        self.lock, self._token = threading.Lock(), os.urandom(8)
-        retry = Retry(NoBackoff(), 1, (ConnectionError,))  # what closes idle connections is no outage; a time-out is paid once
-        client = Redis.from_url(self._url, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT, retry=retry)
+        self.lock, self._token, self.errors = threading.Lock(), os.urandom(8), (redis.RedisError, OSError)
+        retry = Retry(NoBackoff(), 1, (redis.ConnectionError,))  # what closes idle connections is no outage; a time-out is paid once
+        client = redis.Redis.from_url(self._url, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT, retry=retry)
         where = client.connection_pool.connection_kwargs
         self.name = where.get("path") or f"{where.get('host', 'localhost')}:{where.get('port', 6379)}"
         self._script = client.register_script(_SWAP)
@@ -107,67 +100,48 @@ class _Server:
             self._is_gone = False
         return found[0] if found else None
 
-    @property
-    def is_worth_a_try(self) -> bool:
-        return not self._is_gone or time.monotonic() >= self._look_at
-
     def lost(self, problem: Exception) -> None:
         if not self._is_gone:
-            left = f"this machine sends at {ALONE:.0%} of the rate limit until it is back"
-            log.warning("Redis at %s, which shares the rate limit among machines, is gone (%s): %s", self.name, problem, left)
-        self._is_gone, self._look_at = True, time.monotonic() + AGAIN
+            until = f"this machine sends at {ALONE:.0%} of the rate limit until it is back"
+            log.warning("Redis at %s, which shares the rate limit among machines, is gone (%s): %s", self.name, problem, until)
+        self._is_gone, self.look_at = True, time.monotonic() + AGAIN
 
 
-_servers: dict[str, _Server] = {}
-
-
-def _open_again() -> None:
-    for server in _servers.values():
-        server.open()
-
-
-os.register_at_fork(after_in_child=_open_again)
-
-
-def _server(url: str) -> _Server:
-    try:
-        return _servers.get(url) or _servers.setdefault(url, _Server(url))
-    except ImportError:
-        raise LimitNotShared("MARKETING_BUDGET_URL needs a package: pip install 'marketing-sync[redis]'") from None
-    except ValueError:  # whose text may quote a part of the password
-        text = "not an address like redis://:PASSWORD@HOST:6379/0; special characters of a password are written like %40"
-        raise LimitNotShared(f"MARKETING_BUDGET_URL: {text}") from None
+_server = functools.cache(_Server)
 
 
 class RedisState:
     """The state under the hash that `path` ends with, on the server's clock. Raises LimitNotShared if the server cannot be used now."""
 
     def __init__(self, url: str, path: Path) -> None:
-        self._server = _server(url)
-        self._key = f"marketing-sync:rate-limit:{path.name}"
-        self._file = StateFile(path.with_suffix(".alone"))
-        self._seen = b""
+        self._key, self._file = f"marketing-sync:rate-limit:{path.name}", StateFile(path.with_suffix(".alone"))
         self._learnt = Schedule()
         self._alone_since = 0.0  # on the server's clock, 0: it is there
-        with self._server.lock:
-            try:
+        try:
+            self._server = _server(url)
+            with self._server.lock:
                 self._seen = self._server.swap(self._key, b"", b"") or b""
-            except (*self._server.errors, TypeError) as problem:  # TypeError: options in the address that there are not
-                text = f"the Redis at {self._server.name} cannot be used ({problem}): see that it is up, and address and password are right"
-                raise LimitNotShared(f"MARKETING_BUDGET_URL: {text}") from None
-            self._times_set = self._server.clock.times_set
+        except ImportError:
+            raise LimitNotShared("MARKETING_BUDGET_URL needs a package: pip install 'marketing-sync[redis]'") from None
+        except ValueError:  # whose text may quote a part of the password
+            text = "not an address like redis://:PASSWORD@HOST:6379/0; special characters of a password are written like %40"
+            raise LimitNotShared(f"MARKETING_BUDGET_URL: {text}") from None
+        except Exception as problem:  # also what an option in the address brings about
+            text = f"the Redis at {self._server.name} cannot be used ({problem}): see that it is up, and address and password are right"
+            raise LimitNotShared(f"MARKETING_BUDGET_URL: {text}") from None
+        self._times_set = self._server.clock.times_set
 
     def now(self) -> float:
         return time.monotonic() + self._server.clock.ahead
 
     def apply(self, change: Callable[[Schedule], T]) -> T:
         with self._server.lock:
-            if self._server.is_worth_a_try:
-                try:
+            try:
+                if time.monotonic() >= self._server.look_at:
                     return self._apply_shared(change)
-                except self._server.errors as problem:
-                    self._server.lost(problem)
-        return self._apply_alone(change)
+            except self._server.errors as problem:
+                self._server.lost(problem)
+        return self._file.apply(lambda schedule: self._apply_alone(schedule, change))
 
     def _apply_shared(self, change: Callable[[Schedule], T]) -> T:
         for late in range(_TRIES):
@@ -176,33 +150,25 @@ class RedisState:
             if not late or content != self._seen:
                 found = self._server.swap(self._key, self._seen, content, was_late=late >= _TOO_LATE)
                 self._seen = content if found is None else found
-                if found is not None or self._was_set:
+                if found is not None or self._times_set != self._server.clock.times_set:
                     continue
             self._learnt, self._alone_since = schedule, 0.0
             return result
         raise TimeoutError("others change the state too often")
 
-    @property
-    def _was_set(self) -> bool:
-        return self._times_set != self._server.clock.times_set
-
     def _present(self) -> Schedule:
         """What is stored; where it was lost, or its clock was set, what is learnt."""
-        stored = unpacked(self._seen)
-        if self._was_set:
-            self._times_set = self._server.clock.times_set
-            return Schedule(self._learnt.limit).begun_anew(self.now(), HOLD)
+        stored, times_set = unpacked(self._seen), self._server.clock.times_set
+        if self._times_set != times_set:
+            self._times_set, self._learnt, stored = times_set, Schedule(self._learnt.limit), Schedule()
         if stored == Schedule() or stored.last_at < self._alone_since:  # lost, or nobody used it since
             return self._learnt.begun_anew(self.now(), HOLD)
         return stored
 
-    def _apply_alone(self, change: Callable[[Schedule], T]) -> T:
-        def changed(schedule: Schedule) -> T:
-            if schedule.share == 1 or (not self._alone_since and schedule.last_at < self._learnt.last_at):  # not of this outage
-                schedule.become(self._learnt.begun_anew(self.now(), 1.0, ALONE))
-            self._alone_since = self._alone_since or max(self.now(), self._learnt.last_at)
-            result = change(schedule)
-            self._learnt = schedule
-            return result
-
-        return self._file.apply(changed)
+    def _apply_alone(self, schedule: Schedule, change: Callable[[Schedule], T]) -> T:
+        if schedule.share == 1 or (not self._alone_since and schedule.last_at < self._learnt.last_at):  # not of this outage
+            schedule.become(self._learnt.begun_anew(self.now(), 1.0, ALONE))
+        self._alone_since = self._alone_since or max(self.now(), self._learnt.last_at)
+        result = change(schedule)
+        self._learnt = schedule
+        return result

@@ -364,7 +364,7 @@ def test_a_wrong_password_ends_every_command_before_any_request(
 def test_a_push_ends_before_any_request(redis_server: Redis, service: str, tmp_path: Path) -> None:
     assert run(["sync", "--only", "business", "lists", "contacts", "--quiet"], service, redis_server.url, tmp_path)[0] == 0
     before = counted(service).accepted.total()
-    (tmp_path / "rows.csv").write_text("email,list_id\nann@example.com,611\n")
+    (tmp_path / "rows.csv").write_text("email,list_id\nann@example.com,1801\n")
     words = ["push", "contacts", "--from", "rows.csv", "--apply"]
     code, text = run(words, service, "redis://:s3cret@127.0.0.1:1/0", tmp_path)
     print(text)

@@ -58,7 +58,7 @@ def open_reader(
         stack.callback(checkpoints.leave)
         sessions = []
         for connection in accounts:
-            limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
+            limiter = RateLimiter.shared(connection)
             session = AccountSession(
                 connection,
                 warehouse,

@@ -350,7 +350,7 @@ def _open_client(settings: Settings, account: str) -> Iterator[Client]:
         connection = next((each for each in accounts if each.account == account), None)
         if connection is None:
             raise SettingsError(f"there is no account {account} any more; configured are {', '.join(each.account for each in accounts)}")
-        limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
+        limiter = RateLimiter.shared(connection)
         with (
             Archive(settings.home / "archive") as archive,
             closing(Workspace(settings.home / "tmp" / "spool")) as spool,

@@ -157,8 +157,8 @@ def build(
     on_wait: OnWait | None = None,
     on_node: OnNode | None = None,
 ) -> BuildReport:
-    """Build the models of the warehouse at `path` and test them. `select`: these models and their tests alone, by name (`+name`: with
-    all that it is made from, `name+`: with all that is made from it), and whether or not anything changed.
+    """Build the models of the warehouse at `path` and test them. `select`: these models and their tests alone, by name, and whether or not
+    anything changed.
 
     What can be kept is kept, unless the models or the settings changed since the last build, or `full` is set. `history` is always
     kept. What failed is in the report; models of the user's run last. Raises NoWarehouse, WarehouseLocked and the other errors of
@@ -201,38 +201,11 @@ def _own_nodes(settings: ModelSettings) -> tuple[tuple[Node, ...], str]:
         return (), f"{problem}. What they made before stays as it is until that is corrected"
 
 
-def chosen(nodes: Sequence[Node], select: Iterable[str]) -> set[str]:
-    """The relations of the models that are named, see `build`."""
-    by_name = {node.name: node for node in nodes if not node.is_test}
-    above = {node.relation: set(node.needs) for node in nodes if not node.is_test}
-    below: dict[str, set[str]] = {}
-    for relation, needs in above.items():
-        for needed in needs:
-            below.setdefault(needed, set()).add(relation)
-    found: set[str] = set()
-    for word in select:
-        relation = by_name[word.strip("+")].relation
-        found.add(relation)
-        found |= _reached(relation, above) if word.startswith("+") else set()
-        found |= _reached(relation, below) if word.endswith("+") else set()
-    return found & above.keys()
-
-
-def _reached(start: str, steps: Mapping[str, set[str]]) -> set[str]:
-    found: set[str] = set()
-    waiting = [start]
-    while waiting:
-        new = steps.get(waiting.pop(), set()) - found
-        found |= new
-        waiting += new
-    return found
-
-
 class _Build:
     """One building: what is known of the relations while it goes on."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, nodes: Sequence[Node], select: Sequence[str], *, is_full: bool) -> None:
-        relations = chosen(nodes, select)
+        relations = {node.relation for node in nodes if node.name in select and not node.is_test}
         self._connection = connection
         self._nodes = [node for node in nodes if not select or node.relation in relations]
         self._views = {node.relation: node for node in nodes if node.kind == "view"}

@@ -37,7 +37,7 @@ from pipelines.write_back.outbox.store import sender_lock
 from pipelines.write_back.push_report import alert_body
 from pipelines.write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows, write_rejections
 from pipelines.write_back.result import NOTHING, Ran, Result, Spent, result_of
-from pipelines.write_back.sending import Progress, send
+from pipelines.write_back.sending import Progress, Sending
 from pipelines.write_back.verification import Labels
 from warehouse.errors import WarehouseError
 
@@ -309,7 +309,7 @@ class PushRun(AbstractContextManager["PushRun"]):
 
     def _send(self, client: Client) -> str | None:
         """Why not everything was sent, in words."""
-        return send(self._outbox, client, self._account, stop=self._watch.halt, on_progress=self._watch.sent)
+        return Sending(self._outbox, client, self._account, stop=self._watch.halt, on_progress=self._watch.sent).run()
 
     def _labels(self) -> Labels:
         """List → field → label, since some services show values by label. None while somebody else has the warehouse: sending is over,

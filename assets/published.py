@@ -10,6 +10,7 @@ import dagster as dg
 
 from assets.materialize import column_schema
 from warehouse.errors import WarehouseError
+from warehouse.lake import Manifest
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.publish import Published
 from warehouse.sync_tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECORDS, WRITEBACKS
@@ -20,7 +21,7 @@ Publish = Callable[[], Published]
 #: Makes the report: where it stands, a preview in Markdown without personal data, and what became of its mail. Or raises WarehouseError.
 WriteReport = Callable[[], tuple[Path, str, str]]
 
-PUBLISHED, REPORT = dg.AssetKey("published"), dg.AssetKey("report")
+PUBLISHED, REPORT, LAKE = dg.AssetKey("published"), dg.AssetKey("report"), dg.AssetKey("lake")
 
 
 def published_asset(publish: Publish, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
@@ -52,6 +53,33 @@ def published_asset(publish: Publish, after: Iterable[dg.AssetKey]) -> dg.Assets
         )
 
     return published
+
+
+def lake_asset(export: Callable[[], Manifest]) -> dg.AssetsDefinition:
+    """The step that exports the published file to the lake."""
+
+    @dg.asset(
+        key=LAKE,
+        deps=[PUBLISHED],
+        group_name="published",
+        kinds={"parquet"},
+        description="The published tables as Parquet, where those of all shards are. When it fails, run it again: what got there stays.",
+    )
+    def lake() -> dg.MaterializeResult[None]:
+        try:
+            done = export()
+        except WarehouseError as problem:
+            raise dg.Failure(str(problem), allow_retries=False) from None
+        return dg.MaterializeResult(
+            metadata={
+                "dagster/row_count": sum(table.rows for table in done.tables),
+                "tables": len(done.tables),
+                "kB": round(sum(done.files.values()) / 1000),
+                "version": done.version,
+            }
+        )
+
+    return lake
 
 
 def report_asset(write: WriteReport) -> dg.AssetsDefinition:

@@ -23,6 +23,7 @@ COMMANDS = {
     "status": ("status", "show how fresh and complete everything is, the last runs, rejected records"),
     "models": ("models", "marts of your own in SQL: begin one, build them"),
     "publish": ("publish", "write the copy that analysts open and its report, or go back to the one before"),
+    "lake": ("lake", "show what is in the lake of all shards; write a DuckDB file of views over it"),
     "report": ("publish", "write the page about what is published, for the business owner"),
     "mcp": ("mcp", "let an AI assistant ask the published copy, read-only"),
     "rebuild": ("publish", "write the warehouse anew from the archive, without a request"),

@@ -15,17 +15,19 @@ from marketing_api.clock import utc_now
 from pipelines import output
 from pipelines.freshness import ago
 from pipelines.progress import advance, report_waiting, stage
-from pipelines.settings import Settings
+from pipelines.settings import Settings, SettingsError
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
 from warehouse.connection import connect
 from warehouse.dbt_project import Node
-from warehouse.errors import PublishedLocked
+from warehouse.errors import PublishedLocked, WarehouseError
+from warehouse.lake import UNNAMED, Manifest, export
 from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
 from warehouse.own_models import own_problem
 from warehouse.personal_data import PersonalData
 from warehouse.publish import Published, facts, publish, published_path
 from warehouse.schema import ensure_schema
+from warehouse.storage import Storage
 from warehouse.tables import TABLES
 
 if TYPE_CHECKING:
@@ -83,6 +85,39 @@ class Models:
         from assets.models import model_assets  # brings Dagster, which takes seconds to import
 
         return model_assets(MODELS_STEP, self.build, self._settings.warehouse_path, self._model_settings.nodes())
+
+
+class Lake:
+    """The export behind each publishing; `problem` is what went wrong with it, empty when nothing did."""
+
+    def __init__(self, settings: Settings, shard: str = "") -> None:
+        """`shard`: its declared name. Raises SettingsError."""
+        if shard and settings.lake_url and settings.personal_data is PersonalData.HASH and not settings.personal_key:
+            raise SettingsError("MARKETING_PERSONAL_KEY is missing: hashes of all shards in a lake need the same key")
+        self._settings, self._shard = settings, shard or UNNAMED
+        self.problem = ""
+
+    def export(self) -> Manifest:
+        """Raises StorageUnavailable, and NothingPublished."""
+        try:
+            with stage("export to the lake"):
+                return export(self._settings.home, Storage(self._settings.lake_url), self._shard)
+        except WarehouseError as problem:
+            self.problem = f"not exported to the lake: {problem}"
+            raise
+
+    def assets(self) -> list[dg.AssetsDefinition]:
+        """Its step in Dagster, where there is a lake."""
+        from assets.published import lake_asset  # brings Dagster, which takes seconds to import
+
+        return [lake_asset(self.export)] if self._settings.lake_url else []
+
+
+def lake_storage(settings: Settings) -> Storage:
+    """Raises SettingsError without one, StorageUnavailable."""
+    if not settings.lake_url:
+        raise SettingsError("there is no lake: set MARKETING_LAKE_URL to a folder or an address like s3://BUCKET/FOLDER")
+    return Storage(settings.lake_url)
 
 
 def own_models_problem(settings: Settings) -> str:

@@ -14,7 +14,7 @@ from pipelines.home import prepare_home
 from pipelines.options import JSON, Option, parameters
 from pipelines.output import emit
 from pipelines.progress import report_waiting
-from pipelines.publishing import in_words, noted, own_models_problem, publish_home, published_document
+from pipelines.publishing import Lake, in_words, noted, own_models_problem, publish_home, published_document
 from pipelines.report.mail import Reports
 from pipelines.report.write import write_report
 from pipelines.settings import Settings
@@ -38,6 +38,7 @@ _REBUILD = (Option("accept_loss", "replace the warehouse although the archive no
 def publish(arguments: Arguments, settings: Settings) -> int:
     """When the warehouse is not fit for it, the copy that is there stays, and the exit code is 1."""
     prepare_home(settings.home)
+    lake = Lake(settings)
     if arguments.rollback:
         published = roll_back(settings.home, settings.personal_data, settings.personal_group_min)
     else:
@@ -48,6 +49,8 @@ def publish(arguments: Arguments, settings: Settings) -> int:
         path, _ = write_report(settings.home)
     else:
         path, _, mailed = Reports(settings).make()
+    if settings.lake_url:
+        lake.export()
     export = export_parquet(published_path(settings.home), arguments.parquet) if arguments.parquet else None
     if arguments.json:
         emit(_document(settings, published, path, export))

@@ -69,6 +69,17 @@ def keep_claim(descriptor: int, path: Path) -> bool:
         return False
 
 
+@contextlib.contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """The lock on the file `path`, which is made and stays; waits for whoever has it."""
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def sync(path: Path) -> None:
     """Make a file's content durable, or the names created, replaced or removed in a folder."""
     descriptor = os.open(path, os.O_RDONLY)

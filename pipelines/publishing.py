@@ -103,8 +103,8 @@ class Lake:
             with stage("export to the lake"):
                 return export(self._settings.home, Storage(self._settings.lake_url), self._shard)
         except WarehouseError as problem:
-            self.problem = f"not exported to the lake: {problem}"
-            raise
+            self.problem = f"published, but not exported to the lake: {problem}"
+            raise type(problem)(self.problem) from None
 
     def assets(self) -> list[dg.AssetsDefinition]:
         """Its step in Dagster, where there is a lake."""

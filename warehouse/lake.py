@@ -9,6 +9,7 @@ reading it, unless it shows more of people. Not here: what is published (`publis
 
 import datetime as dt
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -209,3 +210,15 @@ def make_views(connection: duckdb.DuckDBPyConnection, storage: Storage, found: I
     with storage.explained(), transaction(connection):
         for statement in views(storage, found):
             rows(connection, statement)
+
+
+def write_views(path: Path, storage: Storage, found: Iterable[Manifest]) -> None:
+    """In one step: who has the file before it open goes on reading."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with closing(duckdb.connect(str(unfinished))) as connection:
+            make_views(connection, storage, found)
+        unfinished.replace(path)
+    finally:
+        for suffix in ("", ".wal"):
+            Path(f"{unfinished}{suffix}").unlink(missing_ok=True)

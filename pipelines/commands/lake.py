@@ -1,11 +1,7 @@
 """`marketing-sync lake`: what the lake holds of every shard, and a DuckDB file of views of all. Not here: filling it (`publish`)."""
 
-import os
-from collections.abc import Iterable
-from contextlib import closing
 from pathlib import Path
 
-import duckdb
 from rich.console import Console
 
 from marketing_api.clock import utc_now
@@ -16,8 +12,8 @@ from pipelines.freshness import ago
 from pipelines.options import Option, parameters
 from pipelines.publishing import lake_storage
 from pipelines.settings import Settings
-from warehouse.lake import Manifest, make_views, manifests, problems, views
-from warehouse.storage import Storage, shown
+from warehouse.lake import manifests, problems, views, write_views
+from warehouse.storage import shown
 
 _LAKE = (
     Option("to", "write a DuckDB file of views over all shards, in place of an earlier one", str, Path, metavar="FILE"),
@@ -51,15 +47,3 @@ def lake(arguments: Arguments, settings: Settings) -> int:
         extension = "; where it is opened, `install httpfs` has to be run once" if "://" in storage.address("") else ""
         print(f"{arguments.to}: views over {len(found)} shards as of now{extension}")
     return exits.INCOMPLETE if wrong else exits.DONE
-
-
-def write_views(path: Path, storage: Storage, found: Iterable[Manifest]) -> None:
-    """In one step: who has the file before it open goes on reading."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with closing(duckdb.connect(str(unfinished))) as connection:
-            make_views(connection, storage, found)
-        unfinished.replace(path)
-    finally:
-        for suffix in ("", ".wal"):
-            Path(f"{unfinished}{suffix}").unlink(missing_ok=True)

@@ -54,6 +54,7 @@ NIGHTS = ("make sync", "marketing-sync sync")
 #: Files that pages speak of, and the blocks that are one.
 FILES = {"vip.csv": "email,tag\nann@example.com,vip\n", "data/live/personal.key": f"{'7d' * 32}\n"}
 SAVED = {
+    ("docs/lake.md", "dotenv"): ".env",
     ("README.md", "csv"): "vip.csv",
     ("docs/sending-back.md", "toml"): "activations.toml",
     ("docs/tutorial.md", "csv"): "people.csv",

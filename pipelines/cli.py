@@ -27,6 +27,8 @@ COMMANDS = {
     "report": ("publish", "write the page about what is published, for the business owner"),
     "mcp": ("mcp", "let an AI assistant ask the published copy, read-only"),
     "rebuild": ("publish", "write the warehouse anew from the archive, without a request"),
+    "backup": ("backup", "back up what a home cannot make anew, and show what is there"),
+    "restore": ("backup", "make a home of its backup, on an empty machine"),
     "ui": ("ui", "open the Dagster UI on this machine"),
     "call": ("call", "call any operation of the service, validated; writes ask first"),
     "sandbox": ("sandbox", "run a stand-in for the service on this machine"),

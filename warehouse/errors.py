@@ -13,6 +13,7 @@ WarehouseError
 ├── ForeignFolder     where Parquet was to be written is something of somebody else's: name another folder
 ├── StorageUnavailable  the folder or object storage of the lake or the backup cannot be used: the message says why
 │   └── StorageMisconfigured  not with these settings: an address of nothing, a package that is missing
+├── BackupDamaged    files of a backup are missing or are not what they were: the message names them
 └── ArchiveError      the archive cannot be used
     ├── ArchiveFull      no space left: nothing recorded is lost, make room and run again
     ├── ArchiveDamaged   a file that the archive's rows refer to is missing or damaged
@@ -89,6 +90,10 @@ class StorageUnavailable(WarehouseError):
 
 class StorageMisconfigured(StorageUnavailable):
     """The address, a package or the access has to be put right first."""
+
+
+class BackupDamaged(WarehouseError):
+    """Not everything in a backup is as it was sent."""
 
 
 class ArchiveError(WarehouseError):

@@ -4,6 +4,7 @@ Belongs here: whole files in and out, and what goes wrong on the way as one sent
 the storage; it takes credentials and endpoints from the environment, as that storage's own tools do, so none is a setting of ours.
 """
 
+import hashlib
 import os
 import re
 import secrets
@@ -50,6 +51,11 @@ class Storage:
         """Raises FileNotFoundError when it is not there."""
         with self.explained(FileNotFoundError):
             self._files.get_file(self._path(name), str(target))
+
+    def digest(self, name: str) -> str:
+        """SHA-256 of what stands there. Raises FileNotFoundError."""
+        with self.explained(FileNotFoundError), self._files.open(self._path(name), "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def names(self, folder: str = "") -> dict[str, int]:
         """All files below the folder, with their bytes."""

@@ -20,6 +20,8 @@ from warehouse.errors import ArchiveFull
 
 log = logging.getLogger(__name__)
 
+#: In a home that is being restored from a backup: nothing else may use it.
+RESTORING = ".restoring"
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 

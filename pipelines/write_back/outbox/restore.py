@@ -1,6 +1,7 @@
 """Resumes with the copy of an outbox that is damaged or gone, so that nothing is sent twice. Not here: making the copy (`store`)."""
 
 import contextlib
+import datetime as dt
 import json
 import logging
 import shutil
@@ -8,7 +9,7 @@ import sqlite3
 from collections.abc import Collection
 from pathlib import Path
 
-from pipelines.write_back.outbox.store import OutboxDamaged, Store, copy_of, revision_note
+from pipelines.write_back.outbox.store import OutboxDamaged, Store, copy_of, held_note, revision_note
 from warehouse.archive.disk import set_aside
 
 log = logging.getLogger(__name__)
@@ -65,7 +66,23 @@ def _make(path: Path, temporary: Path, now: float, not_idempotent: Collection[st
     Path(f"{temporary}-journal").unlink(missing_ok=True)
     shutil.copyfile(copy_of(path), temporary)
     temporary.chmod(0o600)
-    with contextlib.closing(sqlite3.connect(temporary)) as connection, connection:
+    _doubt(temporary, now, not_idempotent)
+
+
+def hold(path: Path, made_at: dt.datetime, now: float, not_idempotent: Collection[str]) -> None:
+    """The outbox came from the backup of that time. What it has open counts as unknown, and nothing is sent until a person decides."""
+    held_note(path).write_text(
+        f"nothing was sent: this outbox was restored from the backup of {made_at:%Y-%m-%d %H:%M} UTC, and what was pushed later is not "
+        "known to it: pushing it again would send it twice. See what arrived (`marketing-sync sync`, the service itself), then "
+        "`marketing-sync restore --release` lets pushes go on",
+        encoding="utf-8",
+    )
+    if path.exists():
+        _doubt(path, now, not_idempotent)
+
+
+def _doubt(path: Path, now: float, not_idempotent: Collection[str]) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         (revision,) = connection.execute("update revision set value = value + 1 returning value").fetchone()
         connection.execute(_MAYBE_SENT, (now, revision))
         connection.execute(_NOT_TO_BE_FOUND, (now, revision, json.dumps(not_idempotent)))

@@ -44,6 +44,10 @@ class OutboxTooNew(OutboxError):
     """Written by a newer version of this program."""
 
 
+class OutboxHeld(OutboxError):
+    """It was restored, and what was sent since its backup is not known to it."""
+
+
 class OutboxFull(OutboxError):
     """No room: what was committed before is kept, the change at hand did not happen."""
 
@@ -246,6 +250,17 @@ def copy_of(path: Path) -> Path:
 def revision_note(path: Path) -> Path:
     """Where the revision of the last change stands, too: SQLite passes over damaged changes that a killed process left in its log."""
     return path.with_name(f"{path.stem}.revision")
+
+
+def held_note(path: Path) -> Path:
+    """Where it stands that nothing may be sent from a restored outbox until a person has decided: why, in words."""
+    return path.with_name(f"{path.stem}.held")
+
+
+def check_not_held(path: Path) -> None:
+    """Raises OutboxHeld."""
+    if held_note(path).exists():
+        raise OutboxHeld(held_note(path).read_text(encoding="utf-8"))
 
 
 def _note(path: Path, revision: int) -> None:

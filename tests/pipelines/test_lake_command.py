@@ -19,7 +19,7 @@ __all__ = ["empty_warehouse", "warehouse"]  # fixtures
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MARKETING_LAKE_URL", str(tmp_path / "lake"))
     return tmp_path / "lake"
 

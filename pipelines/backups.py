@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pipelines.alerts import try_to_post
 from pipelines.progress import report_waiting, stage
 from pipelines.settings import Settings, SettingsError
 from warehouse.backup import BackupReport, back_up
@@ -33,13 +34,18 @@ def back_up_home(settings: Settings, *, verify: bool = False) -> BackupReport:
 
 @contextmanager
 def backed_up(settings: Settings) -> Iterator[None]:
-    """Back up what is done within, where there is a backup. Raises WarehouseError: the run is done, its backup is not."""
+    """Back up what is done within, where there is a backup. Raises WarehouseError: the run is done, its backup is not; that is posted,
+    too, since Dagster calls such a run a success.
+    """
     yield
     if settings.backup_url:
         try:
             back_up_home(settings)
         except WarehouseError as problem:
-            raise type(problem)(f"the run is done, but not backed up: {problem}") from None
+            text = f"the run is done, but not backed up: {problem}"
+            if settings.alert_url:
+                try_to_post(settings, {"text": f"marketing-sync: {text}"})
+            raise WarehouseError(text) from None
 
 
 def try_to_back_up(settings: Settings) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import Context
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from pipelines.settings import Settings, SettingsError
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
 from warehouse.connection import connect
 from warehouse.dbt_project import Node
-from warehouse.errors import PublishedLocked, WarehouseError
+from warehouse.errors import PublishedLocked, StorageMisconfigured, WarehouseError
 from warehouse.lake import UNNAMED, Manifest, export
 from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
@@ -98,13 +99,14 @@ class Lake:
         self.problem = ""
 
     def export(self) -> Manifest:
-        """Raises StorageUnavailable, and NothingPublished."""
+        """Raises WarehouseError."""
         try:
             with stage("export to the lake"):
-                return export(self._settings.home, Storage(self._settings.lake_url), self._shard)
+                # fsspec's thread keeps the context in which it is called first, and with it what Dagster's step holds, to the end
+                return Context().run(lambda: export(self._settings.home, Storage(self._settings.lake_url), self._shard))
         except WarehouseError as problem:
             self.problem = f"published, but not exported to the lake: {problem}"
-            raise type(problem)(self.problem) from None
+            raise (StorageMisconfigured if isinstance(problem, StorageMisconfigured) else WarehouseError)(self.problem) from None
 
     def assets(self) -> list[dg.AssetsDefinition]:
         """Its step in Dagster, where there is a lake."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipelines.conftest import Command
+from tests.pipelines.conftest import Alerts, Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import differing, rows
 
@@ -90,10 +90,18 @@ def test_what_was_pushed_after_the_backup_waits_for_a_person(command: Command, s
     assert command(*OTHERS, sandbox=service).code == 0
 
 
-def test_a_push_counts_though_it_cannot_be_backed_up(command: Command, service: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
-    ran = command(*TAGS, sandbox=service, MARKETING_BACKUP_URL="gs://bucket/backup")
+def test_a_run_counts_though_it_cannot_be_backed_up(
+    command: Command, service: Sandbox, alerts: type[Alerts], caplog: pytest.LogCaptureFixture
+) -> None:
+    told = "the run is done, but not backed up: gs://bucket/backup/main cannot be used: install gcsfs"
+    how = {"MARKETING_BACKUP_URL": "gs://bucket/backup", "MARKETING_ALERT_URL": alerts.url}
+    ran = command(*TAGS, sandbox=service, **how)
     assert ran.code == 0
-    assert "the run is done, but not backed up: gs://bucket/backup/main cannot be used: install gcsfs" in ran.err + caplog.text
+    assert told in ran.err + caplog.text
+    ran = command("sync", "--reads-only", "--only", "lists", sandbox=service, **how)
+    assert ran.code == 1
+    assert ran.err.splitlines()[-1] == f"marketing-sync: {told}"
+    assert [body["text"] for body in alerts.bodies] == [f"marketing-sync: {told}"] * 2
 
 
 def test_the_tables_of_a_restored_home_are_those_that_were_lost(command: Command, service: Sandbox, home: Path, place: Path) -> None:

@@ -16,7 +16,7 @@ from assets import SOURCE_ASSETS
 from assets.extract import SourceAsset
 from assets.materialize import asset_key, dagster_asset, daily_partitions
 from assets.prefetch import Prefetcher
-from assets.published import REPORT, published_asset, report_asset, sync_tables
+from assets.published import REPORT, lake_asset, published_asset, report_asset, sync_tables
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.interrupts import Stop
@@ -88,7 +88,7 @@ def _behind_the_reads(
     made = models.assets()
     shown = [key for key in made.keys if key.path[0] != "staging"]
     published = published_asset(partial(publish_home, settings), shown)
-    assets = [made, published, report_asset(reports.make), *lake.assets()]
+    assets = [made, published, report_asset(reports.make), *([lake_asset(lake.export)] if settings.lake_url else [])]
     return [*assets, (activations or AudienceSyncs(settings)).asset(made.keys)] if settings.activations else assets
 
 

@@ -108,12 +108,6 @@ class Lake:
             self.problem = f"published, but not exported to the lake: {problem}"
             raise (StorageMisconfigured if isinstance(problem, StorageMisconfigured) else WarehouseError)(self.problem) from None
 
-    def assets(self) -> list[dg.AssetsDefinition]:
-        """Its step in Dagster, where there is a lake."""
-        from assets.published import lake_asset  # brings Dagster, which takes seconds to import
-
-        return [lake_asset(self.export)] if self._settings.lake_url else []
-
 
 def lake_storage(settings: Settings) -> Storage:
     """Raises SettingsError without one, StorageUnavailable."""

@@ -11,7 +11,7 @@ import hashlib
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import duckdb
@@ -62,12 +62,12 @@ class Manifest(msgspec.Struct):
 
 @dataclass
 class BackupReport:
-    """What was sent; `mended` was missing or damaged there and was sent anew, `lost` is not in the home any more either."""
+    """What was sent; of what was missing or damaged there, what was sent anew, and what the home does not have any more."""
 
     manifest: Manifest
-    sent: list[File] = field(default_factory=list)
-    mended: list[str] = field(default_factory=list)
-    lost: list[str] = field(default_factory=list)
+    sent: list[File]
+    mended: list[str]
+    lost: list[str]
 
 
 def back_up(
@@ -81,7 +81,11 @@ def back_up(
         before = read_manifest(storage) or Manifest(utc_now(), [])
         _check_same_home(home, storage, before)
         there = storage.names()
-        bad = [file.stored for file in before.files if _is_bad(file, storage, there, verify=verify)]
+        bad = [
+            file.stored
+            for file in before.files
+            if there.get(file.stored) != file.bytes or (verify and storage.digest(file.stored) != file.sha256)
+        ]
         for name in bad:
             there.pop(name, None)
         sender = _Sender(home, storage, workspace, before, there)
@@ -90,9 +94,8 @@ def back_up(
         files += [file for file in before.files if file.path not in paths and _is_carried(file.path)]
         manifest = Manifest(sender.began_at, files)
         storage.write(_MANIFEST, msgspec.json.encode(manifest))
-        sent = {file.stored for file in sender.sent}
-        needed = {file.stored for file in files}
-        return BackupReport(manifest, sender.sent, [name for name in bad if name in sent], [name for name in bad if name in needed - sent])
+        sent, named = ({file.stored for file in several} for several in (sender.sent, files))
+        return BackupReport(manifest, sender.sent, [name for name in bad if name in sent], [name for name in bad if name in named - sent])
 
 
 def read_manifest(storage: Storage) -> Manifest | None:
@@ -123,10 +126,6 @@ def _is_sealed(path: str) -> bool:
 def _is_carried(path: str) -> bool:
     """What a home has lost stays in its backup."""
     return _is_sealed(path) or path == _OUTBOX or path.startswith(_KEPT)
-
-
-def _is_bad(file: File, storage: Storage, there: dict[str, int], *, verify: bool) -> bool:
-    return there.get(file.stored) != file.bytes or (verify and storage.digest(file.stored) != file.sha256)
 
 
 class _Sender:

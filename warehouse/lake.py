@@ -10,7 +10,7 @@ reading it, unless it shows more of people. Not here: what is published (`publis
 import datetime as dt
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -89,38 +89,30 @@ def export(home: Path, storage: Storage, shard: str, now: dt.datetime | None = N
     ):
         published = read_facts(connection, FACTS.qualified)
         before, version = manifest(storage, shard), f"{published.published_at:%Y%m%dT%H%M%S%fZ}"
-        if before is not None and before.version == version:
-            current = before
-        else:
+        current = before if before and before.version == version else None
+        if current is None:
             current = Manifest(shard, version, published, [], _earlier(before, version, published, now))
-            there = storage.names(current.folder)
-            for table in tables_of(connection):
-                current.tables.append(_put(connection, storage, current, there, table, workspace.file("table.parquet")))
+            there, path = storage.names(current.folder), workspace.file("table.parquet")
+            for table in _written(connection, shard, path):
+                if there.get(place := f"{current.folder}/{table.file}") != table.bytes:
+                    storage.upload(path, place)
+                current.tables.append(table)
             storage.write(f"{_SHARDS}/{shard}/{_MANIFEST}", msgspec.json.encode(current))
-        _remove_old(storage, current)
+        # what an export left that failed goes, too
+        kept, own = {current.version, *current.earlier, _MANIFEST}, f"{_SHARDS}/{shard}/"
+        storage.delete([name for name in storage.names(own) if name.removeprefix(own).partition("/")[0] not in kept])
     return current
 
 
-def _put(
-    connection: duckdb.DuckDBPyConnection,
-    storage: Storage,
-    manifest: Manifest,
-    there: Mapping[str, int],
-    table: tuple[str, str, dict[str, str]],
-    path: Path,
-) -> LakeTable:
-    """The table as a file of the lake, with the shard as its first column."""
-    schema, name, columns = table
-    shard = "" if "shard" in columns else f"{literal(manifest.shard)} as shard, "
-    source = f"select {shard}* from {quoted(schema)}.{quoted(name)}"
-    count = value(connection, f"copy ({source}) to {literal(str(path))} (format parquet, compression zstd)")
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    made = LakeTable(schema, name, f"{schema}.{name}.{digest[:8]}.parquet", int(count), path.stat().st_size, digest, columns)
-    place = f"{manifest.folder}/{made.file}"
-    if there.get(place) != made.bytes:
-        storage.upload(path, place)
-    return made
+def _written(connection: duckdb.DuckDBPyConnection, shard: str, path: Path) -> Iterator[LakeTable]:
+    """Each table, which then stands in the file `path`, with the shard as its first column."""
+    for schema, name, columns in tables_of(connection):
+        first = "" if "shard" in columns else f"{literal(shard)} as shard, "
+        source = f"select {first}* from {quoted(schema)}.{quoted(name)}"
+        count = value(connection, f"copy ({source}) to {literal(str(path))} (format parquet, compression zstd)")
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        yield LakeTable(schema, name, f"{schema}.{name}.{digest[:8]}.parquet", int(count), path.stat().st_size, digest, columns)
 
 
 def _earlier(before: Manifest | None, version: str, published: Published, now: dt.datetime) -> dict[str, Superseded]:
@@ -131,13 +123,6 @@ def _earlier(before: Manifest | None, version: str, published: Published, now: d
         for name, each in known.items()
         if name != version and now - each.at < GRACE and not each.published.shows_more_than(published.personal_data, published.group_min)
     }
-
-
-def _remove_old(storage: Storage, current: Manifest) -> None:
-    """What no version has that stays, an export that failed included."""
-    kept = {current.version, *current.earlier, _MANIFEST}
-    own = f"{_SHARDS}/{current.shard}/"
-    storage.delete([name for name in storage.names(own) if name.removeprefix(own).partition("/")[0] not in kept])
 
 
 def manifest(storage: Storage, shard: str) -> Manifest | None:
@@ -171,9 +156,8 @@ def problems(found: Mapping[str, Manifest | None], now: dt.datetime, there: Mapp
 
 def views(storage: Storage, found: Iterable[Manifest]) -> Iterator[str]:
     """The statements that make the views over all shards: schemas and tables as published, and `fleet`."""
-    shards = list(found)
     files: dict[tuple[str, str], list[str]] = {}
-    for shard in shards:
+    for shard in found:
         for table in shard.tables:
             files.setdefault((table.schema, table.name), []).append(literal(storage.address(f"{shard.folder}/{table.file}")))
     for schema in sorted({schema for schema, _ in files} | {"fleet"}):
@@ -181,18 +165,8 @@ def views(storage: Storage, found: Iterable[Manifest]) -> Iterator[str]:
     for (schema, name), paths in sorted(files.items()):
         listed = ",\n    ".join(paths)
         yield f"create or replace view {quoted(schema)}.{quoted(name)} as from read_parquet([\n    {listed}\n], union_by_name = true)"
-    yield f"create or replace view fleet.shards as from (values\n    {', '.join(map(_shard_row, shards))}\n) as t({_SHARD_COLUMNS})"
+    yield "create or replace view fleet.shards as select shard, * exclude (shard) from sync.published"
     yield query("fleet_accounts")
-
-
-_SHARD_COLUMNS = "shard, version, published_at, personal_data, tables, rows, bytes"
-
-
-def _shard_row(each: Manifest) -> str:
-    sums: Sequence[int] = (len(each.tables), sum(table.rows for table in each.tables), sum(table.bytes for table in each.tables))
-    texts = (each.shard, each.version, each.published.published_at.isoformat(), str(each.published.personal_data))
-    shard, version, published_at, personal = map(literal, texts)
-    return f"({shard}, {version}, {published_at}::timestamptz, {personal}, {', '.join(map(str, sums))})"
 
 
 def fleet(storage: Storage, found: Iterable[Manifest]) -> list[dict[str, Any]]:

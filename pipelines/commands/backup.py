@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections import Counter
 from contextlib import closing
 
 from marketing_api.clock import utc_now, wall
@@ -38,9 +37,7 @@ def backup(arguments: Arguments, settings: Settings) -> int:
     prepare_home(settings.home)
     report = back_up_home(settings, verify=arguments.verify)
     files = report.manifest.files
-    kinds = Counter(file.path.split("/")[0] for file in files)
     print(f"{shown(backup_storage(settings).url)}: {len(files):,} files, {sum(file.bytes for file in files) / 1e6:,.1f} MB, as of now")
-    print(f"{', '.join(f'{name}: {count:,}' for name, count in sorted(kinds.items()))}")
     print(f"sent: {len(report.sent):,} files, {sum(file.bytes for file in report.sent) / 1e6:,.1f} MB")
     for name in report.mended:
         print(f"{name} was missing or damaged there: it was sent anew", file=sys.stderr)

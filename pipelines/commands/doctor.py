@@ -137,9 +137,9 @@ def _backup(settings: Settings) -> Iterator[Finding]:
         except WarehouseError as problem:
             yield Finding("backup", False, str(problem))
             return
+        is_well = manifest is not None and now - manifest.made_at <= LATE
         made = f"made {ago(manifest.made_at, now)}" if manifest else "there is none"
-        is_late = manifest is None or now - manifest.made_at > LATE
-        yield Finding("backup", not is_late, f"{made}: `marketing-sync backup` says why" if is_late else made)
+        yield Finding("backup", is_well, made if is_well else f"{made}: `marketing-sync backup` says why")
 
 
 def _accounts(settings: Settings) -> Iterator[Finding]:

@@ -18,9 +18,18 @@ from pipelines.settings import SettingsError
 from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.outbox.store import OutboxError
 from warehouse.duckdb_errors import is_full
-from warehouse.errors import ForeignFolder, WarehouseError
+from warehouse.errors import ForeignFolder, StorageMisconfigured, WarehouseError
 
-_WRONG_USE = (SettingsError, HomeError, InputError, InvalidCall, AuthenticationFailed, LimitNotShared, ForeignFolder)
+_WRONG_USE = (
+    SettingsError,
+    HomeError,
+    InputError,
+    InvalidCall,
+    AuthenticationFailed,
+    LimitNotShared,
+    ForeignFolder,
+    StorageMisconfigured,
+)
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _SQLITE_NO_ROOM = ("disk is full", "disk I/O error")
 

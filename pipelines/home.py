@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from warehouse.archive.disk import no_folder, set_aside, sweep
+from warehouse.archive.disk import RESTORING, no_folder, set_aside, sweep
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +40,8 @@ def prepare_home(home: Path) -> Path:
     """
     os.umask(0o077)
     dagster = home / "dagster"
+    if (home / RESTORING).exists():
+        raise HomeError(f"{home} is being restored, and that has not ended: run `marketing-sync restore` again")
     try:
         dagster.mkdir(parents=True, exist_ok=True)
         home.chmod(0o700)

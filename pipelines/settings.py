@@ -323,6 +323,8 @@ def load_settings(folder: Path, environment: Mapping[str, str] | None = None, mo
         raise SettingsError("the home's name is no text in UTF-8: set LC_ALL=C.UTF-8, or MARKETING_HOME to another folder") from None
     settings = Settings(home=home, accounts=accounts, folder=folder, shards=shards, **given)
     _check_mail(settings)
+    if settings.shard and settings.lake_url and settings.personal_data is PersonalData.HASH and not settings.personal_key:
+        raise SettingsError("MARKETING_PERSONAL_KEY is missing: hashes of all shards in a lake need the same key")
     if not settings.network_home and (kind := network_file_system(home, mounts)):
         raise SettingsError(
             f"the home {home} is on a network file system ({kind}), where two machines would not see each other's locks and could damage "

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from marketing_api.rate_limit import SPECIFIED_RATE
 from pipelines.alerts import try_to_post
+from pipelines.backups import try_to_back_up
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings, SettingsError, account_named
 from pipelines.write_back.account_state import Known, load_known
@@ -33,7 +34,7 @@ from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.item import DONE, Earlier, Options, Plan, State
 from pipelines.write_back.kinds import KINDS, Kind, make_plan, verify
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.outbox.store import sender_lock
+from pipelines.write_back.outbox.store import check_not_held, sender_lock
 from pipelines.write_back.push_report import alert_body
 from pipelines.write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows, write_rejections
 from pipelines.write_back.result import NOTHING, Ran, Result, Spent, result_of
@@ -182,6 +183,7 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
     One at a time for each account, and planned anew when the outbox changed meanwhile: two people who push the same file at the
     same moment send it once. Raises InputError when too many rows are bad for anything to be sent.
     """
+    check_not_held(outbox_path(settings.home))
     order = planned.order
     chosen = order.options
     options = {"verify": order.verify, "send_all": chosen.send_all, "ignore": chosen.ignore, "clear_empty": chosen.clear_empty}
@@ -322,6 +324,7 @@ class PushRun(AbstractContextManager["PushRun"]):
     def _connect(self) -> Client:
         """The way to the service, for the account's only sender."""
         if self._client is None:
+            check_not_held(outbox_path(self._settings.home))
             self._stack.enter_context(sender_lock(self._settings.home, self._account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends))
             self._client = self._watch.client = self._stack.enter_context(_open_client(self._settings, self._account))
         return self._client
@@ -390,4 +393,6 @@ def conclude(settings: Settings, outbox: Outbox, push_id: int, ran: Ran) -> Resu
 
     if settings.alert_url and result.needs_person:
         try_to_post(settings, alert_body(result, ran))
-    return replace(result, writebacks_follow=export_run(settings, result, ran))
+    follow = export_run(settings, result, ran)
+    try_to_back_up(settings)
+    return replace(result, writebacks_follow=follow)

@@ -8,6 +8,7 @@ tables mean (`outbox`).
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import fcntl
 import hashlib
 import json
@@ -50,6 +51,10 @@ class OutboxDamaged(OutboxError):
 
 class OutboxTooNew(OutboxError):
     """Written by a newer version of this program."""
+
+
+class OutboxHeld(OutboxError):
+    """It was restored, and what was sent since its backup is not known to it."""
 
 
 class OutboxFull(OutboxError):
@@ -256,6 +261,17 @@ def revision_note(path: Path) -> Path:
     return path.with_name(f"{path.stem}.revision")
 
 
+def held_note(path: Path) -> Path:
+    """Where it stands that nothing may be sent from a restored outbox until a person has decided: why, in words."""
+    return path.with_name(f"{path.stem}.held")
+
+
+def check_not_held(path: Path) -> None:
+    """Raises OutboxHeld."""
+    if held_note(path).exists():
+        raise OutboxHeld(held_note(path).read_text(encoding="utf-8"))
+
+
 def _note(path: Path, revision: int) -> None:
     if revision:
         number = b"%d" % revision
@@ -326,7 +342,23 @@ def _make(path: Path, temporary: Path, now: float, not_idempotent: Collection[st
     Path(f"{temporary}-journal").unlink(missing_ok=True)
     shutil.copyfile(copy_of(path), temporary)
     temporary.chmod(0o600)
-    with contextlib.closing(sqlite3.connect(temporary)) as connection, connection:
+    _doubt(temporary, now, not_idempotent)
+
+
+def hold(path: Path, made_at: dt.datetime, now: float, not_idempotent: Collection[str]) -> None:
+    """The outbox came from the backup of that time. What it has open counts as unknown, and nothing is sent until a person decides."""
+    held_note(path).write_text(
+        f"nothing was sent: this outbox was restored from the backup of {made_at:%Y-%m-%d %H:%M} UTC, and what was pushed later is not "
+        "known to it: pushing it again would send it twice. See what arrived (`marketing-sync sync`, the service itself), then "
+        "`marketing-sync restore --release` lets pushes go on",
+        encoding="utf-8",
+    )
+    if path.exists():
+        _doubt(path, now, not_idempotent)
+
+
+def _doubt(path: Path, now: float, not_idempotent: Collection[str]) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         (revision,) = connection.execute("update revision set value = value + 1 returning value").fetchone()
         connection.execute(_MAYBE_SENT, (now, revision))
         connection.execute(_NOT_TO_BE_FOUND, (now, revision, json.dumps(not_idempotent)))

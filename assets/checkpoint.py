@@ -6,6 +6,7 @@ written as drafts, with the folder locked: one is whole and held from the moment
 """
 
 import contextlib
+import datetime as dt
 import fcntl
 import json
 import logging
@@ -18,7 +19,7 @@ from typing import IO, Annotated
 
 import msgspec
 
-from marketing_api.exchange import new_request_id
+from marketing_api.exchange import id_at, new_request_id
 from warehouse.archive.disk import set_aside
 
 log = logging.getLogger(__name__)
@@ -75,19 +76,31 @@ class Checkpoints:
 
 class _Written(msgspec.Struct):
     assets: frozenset[str]
-    since: Annotated[int, msgspec.Meta(ge=0)]
+    since: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    started_at: Annotated[dt.datetime, msgspec.Meta(tz=True)] | None = None  # of versions that noted it in place of `since`
+
+    @property
+    def first_request(self) -> int:
+        if self.since is not None:
+            return self.since
+        if self.started_at is None:
+            raise ValueError("it does not say since when")
+        return id_at(self.started_at)
 
 
 def _abandoned(path: Path) -> Checkpoint | None:
-    """The checkpoint of a run that is no more; None for one at work. One that cannot be read is set aside: what its run was reading is
-    requested again.
+    """The checkpoint of a run that is no more; None for one at work. An empty one, as earlier versions left it when they were killed, holds
+    nothing and is removed. One that cannot be read is set aside: what its run was reading is requested again.
     """
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             content = file.read(_MOST_BYTES)
+        if not content:
+            path.unlink(missing_ok=True)
+            return None
         written = msgspec.json.decode(content, type=_Written)
-        return Checkpoint(path, written.since, written.assets)
+        return Checkpoint(path, written.first_request, written.assets)
     except BlockingIOError:
         return None
     except (OSError, ValueError, RecursionError) as problem:

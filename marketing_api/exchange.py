@@ -118,3 +118,8 @@ new_request_id, exceed_request_id = _ids.next, _ids.exceed
 def order_of(request_id: int) -> float:
     """The id as seconds: those between two requests of one home, whatever the clock showed; unix seconds while it is right."""
     return (request_id >> 10) / 1e6
+
+
+def id_at(moment: dt.datetime) -> int:
+    """About the id of a request of that moment, made while the clock was right: for what was noted before ids were."""
+    return round(moment.timestamp() * 1e6) << 10

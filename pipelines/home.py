@@ -26,6 +26,12 @@ _DAGSTER_YAML = Path(__file__).with_name("dagster.yaml")
 #: Another machine's note that is older was left by one that is gone.
 _NOTED_EVERY_S, _ABANDONED_S = 10.0, 35.0
 _claimed: set[Path] = set()
+#: As earlier versions wrote it: with the place of the home then, with the module that the class was in → as it is written now.
+_OUTDATED = {
+    re.compile(r'^( +base_dir: )"[^"\n]*/dagster/history/runs"$', re.MULTILINE): r"\1history/runs",
+    re.compile(r"^( +module: )pipelines\.run_history$", re.MULTILINE): r"\1pipelines.dagster_internals",
+}
+
 _SETTING = re.compile(r"^[a-z_]+:", re.MULTILINE)
 
 
@@ -125,16 +131,20 @@ def _boot_id() -> str:
 
 def _write_yaml(path: Path) -> None:
     """Leave alone what a person wrote into it."""
-    if not (no_folder(path).exists() and _holds_settings(path)):
+    text = _text_of(path) if no_folder(path).exists() else ""
+    current = text or _DAGSTER_YAML.read_text(encoding="utf-8")
+    for outdated, now in _OUTDATED.items():
+        current = outdated.sub(now, current)
+    if current != text or not path.exists():
         unfinished = path.with_name(f".{path.name}")
-        unfinished.write_text(_DAGSTER_YAML.read_text(encoding="utf-8"), encoding="utf-8")
+        unfinished.write_text(current, encoding="utf-8")
         unfinished.replace(path)  # half of it would pass for what a person wrote
 
 
-def _holds_settings(path: Path) -> bool:
-    """If not, what it held is kept under another name."""
+def _text_of(path: Path) -> str:
+    """Empty when it holds no settings; what it held is kept under another name."""
     text = path.read_bytes().decode(errors="replace")
-    is_whole = _SETTING.search(text) is not None and "\0" not in text and "\ufffd" not in text
-    if text and not is_whole:
-        log.warning("%s is damaged: it is %s now, and written anew", path, set_aside(path).name)
-    return is_whole
+    if not text or (_SETTING.search(text) and "\0" not in text and "\ufffd" not in text):
+        return text
+    log.warning("%s is damaged: it is %s now, and written anew", path, set_aside(path).name)
+    return ""

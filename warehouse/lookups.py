@@ -94,7 +94,8 @@ class Lookups(ABC):
 
     def finished(self, account: str) -> dict[str, int]:
         """The request id behind which all of each asset was last read (`Warehouse.finish_assets`)."""
-        sql = "select asset, coalesce(max(last_request), 0) from sync.loads where account = $account and len(tables) = 0 group by asset"
+        last = "max(coalesce(last_request, epoch_us(logged_at) * 1024))"  # NULL: from before ids were noted
+        sql = f"select asset, {last} from sync.loads where account = $account and len(tables) = 0 group by asset"
         return dict(self._rows(sql, account=account))
 
     # -- what is known of each call that could be requested next: a row per call, cheap for a million contacts

@@ -58,7 +58,7 @@ def change_rates(candidates: Candidates) -> Floats:
     n = np.maximum(candidates.times_requested - 1, 0).astype(float)
     changed = np.minimum(np.maximum(candidates.times_changed - 1, 0), n)
     span = np.where(n > 0, (candidates.requested - candidates.first_requested) / DAY_S, 0.0)
-    span = np.where(np.isnan(span), n, span)  # first requests that are not known: a day each
+    span = np.where(np.isnan(span), n, span)  # before first requests were kept: a day each
     account = _rate(np.array(changed.sum()), np.array(n.sum()), np.array(span.sum()), np.array(PRIOR_RATE), PRIOR_INTERVALS)
     group, size = candidates.segment, int(candidates.segment.max(initial=-1)) + 1
     total, number, length = (np.bincount(group, weights, size).astype(float) for weights in (changed, n, span))

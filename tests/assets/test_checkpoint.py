@@ -1,5 +1,6 @@
 """Which runs count as unfinished: those whose process is gone, not those at work nor those that ended."""
 
+import datetime as dt
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assets.checkpoint import Checkpoints
-from marketing_api.exchange import new_request_id
+from marketing_api.exchange import id_at, new_request_id
 
 
 def test_a_run_that_left_without_ending_is_taken_up_from_its_first_request_on(tmp_path: Path) -> None:
@@ -55,6 +56,11 @@ def test_a_run_of_some_assets_leaves_the_others_unfinished(tmp_path: Path) -> No
     assert following.resume_from("contacts") is not None
 
 
+def test_a_note_of_a_version_that_noted_times_is_understood(tmp_path: Path) -> None:
+    (tmp_path / "old.json").write_text('{"started_at": "2026-11-21T20:00:00+00:00", "assets": ["lists"]}')
+    assert Checkpoints(tmp_path).resume_from("lists") == id_at(dt.datetime(2026, 11, 21, 20, tzinfo=dt.UTC)) < new_request_id()
+
+
 @pytest.mark.parametrize("at", ["fcntl.flock", "json.dump", "os.fsync", "pathlib.Path.replace"])
 @pytest.mark.parametrize("ends", [False, True])
 def test_a_run_that_is_killed_while_it_notes_leaves_nothing_for_good(
@@ -77,18 +83,22 @@ def test_a_run_that_is_killed_while_it_notes_leaves_nothing_for_good(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_empty_note_of_an_earlier_version_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "empty.json").touch()
+    Checkpoints(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_note_that_was_torn_is_ignored(tmp_path: Path) -> None:
-    (tmp_path / "torn.json").write_text('{"since": 2026')
+    (tmp_path / "torn.json").write_text('{"started_at": "2026-')
     assert Checkpoints(tmp_path).resume_from("lists") is None
 
 
 HARMED = [
     b"[]",
     b"7",
-    b"",
-    b'{"since": -7, "assets": ["lists"]}',
-    b'{"since": "7", "assets": ["lists"]}',
-    b'{"assets": ["lists"]}',
+    b'{"started_at": 7, "assets": ["lists"]}',
+    b'{"started_at": "2026-11-21T20:00:00", "assets": ["lists"]}',
     b"\xff\0",
     b"[" * 9999,
 ]

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from marketing_api import clock
 from marketing_api.clock import TOLERANCE, ServiceClock, SteadyClock
-from marketing_api.exchange import _RequestIds
-from tests.warehouse.answering import id_at
+from marketing_api.exchange import _RequestIds, id_at
 
 ROOT = Path(__file__).parents[2]
 NOON = dt.datetime(2026, 11, 22, 12, tzinfo=dt.UTC)

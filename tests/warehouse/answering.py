@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from marketing_api.exchange import Exchange, Outcome, Response
+from marketing_api.exchange import Exchange, Outcome, Response, id_at
 from marketing_api.operation import Call, Operation
 from warehouse.archive import Archive
 from warehouse.loads.load import Load, LoadReport
@@ -21,11 +21,6 @@ from warehouse.warehouse import Warehouse
 
 #: A Monday morning; `minutes` of the tests count from here.
 START = dt.datetime(2026, 3, 2, 8, 0, tzinfo=dt.UTC)
-
-
-def id_at(moment: dt.datetime) -> int:
-    """About the id of a request of that moment, made while the clock was right."""
-    return round(moment.timestamp() * 1e6) << 10
 
 
 class Home:

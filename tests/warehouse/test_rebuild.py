@@ -175,6 +175,18 @@ def test_a_damaged_log_of_loads_is_written_anew_from_the_warehouse(small_home: H
     again.close()
 
 
+def test_a_warehouse_of_an_earlier_version_takes_over_what_the_log_says(full_home: Home) -> None:
+    with full_home.warehouse.writing() as connection:
+        before = rows(connection, "select load_id, event from sync.loads order by all")
+        rows(connection, "update sync.loads set event = null")
+    full_home.close()
+    again = Home(full_home.path)
+    again.warehouse.finish_assets([])
+    with again.warehouse.writing() as connection:
+        assert rows(connection, "select load_id, event from sync.loads order by all") == before
+    again.close()
+
+
 @pytest.mark.parametrize("harm", HARMS)
 def test_a_damaged_warehouse_is_set_aside_and_made_anew(small_home: Home, harm: Callable[[Path], None]) -> None:
     before = small_home.contents()

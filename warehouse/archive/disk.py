@@ -168,6 +168,8 @@ def sweep(home: Path) -> None:
     """Remove what dead processes left below `tmp` of the home: most of it is personal data."""
     for parent in (home / "tmp").glob("*"):
         Workspace(parent).sweep()
+    for leftover in home.glob("warehouse.rebuild.duckdb*"):  # of versions before 2026-11-22
+        _remove(leftover)
 
 
 def _remove(path: Path) -> None:

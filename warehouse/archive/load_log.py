@@ -1,10 +1,11 @@
 """The log of loads: which responses were loaded into which tables, one JSON object per line, in the order it was done.
 
-Every line ends with the CRC-32 of what it says, so that a damaged one is known for what it is. Written only under the warehouse's
-lock, so by one process at a time; read by anybody.
+Every line ends with the CRC-32 of what it says, so that a damaged one is known for what it is; lines of earlier versions have
+none. Written only under the warehouse's lock, so by one process at a time; read by anybody.
 """
 
 import base64
+import datetime as dt
 import itertools
 import os
 import re
@@ -21,6 +22,22 @@ Event = dict[str, Any]
 
 _CHECKED = re.compile(rb',"crc32":"([0-9a-f]{8})"\}\n$')
 _CHECK_BYTES = len(b',"crc32":"00000000"}\n')
+
+
+class _Unchecked(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of a version that wrote no checksums."""
+
+    account: str
+    asset: str
+    tables: list[str]
+    request_ids: list[int] | str
+    zone: str
+    logged_at: dt.datetime
+    due_at: dt.datetime | None = None
+    scope: dict[str, Any] = {}
+    is_complete: bool = True
+    shrink_limit: float | None = None
+    service_count: int | None = None
 
 
 class LoadLog:
@@ -125,11 +142,18 @@ def _line(event: Mapping[str, Any]) -> bytes:
 
 
 def _event(line: bytes) -> Event | None:
-    """What the line says; None when it is damaged."""
-    check = _CHECKED.search(line, max(0, len(line) - _CHECK_BYTES))
-    if check is None or zlib.crc32(encoded := line[: check.start()] + b"}") != int(check[1], 16):
+    """What the line says; None when it is damaged, or has no checksum and is not what is logged of a load."""
+    if check := _CHECKED.search(line, max(0, len(line) - _CHECK_BYTES)):
+        line = line[: check.start()] + b"}"
+        if zlib.crc32(line) != int(check[1], 16):
+            return None
+    try:
+        event = msgspec.json.decode(line, type=Event)
+        if not check:
+            unpack_ids(msgspec.convert(event, _Unchecked).request_ids)
+        return event
+    except (ValueError, RecursionError, zlib.error):
         return None
-    return msgspec.json.decode(encoded, type=Event)
 
 
 def _end_of_last_line(descriptor: int, end: int | None = None) -> int:

@@ -23,7 +23,7 @@ from marketing_api.exchange import new_request_id
 from warehouse.archive import Archive
 from warehouse.archive.load_log import Event, pack_ids, unpack_ids
 from warehouse.loads.target import TableReport
-from warehouse.sql import rows, value
+from warehouse.sql import rows, transaction, value
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Load:
     service_count: int | None = None
     due_at: dt.datetime | None = None
     logged_at: dt.datetime = field(default_factory=utc_now)
-    place: int = field(default_factory=new_request_id)  # among requests, of a load without any
+    place: int | None = field(default_factory=new_request_id)  # among requests, of a load without any; None: not noted yet
 
     @property
     def load_id(self) -> str:
@@ -71,7 +71,7 @@ class Load:
     @classmethod
     def from_event(cls, event: Mapping[str, Any]) -> Load:
         """The load that was logged; what later versions of this program added to it is left out."""
-        known = {name: event[name] for name in cls.__dataclass_fields__ if name in event}
+        known = {"place": None} | {name: event[name] for name in cls.__dataclass_fields__ if name in event}
         moments = {name: dt.datetime.fromisoformat(known[name]) for name in ("logged_at", "due_at") if known.get(name)}
         return cls(**{**known, **moments, "tables": tuple(event["tables"]), "request_ids": unpack_ids(event["request_ids"])})
 
@@ -147,21 +147,27 @@ log = logging.getLogger(__name__)
 
 
 def is_log_whole(connection: duckdb.DuckDBPyConnection, archive: Archive, logged: Container[str], *, is_checked: bool) -> bool:
-    """Whether no line is damaged (not looked for again once `is_checked`), and the log ends with the load that was applied last, as do
-    the `logged` at its end.
+    """Whether no line is damaged (not looked for again once `is_checked`), the log ends with the load that was applied last, as do the
+    `logged` at its end, and the warehouse has all events that it can have.
     """
     newest = value(connection, "select load_id from sync.loads order by rowid desc limit 1")
     if newest is not None and newest not in logged:
         return False
-    return is_checked or not archive.load_log.damaged()
+    return is_checked or not (archive.load_log.damaged() or value(connection, "select 1 from sync.loads where event is null limit 1"))
 
 
 def repair_log(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
-    """Write what the log lacks from the warehouse, in its place; returns the damaged lines.
+    """Write what the log lacks from the warehouse, in its place, and into the warehouse what that lacks; returns the damaged lines.
 
     What is damaged is kept beside the log. What neither has stays lost: a rebuild says so.
     """
     damaged = archive.load_log.damaged()
+    if lacking := {load_id for (load_id,) in rows(connection, "select load_id from sync.loads where event is null")}:  # of earlier versions
+        with transaction(connection):
+            for event in archive.load_log.read():
+                if (load_id := Load.from_event(event).load_id) in lacking:
+                    encoded = msgspec.json.encode(event).decode()
+                    rows(connection, "update sync.loads set event = ? where load_id = ?", [encoded, load_id])
     logged = {Load.from_event(event).load_id for event in archive.load_log.read()}
     following: defaultdict[str | None, list[Event]] = defaultdict(list)
     before, missing = None, 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,6 +71,20 @@ def test_damage_of_any_kind_anywhere_costs_the_lines_that_it_meets_and_no_other(
     log.rewrite(lambda event: lost if event is None else [])
     assert list(log.read()) == [*lost, *read, NEXT]
     assert log.damaged() == 0
+
+
+def test_lines_without_a_checksum_are_read_and_looked_at_as_closely_as_can_be(tmp_path: Path) -> None:
+    events = [{name: value for name, value in event.items() if name != "place"} for event in EVENTS]
+    old = [msgspec.json.encode(event) + b"\n" for event in events]
+    path = tmp_path / "loads.jsonl"
+    path.write_bytes(b"".join(old))
+    log = LoadLog(path)
+    log.append(NEXT)
+    assert list(log.read()) == [*events, NEXT]
+    for harm in (b"[1, 2]\n", b'{"n": 1}\n', old[25].replace(b"eN", b"fN", 1), old[3].replace(b"-", b"x"), b"\xff\n", b"\n"):
+        path.write_bytes(b"".join([*old[:5], harm, *old[5:]]))
+        assert list(log.read()) == events
+        assert log.damaged() == 1
 
 
 def test_what_was_damaged_is_kept_beside_the_log(tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from marketing_api.exchange import Response
+from marketing_api.exchange import Response, id_at
 from marketing_api.operation import Operation
 from marketing_api.operations import ALL, account, campaigns, contacts, lists, reputation
 from marketing_api.validation import flaw
 from tests.marketing_api.responses import enveloped, of_body
 from tests.marketing_api.samples import SAMPLES
-from tests.warehouse.answering import START, Home, id_at
+from tests.warehouse.answering import START, Home
 from tests.warehouse.in_memory import Tables, answer
 from warehouse import tables
 from warehouse.rebuild import rebuild

@@ -151,7 +151,7 @@ SYNC = (
 #: How much of a push is read back.
 VERIFY = ("all", "sample", "none")
 SOURCE = (
-    Option("from", "path of a CSV, TSV, Excel or Parquet file; - is standard input", str, Path, metavar="FILE"),
+    Option("from", "path of a CSV, TSV, JSON lines, Excel or Parquet file; - is standard input", str, Path, metavar="FILE"),
     Option("sql", "one SELECT on the warehouse, which can read nothing else", str, metavar="QUERY"),
 )
 ACCOUNT = Option("account", "which account, when several are configured", str, metavar="NAME")

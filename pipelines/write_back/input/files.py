@@ -1,4 +1,4 @@
-"""Reading the input of a push: CSV, TSV, Excel and Parquet files, standard input, or a query on the warehouse.
+"""Reading the input of a push: CSV, TSV, JSON lines, Excel and Parquet files, standard input, or a query on the warehouse.
 
 What kind of file it is, its content says before its name. CSV is read by Python's `csv`: the readers of DuckDB and pyarrow are ten times
 as fast, but join rows over a quotation mark that is left open, and do not count blank rows. Not here: what columns mean (`columns`).
@@ -10,6 +10,7 @@ import copy
 import csv
 import datetime as dt
 import io
+import json
 import os
 import re
 import stat
@@ -26,12 +27,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.settings import INPUT_LIMIT, QUERY_SECONDS
-from pipelines.write_back.input.rows import InputError, Rows, rows_of_columns, rows_of_records
+from pipelines.write_back.input.rows import InputError, Rows, cell_of, rows_of_columns, rows_of_records, shown
 from warehouse.connection import DEADLINE_S, OnWait, bounded_memory, connect
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
 from warehouse.sql import not_one_select, time_limit
 
 _PARQUET, _ZIP, _OLD_OFFICE, _UTF_16 = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", (b"\xff\xfe", b"\xfe\xff")
+_JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 #: Letters of a header that are looked at, below csv's own limit for a cell; bytes and rows that are decoded at once; what a cell takes at
 #: least, once it is read.
 _LONGEST_HEADER, _CHUNK, _BATCH, _CELL_BYTES = 100_000, 1 << 20, 50_000, 25
@@ -68,7 +70,7 @@ class InputBudget:
 
 
 def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_LIMIT) -> Rows:
-    """The rows of a CSV, TSV, Parquet or Excel file of at most `limit` bytes, also unpacked; `-` is standard input.
+    """The rows of a CSV, TSV, JSON lines, Parquet or Excel file of at most `limit` bytes, also unpacked; `-` is standard input.
 
     Raises InputError.
     """
@@ -86,8 +88,8 @@ def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_L
         raise InputError(f"{name} is an old or protected Excel file: save it as .xlsx, without a password")
     if content and suffix in (".parquet", ".xlsx", ".xlsm"):
         raise InputError(f"{name} is not a whole {suffix} file: write it anew, or give the data as CSV")
-    if re.match(rb'\s*(\[\s*)?\{\s*"', content[:100].removeprefix(codecs.BOM_UTF8)):
-        raise InputError(f"{name} is JSON: give a CSV, TSV, Parquet or Excel (.xlsx) file")
+    if suffix in _JSON_SUFFIXES or content[:100].removeprefix(codecs.BOM_UTF8).replace(b" ", b"").startswith(b'{"'):
+        return _read_json_lines(name, content, budget)
     return _read_csv(name, content, budget, "\t,;" if suffix in (".tsv", ".tab") else ",;\t")
 
 
@@ -139,7 +141,7 @@ def _encoding(name: str, content: bytes) -> tuple[str, list[str]]:
     if content.startswith(_UTF_16):
         return "utf-16", []
     if b"\0" in content:
-        raise InputError(f"{name} is no text: give a CSV, TSV, Parquet or Excel (.xlsx) file")
+        raise InputError(f"{name} is no text: give a CSV, TSV, JSON lines, Parquet or Excel (.xlsx) file")
     if _is_text(content, "utf-8-sig"):
         return "utf-8-sig", []
     encoding, called = ("cp1252", "Windows-1252") if _is_text(content, "cp1252") else ("latin-1", "Latin-1")
@@ -173,6 +175,45 @@ def _records(name: str, lines: io.TextIOWrapper, delimiter: str, budget: InputBu
             wrong = f"has a cell of more than {csv.field_size_limit():,} characters: shorten it, or close a quotation mark that is open"
         raise InputError(f"{name}: row {len(records) + 1} {wrong}") from None
     return records
+
+
+# -- JSON lines: an object a line, whose members may be in any order and be left out
+
+
+def _read_json_lines(name: str, content: bytes, budget: InputBudget) -> Rows:
+    """A row has the number of its line. What is no flat object is an error of the whole, as an open quotation mark is."""
+    numbers: list[int] = []
+    records: list[dict[str, Any]] = []
+    for number, line in enumerate(io.BytesIO(content), 1):
+        if line.strip():
+            numbers.append(number)
+            records.append(_json_record(f"{name}: line {number}", line))
+            budget.take(cells=len(records[-1]) or 1)
+    titles = list(dict.fromkeys(title for record in records for title in record))
+    if not titles:
+        raise InputError(f'{name} is empty: each line has to be an object, like {{"email": "ann@example.com", "tag": "vip"}}')
+    InputBudget(name, budget.limit).take(cells=len(titles) * len(records))  # the objects may all have other members
+    return rows_of_columns(name, list(map(cell_of, titles)), [[record.get(title) for record in records] for title in titles], numbers)
+
+
+def _json_record(where: str, line: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_members, parse_constant=int)  # NaN is none
+        if b"\\u" in line:
+            json.dumps(record, ensure_ascii=False).encode()  # half a letter (`\ud800`) is none
+    except (ValueError, RecursionError):
+        raise InputError(f"{where} is not a whole JSON object in UTF-8: write one object a line, each member once") from None
+    if not isinstance(record, dict):
+        raise InputError(f"{where} is no JSON object: write one object a line, and no list around them")
+    if nested := [title for title, value in record.items() if isinstance(value, dict | list)]:
+        raise InputError(f"{where}: {shown(nested[0])} holds a list or an object: write a text or a number")
+    return record
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(record := dict(pairs)) < len(pairs):
+        raise ValueError("a member twice")
+    return record
 
 
 # -- Excel: the first sheet that is shown, with the values that Excel stored for its formulas

@@ -29,7 +29,7 @@ class InputError(Exception):
 class Rows:
     """The rows of an input, column by column; rows that are entirely empty are left out.
 
-    `numbers`: of each row, as a spreadsheet counts: the header is 1, the first row below it 2. `faults`: row
+    `numbers`: of each row, as a spreadsheet counts: the header is 1, the first row below it 2; of JSON lines, the line. `faults`: row
     number → why the row cannot be read although the others can.
     """
 

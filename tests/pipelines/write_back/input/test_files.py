@@ -88,8 +88,16 @@ def test_a_short_row_is_filled_up_and_a_long_one_is_a_fault_of_its_own() -> None
         (b"\xd0\xcf\x11\xe0 old", "save it as .xlsx"),
         (b"PAR1 cut", "not a whole Parquet file"),
         (b"PK\x03\x04 cut", "cannot be read as an Excel workbook"),
-        ('{"email": "a@b.co"}\n', "is JSON: give a CSV"),
-        ('\ufeff [\n{"email": "a@b.co"}]', "is JSON: give a CSV"),
+        ('{"a": 1}\n\n{"b": [1]}', "line 3: “b” holds a list or an object"),
+        ('{"a": {}}', "line 1: “a” holds a list or an object"),
+        ('{"a": 1}\n[1]', "line 2 is no JSON object"),
+        ('{"a": 1}\n{"a": 1', "line 2 is not a whole JSON object"),
+        ('{"a": 1, "a": 2}', "line 1 is not a whole JSON object in UTF-8: write one object a line, each member once"),
+        ('{"a": NaN}', "line 1 is not a whole JSON object"),
+        ('{"a": "\\ud800"}', "line 1 is not a whole JSON object"),
+        (b'{"a": "\xff"}', "line 1 is not a whole JSON object"),
+        ('{"a": ' + "[" * 100_000, "line 1 is not a whole JSON object"),
+        ('{"a": 1, " a": 2}', "two columns are called “a”"),
     ],
 )
 def test_what_cannot_be_read_is_said_in_one_sentence(text: str | bytes, said: str) -> None:
@@ -125,6 +133,33 @@ def test_every_cell_of_a_csv_comes_back(table: list[tuple[str, str]], delimiter:
     rows = reading(stream.getvalue())
     assert rows.numbers == [number for number, _ in full]
     assert [tuple(row.values()) for row in records(rows)] == [(cell_of(a), cell_of(b)) for _, (a, b) in full]
+
+
+# -- JSON lines
+
+
+def test_json_lines_are_rows_with_the_numbers_of_their_lines(tmp_path: Path) -> None:
+    text = '{"email": " ann@example.com", "id": 12.0}\r\n\n{"vip": true, "email": "bo@example.com", "id": null}\n{}\n'
+    wanted = [{"email": "ann@example.com", "id": "12", "vip": None}, {"email": "bo@example.com", "id": None, "vip": "true"}]
+    (tmp_path / "people.ndjson").write_text(text, encoding="utf-8-sig")
+    for rows in (reading(text), reading(f" {text}"), read_file(tmp_path / "people.ndjson")):
+        assert records(rows) == wanted
+        assert rows.numbers == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("", "is empty"), ("{}\n{}", "is empty"), ('[{"email": "a@b.co"}]', "line 1 is no JSON object")]
+)
+def test_a_json_file_without_rows_is_said(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "x.jsonl").write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_file(tmp_path / "x.jsonl")
+
+
+def test_objects_that_all_have_other_members_count_as_the_table_that_they_make(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text("\n".join(f'{{"{number}": 1}}' for number in range(100)))
+    with pytest.raises(InputError, match="more than 4,000 cells"):
+        read_file(tmp_path / "x.jsonl", limit=100_000)
 
 
 # -- typed values

@@ -48,6 +48,30 @@ NOT_RUN = {
     "MARKETING_HOME=data/sandbox dbt build --project-dir warehouse --profiles-dir warehouse": "test_models.py has dbt build a home",
     "MARKETING_HOME=data/sandbox dbt docs generate --project-dir warehouse --profiles-dir warehouse": "and this takes as long",
 }
+#: Of docs/deployment.md: they need root, Docker, a cluster or a Dagster that runs. tests/test_deploy.py looks at the files that they use.
+_ELSEWHERE = (
+    "sudo git clone REPOSITORY /opt/marketing-sync && sudo make -C /opt/marketing-sync setup",
+    "sudo useradd --system --create-home --home-dir /var/lib/marketing-sync --shell /usr/sbin/nologin marketing",
+    "sudo install -d -m 0750 -g marketing /etc/marketing-sync && sudo install -m 0640 -g marketing KEYFILE /etc/marketing-sync/api-key",
+    "sudo -e /etc/marketing-sync/.env",
+    "sudo cp /opt/marketing-sync/deploy/marketing-sync* /etc/systemd/system/ && sudo systemctl daemon-reload",
+    "sudo systemctl enable --now marketing-sync.timer",
+    "sudo -u marketing sh -c 'cd /etc/marketing-sync && /opt/marketing-sync/.venv/bin/marketing-sync check'",
+    '(umask 077; echo "DAGSTER_POSTGRES_PASSWORD=$(openssl rand -hex 24)" > .env)',
+    "install -d -m 0700 secrets && install -o 10001 -m 0400 KEYFILE secrets/harbor.key",
+    "docker compose build && docker compose up -d --wait",
+    "docker compose exec -e MARKETING_SHARD=north code marketing-sync status",
+    "docker build -f deploy/Dockerfile -t marketing-sync:0.1.0 .",
+    "kubectl create configmap marketing-sync-accounts --from-file=accounts.toml",
+    "kubectl create secret generic marketing-sync-postgresql --from-file=postgresql-password=PASSWORDFILE",
+    "sed 's/north/south/g' deploy/shard.yaml | kubectl apply -f -",
+    "helm upgrade --install marketing-sync dagster/dagster --version 1.13.27 --values deploy/values.yaml",
+    "pip install -c requirements.lock -c requirements-services.lock 'dist/marketing_sync-0.1.0-py3-none-any.whl[postgres,redis,s3]'",
+    "export PYTHONPATH=\"$(python -c 'import marketing_api; print(marketing_api.__path__[0])')/_app\"",
+    "dagster api grpc --host 0.0.0.0 --port 4000 --module-name pipelines.definitions --location-name pipelines.definitions",
+    'dagster job launch -w /opt/dagster/workspace.yaml -j push_tags --tags \'{"marketing-sync/shard": "north"}\' -c push.yaml',
+)
+NOT_RUN |= dict.fromkeys(_ELSEWHERE, "it needs root, Docker, a cluster or a Dagster that runs")
 #: Programs that a machine may lack: there, what comes before them is run without them.
 OTHERS = {"curl", "jq"}
 #: What these print was printed when the home was made: a whole night. `.ci/run` runs the first of them as a stranger does.

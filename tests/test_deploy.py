@@ -1,0 +1,357 @@
+"""What deploy/ promises: who a container runs as, what is published where, which versions, which limits; and the proxy, with a real nginx.
+
+No image is built and no cluster runs here: docs/deployment.md says so, too.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pipelines.schedules import shard_tags
+from pipelines.settings import SHARD_TAG, documented, load_settings
+
+ROOT = Path(__file__).parents[1]
+DEPLOY = ROOT / "deploy"
+#: Not what a person has put beside them: keys, accounts.toml, .env.
+FILES = sorted(path for path in DEPLOY.iterdir() if path.is_file() and path.name not in (".env", "accounts.toml"))
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/deployment.md").read_text(encoding="utf-8")
+#: What `load_settings` reads beside the declared settings; names that docs use as examples of a key's variable are not ours.
+ALSO_READ = {"MARKETING_HOME", "MARKETING_API_URL", "MARKETING_API_KEY"}
+
+
+def read(name: str) -> Any:
+    return yaml.safe_load((DEPLOY / name).read_text(encoding="utf-8"))
+
+
+COMPOSE, VALUES, DAGSTER = read("compose.yaml"), read("values.yaml"), read("dagster.yaml")
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+CODE = VALUES["dagster-user-deployments"]["deployments"][0]
+LAUNCHER = VALUES["runLauncher"]["config"]["k8sRunLauncher"]
+
+
+def images(content: Any) -> Iterator[str]:
+    """Every image that a file names, as NAME:TAG."""
+    for key, value in content.items() if isinstance(content, dict) else ():
+        if key == "image":
+            yield value if isinstance(value, str) else f"{value['repository']}:{value['tag']}"
+        else:
+            yield from images(value)
+    for value in content if isinstance(content, list) else ():
+        yield from images(value)
+
+
+# ------------------------------------------------------------------------------------------------------------------------- versions
+
+
+def test_every_image_has_a_version_and_names_no_registry() -> None:
+    named = {*images(COMPOSE), *images(VALUES), *re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)}
+    assert [image for image in named if not re.fullmatch(r"[a-z-]+:\d+\.\d+(\.\d+)?(-[a-z]+)*", image)] == []
+
+
+def test_one_image_of_ours_is_used_everywhere() -> None:
+    ours = {image for image in (*images(COMPOSE), *images(VALUES)) if image.startswith("marketing-sync")}
+    version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert version is not None
+    assert ours == {f"marketing-sync:{version[1]}"}
+
+
+def test_what_the_image_installs_is_locked_once() -> None:
+    locks = [
+        (ROOT / name).read_text().splitlines() for name in ("requirements.lock", "requirements-services.lock", "deploy/requirements.lock")
+    ]
+    names = [line.partition("==")[0] for lines in locks for line in {line.partition("==")[0]: line for line in lines}.values()]
+    assert [name for name in names if names.count(name) > 1] == []
+    dagster = next(line for line in locks[0] if line.startswith("dagster=="))
+    launcher = next(line for line in locks[2] if line.startswith("dagster-k8s=="))
+    assert dagster.split(".")[-1] == launcher.split(".")[-1]  # 1.13.27 and 0.29.27 are released together
+    assert dagster.partition("==")[2] in (DEPLOY / "values.yaml").read_text()
+
+
+def test_the_image_is_not_roots_and_can_be_asked_for_its_health() -> None:
+    instructions = [line.split(maxsplit=1) for line in DOCKERFILE.splitlines() if re.match(r"[A-Z]+ ", line)]
+    last_stage = instructions[max(number for number, (word, _) in enumerate(instructions) if word == "FROM") :]
+    assert {word for word, _ in last_stage} >= {"USER", "HEALTHCHECK", "STOPSIGNAL", "CMD", "WORKDIR"}
+    assert [rest for word, rest in last_stage if word == "USER"] == ["10001:10001"]
+    assert not [rest for word, rest in instructions if word == "ADD"]
+    assert "latest" not in DOCKERFILE
+
+
+def test_the_image_gets_what_the_build_copies_and_nothing_else() -> None:
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    let_in = {line.removeprefix("!") for line in ignored if line.startswith("!")}
+    copied = {name for line in re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE) for name in line.split()}
+    assert "*" in ignored
+    assert copied == let_in
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+
+
+# --------------------------------------------------------------------------------------------------------------------- one server
+
+
+def test_containers_have_no_rights_that_they_do_not_need() -> None:
+    for name, service in SERVICES.items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", service["user"]), name
+        assert {"mem_limit", "healthcheck", "logging", "restart"} <= service.keys(), name
+
+
+def test_ports_are_published_on_the_loopback_alone() -> None:
+    published = {name: port for name, service in SERVICES.items() for port in service.get("ports", [])}
+    assert set(published) == {"web", "viewer"}
+    assert [port for port in published.values() if not port.startswith("127.0.0.1:")] == []
+
+
+def test_keys_and_homes_are_where_the_runs_are() -> None:
+    assert [name for name, service in SERVICES.items() if "secrets" in service] == ["code"]
+    assert [name for name, service in SERVICES.items() if "homes:/data" in service.get("volumes", [])] == ["code"]
+
+
+def test_only_what_calls_out_has_a_way_out() -> None:
+    assert COMPOSE["networks"]["inside"] == {"internal": True}
+    assert [name for name, service in SERVICES.items() if "outside" in service["networks"]] == ["code"]
+
+
+# ------------------------------------------------------------------------------------------------------------------------ a cluster
+
+
+def test_a_shard_has_one_run_at_a_time_everywhere() -> None:
+    coordinator = VALUES["dagsterDaemon"]["runCoordinator"]["config"]["queuedRunCoordinator"]
+    assert coordinator["tagConcurrencyLimits"] == DAGSTER["concurrency"]["runs"]["tag_concurrency_limits"]
+    assert [limit["key"] for limit in coordinator["tagConcurrencyLimits"]] == [SHARD_TAG]
+
+
+def test_runs_are_monitored_and_retried_as_on_one_server() -> None:
+    monitoring = VALUES["dagsterDaemon"]["runMonitoring"]
+    assert monitoring["startTimeoutSeconds"] == DAGSTER["run_monitoring"]["start_timeout_seconds"]
+    assert VALUES["additionalInstanceConfig"]["run_retries"] == DAGSTER["run_retries"]
+    assert VALUES["additionalInstanceConfig"]["local_artifact_storage"] == DAGSTER["local_artifact_storage"]
+    assert VALUES["dagsterDaemon"]["runRetries"] == {"enabled": False}  # else the chart writes the same key a second time
+
+
+def test_no_pod_runs_as_root_or_writes_into_its_image() -> None:
+    parts = [VALUES["dagsterWebserver"], VALUES["dagsterDaemon"], CODE]
+    pods = [part["podSecurityContext"] for part in parts] + [LAUNCHER["runK8sConfig"]["podSpecConfig"]["securityContext"]]
+    assert all(pod["runAsNonRoot"] and pod["runAsUser"] == 10001 for pod in pods)
+    containers = [part["securityContext"] for part in parts] + [LAUNCHER["securityContext"]]
+    assert all(container["readOnlyRootFilesystem"] and not container["allowPrivilegeEscalation"] for container in containers)
+
+
+def test_the_tags_of_a_run_mount_what_the_shards_file_makes(tmp_path: Path) -> None:
+    claim, secret = yaml.safe_load_all((DEPLOY / "shard.yaml").read_text())
+    given = {variable["name"]: variable["value"] for variable in CODE["env"]}
+    (tmp_path / "accounts.toml").write_text('[accounts.harbor]\nurl = "https://HOST/1"\nkey_file = "x"\nshard = "north"\n')
+    tags = shard_tags(load_settings(tmp_path, given), "north")
+    pod = json.loads(tags["dagster-k8s/config"])
+    volumes = {volume["name"]: volume for volume in pod["pod_spec_config"]["volumes"]}
+    assert volumes["home"]["persistent_volume_claim"]["claim_name"] == claim["metadata"]["name"]
+    assert volumes["keys"]["secret"]["secret_name"] == secret["metadata"]["name"]
+    assert {mount["name"] for mount in pod["container_config"]["volume_mounts"]} == set(volumes)
+    assert claim["spec"]["accessModes"] == ["ReadWriteOncePod"]
+
+
+def test_no_secret_is_given_to_the_web_server_the_daemon_or_the_code_server() -> None:
+    for part in (VALUES["dagsterWebserver"], VALUES["dagsterDaemon"], CODE):
+        assert "envSecrets" not in part
+        assert not any("secret" in volume for volume in part["volumes"])
+
+
+# ------------------------------------------------------------------------------------------------------------------- all, the page
+
+
+@pytest.mark.parametrize("path", [*FILES, ROOT / "docs/deployment.md"], ids=lambda path: path.name)
+def test_every_setting_that_is_named_exists(path: Path) -> None:
+    known = {variable for variable, *_ in documented()} | ALSO_READ
+    named = set(re.findall(r"\bMARKETING_[A-Z_]*[A-Z]\b", path.read_text(encoding="utf-8"))) - {"MARKETING_CODE_HOST"}  # workspace.yaml's
+    assert {name for name in named if name.removesuffix("_FILE") not in known} == set()
+
+
+def test_every_file_that_the_page_names_exists() -> None:
+    named = set(re.findall(r"`((?:deploy|tests|docs)/[\w./-]+)`", PAGE))
+    assert {name for name in named if not (ROOT / name).is_file()} == set()
+    assert {f"deploy/{path.name}" for path in FILES} <= named | {"deploy/requirements.lock"}
+
+
+def test_the_tables_of_the_page_are_what_the_model_says() -> None:
+    from tests.benchmarks.bench_fleet import table
+
+    assert table() in PAGE
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    units = sorted(path for path in FILES if path.suffix in (".service", ".timer"))
+    for unit in units:  # the program and its settings are not installed here
+        text = re.sub(r"^(ExecStart=)\S+", r"\1/bin/true", unit.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        (tmp_path / unit.name).write_text(text, encoding="utf-8")
+    ran = subprocess.run(
+        ["systemd-analyze", "verify", *(tmp_path / unit.name for unit in units)], capture_output=True, text=True, check=False
+    )
+    assert len(units) == 3
+    assert (ran.returncode, [line for line in ran.stderr.splitlines() if str(tmp_path) in line]) == (0, [])
+
+
+# ------------------------------------------------------------------------------------------------------------------------ the proxy
+
+
+class Upstream(BaseHTTPRequestHandler):
+    """Dagster's web server, which does whatever arrives, and oauth2-proxy: whoever has its cookie is let in."""
+
+    protocol_version = "HTTP/1.1"
+    arrived: list[tuple[str, str, str]]
+
+    def do_GET(self) -> None:
+        if self.path.startswith("/oauth2/"):
+            return self._answer(202 if "_oauth2_proxy=valid" in self.headers.get("Cookie", "") else 401)
+        self.arrived.append((self.command, self.path, self.headers.get("Cookie", "")))
+        return self._answer(101 if self.headers.get("Upgrade") else 200)
+
+    do_POST = do_PUT = do_HEAD = do_GET  # noqa: N815 (as the standard library calls them)
+
+    def _answer(self, status: int) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.send_response(status)
+        if status == 101:
+            self.send_header("Upgrade", "websocket")
+            self.send_header("Connection", "Upgrade")
+        else:
+            self.send_header("Content-Length", "0")
+        self.end_headers()
+        self.close_connection = status == 101
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a real nginx with deploy/nginx.conf, without TLS, before a stand-in of what is behind it."""
+    if not (program := shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")):
+        pytest.skip("needs nginx: apt-get install nginx-light")
+    Upstream.arrived = []
+    folder = tmp_path_factory.mktemp("nginx")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as upstream, socket.socket() as probe:
+        threading.Thread(target=upstream.serve_forever, daemon=True).start()
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        _write_configuration(folder, port, upstream.server_port)
+        process = subprocess.Popen([program, "-p", str(folder), "-c", str(folder / "main.conf"), "-e", "stderr"], stderr=subprocess.DEVNULL)
+        try:
+            _wait_for(port)
+            yield port
+        finally:
+            process.terminate()
+            process.wait()
+            upstream.shutdown()
+
+
+def _write_configuration(folder: Path, port: int, upstream: int) -> None:
+    for name in ("nginx.conf", "nginx-server.conf"):
+        text = (DEPLOY / name).read_text(encoding="utf-8")
+        text = re.sub(r"^ *ssl_.*\n", "", text, flags=re.MULTILINE).replace("listen 443 ssl http2", f"listen 127.0.0.1:{port}")
+        text = re.sub(r"127\.0\.0\.1:(3000|3001|4180)", f"127.0.0.1:{upstream}", text)
+        (folder / name).write_text(
+            text.replace("/etc/nginx/marketing-sync-server.conf", str(folder / "nginx-server.conf")), encoding="utf-8"
+        )
+    places = "".join(f"{kind}_temp_path {folder};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    main = f"daemon off;\npid {folder}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n{places}include {folder}/nginx.conf;\n}}\n"
+    (folder / "main.conf").write_text(main, encoding="utf-8")
+
+
+def _wait_for(port: int) -> None:
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        with socket.socket() as probe:
+            if not probe.connect_ex(("127.0.0.1", port)):
+                return
+        time.sleep(0.05)
+    raise TimeoutError("nginx does not listen")
+
+
+def ask(port: int, method: str, path: str, headers: dict[str, str], host: str = "dagster.example.com") -> tuple[int, bool]:
+    """The status, and whether the request arrived behind the proxy."""
+    before = len(Upstream.arrived)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request(method, path, body=b"{}" if method in ("POST", "PUT") else None, headers={"Host": host} | headers)
+        status = connection.getresponse().status
+    except http.client.RemoteDisconnected:  # 444
+        status = 0
+    finally:
+        connection.close()
+    return status, len(Upstream.arrived) > before
+
+
+IN = {"Cookie": "_oauth2_proxy=valid"}
+OWN, FOREIGN = {"Origin": "https://dagster.example.com"}, {"Origin": "https://evil.example"}
+WEBSOCKET = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "x" * 24}
+MUTATION = "/graphql?query=mutation%7BlaunchRun%7D"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status"),
+    [
+        ("GET", "/", {}, 200),
+        ("GET", "/", {"Origin": "https://evil.example"}, 200),  # a page that is looked at; the browser does not hand it on
+        ("GET", "/runs?q=x", {}, 200),
+        ("POST", "/graphql", OWN, 200),
+        ("POST", "/graphql?op=Runs", OWN, 200),
+        ("GET", "/graphql", OWN | WEBSOCKET, 101),
+    ],
+)
+def test_the_proxy_passes_what_the_own_pages_send(proxy: int, method: str, path: str, headers: dict[str, str], status: int) -> None:
+    assert ask(proxy, method, path, IN | headers) == (status, True)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [
+        ("POST", "/graphql", FOREIGN),
+        ("POST", "/graphql", {}),
+        ("POST", "/graphql", {"Origin": "null"}),
+        ("POST", "/graphql", {"Origin": "https://dagster.example.com.evil.example"}),
+        ("POST", "/graphql", {"Origin": "https://viewer.dagster.example.com"}),
+        ("PUT", "/graphql", FOREIGN),
+        ("GET", "/graphql", FOREIGN | WEBSOCKET),
+        ("GET", "/graphql", WEBSOCKET),
+        ("GET", MUTATION, {}),  # a link, with which a browser sends the cookie
+        ("GET", MUTATION, OWN),
+        ("HEAD", MUTATION, {}),
+        ("GET", MUTATION.replace("/graphql", "//graphql"), {}),
+        ("GET", MUTATION.replace("/graphql", "/%67raphql"), {}),
+        ("GET", MUTATION.replace("/graphql", "/x/../graphql"), {}),
+        ("GET", MUTATION.replace("/graphql", "/graphql/"), {}),
+    ],
+)
+def test_the_proxy_refuses_what_other_pages_and_links_send(proxy: int, method: str, path: str, headers: dict[str, str]) -> None:
+    assert ask(proxy, method, path, IN | headers) == (403, False)
+
+
+def test_the_proxy_lets_nobody_in_without_log_in(proxy: int) -> None:
+    assert [ask(proxy, method, "/graphql", OWN)[1] for method in ("GET", "POST")] == [False, False]
+
+
+def test_the_proxy_answers_to_its_own_names_only(proxy: int) -> None:
+    assert ask(proxy, "POST", "/graphql", IN | {"Origin": "https://evil.example"}, host="evil.example") == (0, False)
+
+
+def test_the_log_in_does_not_go_further_than_the_proxy(proxy: int) -> None:
+    ask(proxy, "GET", "/", IN)
+    assert Upstream.arrived[-1] == ("GET", "/", "")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pipelines.alerts import try_to_post
+from pipelines.failures import explain
 from pipelines.progress import report_waiting, stage
 from pipelines.settings import Settings, SettingsError
 from warehouse.backup import BackupReport, back_up
@@ -41,8 +42,8 @@ def backed_up(settings: Settings) -> Iterator[None]:
     if settings.backup_url:
         try:
             back_up_home(settings)
-        except WarehouseError as problem:
-            text = f"the run is done, but not backed up: {problem}"
+        except Exception as problem:  # whatever it is, the run is done
+            text = f"the run is done, but not backed up: {explain(problem)[0]}"
             if settings.alert_url:
                 try_to_post(settings, {"text": f"marketing-sync: {text}"})
             raise WarehouseError(text) from None

@@ -70,7 +70,8 @@ def test_a_refusal_fails_with_its_sentence_and_nothing_follows(tmp_path: Path) -
 
 def run_export(export: Callable[[], Manifest]) -> dg.ExecuteInProcessResult:
     with dg.DagsterInstance.ephemeral() as instance:
-        return dg.materialize([lake_asset(export)], instance=instance, raise_on_error=False)
+        how = {"resources": {"settings": None}}
+        return dg.materialize([lake_asset(lambda settings: export())], instance=instance, raise_on_error=False, **how)
 
 
 def test_an_export_tells_what_it_sent() -> None:

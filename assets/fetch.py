@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from assets.account_session import AccountSession
@@ -52,39 +52,29 @@ class FetchSettings:
     goal_domains: tuple[int, ...] = ()
 
 
+@dataclass(eq=False)
 class Fetcher:
     """Fetches from one account for the asset of this name, counting in `result`. Of several the one of the highest `urgency` goes first."""
 
-    def __init__(
-        self,
-        session: AccountSession,
-        name: str,
-        tables: Sequence[Table],
-        result: AccountResult,
-        settings: FetchSettings,
-        *,
-        chosen_days: ChosenDays | None = None,
-        urgency: int = 0,
-    ) -> None:
-        self.account = session.account
-        self.warehouse = session.warehouse
-        self.plan = session.planner
-        self.settings = settings
-        self.today = session.today()
-        self.operations: set[Operation] = set()
-        self._session = session
-        self._name = name
-        self._tables = tables
-        self._result = result
-        self._chosen_days = chosen_days
-        self._urgency = urgency
+    session: AccountSession
+    name: str
+    tables: Sequence[Table]
+    result: AccountResult
+    settings: FetchSettings
+    chosen_days: ChosenDays | None = None
+    urgency: int = 0
+    operations: set[Operation] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.account, self.warehouse, self.plan = self.session.account, self.session.warehouse, self.session.planner
+        self.today = self.session.today()
 
     def once(self, operation: Operation, **params: Any) -> Batch:
         """One request whose response is the whole of its scope. Raises what the client raises."""
         self.operations.add(operation)
-        self._result.planned += 1
+        self.result.planned += 1
         response = self._fetch(operation.bind(**params))
-        self._result.fetched += 1
+        self.result.fetched += 1
         return Batch.of([response])
 
     def days(self, operation: Operation, *, ahead: int = 0, **params: Any) -> Batches:
@@ -95,7 +85,7 @@ class Fetcher:
     def series(self, operation: Operation, **params: Any) -> Batches:
         """A date-ranged read of daily series; what a response left out of them is requested again, in a range of its own."""
         whole = self._wanted_days()
-        covered = [] if self._chosen_days else self._covered()
+        covered = [] if self.chosen_days else self._covered()
         lacking = {days.first for days in self._covered(is_complete=False)}
         known = self._known_days(whole[0]) if whole else []
         todo, more = deque(whole), _MOST_AGAIN
@@ -138,27 +128,27 @@ class Fetcher:
             history_start=self.settings.history_start,
             lookback_days=self.settings.lookback_days,
             ahead=ahead,
-            chosen=self._chosen_days,
+            chosen=self.chosen_days,
         )
         return [days] if days else []
 
     def _covered(self, *, is_complete: bool = True) -> list[DateRange]:
         """Ranges of days that were read completely, after they had ended in the account's zone; or that were not."""
-        zone = str(self._session.zone)
-        ranges = self.warehouse.covered_days(self._tables[0], self.account, zone, is_complete=is_complete)
+        zone = str(self.session.zone)
+        ranges = self.warehouse.covered_days(self.tables[0], self.account, zone, is_complete=is_complete)
         return [DateRange(first, last) for first, last in ranges]
 
     def _known_days(self, days: DateRange) -> list[set[dt.date]]:
         """The days that each table has rows of, in the range and the weeks before it."""
         since = days.first - _SERIES_BEFORE
-        return [set(self.warehouse.listed_days(table, self.account, since, days.last)) for table in self._tables]
+        return [set(self.warehouse.listed_days(table, self.account, since, days.last)) for table in self.tables]
 
     def _listed(self, batch: Batch, requested: DateRange) -> list[set[dt.date]] | None:
         """The requested days that the response lists, by table; None when an entry cannot be read: it may be of any day."""
-        listed: dict[type[Record], set[dt.date]] = {table.record: set() for table in self._tables}
-        columns = {table.record: table.load.column for table in self._tables if isinstance(table.load, Window)}
+        listed: dict[type[Record], set[dt.date]] = {table.record: set() for table in self.tables}
+        columns = {table.record: table.load.column for table in self.tables if isinstance(table.load, Window)}
         for response in batch.responses or self.warehouse.archive.responses(batch.request_ids):
-            for rows in parse_rows(response, self._session.zone, self.today):
+            for rows in parse_rows(response, self.session.zone, self.today):
                 if rows.rejected or rows.missing:
                     return None
                 listed[rows.record] |= {day for record in rows.records if (day := getattr(record, columns[rows.record])) in requested}
@@ -178,7 +168,7 @@ class Fetcher:
         listing = paging.Listing(operation, params)
         ids: list[int] = []
         failures: tuple[Failure, ...] = ()
-        self._result.planned += 1
+        self.result.planned += 1
         try:
             for response in listing.pages(self._fetch):
                 ids.append(response.request_id)
@@ -186,7 +176,7 @@ class Fetcher:
             if not ids:
                 raise
             failures = (Failure(operation.bind(**params), problem),)
-        self._result.fetched += 1
+        self.result.fetched += 1
         is_complete = not failures and listing.is_complete
         is_short = listing.missing and not failures
         lack = f"{operation.name}: {listing.missing:,} entries that the service counts were not listed" if is_short else ""
@@ -201,19 +191,19 @@ class Fetcher:
             except (Transient, Refused) as problem:
                 return Batch(is_complete=False, failures=(Failure(operation.bind(**params), problem),))
 
-        with ThreadPoolExecutor(self._session.listings_at_once, thread_name_prefix="listing") as pool:
+        with ThreadPoolExecutor(self.session.listings_at_once, thread_name_prefix="listing") as pool:
             yield from pool.map(one, many)
 
     def each(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:
         """One request for each of `many`, in about that order, in batches of some hundred responses; of nothing, a batch that notes it."""
         self.operations.add(operation)
         calls, failures = _bind_all(operation, many)
-        self._result.planned += len(calls)
+        self.result.planned += len(calls)
         responses: list[Response] = []
         since = time.monotonic()
         try:
             for result in self._results(calls):
-                self._result.fetched += 1
+                self.result.fetched += 1
                 if isinstance(result, Failure):
                     failures.append(result)
                 else:
@@ -231,10 +221,10 @@ class Fetcher:
 
     def planned(self, operation: Operation, params: Params) -> Batches:
         """What the crawl plan fetches of contacts, and what a run that died has responses to."""
-        self._result.plan = entry = self.plan.contacts().entries[self._name]
+        self.result.plan = entry = self.plan.contacts().entries[self.name]
         keys = entry.keys.to_pylist()
         many = [params(key) for key in keys]
-        if self._name in self._session.unfinished:
+        if self.name in self.session.unfinished:
             many += self._left_behind(operation, params, set(keys))
         through = 0
         for batch in self.each(operation, many):
@@ -245,13 +235,13 @@ class Fetcher:
 
     def _left_behind(self, operation: Operation, params: Params, planned: set[Any]) -> list[Mapping[str, Any]]:
         """Requests outside the plan whose archived response is newer than what is loaded: responses must not be lost."""
-        rows = self.plan.candidates(self._name)
+        rows = self.plan.candidates(self.name)
         found = []
         for key, loaded in zip(rows[0].to_pylist(), rows["request_id"].to_pylist(), strict=True):
             if key in planned:
                 continue
             try:
-                request_id = self._session.left_behind(self._name, operation.bind(**params(key)))
+                request_id = self.session.left_behind(self.name, operation.bind(**params(key)))
             except InvalidCall:
                 continue
             if request_id is not None and request_id > (loaded or 0):
@@ -267,7 +257,7 @@ class Fetcher:
         """The listing's entries that are new, or differ from when their detail was last fetched."""
         table = next(table for table in TABLES.values() if table.record is record)
         hashes = self.warehouse.listing_hashes(table, self.account)
-        stale = needs_detail(table, self.warehouse.archive.responses(listing.request_ids), hashes, self._session.zone)
+        stale = needs_detail(table, self.warehouse.archive.responses(listing.request_ids), hashes, self.session.zone)
         return [entry for entry in stale if isinstance(entry, record)]
 
     def _fetch(self, call: Call) -> Response:
@@ -278,12 +268,12 @@ class Fetcher:
 
     def _results(self, calls: Iterable[Call]) -> Iterator[Response | Failure]:
         """What need not be requested, since it was refused in this run or is in the archive and unused, and what the client fetches."""
-        session, refused = self._session, self._session.refused
+        session, refused = self.session, self.session.refused
 
         def known(call: Call) -> Response | Failure | None:
-            return refused.get(call.key) or session.reuse(self._name, call)
+            return refused.get(call.key) or session.reuse(self.name, call)
 
-        for result in session.client.fetch_many(calls, known=known, urgency=self._urgency):
+        for result in session.client.fetch_many(calls, known=known, urgency=self.urgency):
             if isinstance(result, Failure):
                 if isinstance(result.error, NotAvailable):
                     session.confirm_key(result.call.operation)

@@ -11,6 +11,7 @@ import dagster as dg
 
 from assets.materialize import column_schema
 from warehouse.errors import WarehouseError
+from warehouse.lake import Manifest
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.publish import Published
 from warehouse.sync_tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECORDS, WRITEBACKS
@@ -21,7 +22,7 @@ Publish = Callable[[Any], Published]
 #: Makes its report: where it stands, a preview in Markdown without personal data, and what became of its mail. Or raises WarehouseError.
 WriteReport = Callable[[Any], tuple[Path, str, str]]
 
-PUBLISHED, REPORT = dg.AssetKey("published"), dg.AssetKey("report")
+PUBLISHED, REPORT, LAKE = dg.AssetKey("published"), dg.AssetKey("report"), dg.AssetKey("lake")
 
 
 def published_asset(publish: Publish, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
@@ -53,6 +54,34 @@ def published_asset(publish: Publish, after: Iterable[dg.AssetKey]) -> dg.Assets
         )
 
     return published
+
+
+def lake_asset(export: Callable[[Any], Manifest]) -> dg.AssetsDefinition:
+    """The step that exports the published file of the home that the settings of a run name to the lake."""
+
+    @dg.asset(
+        key=LAKE,
+        deps=[PUBLISHED],
+        required_resource_keys={"settings"},
+        group_name="published",
+        kinds={"parquet"},
+        description="The published tables as Parquet, where those of all shards are. When it fails, run it again: what got there stays.",
+    )
+    def lake(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        try:
+            done = export(context.resources.settings)
+        except WarehouseError as problem:
+            raise dg.Failure(str(problem), allow_retries=False) from None
+        return dg.MaterializeResult(
+            metadata={
+                "dagster/row_count": sum(table.rows for table in done.tables),
+                "tables": len(done.tables),
+                "kB": round(sum(done.files.values()) / 1000),
+                "version": done.version,
+            }
+        )
+
+    return lake
 
 
 def report_asset(write: WriteReport) -> dg.AssetsDefinition:

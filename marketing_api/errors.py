@@ -2,6 +2,7 @@
 
 MarketingApiError
 ├── InvalidCall            fix the call: it was refused here and cost no request
+├── LimitNotShared         correct MARKETING_BUDGET_URL, or see that the Redis it names is up: nothing was sent
 ├── AuthenticationFailed   stop: the key is missing, wrong or revoked
 ├── NotAvailable           give up on this table: the account does not have the operation (1002)
 ├── Refused                fix the call: the service understood it and said no
@@ -32,6 +33,10 @@ class InvalidCall(MarketingApiError):
     def __init__(self, message: str, *, parameter: str = "") -> None:
         super().__init__(message)
         self.parameter = parameter
+
+
+class LimitNotShared(MarketingApiError):
+    """The Redis that several machines share the rate limit through cannot be used."""
 
 
 class ServiceError(MarketingApiError):

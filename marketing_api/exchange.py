@@ -21,7 +21,8 @@ BODY_LIMIT = 2_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One account and how to reach it. `url` up to and including `/1`; `max_rate` in requests per second; `body_limit` in bytes."""
+    """One account and how to reach it. `url` up to and including `/1`; `max_rate` in requests per second; `body_limit` in bytes;
+    `budget_url`: the Redis through which machines share its rate limit."""
 
     account: str
     url: str
@@ -29,6 +30,7 @@ class Connection:
     max_rate: float | None = None
     timezone: str | None = None
     body_limit: int = BODY_LIMIT
+    budget_url: Secret | None = None
 
 
 class Outcome(StrEnum):

@@ -51,4 +51,4 @@ def explained(connection: Connection, problem: Exception) -> str:
 def _sandbox(url: str, settings: Settings) -> Connection:
     from marketing_api.sandbox.options import DEFAULT_KEY
 
-    return Connection("main", url, Secret(DEFAULT_KEY), settings.max_rate)
+    return Connection("main", url, Secret(DEFAULT_KEY), settings.max_rate, budget_url=settings.budget_url)

@@ -95,7 +95,7 @@ def instance_of_the_ui(home: Path) -> Iterator[dg.DagsterInstance]:
     try:
         opened = dg.DagsterInstance.get()
     except Exception as problem:  # whatever a setting makes it import or read
-        reason = " ".join(str(problem).split())[:200]
+        reason = " ".join(str(problem.__cause__ or problem).split())[:200]
         raise HomeError(
             f"Dagster cannot begin with {own / 'dagster.yaml'} ({reason}): correct it"
             f"{', or move it away and it is written anew' if own.is_relative_to(home) else ', or see that its database can be reached'}"

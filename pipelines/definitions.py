@@ -15,14 +15,13 @@ from assets import SOURCE_ASSETS
 from assets.extract import SourceAsset
 from assets.materialize import asset_key, dagster_asset, daily_partitions
 from assets.prefetch import Prefetcher
-from assets.published import REPORT, published_asset, report_asset, sync_tables
+from assets.published import REPORT, lake_asset, published_asset, report_asset, sync_tables
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
-from pipelines.home import dagster_home
 from pipelines.interrupts import Stop
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, rebuild
 from pipelines.logs import start_logging
-from pipelines.publishing import MODELS_STEP, Models, publish_home
+from pipelines.publishing import MODELS_STEP, Lake, Models, publish_home
 from pipelines.report.mail import Reports
 from pipelines.resources import RunReader, reader_resource, settings_resource
 from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags, shard_tags
@@ -42,6 +41,7 @@ def build_definitions(
     models: Models | None = None,
     activations: AudienceSyncs | None = None,
     reports: Reports | None = None,
+    lake: Lake | None = None,
     has_models: bool = True,
     now: Clock = utc_now,
     **resources: Any,
@@ -55,7 +55,8 @@ def build_definitions(
         # One run for a range of days is marked beta; the pinned version is tested with it.
         warnings.simplefilter("ignore", dg.BetaWarning)
         reads = [dagster_asset(asset, partitions) for asset in SOURCE_ASSETS.values()]
-        behind = _behind_the_reads(settings, models or Models(settings), activations, reports or Reports()) if has_models else []
+        made = models or Models(settings), activations, reports or Reports(), lake or Lake()
+        behind = _behind_the_reads(settings, *made) if has_models else []
     pushes = push_jobs() if has_models else []
     return dg.Definitions(
         assets=list(dg.map_asset_specs(partial(_shown, settings), [*reads, *behind, *(sync_tables() if has_models else [])])),
@@ -78,12 +79,14 @@ def _shown(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
     return spec.replace_attributes(owners=[settings.owner], description="\n\n".join([spec.description or "", *lines]))
 
 
-def _behind_the_reads(settings: Settings, models: Models, activations: AudienceSyncs | None, reports: Reports) -> list[dg.AssetsDefinition]:
+def _behind_the_reads(
+    settings: Settings, models: Models, activations: AudienceSyncs | None, reports: Reports, lake: Lake
+) -> list[dg.AssetsDefinition]:
     """The models, what is made of them for people, and, where that is switched on, what goes back to the service."""
     made = models.assets()
     shown = [key for key in made.keys if key.path[0] != "staging"]
     published = published_asset(publish_home, shown)
-    assets = [made, published, report_asset(reports.make)]
+    assets = [made, published, report_asset(reports.make), *([lake_asset(lake.export)] if settings.lake_url else [])]
     return [*assets, (activations or AudienceSyncs(settings)).asset(made.keys)] if settings.activations else assets
 
 
@@ -102,6 +105,7 @@ def run_in_dagster(
     models: Models | None,
     activations: AudienceSyncs | None,
     reports: Reports,
+    lake: Lake,
     stop: Stop,
 ) -> str:
     """The run's id. The run is recorded in the home, where the UI finds it. `models`: build them behind the reads, then run the
@@ -119,10 +123,11 @@ def run_in_dagster(
             models=models,
             activations=activations,
             reports=reports,
+            lake=lake,
             has_models=models is not None,
             reader=RunReader(settings, reader=reader),
         )
-        with dagster_home(settings.home), instance_of_the_ui(settings.home) as instance:
+        with instance_of_the_ui(settings.home) as instance:
             config = _QUIET | (standing_order(settings) if models else {})
 
             def execute(job: str, tags: dict[str, str], selection: Sequence[dg.AssetKey] | None = None) -> dg.ExecuteInProcessResult:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import duckdb
 
-from marketing_api.errors import AuthenticationFailed, InvalidCall, MarketingApiError
+from marketing_api.errors import AuthenticationFailed, InvalidCall, LimitNotShared, MarketingApiError
 from pipelines import exits
 from pipelines.home import HomeError
 from pipelines.logs import DISPLAYED, displayed
@@ -18,9 +18,18 @@ from pipelines.settings import SettingsError
 from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.outbox.store import OutboxError
 from warehouse.duckdb_errors import is_full
-from warehouse.errors import ForeignFolder, WarehouseError
+from warehouse.errors import ForeignFolder, StorageMisconfigured, WarehouseError
 
-_WRONG_USE = (SettingsError, HomeError, InputError, InvalidCall, AuthenticationFailed, ForeignFolder)
+_WRONG_USE = (
+    SettingsError,
+    HomeError,
+    InputError,
+    InvalidCall,
+    AuthenticationFailed,
+    LimitNotShared,
+    ForeignFolder,
+    StorageMisconfigured,
+)
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _SQLITE_NO_ROOM = ("disk is full", "disk I/O error")
 

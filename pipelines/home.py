@@ -18,20 +18,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from warehouse.archive.disk import no_folder, set_aside, sweep
+from warehouse.archive.disk import RESTORING, no_folder, set_aside, sweep
 
 log = logging.getLogger(__name__)
 
 _DAGSTER_YAML = Path(__file__).with_name("dagster.yaml")
+#: Another machine's note that is older was left by one that is gone.
+_NOTED_EVERY_S, _ABANDONED_S = 10.0, 35.0
+_claimed: set[Path] = set()
 #: As earlier versions wrote it: with the place of the home then, with the module that the class was in → as it is written now.
 _OUTDATED = {
     re.compile(r'^( +base_dir: )"[^"\n]*/dagster/history/runs"$', re.MULTILINE): r"\1history/runs",
     re.compile(r"^( +module: )pipelines\.run_history$", re.MULTILINE): r"\1pipelines.dagster_internals",
 }
 
-#: Another machine's note that is older was left by one that is gone.
-_NOTED_EVERY_S, _ABANDONED_S = 10.0, 35.0
-_claimed: set[Path] = set()
 _SETTING = re.compile(r"^[a-z_]+:", re.MULTILINE)
 
 
@@ -46,6 +46,8 @@ def prepare_home(home: Path) -> Path:
     """
     os.umask(0o077)
     dagster = home / "dagster"
+    if (home / RESTORING).exists():
+        raise HomeError(f"{home} is being restored, and that has not ended: run `marketing-sync restore` again")
     try:
         dagster.mkdir(parents=True, exist_ok=True)
         home.chmod(0o700)

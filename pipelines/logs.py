@@ -31,7 +31,7 @@ _MOST_BYTES = 5_000_000  # of a process, and once as much of what it wrote befor
 class _Redacted(logging.Formatter):
     def __init__(self, form: str, settings: Settings, *, has_tracebacks: bool) -> None:
         super().__init__(form)
-        keys = [*(account.key for account in settings.accounts), settings.personal_key, settings.mail_password]
+        keys = [*(account.key for account in settings.accounts), settings.personal_key, settings.mail_password, settings.budget_url]
         self._redactors = [Redactor(key) for key in keys if key]
         self._home = str(settings.home)
         self._has_tracebacks = has_tracebacks

@@ -93,6 +93,33 @@ class Status(Struct):
     notices: Annotated[list[str], Meta(description="what a person should know first; empty while all is well")] = []
 
 
+class FleetAccount(Struct):
+    """One account of the lake. Growth and requests count back from its publishing."""
+
+    account: str
+    shard: str
+    contacts: int
+    contacts_7_days: Annotated[int, Meta(description="of them, registered in the last 7 days")]
+    contacts_30_days: int
+    events: int
+    campaigns: int
+    data_as_of: Moment
+    published_at: dt.datetime
+    age_hours: Annotated[float | None, Meta(description="of the newest data, now")]
+    failed_runs_7_days: Annotated[int, Meta(description="of its shard: one run reads all its accounts")]
+    rejected_records: int
+    incomplete_parts: Annotated[int, Meta(description="lists, days or contacts that were not read whole")]
+    requests_last_night: Annotated[int, Meta(description="in the last 24 hours")]
+    requests_30_days: int
+
+
+class Fleet(Struct):
+    """`marketing-sync status --fleet --json`."""
+
+    accounts: list[FleetAccount]
+    notices: Annotated[list[str], Meta(description="what is the matter with shards; empty while all is well")]
+
+
 class Finding(Struct):
     """One look: `text` says what to do where it is not well."""
 
@@ -257,7 +284,7 @@ class Publication(Struct):
 
 
 #: What stands in docs/json-output.md, in this order.
-DOCUMENTS: tuple[type[Struct], ...] = (Status, Findings, Plan, Push, Pushes, RejectedRows, Publication)
+DOCUMENTS: tuple[type[Struct], ...] = (Status, Fleet, Findings, Plan, Push, Pushes, RejectedRows, Publication)
 
 
 def emit(document: Struct) -> None:

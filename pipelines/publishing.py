@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import Context
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,17 +17,19 @@ from marketing_api.clock import utc_now
 from pipelines import output
 from pipelines.freshness import ago
 from pipelines.progress import advance, report_waiting, stage
-from pipelines.settings import Settings
+from pipelines.settings import Settings, SettingsError
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
 from warehouse.connection import connect
 from warehouse.dbt_project import Node
-from warehouse.errors import PublishedLocked
+from warehouse.errors import PublishedLocked, StorageMisconfigured, WarehouseError
+from warehouse.lake import UNNAMED, Manifest, export
 from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
 from warehouse.own_models import own_problem
 from warehouse.personal_data import PersonalData
 from warehouse.publish import Published, facts, publish, published_path
 from warehouse.schema import ensure_schema
+from warehouse.storage import Storage
 from warehouse.tables import TABLES
 
 if TYPE_CHECKING:
@@ -88,6 +91,30 @@ class Models:
     def _build_of(self, settings: Settings) -> tuple[Callable[[Sequence[str]], BuildReport], Path]:
         models = self if settings is self._settings else Models(settings)
         return models.build, settings.warehouse_path
+
+
+class Lake:
+    """The export behind each publishing; `problem` is what went wrong with it, empty when nothing did."""
+
+    def __init__(self) -> None:
+        self.problem = ""
+
+    def export(self, settings: Settings) -> Manifest:
+        """Raises WarehouseError."""
+        try:
+            with stage("export to the lake"):
+                # fsspec's thread keeps the context in which it is called first, and with it what Dagster's step holds, to the end
+                return Context().run(lambda: export(settings.home, Storage(settings.lake_url), settings.shard or UNNAMED))
+        except WarehouseError as problem:
+            self.problem = f"published, but not exported to the lake: {problem}"
+            raise (StorageMisconfigured if isinstance(problem, StorageMisconfigured) else WarehouseError)(self.problem) from None
+
+
+def lake_storage(settings: Settings) -> Storage:
+    """Raises SettingsError without one, StorageUnavailable."""
+    if not settings.lake_url:
+        raise SettingsError("there is no lake: set MARKETING_LAKE_URL to a folder or an address like s3://BUCKET/FOLDER")
+    return Storage(settings.lake_url)
 
 
 def own_models_problem(settings: Settings) -> str:

@@ -21,6 +21,7 @@ from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError
 from marketing_api.rate_limit import RateLimiter
 from pipelines.accounts import connections, explained
+from pipelines.backups import backed_up
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings
 from warehouse.archive import Archive
@@ -48,7 +49,7 @@ def open_reader(
 ) -> Iterator[Prefetcher]:
     """A reader of the chosen assets over all accounts. Raises AuthenticationFailed or another MarketingApiError when none responds."""
     now = SteadyClock(now)
-    with ExitStack() as stack:
+    with backed_up(settings), ExitStack() as stack:
         accounts = stack.enter_context(connections(settings))
         warehouse = _warehouse(settings, stack.enter_context(Archive(settings.home / "archive")))
         spool = stack.enter_context(closing(Workspace(settings.home / "tmp" / "spool"))).folder()
@@ -58,7 +59,7 @@ def open_reader(
         stack.callback(checkpoints.leave)
         sessions = []
         for connection in accounts:
-            limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
+            limiter = RateLimiter.shared(connection)
             session = AccountSession(
                 connection,
                 warehouse,

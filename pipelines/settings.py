@@ -109,9 +109,6 @@ _owner = _reader(
     "an e-mail address or a team is needed, like team:marketing-data",
 )
 _memory = _reader(lambda text: _text(re.fullmatch(r"[1-9]\d*(\.\d+)? ?[MG]i?B", text)), "an amount of memory is needed, like 2GB or 800MB")
-_redis_url = _reader(
-    lambda text: _text(re.fullmatch(r"(rediss?|unix)://\S+", text)), "the address of a Redis server is needed, like redis://HOST:6379/0"
-)
 _storage_url = _reader(
     lambda text: _text(re.fullmatch(r"[^\s:]+|(file|s3|gs|gcs|abfss?|az)://\S+", text)),
     "a folder is needed, or an address like s3://BUCKET/FOLDER",
@@ -132,6 +129,13 @@ def _personal_key(value: str) -> Secret:
     """The message does not show what was written."""
     if len(value) < LEAST_KEY:
         raise SettingsError(f"MARKETING_PERSONAL_KEY is too short to be a key: {LEAST_KEY} characters are the least")
+    return Secret(value)
+
+
+def _redis_url(value: str) -> Secret:
+    """The message does not show what was written, as it may hold a password."""
+    if not re.fullmatch(r"(rediss?|unix)://\S+", value):
+        raise SettingsError("MARKETING_BUDGET_URL: the address of a Redis server is needed, like redis://HOST:6379/0")
     return Secret(value)
 
 
@@ -214,8 +218,8 @@ class Settings:
     network_home: bool = setting(
         "MARKETING_NETWORK_HOME", _switch, False, "on: the home may be on a network file system that only this machine uses"
     )
-    budget_url: str = setting(
-        "MARKETING_BUDGET_URL", _redis_url, "", "Redis that shares the rate limit among machines, like redis://HOST:6379/0"
+    budget_url: Secret | None = setting(
+        "MARKETING_BUDGET_URL", _redis_url, None, "Redis that shares the rate limit among machines, like redis://HOST:6379/0"
     )
     lake_url: str = setting("MARKETING_LAKE_URL", _storage_url, "", "folder or object storage that published tables are exported to")
     backup_url: str = setting("MARKETING_BACKUP_URL", _storage_url, "", "folder or object storage that every run is backed up to")
@@ -309,7 +313,8 @@ def load_settings(folder: Path, environment: Mapping[str, str] | None = None, mo
     }
     tables, shards = _declared(folder / "accounts.toml", given.get("shard", ""))
     accounts = _accounts(tables, values, given.get("max_rate")) if not shards else ()
-    accounts = tuple(replace(account, body_limit=given.get("body_limit", BODY_LIMIT)) for account in accounts)
+    for_all = {"body_limit": given.get("body_limit", BODY_LIMIT), "budget_url": given.get("budget_url")}
+    accounts = tuple(replace(account, **for_all) for account in accounts)
     home = folder / Path(values.get("MARKETING_HOME") or ("data/live" if accounts or shards else "data/sandbox")).expanduser()
     home = (home / given.get("shard", "")).resolve()
     try:  # names that are no text in UTF-8 (or read as none, under a locale without it) cannot be opened by every part of this
@@ -318,6 +323,8 @@ def load_settings(folder: Path, environment: Mapping[str, str] | None = None, mo
         raise SettingsError("the home's name is no text in UTF-8: set LC_ALL=C.UTF-8, or MARKETING_HOME to another folder") from None
     settings = Settings(home=home, accounts=accounts, folder=folder, shards=shards, **given)
     _check_mail(settings)
+    if settings.shard and settings.lake_url and settings.personal_data is PersonalData.HASH and not settings.personal_key:
+        raise SettingsError("MARKETING_PERSONAL_KEY is missing: hashes of all shards in a lake need the same key")
     if not settings.network_home and (kind := network_file_system(home, mounts)):
         raise SettingsError(
             f"the home {home} is on a network file system ({kind}), where two machines would not see each other's locks and could damage "

@@ -40,7 +40,7 @@ def imported(*folders: str) -> set[str]:
 
 
 def test_the_code_imports_what_is_declared_and_nothing_else() -> None:
-    assert imported(*PACKAGES) | NOT_IMPORTED == declared("mcp") | NOT_IMPORTED
+    assert imported(*PACKAGES) | NOT_IMPORTED == declared("mcp", "redis") | NOT_IMPORTED
 
 
 def test_the_notebooks_import_what_is_declared_for_them() -> None:

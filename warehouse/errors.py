@@ -12,6 +12,8 @@ WarehouseError
 ├── PublishedLocked   somebody opened the published file for writing, which keeps others out: open it read-only
 ├── ForeignFolder     where Parquet was to be written is something of somebody else's: name another folder
 ├── StorageUnavailable  the folder or object storage of the lake or the backup cannot be used: the message says why
+│   └── StorageMisconfigured  not with these settings: an address of nothing, a package that is missing
+├── BackupDamaged    files of a backup are missing or are not what they were: the message names them
 └── ArchiveError      the archive cannot be used
     ├── ArchiveFull      no space left: nothing recorded is lost, make room and run again
     ├── ArchiveDamaged   a file that the archive's rows refer to is missing or damaged
@@ -84,6 +86,14 @@ class ForeignFolder(WarehouseError):
 
 class StorageUnavailable(WarehouseError):
     """What is copied elsewhere (lake, backup) could not be written or read there; everything in the home is as it was."""
+
+
+class StorageMisconfigured(StorageUnavailable):
+    """The address, a package or the access has to be put right first."""
+
+
+class BackupDamaged(WarehouseError):
+    """Not everything in a backup is as it was sent."""
 
 
 class ArchiveError(WarehouseError):

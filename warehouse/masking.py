@@ -19,6 +19,7 @@ import duckdb
 
 from marketing_api.redaction import MASK, Secret
 from warehouse.archive.disk import create, make_folder, sync
+from warehouse.dbt_project import OWN
 from warehouse.errors import WarehouseError
 from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
 from warehouse.sql import quoted, rows
@@ -36,7 +37,7 @@ def is_personal(schema: str, table: str, column: str, own: Mapping[str, Mapping[
     """Whether the column names, reaches or quotes a person. `own`: what is known of models of the user's."""
     if schema in ("source", "sync"):
         return _DECLARED.get((f"{schema}.{table}", column), True)
-    columns = own if schema == "custom" else lineage()["columns"]
+    columns = own if schema == OWN else lineage()["columns"]
     return bool(columns.get(f"{schema}.{table}", {}).get(column, True))
 
 

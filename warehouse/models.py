@@ -20,10 +20,9 @@ from warehouse.dbt_project import OWN, Node, ProjectBroken, compiled, fingerprin
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
-from warehouse.materializations import content_hash, count_failures, existing, materialize
 from warehouse.own_models import note_columns, note_problem, own_nodes, remove_gone
 from warehouse.schema import ensure_schema, fact, facts, note_fact
-from warehouse.sql import quoted, rows, transaction, value
+from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.tables import TABLES
 
 
@@ -158,8 +157,8 @@ def build(
     on_wait: OnWait | None = None,
     on_node: OnNode | None = None,
 ) -> BuildReport:
-    """Build the models of the warehouse at `path` and test them. `select`: these models and their tests alone, by name (`+name`: with
-    all that it is made from, `name+`: with all that is made from it), and whether or not anything changed.
+    """Build the models of the warehouse at `path` and test them. `select`: these models and their tests alone, by name, and whether or not
+    anything changed.
 
     What can be kept is kept, unless the models or the settings changed since the last build, or `full` is set. `history` is always
     kept. What failed is in the report; models of the user's run last. Raises NoWarehouse, WarehouseLocked and the other errors of
@@ -202,38 +201,11 @@ def _own_nodes(settings: ModelSettings) -> tuple[tuple[Node, ...], str]:
         return (), f"{problem}. What they made before stays as it is until that is corrected"
 
 
-def chosen(nodes: Sequence[Node], select: Iterable[str]) -> set[str]:
-    """The relations of the models that are named, see `build`."""
-    by_name = {node.name: node for node in nodes if not node.is_test}
-    above = {node.relation: set(node.needs) for node in nodes if not node.is_test}
-    below: dict[str, set[str]] = {}
-    for relation, needs in above.items():
-        for needed in needs:
-            below.setdefault(needed, set()).add(relation)
-    found: set[str] = set()
-    for word in select:
-        relation = by_name[word.strip("+")].relation
-        found.add(relation)
-        found |= _reached(relation, above) if word.startswith("+") else set()
-        found |= _reached(relation, below) if word.endswith("+") else set()
-    return found & above.keys()
-
-
-def _reached(start: str, steps: Mapping[str, set[str]]) -> set[str]:
-    found: set[str] = set()
-    waiting = [start]
-    while waiting:
-        new = steps.get(waiting.pop(), set()) - found
-        found |= new
-        waiting += new
-    return found
-
-
 class _Build:
     """One building: what is known of the relations while it goes on."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, nodes: Sequence[Node], select: Sequence[str], *, is_full: bool) -> None:
-        relations = chosen(nodes, select)
+        relations = {node.relation for node in nodes if node.name in select and not node.is_test}
         self._connection = connection
         self._nodes = [node for node in nodes if not select or node.relation in relations]
         self._views = {node.relation: node for node in nodes if node.kind == "view"}
@@ -297,7 +269,7 @@ def _hash(parts: object) -> str:
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
-_MADE = "database_name = current_database() and schema_name in ('staging', 'history', 'marts', 'custom')"
+_MADE = f"database_name = current_database() and schema_name in ('staging', 'history', 'marts', '{OWN}')"
 
 
 def table_sizes(path: Path) -> dict[str, int]:
@@ -335,3 +307,74 @@ def _mark(connection: duckdb.DuckDBPyConnection, settings: ModelSettings) -> str
     zones = rows(connection, "select account, timezone from source.business order by all")
     values = {name: value for name, value in asdict(settings).items() if name not in ("memory", "own")}
     return _hash([fingerprint(), values, zones])
+
+
+# ---- how a compiled model becomes a view or a table, and how a test is asked
+
+
+def existing(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Relation (`schema.table`) → table or view, of all that the file has."""
+    kinds = " union all ".join(
+        f"select schema_name || '.' || {kind}_name, '{kind}' from duckdb_{kind}s() where database_name = current_database()"
+        for kind in ("table", "view")
+    )
+    return dict(rows(connection, kinds))
+
+
+def content_hash(connection: duckdb.DuckDBPyConnection, relation: str) -> str:
+    """Of the rows of a table, whatever their order."""
+    schema, _, table = relation.partition(".")
+    found = rows(connection, f"select count(*), sum(hash(each)) from {quoted(schema)}.{quoted(table)} as each")
+    return "/".join(map(str, found[0]))
+
+
+def count_failures(connection: duckdb.DuckDBPyConnection, test: Node) -> int:
+    """Rows that break it."""
+    return int(value(connection, f"select count(*) from ({test.sql})"))
+
+
+def materialize(connection: duckdb.DuckDBPyConnection, node: Node, present: str | None, *, is_full: bool) -> None:
+    """Make the model, with its descriptions as COMMENTs, within the caller's transaction. `present`: what has its name now (table, view).
+
+    `is_full`: an incremental one is made anew, too, but for what cannot be had again.
+    """
+    made = "view" if node.kind == "view" else "table"
+    is_grown = node.kind == "incremental" and present == made and (node.is_kept or not is_full)
+    if not (is_grown and _merge(connection, node)):
+        rows(connection, f"create schema if not exists {quoted(node.schema)}")
+        if present not in (made, None):
+            rows(connection, f"drop {present} {_qualified(node)}")
+        rows(connection, f"create or replace {made} {_qualified(node)} as (\n{node.sql}\n)")  # one query, and no second statement behind it
+    if is_full or not is_grown:
+        connection.execute("; ".join(_comments(node, made)))
+
+
+def _merge(connection: duckdb.DuckDBPyConnection, node: Node) -> bool:
+    """Write what is new into its table, in place of the rows with the same key. False when its columns are others than they were, and
+    nothing speaks against making it anew."""
+    rows(connection, f"create or replace temp table fresh as (\n{node.later_sql}\n)")
+    there, fresh = _columns(connection, _qualified(node)), _columns(connection, "fresh")
+    if there != fresh and not node.is_kept:
+        return False
+    for name in fresh.keys() - there.keys():
+        rows(connection, f"alter table {_qualified(node)} add column {quoted(name)} {fresh[name]}")
+    if node.key:  # else it only grows
+        same = " and ".join(f"fresh.{quoted(name)} = there.{quoted(name)}" for name in node.key)
+        rows(connection, f"delete from {_qualified(node)} as there using fresh where {same}")
+    rows(connection, f"insert into {_qualified(node)} by name from fresh")
+    rows(connection, "drop table fresh")
+    return True
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
+    return {name: sql_type for name, sql_type, *_ in rows(connection, f"describe {relation}")}
+
+
+def _comments(node: Node, made: str) -> Iterator[str]:
+    yield f"comment on {made} {_qualified(node)} is {literal(node.description)}"
+    for name, description in node.columns.items():
+        yield f"comment on column {_qualified(node)}.{quoted(name)} is {literal(description)}"
+
+
+def _qualified(node: Node) -> str:
+    return f"{quoted(node.schema)}.{quoted(node.table)}"

@@ -7,7 +7,8 @@ takes its place in one step. The one before stays until the next, for whoever is
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,8 +47,6 @@ def export_parquet(published: Path, folder: Path) -> Export:
 
     Raises NothingPublished without that file, ForeignFolder when `folder` is a folder or file that this did not make.
     """
-    if not published.exists():
-        raise NothingPublished(f"there is no {published} yet: run `marketing-sync publish`")
     folder = folder.absolute()
     is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
     if not (_is_ours(folder, folder.readlink().name) if folder.is_symlink() else is_free):
@@ -70,24 +69,37 @@ def _is_ours(folder: Path, name: str) -> bool:
 
 
 def _write(published: Path, target: Path) -> int:
-    config = {"memory_limit": MEMORY_LIMIT, "temp_directory": f"{target}/.tmp", "autoinstall_known_extensions": False}
-    with duckdb.connect(str(published), read_only=True, config=config) as connection:  # type: ignore[arg-type]
-        rows(connection, "set timezone = 'UTC'")
+    with reading(published, target / ".tmp") as connection:
         rows(connection, f"set partitioned_write_max_open_files = {_OPEN_FILES}")
         rows(connection, "set preserve_insertion_order = false")
-        tables = rows(
-            connection,
-            "select schema_name, table_name, list(column_name) from duckdb_columns() "
-            "where database_name = current_database() and not internal group by all order by all",
-        )
+        tables = list(tables_of(connection))
         for schema, name, columns in tables:
             is_empty = not rows(connection, f"select 1 from {quoted(schema)}.{quoted(name)} limit 1")
-            rows(connection, _copy(schema, name, () if is_empty else columns, target))
+            rows(connection, _copy(schema, name, {} if is_empty else columns, target))
     shutil.rmtree(target / ".tmp", ignore_errors=True)
     return len(tables)
 
 
-def _copy(schema: str, name: str, columns: Sequence[str], target: Path) -> str:
+@contextmanager
+def reading(published: Path, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The published file, for large copies out of it. Raises NothingPublished without that file."""
+    if not published.exists():
+        raise NothingPublished(f"there is no {published} yet: run `marketing-sync publish`")
+    config = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(scratch), "autoinstall_known_extensions": False}
+    with duckdb.connect(str(published), read_only=True, config=config) as connection:  # type: ignore[arg-type]
+        rows(connection, "set timezone = 'UTC'")
+        yield connection
+
+
+def tables_of(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Schema, name and columns with their types of every table and view."""
+    found = "select schema_name, table_name, list((column_name, data_type) order by column_index) from duckdb_columns()"
+    own = "where database_name = current_database() and not internal group by all order by all"
+    for schema, name, columns in rows(connection, f"{found} {own}"):
+        yield schema, name, dict(columns)
+
+
+def _copy(schema: str, name: str, columns: Collection[str], target: Path) -> str:
     """Without an account among the columns it is one file."""
     place = make_folder(target / schema / name)
     source = f"from {quoted(schema)}.{quoted(name)}"

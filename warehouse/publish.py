@@ -8,7 +8,6 @@ published file open for as long as they like: it is never changed, a newer one t
 from __future__ import annotations
 
 import datetime as dt
-import fcntl
 import os
 import shutil
 import subprocess
@@ -22,7 +21,7 @@ import duckdb
 
 from marketing_api.clock import utc_now
 from warehouse import duckdb_errors
-from warehouse.archive.disk import Workspace, make_folder, move_into_place, no_folder, sync
+from warehouse.archive.disk import Workspace, exclusive, make_folder, move_into_place, no_folder, sync
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.dbt_project import OWN
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
@@ -300,14 +299,10 @@ def turn(home: Path) -> Iterator[None]:
     """The folder of the published file, for one process at a time; what killed ones of earlier versions left in it is removed."""
     folder = make_folder(published_path(home).parent)
     folder.chmod(0o700)
-    descriptor = os.open(folder / ".turn", os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with exclusive(folder / ".turn"):
         for leftover in folder.glob(".marketing-*"):
             leftover.unlink()
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _is_allowed(copy: Path, personal_data: PersonalData, group_min: int) -> bool:

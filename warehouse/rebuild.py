@@ -60,11 +60,13 @@ def rebuild(
     deadline_s: float = DEADLINE_S,
     on_wait: OnWait | None = None,
     accept_loss: bool = False,
+    kept: Sequence[Path] = (),
 ) -> RebuildReport:
     """Replay every logged load into a new file, which replaces the old one in one step when it is complete.
 
     The old file stays locked meanwhile, so that no load gets lost; a damaged one is set aside. Raises what `connection.connect` raises,
-    and ArchiveGone when loads that the old file is made of cannot be made again, unless `accept_loss`.
+    and ArchiveGone when loads that the old file is made of cannot be made again, unless `accept_loss`. `kept`: files with tables that
+    the archive does not have, where there is no old file.
     """
     with ExitStack() as stack:
         archive = archive or stack.enter_context(Archive(home / "archive"))
@@ -82,7 +84,7 @@ def rebuild(
         report = _rebuild(old, new, accept_loss)
         copies = [published_path(home), *earlier(home)]  # those that have everything hold the history, too
         whole = [path for path in copies if (found := facts(path)) and found.personal_data is PersonalData.KEEP]
-        return replace(report, aside=aside[0].name if aside else None, lost=salvage(old, [*aside, *whole]))
+        return replace(report, aside=aside[0].name if aside else None, lost=salvage(old, [*aside, *kept, *whole]))
 
 
 def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport:

@@ -4,6 +4,7 @@ Belongs here: whole files in and out, and what goes wrong on the way as one sent
 the storage; it takes credentials and endpoints from the environment, as that storage's own tools do, so none is a setting of ours.
 """
 
+import hashlib
 import os
 import re
 import secrets
@@ -12,9 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import fsspec
 
-from warehouse.errors import StorageUnavailable
+from warehouse.errors import StorageMisconfigured, StorageUnavailable
 
 #: Packages that fsspec needs for an address that begins so.
 _EXTRAS = {"s3": "'marketing-sync[s3]'", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs"}
@@ -25,43 +27,67 @@ class Storage:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        with self._explained():
+        with self.explained():
             options = {"auto_mkdir": True} if _is_local(url) else {"use_listings_cache": False}
             self._files: Any
             self._files, self._root = fsspec.core.url_to_fs(str(Path(url).expanduser().absolute()) if "://" not in url else url, **options)
 
     def read(self, name: str) -> bytes:
         """Raises FileNotFoundError when it is not there."""
-        with self._explained(FileNotFoundError):
+        with self.explained(FileNotFoundError):
             return bytes(self._files.cat_file(self._path(name)))
 
     def write(self, name: str, content: bytes) -> None:
         """Put it there in one step: others see the whole file, or the one before."""
-        with self._explained(), self._placed(name) as path:
+        with self.explained(), self._placed(name) as path:
             self._files.pipe_file(path, content)
 
     def upload(self, source: Path, name: str) -> None:
         """The same for a file of this machine."""
-        with self._explained(), self._placed(name) as path:
+        with self.explained(), self._placed(name) as path:
             self._files.put_file(str(source), path)
 
     def download(self, name: str, target: Path) -> None:
         """Raises FileNotFoundError when it is not there."""
-        with self._explained(FileNotFoundError):
+        with self.explained(FileNotFoundError):
             self._files.get_file(self._path(name), str(target))
+
+    def digest(self, name: str) -> str:
+        """SHA-256 of what stands there. Raises FileNotFoundError."""
+        with self.explained(FileNotFoundError), self._files.open(self._path(name), "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def names(self, folder: str = "") -> dict[str, int]:
         """All files below the folder, with their bytes."""
-        with self._explained():
+        with self.explained():
             try:
                 found = self._files.find(self._path(folder), detail=True)
             except FileNotFoundError:
                 return {}
         return {path.removeprefix(self._root).lstrip("/"): int(info["size"]) for path, info in found.items()}
 
+    def folders(self, folder: str) -> list[str]:
+        """The names of those that are directly in the folder."""
+        with self.explained():
+            try:
+                found = self._files.ls(self._path(folder), detail=True)
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+        return sorted(str(each["name"]).rstrip("/").rpartition("/")[2] for each in found if each["type"] == "directory")
+
+    def address(self, name: str) -> str:
+        """The file as other programs call it."""
+        path = self._path(name)
+        return path if _is_local(self.url) else str(self._files.unstrip_protocol(path))
+
+    def register(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Have DuckDB read addresses of this storage through it: DuckDB's own extension for that is not installed everywhere."""
+        if not _is_local(self.url):
+            connection.register_filesystem(self._files)
+
     def delete(self, names: Sequence[str]) -> None:
         """Remove files that are there."""
-        with self._explained():
+        with self.explained():
             if names:
                 self._files.rm([self._path(name) for name in names])
 
@@ -85,7 +111,7 @@ class Storage:
             unfinished.unlink(missing_ok=True)
 
     @contextmanager
-    def _explained(self, *known: type[Exception]) -> Iterator[None]:
+    def explained(self, *known: type[Exception]) -> Iterator[None]:
         kind = self.url.partition("://")[0]
         try:
             yield
@@ -93,10 +119,12 @@ class Storage:
             raise
         except (ImportError, ValueError) as problem:
             advice = f"install {_EXTRAS[kind]}" if kind in _EXTRAS and isinstance(problem, ImportError) else f"{problem}"
-            raise StorageUnavailable(f"{shown(self.url)} cannot be used: {advice}") from None
+            raise StorageMisconfigured(f"{shown(self.url)} cannot be used: {advice}") from None
         except Exception as problem:  # each storage has errors of its own
             reason = " ".join(str(problem).split())[:200] or type(problem).__name__
-            raise StorageUnavailable(f"{shown(self.url)} cannot be used ({reason}): see that it is reachable and yours") from problem
+            is_wrong = isinstance(problem, FileNotFoundError | PermissionError | NotADirectoryError)
+            error = StorageMisconfigured if is_wrong else StorageUnavailable
+            raise error(f"{shown(self.url)} cannot be used ({reason}): see that it is reachable and yours") from problem
 
 
 def shown(url: str) -> str:

@@ -1,7 +1,7 @@
 """The crawl plan of one account's night: whom to request, within the allowance, made once per run.
 
 Belongs here: the allowance, the statistics of campaigns, timelines and coupons, and the planner that reads what they are planned from
-(`warehouse.lookups`). Not here: how probable a change is (`change_rates`, `campaign_exposure`), which candidates are requested
+(`warehouse.lookups`). Not here: how probable a change is (`change_rates`, `habits`), which candidates are requested
 first (`order`), requesting them (`assets.fetch`).
 """
 
@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assets.planning.campaign_exposure import Exposure, unreached
 from assets.planning.candidates import DAY_S, Deadlines, Flags, Floats, Ints, from_arrow, noticed_by, requested_by, seconds
-from assets.planning.change_rates import Yields, chances, unchanged
+from assets.planning.change_rates import Exposure, Yields, chances, unchanged, unreached
 from assets.planning.habits import unchanged_by_habit
 from assets.planning.order import REASONS, Order, Reason, draws, in_full, in_words, is_tonight, nights_left, order, reasons, smoothed_size
 from marketing_api.operations.contacts import GETCOUPON

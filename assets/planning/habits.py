@@ -1,8 +1,8 @@
 """Contacts' own habits: how likely something happens to each by itself, from the days on which its timeline shows something.
 
 Pure functions of columns. Responses that date what they contain tell more than whether they changed: bursts of visits, automations so
-many days after registration, messages that come every month, quiet weekends. Not here: contacts without dated responses
-(`change_rates`), campaigns (`campaign_exposure`).
+many days after registration, messages that come every month, quiet weekends. Not here: contacts without dated responses or campaigns
+(`change_rates`).
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Waiting for a slot, in order and interruptibly; and how many requests a run may send.
 
 A process holds at most one slot that is not yet due, so that processes share about equally however many threads they have.
-Where a hundred a second or more are allowed it holds those of one hundredth of a second: the file is the same for all threads,
+Where a hundred a second or more are allowed it holds those of one hundredth of a second: the state is the same for all threads,
 and each visit to it costs more than such a slot is worth. Not here: which moments are slots (`pacing`), sharing (`shared_state`).
 """
 
@@ -20,10 +20,11 @@ from typing import NamedTuple
 
 from marketing_api.clock import Clock, utc_now, wall
 from marketing_api.errors import BudgetSpent, Stopped
-from marketing_api.rate_limit.pacing import Slot
+from marketing_api.exchange import Connection
+from marketing_api.rate_limit.pacing import Schedule, Slot
+from marketing_api.rate_limit.redis_state import RedisState
 from marketing_api.rate_limit.report import RateReport
-from marketing_api.rate_limit.shared_state import StateFile, shared_path
-from marketing_api.redaction import Secret
+from marketing_api.rate_limit.shared_state import SharedState, StateFile, shared_path
 
 _BLOCK_S = 0.01  # seconds whose slots are taken together
 _BLOCK_SLOTS = 64
@@ -41,12 +42,12 @@ class _Waiter(NamedTuple):
 class RateLimiter:
     """The limit of one account as this process sees it. Thread-safe.
 
-    `cap`: requests per second that are never exceeded, whatever the service allows. Times are of the monotonic clock, which all
-    processes of the machine share.
+    `cap`: requests per second that are never exceeded, whatever the service allows. Times of slots are of the state's clock, which
+    all who share it have.
     """
 
-    def __init__(self, path: Path, *, cap: float | None = None) -> None:
-        self._state = StateFile(path)
+    def __init__(self, state: SharedState | Path, *, cap: float | None = None) -> None:
+        self._state = StateFile(state) if isinstance(state, Path) else state
         self._cap = cap
         self._lock = threading.Lock()
         self._queue: list[_Waiter] = []
@@ -57,9 +58,14 @@ class RateLimiter:
         self._is_quick = False
 
     @classmethod
-    def shared(cls, url: str, key: Secret | str, *, cap: float | None = None) -> RateLimiter:
-        """The limiter that all processes of this machine share for the account of that address and key."""
-        return cls(shared_path(url, key), cap=cap)
+    def shared(cls, connection: Connection) -> RateLimiter:
+        """The limiter that all processes share for the account: those of this machine, or of all that name the same Redis.
+
+        Raises LimitNotShared when that Redis cannot be used.
+        """
+        path = shared_path(connection.url, connection.key)
+        state = RedisState(connection.budget_url.reveal(), path) if connection.budget_url else StateFile(path)
+        return cls(state, cap=connection.max_rate)
 
     def wait(self, *, first: bool = False, is_given_up: Callable[[], bool] | None = None) -> Slot:
         """Block until a request may leave, and return its slot for `learn`. `first`: it was refused and goes before all others.
@@ -85,7 +91,7 @@ class RateLimiter:
                 continue
             if not self._slots or not self._hold(self._slots[0]):
                 self._reserve()
-            left = self._slots[0].at - time.monotonic()
+            left = self._slots[0].at - self._state.now()
             if left <= 0:
                 return self._slots.popleft()
             waiter.woken.wait(left)
@@ -96,11 +102,11 @@ class RateLimiter:
         limit = report.limit if report else None
         if self._is_quick and not refused and limit == self._limit_learnt and now - self._learnt_at < _LEARN_S:
             return
-        with self._lock, self._state as schedule:
+        with self._lock:
             if limit != self._limit_learnt:
                 self._slots.clear()
             self._limit_learnt, self._learnt_at = limit, now
-            schedule.learn(slot, report, refused=refused, now=time.monotonic(), wall=wall())
+            self._state.apply(lambda schedule: schedule.learn(slot, report, refused=refused, now=self._state.now(), wall=wall()))
 
     def wake(self) -> None:
         """Let every waiting thread look again whether it has been given up."""
@@ -111,25 +117,27 @@ class RateLimiter:
     @property
     def limit(self) -> float:
         """Requests per second that the account reports, or the cautious start until it has."""
-        with self._lock, self._state as schedule:
-            return schedule.reported
+        with self._lock:
+            return self._state.apply(lambda schedule: schedule.reported)
 
     @property
     def rate(self) -> float:
         """Requests per second at which slots are given now."""
-        with self._lock, self._state as schedule:
-            return schedule.rate(self._cap)
+        with self._lock:
+            return self._state.apply(lambda schedule: schedule.rate(self._cap))
 
     def _reserve(self) -> None:
-        """Take the next slot; where hundreds a second are allowed, those of the next moment together."""
         self._slots.clear()
-        with self._state as schedule:
-            now = self._reserved_at = time.monotonic()
-            first = schedule.reserve(now, self._cap)
-            together = int(schedule.rate(self._cap) * _BLOCK_S) if first.window < 0 else 1
-            self._is_quick = together > 1
-            self._slots.append(first)
-            self._slots.extend(schedule.reserve(now, self._cap) for _ in range(min(together, _BLOCK_SLOTS) - 1))
+        self._slots.extend(self._state.apply(self._next_slots))
+        self._is_quick = len(self._slots) > 1
+        self._reserved_at = time.monotonic()
+
+    def _next_slots(self, schedule: Schedule) -> list[Slot]:
+        """The next slot; where hundreds a second are allowed, those of the next moment together."""
+        now = self._state.now()
+        first = schedule.reserve(now, self._cap)
+        together = int(schedule.rate(self._cap) * _BLOCK_S) if first.window < 0 else 1
+        return [first, *(schedule.reserve(now, self._cap) for _ in range(min(together, _BLOCK_SLOTS) - 1))]
 
     def _hold(self, slot: Slot) -> bool:
         """Whether nothing was learnt since that forbids the slot: not looked up for one that was reserved just now, nor
@@ -139,8 +147,7 @@ class RateLimiter:
             return True
         if self._is_quick:
             return False
-        with self._state as schedule:
-            return schedule.still_holds(slot)
+        return self._state.apply(lambda schedule: schedule.still_holds(slot))
 
 
 class RequestBudget:

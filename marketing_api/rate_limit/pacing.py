@@ -16,6 +16,8 @@ Times are seconds on one steady clock; every field is a float, so that the state
 sharing between processes (`shared_state`).
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from dataclasses import dataclass, field
@@ -232,6 +234,7 @@ class Schedule:
     refused_at: float = 0.0  # when the last 429 came
     refusals: float = 0.0  # 429s in a row
     touched_at: float = 0.0
+    share: float = 1.0  # of the limit that may be used: less where the other machines cannot be seen
     edges: Edges = field(default_factory=Edges)
     fixed: FixedWindows = field(default_factory=FixedWindows)
 
@@ -252,7 +255,7 @@ class Schedule:
 
     def still_holds(self, slot: Slot) -> bool:
         """Whether nothing was learnt since that forbids the slot."""
-        if slot.at < self.hold_until:
+        if slot.at < self.hold_until or slot.at > self.last_at + 1:  # given before the state was lost, or by another clock
             return False
         return slot.window < 0 or not self.edges.is_fixed or self.fixed.still_holds(slot, self.limit)
 
@@ -262,13 +265,13 @@ class Schedule:
         return self.limit or START_RATE
 
     def is_windowed(self, cap: float | None = None) -> bool:
-        return bool(self.edges.is_fixed) and 0 < self.limit <= min(WIDEST, cap or math.inf)
+        return bool(self.edges.is_fixed) and 0 < self.limit <= min(WIDEST, cap or math.inf) and self.share == 1
 
     def rate(self, cap: float | None = None) -> float:
         """Requests per second that are allowed as of now."""
         if not self.is_windowed(cap):
             even = (self.limit or START_RATE * (1 + FIRST_MARGIN)) / (1 + self.margin)
-            return min(even, cap or math.inf, math.inf if self.limit else START_RATE)
+            return self.share * min(even, cap or math.inf, math.inf if self.limit else START_RATE)
         return self.fixed.allowance(self.limit)
 
     def learn(self, slot: Slot, report: RateReport | None, *, refused: bool, now: float, wall: float) -> None:
@@ -330,11 +333,22 @@ class Schedule:
         latest = max(self.last_at, self.free_at, self.hold_until, self.touched_at)
         fresh = self
         if latest > now + LONGEST_HOLD + 1:
-            fresh = Schedule(touched_at=now)
+            fresh = Schedule(touched_at=now, share=self.share)
         elif now - self.touched_at > STALE_AFTER:
-            fresh = Schedule(touched_at=now, hold_until=self.hold_until, last_at=self.last_at)
-        for each in dataclasses.fields(self) if fresh is not self else ():
-            setattr(self, each.name, getattr(fresh, each.name))
+            fresh = Schedule(touched_at=now, hold_until=self.hold_until, last_at=self.last_at, share=self.share)
+        if fresh is not self:
+            self.become(fresh)
+
+    def begun_anew(self, now: float, hold: float, share: float = 1.0) -> Schedule:
+        """What is learnt of the service, in place of a state that was lost: nobody sends for `hold` seconds. Empty if nothing is."""
+        if not self.limit:
+            return Schedule(share=share)
+        hold_until, edges = max(self.hold_until, now + hold), dataclasses.replace(self.edges)
+        return Schedule(self.limit, last_at=now, hold_until=hold_until, touched_at=self.touched_at, share=share, edges=edges)
+
+    def become(self, other: Schedule) -> None:
+        for each in dataclasses.fields(self):
+            setattr(self, each.name, getattr(other, each.name))
 
 
 def _left(report: RateReport | None, wall: float) -> float:

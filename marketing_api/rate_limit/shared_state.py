@@ -1,8 +1,8 @@
-"""Where the state of an account's limit is kept: a small locked file that all processes of the machine share.
+"""Where the state of an account's limit is kept: `SharedState` is what the limiter needs of a store, `StateFile` a small locked file
+that all processes of the machine share.
 
-This is the seam for another place: whatever yields the `Schedule` under a lock when entered, and keeps it when left, can take the
-file's place in `RateLimiter`. Belongs here: locking, reading, writing, and what happens when the file is damaged or gone. Not
-here: what the numbers mean (`pacing`). Needs `fcntl`, so Linux or macOS.
+Belongs here: locking, reading, writing, and what happens when the file is damaged or gone. Not here: what the numbers mean (`pacing`),
+sharing between machines (`redis_state`). Needs `fcntl`, so Linux or macOS.
 """
 
 import fcntl
@@ -10,9 +10,11 @@ import hashlib
 import os
 import stat
 import tempfile
+import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -23,8 +25,23 @@ _encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(Schedule)
 _SIZE = 1024  # bytes of the file, checksum included, whatever the numbers: a kill between writing and cutting must not damage it
 
 
+T = TypeVar("T")
+
+
+class SharedState(Protocol):
+    """A store of one account's `Schedule`. Used by one thread at a time."""
+
+    def now(self) -> float:
+        """Seconds on the clock that the schedule's times are of."""
+
+    def apply(self, change: Callable[[Schedule], T]) -> T:
+        """Change the schedule as if nobody else did, and return what `change` does, which may be called several times: pure but for it."""
+
+
 class StateFile:
-    """`with file as schedule:` holds the lock and writes back what was changed. Used by one thread at a time."""
+    """Changes are made under the file's lock, on the monotonic clock, which all processes of the machine share."""
+
+    now = staticmethod(time.monotonic)
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -33,27 +50,30 @@ class StateFile:
         self._descriptor = -1
         self._process = 0
 
-    def __enter__(self) -> Schedule:
+    def apply(self, change: Callable[[Schedule], T]) -> T:
+        self._lock()
+        try:
+            stored = os.pread(self._descriptor, _SIZE + 1, 0)
+            if stored != self._seen or not stored:
+                self._schedule = unpacked(stored)
+            self._seen = b""  # until the file holds what `change` leaves
+            result = change(self._schedule)
+            content = packed(self._schedule)
+            os.pwrite(self._descriptor, content, 0)
+            if len(stored) > _SIZE:
+                os.ftruncate(self._descriptor, _SIZE)
+            self._seen = content
+            return result
+        finally:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def _lock(self) -> None:
         while True:
             self._open()
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)
             if os.fstat(self._descriptor).st_nlink:
-                break
+                return
             self.close()  # somebody removed the file: others are on a new one already
-        stored = os.pread(self._descriptor, _SIZE + 1, 0)
-        if stored != self._seen or not stored:
-            self._schedule = _read(stored)
-        return self._schedule
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        try:
-            content = _encode(self._schedule).ljust(_SIZE - 4)
-            self._seen = zlib.crc32(content).to_bytes(4) + content
-            os.pwrite(self._descriptor, self._seen, 0)
-            if os.fstat(self._descriptor).st_size > len(self._seen):
-                os.ftruncate(self._descriptor, len(self._seen))
-        finally:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Let go of the file; the next use opens it again."""
@@ -72,7 +92,12 @@ class StateFile:
         self._process, self._seen = os.getpid(), b""
 
 
-def _read(stored: bytes) -> Schedule:
+def packed(schedule: Schedule) -> bytes:
+    content = _encode(schedule).ljust(_SIZE - 4)
+    return zlib.crc32(content).to_bytes(4) + content
+
+
+def unpacked(stored: bytes) -> Schedule:
     """What is empty, cut, damaged or of another version is as good as nothing: the limit is then learnt afresh, which takes seconds."""
     try:
         if zlib.crc32(stored[4:]).to_bytes(4) == stored[:4]:

@@ -2,21 +2,16 @@
 
 They lie outside `/1`, need no key and count towards no limit. Responses are plain JSON without an envelope."""
 
-import datetime as dt
-import itertools
 import urllib.parse
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from marketing_api.sandbox.app import App
-from marketing_api.sandbox.moments import Moments
 from marketing_api.sandbox.responses import Request, Response
 from marketing_api.sandbox.subscribers import Listing
 from marketing_api.sandbox.tenant import Tenant
-from marketing_api.sandbox.world import World
 
 Params = dict[str, str]
 
@@ -77,9 +72,9 @@ def _faults(_: App, tenants: list[Tenant], params: Params, __: float) -> Any:
     return {tenant.name: {name: str(chance) for name, chance in tenant.faults.chances.items()} for tenant in tenants}
 
 
-def _state(_: App, tenants: list[Tenant], params: Params, real: float) -> Any:
-    """The truth of one account: counters, what happened on each of the last `days=7` days, requests by operation and outcome."""
-    tenant, days = tenants[0], int(params.get("days", "7"))
+def _state(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
+    """The truth of one account: how many contacts there are, requests by operation and outcome."""
+    tenant = tenants[0]
     tenant.settle(real)
     world, now = tenant.world, tenant.world.now()
     counted = {wanted: Listing(world.account, world.subscribers, wanted, now).count for wanted in world.lists.all(now)}
@@ -90,8 +85,6 @@ def _state(_: App, tenants: list[Tenant], params: Params, real: float) -> Any:
         "seed": world.account.origin.seed,
         "contacts": sum(counted.values()),
         "contacts_by_list": counted,
-        "mails": _mails(world, now),
-        "days": list(_days(world, tenant.moments, days, now)),
         "account": tenant.name,
         "requests": sum(one.total() for one in tenant.outcomes.values()),
         "outcomes": tenant.outcomes,
@@ -126,28 +119,3 @@ def _log(app: App, _: list[Tenant], params: Params, __: float) -> Any:
 PATHS: dict[str, Callable[[App, list[Tenant], Params, float], Any]] = {
     "advance": _advance, "switches": _switches, "faults": _faults, "state": _state, "written": _written, "log": _log,
 }  # fmt: skip
-
-
-def _mails(world: World, now: int) -> dict[str, int]:
-    """Over all campaigns and automations that can be seen."""
-    found = Counter(dict.fromkeys(("sent", "bounced", "opened", "unsubscribed", "clickers", "clicks"), 0))
-    for campaign in world.account.campaigns(now):
-        found.update(world.activity.totals(campaign, now)._asdict())
-        for _, clicked in world.activity.clickers(campaign, now):
-            found.update(clickers=1, clicks=sum(times for _, times in clicked))
-    return found
-
-
-def _days(world: World, moments: Moments, days: int, now: int) -> Iterator[dict[str, Any]]:
-    """Seeded registrations and deletions, and mails, of each of the last local days."""
-    tomorrow, rolls = moments.date(now) + dt.timedelta(days=1), world.account.rolls
-    ends = [min(now, moments.midnight(tomorrow - dt.timedelta(days=back)) - 1) for back in reversed(range(days + 1))]
-    mails = [_mails(world, end) for end in ends]
-    for (first, last), (before, after) in zip(itertools.pairwise(ends), itertools.pairwise(mails), strict=True):
-        yield {
-            "day": moments.date(last).isoformat(),
-            "registered": sum(roll.registered(last) - roll.registered(first) for roll in rolls),
-            "deleted": sum(roll.deleted(last) - roll.deleted(first) for roll in rolls),
-            "campaigns_sent": [campaign.campaign_id for campaign in world.account.campaigns(now) if first < campaign.sent_at <= last],
-            **{name: after[name] - before[name] for name in after},
-        }

@@ -92,21 +92,6 @@ class Options:
         return self.accounts or (AccountOptions("main", self.key, self.seed, self.contacts),)
 
 
-class _InSections(click.Command):
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            flag = parameter.opts[0].removeprefix("--")
-            title = "Switches ([rows of the observations])" if flag in SWITCHES_BY_NAME else "Options"
-            if flag.startswith("fault-"):
-                title = "Faults (P: a probability; OPERATIONS like emailmarketing/getcoupon,goal/show)"
-            if record := parameter.get_help_record(ctx):
-                sections.setdefault(title, []).append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
-
-
 def command(run: Callable[[Options, int | None], int]) -> click.Command:
     """The command line; `run` is given the options, and the id of the process with which the sandbox ends."""
     observed = ", ".join([f"rate-limit {RATE_OBSERVED}", *(f"{name} {value}" for name, value in AS_OBSERVED.items())])
@@ -123,11 +108,12 @@ def command(run: Callable[[Options, int | None], int]) -> click.Command:
         about = f"{switch.doc} (default: {switch.default})" + (f" [{switch.row}]" if switch.row != "–" else "")
         metavar = "[" + "|".join(switch.choices) + "]" if switch.choices else "N"
         parameters.append(click.Option([f"--{switch.name}"], type=_checked(switch.check), metavar=metavar, help=about))
-    return _InSections(
+    return click.Command(
         "sandbox",
         params=parameters,
         callback=lambda parent, **given: run(_options(given), parent),
-        help="A stand-in for the service, on the loopback only.",
+        help="A stand-in for the service, on the loopback only. Faults take a probability, and the operations that they hit, like "
+        "0.02@goal/show; behind a switch stands its row of the observations.",
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
         options_metavar="[--port P] [--contacts N] [--now TIME] [OPTIONS]",
     )

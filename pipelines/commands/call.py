@@ -60,14 +60,14 @@ class Greeting(NamedTuple):
 
 def greeting(connection: Connection) -> Greeting:
     """One cheap request: whether address and key are right, and what to do where they are not."""
-    with _client(connection) as (client, limiter):
-        try:
-            response = client.fetch(account.ME.bind())
-        except MarketingApiError as problem:
-            return Greeting(f"{connection.account}: not connected: {plain(explained(connection, problem))}", exits.WRONG_USE)
-        business = business_of(response)
-        name = business.business_name if business else "an account without a name"
-        return Greeting(f"{connection.account}: connected as {plain(name)}, limit {limiter.limit:,.15g}/s", exits.DONE, client.clock.skew)
+    try:
+        with _client(connection) as (client, limiter):
+            business = business_of(client.fetch(account.ME.bind()))
+            name = business.business_name if business else "an account without a name"
+            text = f"{connection.account}: connected as {plain(name)}, limit {limiter.limit:,.15g}/s"
+            return Greeting(text, exits.DONE, client.clock.skew)
+    except MarketingApiError as problem:
+        return Greeting(f"{connection.account}: not connected: {plain(explained(connection, problem))}", exits.WRONG_USE)
 
 
 def greet(connection: Connection) -> int:
@@ -108,7 +108,7 @@ def _print(client: Client, call: Call) -> int:
 
 @contextmanager
 def _client(connection: Connection) -> Iterator[tuple[Client, RateLimiter]]:
-    limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
+    limiter = RateLimiter.shared(connection)
     # Requests by hand leave nothing behind.
     with (
         tempfile.TemporaryDirectory() as spool,

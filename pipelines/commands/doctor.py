@@ -16,6 +16,7 @@ from pathlib import Path
 from marketing_api.clock import utc_now
 from pipelines import exits
 from pipelines.accounts import connections
+from pipelines.backups import backup_storage
 from pipelines.commands import Arguments, command
 from pipelines.commands.call import greeting
 from pipelines.freshness import ago, standstill
@@ -24,8 +25,10 @@ from pipelines.options import JSON, parameters
 from pipelines.output import Finding, Findings, emit
 from pipelines.publishing import what_is_published
 from pipelines.settings import Settings
+from warehouse.backup import read_manifest
 from warehouse.connection import connect
 from warehouse.errors import WarehouseError, WarehouseLocked
+from warehouse.lake import LATE
 from warehouse.publish import published_path
 from warehouse.sql import rows
 
@@ -127,6 +130,18 @@ def _published(settings: Settings) -> Iterator[Finding]:
     yield Finding("published", is_there, what_is_published(settings, utc_now()))
 
 
+def _backup(settings: Settings) -> Iterator[Finding]:
+    if settings.backup_url:
+        try:
+            manifest, now = read_manifest(backup_storage(settings)), utc_now()
+        except WarehouseError as problem:
+            yield Finding("backup", False, str(problem))
+            return
+        is_well = manifest is not None and now - manifest.made_at <= LATE
+        made = f"made {ago(manifest.made_at, now)}" if manifest else "there is none"
+        yield Finding("backup", is_well, made if is_well else f"{made}: `marketing-sync backup` says why")
+
+
 def _accounts(settings: Settings) -> Iterator[Finding]:
     with connections(settings) as accounts:
         if settings.is_sandbox:
@@ -164,6 +179,7 @@ _LOOKS: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
     _memory,
     _warehouse,
     _published,
+    _backup,
     _accounts,
     _port,
 )

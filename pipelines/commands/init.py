@@ -37,7 +37,7 @@ def init(arguments: Arguments, settings: Settings) -> int:
     if settings.accounts and not _agreed("An account is configured already. Replace its address and key?"):
         print("nothing was changed")
         return exits.INCOMPLETE
-    connection = Connection("main", address("the address", _asked_url(arguments.url)), Secret(_asked_key()))
+    connection = Connection("main", address("the address", _asked_url(arguments.url)), Secret(_asked_key()), budget_url=settings.budget_url)
     if (code := greet(connection)) != exits.DONE:
         print("nothing was written; correct the address or the key, and try again", file=sys.stderr)
         return code

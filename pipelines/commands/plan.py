@@ -119,7 +119,7 @@ def plan(arguments: Arguments, settings: Settings) -> int:
         rules = Rules(dt.timedelta(days=settings.max_age_days), requests_all=arguments.all)
         plans = []
         for connection in accounts:
-            limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
+            limiter = RateLimiter.shared(connection)
             limited, whole = (
                 planner_of(warehouse, connection.account, limiter, rules, assets, each, len(accounts)) for each in (budget, None)
             )

@@ -14,13 +14,13 @@ from pipelines.home import prepare_home
 from pipelines.options import JSON, Option, parameters
 from pipelines.output import emit
 from pipelines.progress import report_waiting
-from pipelines.publishing import in_words, noted, own_models_problem, publish_home, published_document
+from pipelines.publishing import Lake, in_words, noted, own_models_problem, publish_home, published_document
 from pipelines.report.mail import Reports
-from pipelines.report.write import write_report
+from pipelines.report.render import write_report
 from pipelines.settings import Settings
 from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import outbox_path
-from pipelines.write_back.outbox.restore import restore
+from pipelines.write_back.outbox.store import restore
 from pipelines.write_back.writebacks_export import refill
 from warehouse.parquet_export import Export, export_parquet
 from warehouse.publish import Published, published_path, roll_back
@@ -48,6 +48,8 @@ def publish(arguments: Arguments, settings: Settings) -> int:
         path, _ = write_report(settings.home)
     else:
         path, _, mailed = Reports().make(settings)
+    if settings.lake_url:
+        Lake().export(settings)
     export = export_parquet(published_path(settings.home), arguments.parquet) if arguments.parquet else None
     if arguments.json:
         emit(_document(settings, published, path, export))

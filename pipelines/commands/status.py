@@ -13,12 +13,13 @@ from marketing_api.clock import utc_now
 from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago, due, is_to_come, standstill
-from pipelines.options import JSON, parameters
+from pipelines.options import JSON, Option, parameters
 from pipelines.output import Status, emit
 from pipelines.progress import report_waiting
-from pipelines.publishing import published_document, what_is_published
+from pipelines.publishing import lake_storage, published_document, what_is_published
 from pipelines.settings import Settings
 from warehouse.connection import connect
+from warehouse.lake import fleet, manifests, problems
 from warehouse.sql import literal, records, statements
 from warehouse.tables import TABLES
 
@@ -27,9 +28,15 @@ _COUNTED = "select account, {name} as table_name, count(*) as rows from {table} 
 T = TypeVar("T")
 
 
-@command(*parameters((JSON,)))
+_FLEET = Option("fleet", "every account of the lake instead: size, growth, freshness, problems, requests")
+
+
+@command(*parameters((_FLEET, JSON)), is_for_all_shards=True)
 def status(arguments: Arguments, settings: Settings) -> int:
     now = utc_now()
+    if arguments.fleet:
+        return _fleet(settings, now, is_json=arguments.json)
+    settings = settings.of_one_shard()
     if not settings.warehouse_path.exists():
         nothing = f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`"
         if arguments.json:
@@ -52,6 +59,30 @@ def status(arguments: Arguments, settings: Settings) -> int:
         emit(found)
     else:
         _print(found, settings, now)
+    return exits.DONE
+
+
+def _fleet(settings: Settings, now: dt.datetime, *, is_json: bool) -> int:
+    storage = lake_storage(settings)
+    by_shard = manifests(storage)
+    found = [each for each in by_shard.values() if each]
+    accounts = msgspec.convert(fleet(storage, found), list[output.FleetAccount]) if found else []
+    document = output.Fleet(accounts, list(problems(by_shard, now)))
+    if is_json:
+        emit(document)
+        return exits.DONE
+    counted = ("contacts", "new 7/30 d", "events", "campaigns", "requests 1/30 d")
+    made = grid("accounts", "account", "shard", "data", *counted, "problems", right=counted)
+    for each in accounts:
+        new, spent = f"{each.contacts_7_days:,}/{each.contacts_30_days:,}", f"{each.requests_last_night:,}/{each.requests_30_days:,}"
+        found_wrong = {"rejected": each.rejected_records, "incomplete": each.incomplete_parts, "failed runs": each.failed_runs_7_days}
+        wrong = ", ".join(f"{count:,} {what}" for what, count in found_wrong.items() if count)
+        data = ago(each.data_as_of, now) if each.data_as_of else ""
+        made.add_row(
+            each.account, each.shard, data, f"{each.contacts:,}", new, f"{each.events:,}", f"{each.campaigns:,}", spent, wrong or "none"
+        )
+    Console(highlight=False).print(made)
+    print(*document.notices, sep="\n", end="\n" if document.notices else "")
     return exits.DONE
 
 

@@ -22,8 +22,7 @@ from marketing_api.redaction import Redactor, plain, without_addresses
 from pipelines.alerts import try_to_post
 from pipelines.report.formatting import cut, day, plural
 from pipelines.report.queries import ReportData, impersonal
-from pipelines.report.render import environment, readable, render
-from pipelines.report.write import preview, write_report
+from pipelines.report.render import environment, preview, readable, render, write_report
 from pipelines.settings import WEEKDAYS, Settings
 from warehouse.archive.disk import create
 
@@ -67,6 +66,10 @@ def _post_unusual_days(settings: Settings, report: ReportData, folder: Path) -> 
                     new[mark] = f"{account.name}: {row['sentence']}"
     if new and not try_to_post(settings, {"text": "\n".join(["marketing-sync: unusual days", *new.values()])}):
         for mark in new:
+            mark.unlink(missing_ok=True)
+    oldest = min((account.today for account in report.accounts), default=dt.date.min + _RECENT) - _RECENT
+    for mark in folder.glob(f"{_UNUSUAL}*"):
+        if mark.name < f"{_UNUSUAL}{oldest}":
             mark.unlink(missing_ok=True)
 
 

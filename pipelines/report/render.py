@@ -1,6 +1,8 @@
 """The whole page, from the data of all accounts to one HTML document: the templates, what they may call, and each account's charts."""
 
+import contextlib
 import datetime as dt
+import os
 import re
 import statistics
 from functools import cache
@@ -11,11 +13,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.ext import Extension
 from markupsafe import Markup
 
+from marketing_api.clock import utc_now
 from pipelines.freshness import standstill
+from pipelines.progress import stage
 from pipelines.report import charts, figures, formatting
-from pipelines.report.formatting import number, rating, share, short_day, whole_share
-from pipelines.report.queries import AccountData, ReportData, Rows
+from pipelines.report.figures import changes_of, key_figures
+from pipelines.report.formatting import change_of, day, number, rating, share, short_day, whole_share
+from pipelines.report.queries import AccountData, ReportData, Rows, read_report
+from warehouse.archive.disk import Workspace, create, move_into_place, no_folder
 from warehouse.loads.coverage import FRESH_FOR
+from warehouse.publish import published_path
 
 #: What no document may hold, and what turns the direction of all text behind it.
 _UNFIT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
@@ -133,3 +140,34 @@ def _coupons(rows: Rows) -> Markup | None:
         charts.Bar("Redeemed", redeemed, f"{number(redeemed)}, {share(redeemed / issued)}"),
     ]
     return charts.bars("Coupons of all time", items, axis=number)
+
+
+# ---- into the home, whole or not at all, and a few lines of Markdown for the Dagster UI
+
+
+def write_report(home: Path) -> tuple[Path, ReportData]:
+    """Make the report of what is published: where it stands, and what it is made of. Raises NothingPublished."""
+    with stage("report"):
+        report = read_report(published_path(home), utc_now())
+        html, path = render(report), home / "report" / "index.html"
+    with contextlib.closing(Workspace(home / "tmp" / "report")) as workspace:
+        temporary = workspace.file(path.name)
+        os.close(create(temporary))  # for the owner only from the first moment on
+        temporary.write_text(html, encoding="utf-8")
+        move_into_place(temporary, no_folder(path))
+    return path, report
+
+
+def preview(report: ReportData) -> str:
+    """Per account its figures and what changed: numbers only, nothing that the service's texts could bring in. Accounts go by their
+    names in the settings.
+    """
+    parts = []
+    for account in report.accounts:
+        figures = [f"- {figure.name}: **{figure.value}** {figure.below}".rstrip() for figure in key_figures(account)]
+        rows = [
+            f"| {name} | {number(one.yesterday)} | {number(one.week)} | {change_of(one.difference)} |" for name, one in changes_of(account)
+        ]
+        head = ["| | yesterday | 7 days | against the 7 before |", "|---|--:|--:|--:|"]
+        parts.append("\n".join([f"**{account.name}**, {day(account.today)}", "", *figures, "", *head, *rows]))
+    return "\n\n".join(parts) or "Nothing has been read yet."

@@ -116,14 +116,13 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What an earlier push has left open, in requests; `gone`: those about which the input says nothing (any more)."""
+    """What an earlier push has left open, in requests."""
 
     push_id: int
     source: str
     kind: str
     open_count: int
-    gone: int
-    look_ups: int = 0
+    look_ups: int
 
 
 @dataclass(frozen=True)

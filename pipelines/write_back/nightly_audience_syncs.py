@@ -102,15 +102,8 @@ def _outcome(settings: Settings, sync: AudienceSync, accept_shrink: bool) -> Out
         result = push_turnover(settings, found, new_run("push_activations"), Watch())
     except Exception as problem:
         return Outcome(sync.name, found, problem=without_addresses(explain(problem)[0]))
-    return Outcome(sync.name, found, result, _problem(result) if result else "")
-
-
-def _problem(result: Result) -> str:
-    """Empty when everything is done. Rows that the service refused on an earlier night do not fail this one; the push tells them."""
-    drifted = result.counts.drifted + result.drifted_earlier
-    parts = {"rejected": result.rejected_now, "still open": result.open, "with a mismatch on read-back": drifted}
-    counts = [f"{count:,} {what}" for what, count in parts.items() if count]
-    return ", ".join([*counts, *([f"stopped: {without_addresses(result.stopped)}"] if result.stopped else [])])
+    # rows that the service refused on an earlier night do not fail this one; the push tells them
+    return Outcome(sync.name, found, result, result.problem(result.rejected_now) if result else "")
 
 
 def _metadata(outcomes: list[Outcome]) -> dict[str, dg.MetadataValue | int]:

@@ -5,7 +5,7 @@ Belongs here: what all kinds share. Not here: which fate a row deserves (`kinds`
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from marketing_api.errors import InvalidCall
@@ -32,24 +32,42 @@ class History(Protocol):
         """The last thing done, or to be done, about each subject; what was cancelled does not count."""
 
 
-class Draft:
-    """Collects items and the fates of rows. A row that is both sent and rejected (in parts) counts as sent."""
+@dataclass
+class Planning:
+    """What a kind plans with: the rows and their columns, what is known, what was sent before; it collects items and the fates of rows. A
+    row that is both sent and rejected (in parts) counts as sent. `adding`, `removing`: the kinds that do so to lists.
+    """
 
-    def __init__(self, account: str, kind: str, rows: Rows, columns: tuple[tuple[str, str], ...] = ()) -> None:
-        self.account = account
-        self.kind = kind
-        self.rows = rows
-        self.items: list[Item] = []
-        self._columns = columns
-        self._additions: list[Change] = []
-        self._unknown_addresses: set[str] = set()
-        self._bad: dict[int, BadRow] = {}
-        self._idle: dict[int, IdleRow] = {}
-        self._sent: dict[int, bool] = {}  # row → whether it is new
-        self._changes: list[Change] = []
-        self._of_column: Counter[str] = Counter()
-        self._warnings: list[str] = list(rows.warnings)
-        self._counted: Counter[str] = Counter()
+    kind: str
+    rows: Rows
+    known: Known
+    history: History
+    options: Options
+    picked: Picked
+    adding: Sequence[str]
+    removing: Sequence[str]
+    _items: list[Item] = field(default_factory=list)
+    _additions: list[Change] = field(default_factory=list)
+    _unknown_addresses: set[str] = field(default_factory=set)
+    _bad: dict[int, BadRow] = field(default_factory=dict)
+    _idle: dict[int, IdleRow] = field(default_factory=dict)
+    _sent: dict[int, bool] = field(default_factory=dict)  # row → whether it is new
+    _changes: list[Change] = field(default_factory=list)
+    _of_column: Counter[str] = field(default_factory=Counter)
+    _warnings: dict[str, None] = field(default_factory=dict)
+    _counted: Counter[str] = field(default_factory=Counter)
+
+    def last(self, subjects: Iterable[str]) -> Mapping[str, Past]:
+        """The last thing done about each by this kind of push."""
+        return self.history.last(self.known.account, self.kind, dict.fromkeys(subjects))
+
+    def additions(self, subjects: Collection[str]) -> list[Mapping[str, Past]]:
+        """What put contacts on lists, by kind. Subjects are `who|list id`."""
+        return [self.history.last(self.known.account, kind, subjects) for kind in self.adding]
+
+    def removals(self, subjects: Collection[str]) -> list[Mapping[str, Past]]:
+        """What took contacts off lists, by kind; its content is the list that they went to, if any."""
+        return [self.history.last(self.known.account, kind, subjects) for kind in self.removing]
 
     def read(self, read_row: Callable[[int, int], T]) -> Iterator[T]:
         """The rows by `read_row` (place, number); those that it raises BadValue for, or that could not be read at all, are rejected."""
@@ -80,7 +98,7 @@ class Draft:
 
     def send(self, item: Item, *, is_new: bool, is_unknown_address: bool = False) -> None:
         """One request; its rows are new or changed, new as soon as one of their items is. `is_unknown_address`: to the warehouse."""
-        self.items.append(item)
+        self._items.append(item)
         if is_unknown_address and item.email is not None:
             self._unknown_addresses.add(item.email.lower())
         for row in item.rows:
@@ -98,14 +116,13 @@ class Draft:
             self._additions.append(Change(row, email, "list", None, said))
 
     def warn(self, text: str) -> None:
-        if text not in self._warnings:
-            self._warnings.append(text)
+        self._warnings[text] = None
 
     def count(self, text: str, number: int = 1) -> None:
         """A warning that is given once, after the number of rows that it is about."""
         self._counted[text] += number
 
-    def plan(self) -> Plan:
+    def result(self) -> Plan:
         """Rows are in the order of the input. A row with parts that were sent is not idle; one without is rejected first."""
         partly = sum(row in self._sent for row in self._bad)
         if partly:
@@ -114,48 +131,21 @@ class Draft:
         idle = tuple(each for row, each in self._idle.items() if row not in self._sent and row not in bad)
         counted = [f"{number:,} {'row' if number == 1 else 'rows'}: {text}" for text, number in self._counted.items()]
         return Plan(
-            account=self.account,
+            account=self.known.account,
             kind=self.kind,
             source=self.rows.source,
             row_count=len(self.rows),
-            items=tuple(sorted(self.items, key=lambda item: item.rows)),
+            items=tuple(sorted(self._items, key=lambda item: item.rows)),
             new_count=sum(self._sent.values()),
             changed_count=sum(not is_new for is_new in self._sent.values()),
             idle=idle,
             bad=tuple(sorted(bad.values(), key=lambda each: each.row)),
             changes=tuple(sorted(self._changes, key=lambda each: each.row)),
-            warnings=(*self._warnings, *counted),
-            columns=self._columns,
+            warnings=(*dict.fromkeys([*self.rows.warnings, *self.picked.warnings, *self._warnings]), *counted),
+            columns=self.picked.renamed,
             additions=tuple(self._additions),
             unknown_address_count=len(self._unknown_addresses),
         )
-
-
-@dataclass(frozen=True)
-class Planning:
-    """What a kind plans with: the draft to fill, what is known, what was sent before, and the columns of the input. `adding`, `removing`:
-    the kinds that do so to lists.
-    """
-
-    draft: Draft
-    known: Known
-    history: History
-    options: Options
-    picked: Picked
-    adding: Sequence[str]
-    removing: Sequence[str]
-
-    def last(self, subjects: Iterable[str]) -> Mapping[str, Past]:
-        """The last thing done about each by this kind of push."""
-        return self.history.last(self.draft.account, self.draft.kind, dict.fromkeys(subjects))
-
-    def additions(self, subjects: Collection[str]) -> list[Mapping[str, Past]]:
-        """What put contacts on lists, by kind. Subjects are `who|list id`."""
-        return [self.history.last(self.draft.account, kind, subjects) for kind in self.adding]
-
-    def removals(self, subjects: Collection[str]) -> list[Mapping[str, Past]]:
-        """What took contacts off lists, by kind; its content is the list that they went to, if any."""
-        return [self.history.last(self.draft.account, kind, subjects) for kind in self.removing]
 
 
 def bound(operation: Operation, *, lacks_id: bool = False, **values: Any) -> Mapping[str, str]:
@@ -199,6 +189,6 @@ def resolve(planning: Planning, rows: list[R], *, must_exist: bool = True, needs
                 missing = f"the address of contact {who.contact_id} is not known"
                 raise BadValue(f"{missing}, and {needs_address} needs it: give it in a column email")
         except BadValue as problem:
-            planning.draft.reject(row.number, str(problem))
+            planning.reject(row.number, str(problem))
         else:
             yield row, person

@@ -183,16 +183,9 @@ def _explained() -> Iterator[None]:
 
 def headline(result: Result) -> str:
     """What failed, in one sentence with numbers; without addresses."""
-    parts = {
-        "rejected": result.rejected + result.earlier.get(State.REJECTED, 0),
-        "open": result.open,
-        "with a mismatch on read-back": result.counts.drifted + result.drifted_earlier,
-    }
     earlier, rows = result.earlier_shortfall, f"{result.push.row_count:,} rows"
     own = f"{result.shortfall - earlier:,} of {rows}{f' and {earlier:,} requests of earlier pushes' if earlier else ''}"
-    counts = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
-    stopped = f"; stopped: {without_addresses(result.stopped)}" if result.stopped else ""
-    return f"push {result.push.push_id}: {own} are not as they were meant to be ({counts}){stopped}"
+    return f"push {result.push.push_id}: {own} are not as they were meant to be ({result.problem(result.rejected)})"
 
 
 def counts_of(planned: Planned) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import itertools
 import sys
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,19 +25,20 @@ from typing import TYPE_CHECKING, Any
 
 from marketing_api.rate_limit import SPECIFIED_RATE
 from pipelines.alerts import try_to_post
+from pipelines.backups import try_to_back_up
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings, SettingsError, account_named
 from pipelines.write_back.account_state import Known, load_known
 from pipelines.write_back.input.files import read_file, read_query
 from pipelines.write_back.input.rows import InputError, Rows
-from pipelines.write_back.item import DONE, Earlier, Options, Past, Plan, State
+from pipelines.write_back.item import DONE, Earlier, Options, Plan, State
 from pipelines.write_back.kinds import KINDS, Kind, make_plan, verify
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.outbox.sender_lock import sender_lock
+from pipelines.write_back.outbox.store import check_not_held, sender_lock
 from pipelines.write_back.push_report import alert_body
 from pipelines.write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows, write_rejections
 from pipelines.write_back.result import NOTHING, Ran, Result, Spent, result_of
-from pipelines.write_back.sending import Progress, send
+from pipelines.write_back.sending import Progress, Sending
 from pipelines.write_back.verification import Labels
 from warehouse.errors import WarehouseError
 
@@ -152,34 +153,16 @@ def _without_collecting() -> Iterator[None]:
 def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:
     revision = outbox.revision
     options = replace(order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns)))
-    history = _NotedHistory(outbox)
-    plan = make_plan(order.kind, rows, known_of(settings, order.account), history, options)
-    return Planned(order, rows, replace(plan, earlier=history.earlier(order.account, order.kind)), revision)
+    plan = make_plan(order.kind, rows, known_of(settings, order.account), outbox, options)
+    return Planned(order, rows, replace(plan, earlier=tuple(_earlier(outbox, order.account))), revision)
 
 
-class _NotedHistory:
-    """An outbox's history that notes which subjects a plan looks up: those of its input are among them."""
-
-    def __init__(self, outbox: Outbox) -> None:
-        self._outbox = outbox
-        self._subjects: dict[str, set[str]] = {}
-
-    def last(self, account: str, kind: str, subjects: Iterable[str]) -> Mapping[str, Past]:
-        wanted = list(subjects)
-        self._subjects.setdefault(kind, set()).update(wanted)
-        return self._outbox.last(account, kind, wanted)
-
-    def earlier(self, account: str, kind: Kind) -> tuple[Earlier, ...]:
-        """What earlier pushes have left open, by push, in the order in which they are sent. `kind`: the input's."""
-        found = []
-        for push_id, several in itertools.groupby(self._outbox.open(account), key=lambda entry: entry.push_id):
-            entries = list(several)
-            touched = self._outbox.subjects(entry.item_id for entry in entries)
-            noted = self._subjects.get(kind, set()) if entries[0].kind == kind else set()
-            gone = sum(noted.isdisjoint(touched.get(entry.item_id, ())) for entry in entries)
-            look_ups = len({entry.email for entry in entries if entry.needs_look_up})
-            found.append(Earlier(push_id, entries[0].source, entries[0].kind, len(entries), gone, look_ups))
-        return tuple(found)
+def _earlier(outbox: Outbox, account: str) -> Iterator[Earlier]:
+    """What earlier pushes have left open, by push, in the order in which they are sent."""
+    for push_id, several in itertools.groupby(outbox.open(account), key=lambda entry: entry.push_id):
+        entries = list(several)
+        look_ups = len({entry.email for entry in entries if entry.needs_look_up})
+        yield Earlier(push_id, entries[0].source, entries[0].kind, len(entries), look_ups)
 
 
 def known_of(settings: Settings, account: str) -> Known:
@@ -200,6 +183,7 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
     One at a time for each account, and planned anew when the outbox changed meanwhile: two people who push the same file at the
     same moment send it once. Raises InputError when too many rows are bad for anything to be sent.
     """
+    check_not_held(outbox_path(settings.home))
     order = planned.order
     chosen = order.options
     options = {"verify": order.verify, "send_all": chosen.send_all, "ignore": chosen.ignore, "clear_empty": chosen.clear_empty}
@@ -327,7 +311,7 @@ class PushRun(AbstractContextManager["PushRun"]):
 
     def _send(self, client: Client) -> str | None:
         """Why not everything was sent, in words."""
-        return send(self._outbox, client, self._account, stop=self._watch.halt, on_progress=self._watch.sent)
+        return Sending(self._outbox, client, self._account, stop=self._watch.halt, on_progress=self._watch.sent).run()
 
     def _labels(self) -> Labels:
         """List → field → label, since some services show values by label. None while somebody else has the warehouse: sending is over,
@@ -340,6 +324,7 @@ class PushRun(AbstractContextManager["PushRun"]):
     def _connect(self) -> Client:
         """The way to the service, for the account's only sender."""
         if self._client is None:
+            check_not_held(outbox_path(self._settings.home))
             self._stack.enter_context(sender_lock(self._settings.home, self._account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends))
             self._client = self._watch.client = self._stack.enter_context(_open_client(self._settings, self._account))
         return self._client
@@ -368,7 +353,7 @@ def _open_client(settings: Settings, account: str) -> Iterator[Client]:
         connection = next((each for each in accounts if each.account == account), None)
         if connection is None:
             raise SettingsError(f"there is no account {account} any more; configured are {', '.join(each.account for each in accounts)}")
-        limiter = RateLimiter.shared(connection.url, connection.key, cap=connection.max_rate)
+        limiter = RateLimiter.shared(connection)
         with (
             Archive(settings.home / "archive") as archive,
             closing(Workspace(settings.home / "tmp" / "spool")) as spool,
@@ -408,4 +393,6 @@ def conclude(settings: Settings, outbox: Outbox, push_id: int, ran: Ran) -> Resu
 
     if settings.alert_url and result.needs_person:
         try_to_post(settings, alert_body(result, ran))
-    return replace(result, writebacks_follow=export_run(settings, result, ran))
+    follow = export_run(settings, result, ran)
+    try_to_back_up(settings)
+    return replace(result, writebacks_follow=follow)

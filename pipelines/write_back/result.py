@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from marketing_api.clock import utc_now
+from marketing_api.redaction import without_addresses
 from pipelines.write_back.item import DONE, OPEN, Plan, State
 from pipelines.write_back.outbox.entries import Counts, Entry, Push
 from pipelines.write_back.outbox.outbox import Outbox
@@ -134,6 +135,16 @@ class Result:
     def earlier_shortfall(self) -> int:
         """Of earlier pushes alone, in requests."""
         return self.drifted_earlier + sum(self.earlier.get(state, 0) for state in (State.REJECTED, *OPEN))
+
+    def problem(self, rejected: int) -> str:
+        """What is not as it was meant to be, of earlier pushes, too, in words without addresses. `rejected`: what counts of this push."""
+        parts = {
+            "rejected": rejected + self.earlier.get(State.REJECTED, 0),
+            "open": self.open,
+            "with a mismatch on read-back": self.counts.drifted + self.drifted_earlier,
+        }
+        counts = [f"{count:,} {what}" for what, count in parts.items() if count]
+        return ", ".join([*counts, *([f"stopped: {without_addresses(self.stopped)}"] if self.stopped else [])])
 
     @property
     def is_idle(self) -> bool:

@@ -1,7 +1,7 @@
 """Sending what an outbox holds for one account, until nothing is open: in order, as fast as the limit allows, each effect once.
 
     with outbox.sending("main"):
-        stopped = send(outbox, client, "main", stop=stop, on_progress=show)
+        stopped = Sending(outbox, client, "main", stop=stop, on_progress=show).run()
 
 One thread decides (the caller's), workers send and look. Belongs here: what is sent, looked for and sent again, and when to stop.
 Not here: one request (`delivery`), the order (`send_order`), when an unknown outcome is looked into (`unknown_outcomes`), figures
@@ -53,37 +53,24 @@ class Progress:
         return self.applied + self.rejected
 
 
-def send(
-    outbox: Outbox,
-    client: Client,
-    account: str,
-    *,
-    stop: threading.Event | None = None,
-    on_progress: Callable[[Progress], object] = lambda _: None,
-    policy: RetryPolicy = RETRY_POLICY,
-) -> str | None:
-    """Send what is open; why not everything was sent, in words for people. Only for who holds `outbox.sending(account)`.
+class Sending:
+    """Sends what is open of an account. Only for who holds `outbox.sending(account)`. All methods run in the caller's thread.
 
-    Once `stop` is set, or the client stopped, nothing more is sent, and requests under way are waited for. Raises OutboxError when
-    an outcome could not be kept: that item counts as unknown from then on.
+    Once `stop` is set, or the client stopped, nothing more is sent, and requests under way are waited for.
     """
-    return _Sending(outbox, client, account, stop or threading.Event(), on_progress, policy).run()
-
-
-class _Sending:
-    """All methods run in the caller's thread."""
 
     def __init__(
         self,
         outbox: Outbox,
         client: Client,
         account: str,
-        stop: threading.Event,
-        on_progress: Callable[[Progress], object],
-        policy: RetryPolicy,
+        *,
+        stop: threading.Event | None = None,
+        on_progress: Callable[[Progress], object] = lambda _: None,
+        policy: RetryPolicy = RETRY_POLICY,
     ) -> None:
         self._outbox, self._client, self._account, self._policy = outbox, client, account, policy
-        self._stop, self._on_progress = stop, on_progress
+        self._stop, self._on_progress = stop or threading.Event(), on_progress
         self._delivery = Delivery(outbox, client, policy=policy, is_halted=lambda: self._stopped is not None)
         self._addressing = Addressing(outbox, client, account)
         self._pool = ThreadPoolExecutor(policy.workers, thread_name_prefix="sending")
@@ -99,6 +86,9 @@ class _Sending:
         self._now = SteadyClock().seconds
 
     def run(self) -> str | None:
+        """Why not everything was sent, in words for people. Raises OutboxError when an outcome could not be kept: that item counts as
+        unknown from then on.
+        """
         self._outbox.recover(self._account)
         self._take_in(self._outbox.open(self._account))
         try:

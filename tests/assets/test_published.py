@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 
 import dagster as dg
 
-from assets.published import PUBLISHED, REPORT, Publish, published_asset, report_asset
-from warehouse.errors import NotPublished
+from assets.published import LAKE, PUBLISHED, REPORT, Publish, lake_asset, published_asset, report_asset
+from warehouse.errors import NotPublished, StorageUnavailable
+from warehouse.lake import LakeTable, Manifest
 from warehouse.personal_data import PersonalData
 from warehouse.publish import Published
 
@@ -64,3 +66,30 @@ def test_a_refusal_fails_with_its_sentence_and_nothing_follows(tmp_path: Path) -
     assert failed["published"].user_failure_data.description == ("nothing was published, there is no earlier copy either: keys occur twice")
     assert [event.step_key for event in result.all_events if event.event_type_value == "STEP_START"] == ["mart", "published"]
     assert not [event for event in result.all_events if event.event_type_value == "STEP_UP_FOR_RETRY"]
+
+
+def run_export(export: Callable[[], Manifest]) -> dg.ExecuteInProcessResult:
+    with dg.DagsterInstance.ephemeral() as instance:
+        how = {"resources": {"settings": None}}
+        return dg.materialize([lake_asset(lambda settings: export())], instance=instance, raise_on_error=False, **how)
+
+
+def test_an_export_tells_what_it_sent() -> None:
+    tables = [LakeTable("source", name, f"{name}.parquet", 3, 1500, "", {}) for name in ("lists", "contacts")]
+    result = run_export(lambda: Manifest("NORTH", "v", Published(NOW, NOW, PersonalData.KEEP, 5, 2, 6), tables))
+    (materialized,) = (event.materialization for event in result.get_asset_materialization_events())
+    assert materialized.asset_key == LAKE
+    assert {name: each.value for name, each in materialized.metadata.items()} == {
+        "dagster/row_count": 6,
+        "tables": 2,
+        "kB": 3,
+        "version": "v",
+    }
+
+
+def test_an_export_that_fails_is_a_failed_step_in_a_sentence() -> None:
+    def fail() -> Manifest:
+        raise StorageUnavailable("the network is gone")
+
+    (failed,) = (event.step_failure_data for event in run_export(fail).all_events if event.is_step_failure)
+    assert failed.user_failure_data.description == "the network is gone"

@@ -29,6 +29,7 @@ import duckdb
 
 from marketing_api.operations import contacts, lists
 from tests.warehouse.answering import START, Home
+from tests.warehouse.selected import selected
 from warehouse import tables
 from warehouse.models import ModelSettings, Status, build
 from warehouse.rebuild import rebuild
@@ -295,7 +296,7 @@ class Nights:
 
     def compare(self) -> None:
         """Build the models; what they say is what the ledger says, and of days that are over what they said before."""
-        self.build(*(_MODELS if self.seen else ["+account_daily"]))
+        self.build(*(_MODELS if self.seen else selected("+account_daily")))
         marts = self.marts()
         for key, row in self.truth.items():
             found = marts["list_growth_daily"].get(key, {})

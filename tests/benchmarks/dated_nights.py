@@ -55,7 +55,7 @@ class DatedNights:
 
     def night(self) -> dt.datetime:
         """Read everything but timelines and coupons, as of the sandbox's time, which is the answer."""
-        self._at = dt.datetime.fromtimestamp(self.control("state", days=0)["now"], dt.UTC)
+        self._at = dt.datetime.fromtimestamp(self.control("state")["now"], dt.UTC)
         self._load([self._ask(account.ME)], tables.BUSINESS)
         listing = self._ask(campaigns.CAMPAIGNS, filter="all", **_ALL)
         self._load([listing], tables.CAMPAIGNS)

@@ -20,8 +20,8 @@ from marketing_api.sandbox.options import DEFAULT_KEY
 from pipelines.write_back.item import State
 from pipelines.write_back.kinds import verify
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.outbox.sender_lock import sender_lock
-from pipelines.write_back.sending import send
+from pipelines.write_back.outbox.store import sender_lock
+from pipelines.write_back.sending import Sending
 
 
 def main() -> None:
@@ -40,7 +40,7 @@ def main() -> None:
             print(json.dumps({"answered": sum(1 for _ in client.fetch_many(_timelines(client, chosen.ask_for)))}))
             return
         with Outbox(chosen.home / "outbox.sqlite") as outbox, sender_lock(chosen.home, "main", wait_s=5):
-            stopped = send(outbox, client, "main")
+            stopped = Sending(outbox, client, "main").run()
             push_ids = [push.push_id for push in outbox.pushes("main")]
             stopped = stopped or verify(outbox, client, push_ids, chosen.verify)
             counts = [outbox.counts(push_id) for push_id in push_ids]

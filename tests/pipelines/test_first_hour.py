@@ -138,7 +138,7 @@ def test_doctor_says_what_to_do(command: Command, service: Sandbox, folder: Path
     with connect(home / "warehouse.duckdb") as connection:
         connection.execute("update sync.coverage set as_of = as_of - interval 5 day")
         connection.execute("update sync.runs set started_at = started_at - interval 3 day, ended_at = null")
-    ran = command("doctor", sandbox=service)
+    ran = command("doctor", sandbox=service, MARKETING_BACKUP_URL=str(home.parent / "backup"))
     assert ran.code == 1
     wrong = [line for line in ran.out.splitlines() if line.startswith("NO")]
     for said in (
@@ -146,9 +146,10 @@ def test_doctor_says_what_to_do(command: Command, service: Sandbox, folder: Path
         "nothing was read since",
         "ended without a word",
         "nothing yet; run `marketing-sync publish`",
+        "there is none: `marketing-sync backup` says why",
     ):
         assert any(said in line for line in wrong), (said, ran.out)
-    assert len(wrong) == 4
+    assert len(wrong) == 5
 
 
 def test_doctor_names_moments_in_utc(home: Path, service: Sandbox) -> None:

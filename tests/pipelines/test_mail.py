@@ -279,6 +279,18 @@ def test_unusual_days_that_were_refused_are_posted_again(settings: Settings, ale
     assert len(alerts.bodies) == 2
 
 
+def test_marks_of_days_that_no_account_can_post_again_are_removed(
+    settings: Settings, alerts: type[Alerts], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = dataclasses.replace(settings, mail_host="", alert_url=alerts.url)
+    make(monkeypatch, told, report_of(NIGHT, account(anomalies=unusual(17, 18, 19))))
+    for days, left in ((0, [17, 18, 19]), (1, [18, 19]), (9, [])):
+        accounts = [dataclasses.replace(account(), today=NIGHT.date() + dt.timedelta(days=later)) for later in (days, 30)]
+        make(monkeypatch, told, report_of(NIGHT, *accounts))
+        marks = sorted(path.name.rpartition("-")[0] for path in (settings.home / "report").iterdir())
+        assert marks == [f"unusual-2026-03-{day}" for day in left]
+
+
 def test_without_an_alert_address_nothing_is_noted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     make(monkeypatch, dataclasses.replace(settings, mail_host=""), report_of(NIGHT, account(anomalies=unusual(19))))
     assert list((settings.home / "report").iterdir()) == []

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipelines.report.write import write_report
+from pipelines.report.render import write_report
 from tests.pipelines.conftest import Night
 from tests.pipelines.people import people_of, values_of
 from warehouse.masking import Masking, hashed, personal_key

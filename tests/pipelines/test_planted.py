@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import duckdb
 import pytest
 
-from pipelines.report.write import write_report
+from pipelines.report.render import write_report
 from tests.pipelines.planted import TOKEN, Planter, fill
 from warehouse.masking import Masking, lineage, personal_key
 from warehouse.parquet_export import export_parquet

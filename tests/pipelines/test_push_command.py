@@ -79,8 +79,7 @@ def test_a_file_with_usual_headers_needs_no_map_and_the_plan_says_what_it_took_t
     command: Command, service: Sandbox, home: Path, folder: Path
 ) -> None:
     ((email,),) = query(home, "select min(email) from source.contacts where status = 'active'")
-    lines = [f'{{"E-Mail": "{each}", "Tag(s)": "vip"}}' for each in (email, "new@example.com")]
-    name = write(folder, "tags.jsonl", *lines)
+    name = write(folder, "tags.csv", "E-Mail,Tag(s)", f"{email},vip", "new@example.com,vip")
     planned = command("push", "tags", "--from", name, sandbox=service)
     assert planned.code == 0, planned.text
     assert 'columns: email ← "E-Mail", tag ← "Tag(s)"\n' in planned.out
@@ -89,7 +88,7 @@ def test_a_file_with_usual_headers_needs_no_map_and_the_plan_says_what_it_took_t
     words = shlex.split(planned.out.rstrip().splitlines()[-1])[1:]
     assert words == ["push", "tags", "--from", name, "--apply"]
     assert "1 row not done" in command(*words, sandbox=service).out
-    assert query(home, "select row_numbers, state from sync.writebacks order by 1") == [([1], "applied"), ([2], "rejected")]
+    assert query(home, "select row_numbers, state from sync.writebacks order by 1") == [([2], "applied"), ([3], "rejected")]
 
 
 def test_a_plan_of_contacts_shows_new_ones_and_how_many_the_warehouse_does_not_know(
@@ -239,7 +238,7 @@ def test_a_push_that_was_stopped_is_gone_on_with(command: Command, service: Sand
     fewer = [*TAGS[:-1], f"{TAGS[-1]} where email > (select min(email) from source.contacts) limit 9"]
     planned = command(*fewer, sandbox=service).out
     assert re.search(r"already queued\s+9\b", planned)
-    assert "12 requests of push 1 (tags of query), 3 of them not in this input;" in planned
+    assert "12 requests of push 1 (tags of query);" in planned
     ran = command(*TAGS, "--apply", sandbox=service)
     assert "requests of earlier pushes: 12 applied" in ran.out
     assert ran.code == 0, ran.text

@@ -28,6 +28,20 @@ def test_the_key_is_not_shown(tmp_path: Path) -> None:
     assert "secret-key" not in repr(load_settings(tmp_path, LIVE))
 
 
+def test_every_account_has_the_redis_that_shares_its_limit_and_it_is_not_shown(tmp_path: Path) -> None:
+    settings = load_settings(tmp_path, LIVE | {"MARKETING_BUDGET_URL": "rediss://:pass-word@cache.example:6380/1"})
+    (connection,) = settings.accounts
+    assert connection.budget_url is not None
+    assert connection.budget_url.reveal() == "rediss://:pass-word@cache.example:6380/1"
+    assert "pass-word" not in repr(settings)
+
+
+def test_a_wrong_address_of_a_redis_is_not_quoted(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="like redis://HOST:6379/0") as caught:
+        load_settings(tmp_path, {"MARKETING_BUDGET_URL": "http://:pass-word@cache.example"})
+    assert "pass-word" not in str(caught.value)
+
+
 def test_the_environment_wins_over_dotenv(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("MARKETING_LOOKBACK_DAYS=3\nMARKETING_SHRINK_LIMIT=0.2\n")
     settings = load_settings(tmp_path, {"MARKETING_LOOKBACK_DAYS": "9"})

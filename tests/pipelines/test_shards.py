@@ -86,6 +86,13 @@ def test_a_command_of_one_home_asks_for_the_shard(command: Command, declared: Pa
     assert (ran.code, "set MARKETING_SHARD to one of north, south" in ran.err) == (2, True)
 
 
+def test_hashes_of_several_shards_in_a_lake_need_one_key(declared: Path) -> None:
+    lake = BOTH | {"MARKETING_SHARD": "north", "MARKETING_LAKE_URL": "somewhere", "MARKETING_PERSONAL_DATA": "hash"}
+    with pytest.raises(SettingsError, match="MARKETING_PERSONAL_KEY is missing"):
+        load_settings(declared, lake)
+    assert load_settings(declared, lake | {"MARKETING_PERSONAL_KEY": "0123456789abcdef0123456789abcdef"})
+
+
 # -- runs
 
 

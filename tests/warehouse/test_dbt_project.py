@@ -9,7 +9,7 @@ import pytest
 
 from warehouse import dbt_project
 from warehouse.dbt_project import PROJECT, compiled
-from warehouse.models import ModelSettings, chosen
+from warehouse.models import ModelSettings
 
 
 def test_no_other_module_of_the_package_imports_dbt() -> None:
@@ -32,14 +32,6 @@ def test_only_a_view_looks_at_the_clock() -> None:
     clocked = {node.relation for node in ModelSettings().nodes() if re.search(r"now\(\)|current_(date|time)", node.sql + node.later_sql)}
     assert clocked == {"marts.data_freshness"}
     assert next(node.kind for node in ModelSettings().nodes() if node.relation == "marts.data_freshness") == "view"
-
-
-def test_models_are_chosen_by_name_with_what_they_are_made_from_and_what_is_made_from_them() -> None:
-    nodes = ModelSettings().nodes()
-    assert chosen(nodes, ["data_freshness"]) == {"marts.data_freshness"}
-    assert "staging.stg_timeline_events" in chosen(nodes, ["+contact_campaign"])
-    assert {"marts.contact_campaign", "marts.contact_engagement"} <= chosen(nodes, ["contact_campaign+"])
-    assert chosen(nodes, []) == set()
 
 
 @pytest.mark.parametrize("kept", [b"", b'[{"name": "cut off', None])

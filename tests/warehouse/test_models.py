@@ -20,6 +20,7 @@ import pytest
 from tests import warm
 from tests.benchmarks.model_data import a_night_later
 from tests.depth import DEEP
+from tests.warehouse.selected import selected
 from warehouse import models
 from warehouse.dbt_project import PROJECT, QUIET
 from warehouse.duckdb_errors import discreet
@@ -70,7 +71,7 @@ def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_al
 def test_a_night_writes_only_the_messages_of_contacts_that_changed(path: Path) -> None:
     query(path, "update marts.contact_campaign set automation = 'kept'")
     a_night_later(path)
-    assert not build(path, select=["+contact_campaign"]).problem
+    assert not build(path, select=selected("+contact_campaign")).problem
     written = query(path, "select distinct contact_id from marts.contact_campaign where automation is distinct from 'kept' order by 1")
     changed = (
         "select distinct contact_id from source.timeline_events where _changed_at = (select max(_changed_at) from source.timeline_events)"
@@ -90,7 +91,7 @@ def test_a_campaign_that_is_known_later_than_its_messages_is_found(path: Path) -
     query(path, "update source.campaigns set subject = 'Told later', _changed_at = _changed_at + interval 1 day where campaign_id = 7")
     query(path, "insert into source.campaigns by name select * replace (7777 as campaign_id, 'Subject 7' as subject) from source.campaigns "
                 "where campaign_id = 8")  # fmt: skip
-    assert not build(path, select=["+contact_campaign"]).problem
+    assert not build(path, select=selected("+contact_campaign")).problem
     found = query(path, "select campaign_id, count(*) from marts.contact_campaign where subject = 'Subject 7' group by all")
     assert len(found) == 1, "the subject that a campaign once had still counts, and one campaign stands for each moment"
 
@@ -109,7 +110,7 @@ def test_a_click_moves_with_its_message_to_another_campaign(path: Path) -> None:
         "select contact_id, touched_at, campaign_id from marts.attribution_last_touch where touched_at > timestamptz '2026-11-20 15:00+00'"
     )
     for wanted in (239, 10239):
-        assert not build(path, select=["+attribution_last_touch"]).problem
+        assert not build(path, select=selected("+attribution_last_touch")).problem
         found = query(path, clicks)
         assert {campaign_id for *_, campaign_id in found} == {wanted}
         assert query(path, f"{clicks} except select contact_id, clicked_at, campaign_id from marts.contact_campaign") == []
@@ -123,7 +124,7 @@ def test_a_message_that_two_campaigns_may_have_sent_is_credited_to_neither(path:
     ((matched, _, every),) = query(path, counts)
     assert matched > 0.9 * every
     _copies_of_campaigns(path, "created_at + interval 1 minute")
-    assert not build(path, select=["+contact_campaign"]).problem
+    assert not build(path, select=selected("+contact_campaign")).problem
     assert query(path, counts) == [(0, every, every)]
 
 
@@ -131,7 +132,7 @@ def test_a_warehouse_that_older_models_built_is_made_anew_with_the_new_columns(p
     """As of what is kept by contact a column cannot be added in a night."""
     query(path, "alter table marts.contact_campaign drop column is_quick_open")
     query(path, "update sync.meta set value = 'of older models' where name = 'models'")
-    report = build(path, select=["+contact_campaign"])
+    report = build(path, select=selected("+contact_campaign"))
     assert not report.problem
     assert report.is_full
     assert query(path, "select count(is_quick_open) > 0 from marts.contact_campaign") == [(True,)]
@@ -193,7 +194,7 @@ def test_a_test_that_fails_is_named_with_its_model_and_the_rows_that_break_it(pa
 def test_a_model_that_fails_is_named_without_what_it_choked_on(path: Path) -> None:
     query(path, "alter table source.coupons alter redeemed_on set data type varchar")
     query(path, "update source.coupons set redeemed_on = 'someone@private.example' where is_redeemed")
-    report = build(path, select=["stg_coupons", "+attribution+"])
+    report = build(path, select=selected("stg_coupons", "+attribution+"))
     assert "model attribution" in report.problem
     assert "not built because of that: attribution_first_touch; attribution_last_touch; goal_conversions" in report.problem
     assert "someone" not in report.problem

@@ -20,6 +20,8 @@ from warehouse.errors import ArchiveFull
 
 log = logging.getLogger(__name__)
 
+#: In a home that is being restored from a backup: nothing else may use it.
+RESTORING = ".restoring"
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -67,6 +69,17 @@ def keep_claim(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except (BlockingIOError, FileNotFoundError):
         return False
+
+
+@contextlib.contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """The lock on the file `path`, which is made and stays; waits for whoever has it."""
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def sync(path: Path) -> None:

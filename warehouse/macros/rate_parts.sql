@@ -1,3 +1,4 @@
+{# Written by `make docs`; change warehouse/models/metrics.yml. Rate → numerator and denominator. #}
 {% macro rate_parts() -%}
     {{ return({
         'open_rate': ['opened_count', 'delivered_count'],

@@ -1,4 +1,4 @@
-{# Written by `make docs`; change warehouse/models/metrics.yml. Rate → numerator and denominator. #}
+<< "{#" >> Written by `make docs`; change warehouse/models/metrics.yml. Rate → numerator and denominator. #}
 {% macro rate_parts() -%}
     {{ return({
 <% for metric in metrics if metric.expression is not string %>

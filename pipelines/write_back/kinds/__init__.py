@@ -22,7 +22,7 @@ from pipelines.write_back.kinds.moves_and_deletions import DELETIONS, MOVES
 from pipelines.write_back.kinds.tags import TAGS
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.planning import Draft, History, Planning
+from pipelines.write_back.planning import History, Planning
 from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
 from pipelines.write_back.verification import Labels, ReadBack, Verifier
 
@@ -46,11 +46,9 @@ def make_plan(kind: Kind, rows: Rows, known: Known, history: History, options: O
     if options.max_rows is not None and len(rows) > options.max_rows:
         raise InputError(f"{rows.source.name} has {len(rows):,} rows, more than the {options.max_rows:,} that are allowed; nothing is sent")
     picked = pick(rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ())
-    draft = Draft(known.account, kind, rows, picked.renamed)
-    for warning in picked.warnings:
-        draft.warn(warning)
-    kind.plan(Planning(draft, known, history, options, picked, ADDING, REMOVING))
-    return draft.plan()
+    planning = Planning(kind, rows, known, history, options, picked, ADDING, REMOVING)
+    kind.plan(planning)
+    return planning.result()
 
 
 def verify(

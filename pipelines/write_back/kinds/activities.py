@@ -23,7 +23,7 @@ from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import BY_WHO, WHO, Kind, Search
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Draft, Planning, bound, resolve
+from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
 from pipelines.write_back.unknown_outcomes import Presence, look_for, wanted
 from pipelines.write_back.verification import Compared, ReadBack, Readings, Verifier
 
@@ -73,7 +73,7 @@ class _Wanted(NamedTuple):
 def _once(planning: Planning) -> Iterator[_Wanted]:
     """The rows with whom they are about, without those that say what an earlier one says."""
     cells, zone = planning.picked.cells, planning.known.zone
-    slashes = SlashOrder.of(cells["datetime"], planning.draft.rows.numbers)
+    slashes = SlashOrder.of(cells["datetime"], planning.rows.numbers)
 
     def read(index: int, number: int) -> _Row:
         who, description = read_who(cells, index), text_of(cells["description"][index])
@@ -84,10 +84,10 @@ def _once(planning: Planning) -> Iterator[_Wanted]:
         return _Row(number, who, description, moment(when, zone, slashes), slashes.other_moment(when, zone))
 
     seen: dict[str, int] = {}
-    for row, person in resolve(planning, list(planning.draft.read(read))):
+    for row, person in resolve(planning, list(planning.read(read))):
         each = _Wanted(row, person, person.ids[0] if person.ids else None)
         if (first := seen.setdefault(each.own, row.number)) != row.number:
-            planning.draft.reject(row.number, f"it says the same as row {first}: an activity is written once")
+            planning.reject(row.number, f"it says the same as row {first}: an activity is written once")
         else:
             yield each
 
@@ -100,11 +100,11 @@ def _not_sent(planning: Planning, wanted: list[_Wanted]) -> Iterator[_Wanted]:
         refused = next((one for one in pasts if one.is_refused), None)
         is_turned = any(past[subject].is_in_force for subject in _other_subjects(each) if subject in past)
         if is_done or is_queued:
-            planning.draft.leave(each.row.number, SENT_BEFORE if is_done else QUEUED, each.person.email, each.contact_id)
+            planning.leave(each.row.number, SENT_BEFORE if is_done else QUEUED, each.person.email, each.contact_id)
         elif refused is not None:
-            planning.draft.reject_as_before(each.row.number, refused)
+            planning.reject_as_before(each.row.number, refused)
         elif is_turned:
-            planning.draft.reject(each.row.number, _TURNED)
+            planning.reject(each.row.number, _TURNED)
         else:
             yield each
 
@@ -142,7 +142,7 @@ def _not_in_timelines(planning: Planning, wanted: list[_Wanted]) -> Iterator[_Wa
         near = [event for at in moments for event in events.get((each.contact_id or 0, at // 60), ())]
         # the same text as snippet or detail, at the same second, or minute when the event has no seconds
         if any((event.at in moments or event.at % 60 == 0) and text in map(_plain, event.texts) for event in near):
-            planning.draft.leave(each.row.number, IN_TIMELINE, each.person.email, each.contact_id)
+            planning.leave(each.row.number, IN_TIMELINE, each.person.email, each.contact_id)
         else:
             yield each
 
@@ -151,22 +151,22 @@ def _plain(text: str) -> str:
     return " ".join(unescaped(text).split())
 
 
-def _send(draft: Draft, each: _Wanted) -> None:
+def _send(planning: Planning, each: _Wanted) -> None:
     row, person = each.row, each.person
     must_look_up = each.contact_id is None
     try:
         params = bound(ADDACTIVITY, lacks_id=must_look_up, id=each.contact_id, description=row.description, datetime=row.moment.wall)
     except BadValue as problem:
-        draft.reject(row.number, str(problem))
+        planning.reject(row.number, str(problem))
         return
     if row.moment.is_twice:
-        draft.count(_TWICE)
+        planning.count(_TWICE)
     if person.who.contact_id is None and len(person.ids) > 1:
-        draft.count(_SEVERAL)
+        planning.count(_SEVERAL)
     expected = {"description": row.description, "at": row.moment.at}
-    item = Item(draft.kind, (row.number,), ADDACTIVITY, params, each.effects, expected, person.email, each.contact_id, must_look_up)
-    draft.send(item, is_new=True, is_unknown_address=must_look_up)
-    draft.change(row.number, person.shown, "activity", None, f"{row.moment.wall} {row.description}"[:200])
+    item = Item(planning.kind, (row.number,), ADDACTIVITY, params, each.effects, expected, person.email, each.contact_id, must_look_up)
+    planning.send(item, is_new=True, is_unknown_address=must_look_up)
+    planning.change(row.number, person.shown, "activity", None, f"{row.moment.wall} {row.description}"[:200])
 
 
 # ---- reading back, and looking for lost responses
@@ -233,7 +233,7 @@ class Activities(Kind):
     def plan(self, planning: Planning) -> None:
         """What was not sent and is not in a timeline yet."""
         for each in _not_in_timelines(planning, list(_not_sent(planning, list(_once(planning))))):
-            _send(planning.draft, each)
+            _send(planning, each)
 
     def ambiguity(self, entry: Entry, contact_id: int | None) -> tuple[int, str, str]:
         """The same contact, minute and text."""

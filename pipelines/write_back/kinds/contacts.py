@@ -134,8 +134,8 @@ class _Comparison:
     """Compares rows with what is known and was sent, and makes requests of what is left."""
 
     def __init__(self, planning: Planning, rows: list[Row]) -> None:
-        draft, known, titles = planning.draft, planning.known, list(planning.picked.fields)
-        self._draft, self._known, self._options, self._rows = draft, known, planning.options, rows
+        known, titles = planning.known, list(planning.picked.fields)
+        self._planning, self._known, self._options, self._rows = planning, known, planning.options, rows
         self._members = known.by_address((row.key for row in rows), with_fields=bool(titles))
         lists = {list_id for row in rows for list_id in row.lists}
         self._field_ids = {list_id: known.lists.columns_of(list_id, titles) for list_id in lists}
@@ -145,7 +145,7 @@ class _Comparison:
         self._past = planning.last([f"{row.key}|{list_id}" for row in rows for list_id in row.lists])
         self._removed = self._removals(planning)
         for list_id in sorted(lists - known.as_of.keys()):
-            draft.warn(f"the contacts of list {shown(known.lists.names[list_id])} were never read: all its rows count as new")
+            planning.warn(f"the contacts of list {shown(known.lists.names[list_id])} were never read: all its rows count as new")
 
     def _removals(self, planning: Planning) -> dict[str, Past]:
         """A contact that something took off a list is not there, whatever was read before."""
@@ -173,9 +173,9 @@ class _Comparison:
             try:
                 self._plan_row(row)
             except BadValue as problem:
-                self._draft.reject(row.number, str(problem))
+                self._planning.reject(row.number, str(problem))
         if self._is_compared:
-            self._draft.warn(f"unchanged: as of {self._known.read_on()}, when the contacts were last read")
+            self._planning.warn(f"unchanged: as of {self._known.read_on()}, when the contacts were last read")
 
     def _plan_row(self, row: Row) -> None:
         members = self._members.get(row.key, [])
@@ -185,7 +185,7 @@ class _Comparison:
                 groups.setdefault(part.content, []).append(part)
         for item, group in [(self._item(row, group), group) for group in groups.values()]:  # all of them, or none when one is not valid
             is_new = any(part.is_new for part in group)
-            self._draft.send(item, is_new=is_new, is_unknown_address=is_new and not members)
+            self._planning.send(item, is_new=is_new, is_unknown_address=is_new and not members)
 
     def _part(self, row: Row, list_id: int, members: list[Member]) -> _Part | None:
         """None when there is nothing to do (the row is left) or the service refused it before (it is rejected)."""
@@ -201,12 +201,12 @@ class _Comparison:
         if is_same and (now.is_queued or not self._options.send_all):
             reason = QUEUED if now.is_queued else SENT_BEFORE if now.is_ours else UNCHANGED
             self._is_compared |= reason == UNCHANGED
-            self._draft.leave(row.number, reason, row.email)
+            self._planning.leave(row.number, reason, row.email)
             return None
         status = values.ACTIVE if row.status is None and not now.exists else row.status
         content = Content(status, fields, row.ip).text
         if past is not None and past.is_refused and past.content == content and (not past.is_drifted or past.is_newer(as_of)):
-            self._draft.reject_as_before(row.number, past)
+            self._planning.reject_as_before(row.number, past)
             return None
         self._show(row, list_id, now, differing, members)
         return _Part(list_id, status, fields, content, not now.exists)
@@ -215,17 +215,17 @@ class _Comparison:
         """The change for the sample, and what a person should know before sending it."""
         if not now.exists:
             if row.status in (None, values.ACTIVE) and any(member.status_code in (2, 3) for member in members):
-                self._draft.count(_ADDED_ELSEWHERE)
-            self._draft.addition(row.number, row.email, self._known.lists.names[list_id], row.values)
+                self._planning.count(_ADDED_ELSEWHERE)
+            self._planning.addition(row.number, row.email, self._known.lists.names[list_id], row.values)
             return
         if row.status == values.ACTIVE and now.status in (2, 3):
-            self._draft.count(_RESUBSCRIBED)
+            self._planning.count(_RESUBSCRIBED)
         if row.status not in (None, now.status):
             old = None if now.status is None else STATUSES.get(now.status)
-            self._draft.change(row.number, row.email, "status", old, STATUSES[row.status or 0])
+            self._planning.change(row.number, row.email, "status", old, STATUSES[row.status or 0])
         titles = {field_id: title for title, field_id in self._field_ids[list_id].items()}
         for field_id in differing:
-            self._draft.change(row.number, row.email, titles[field_id], now.fields.get(field_id), row.values[titles[field_id]])
+            self._planning.change(row.number, row.email, titles[field_id], now.fields.get(field_id), row.values[titles[field_id]])
 
     def _item(self, row: Row, group: list[_Part]) -> Item:
         first = group[0]
@@ -239,7 +239,7 @@ class _Comparison:
         )
         lists = [part.list_id for part in group]
         return Item(
-            self._draft.kind,
+            self._planning.kind,
             (row.number,),
             SYNCCONTACT,
             params,
@@ -445,7 +445,7 @@ class Contacts(Kind):
 
     def plan(self, planning: Planning) -> None:
         """Every row's lists that have something to change."""
-        if rows := list(planning.draft.read(_Input(planning).row)):
+        if rows := list(planning.read(_Input(planning).row)):
             _Comparison(planning, rows).run()
 
     def forms(self, fetch: Fetch) -> SyncForms:

@@ -114,7 +114,7 @@ class Kind(str, ABC):
 
     @abstractmethod
     def plan(self, planning: Planning) -> None:
-        """Give every row of the draft its fate. Raises InputError for columns that cannot be used."""
+        """Give every row its fate. Raises InputError for columns that cannot be used."""
 
     def verifier(self) -> Verifier | None:
         """How it is read back; None where no operation shows it. Kinds that have the same one are read back together."""

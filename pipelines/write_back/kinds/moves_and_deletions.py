@@ -119,7 +119,7 @@ class _Removing:
 
     def __init__(self, kind: ListRemoval, planning: Planning, rows: list[ListRow]) -> None:
         self._kind = kind
-        self._draft, self._known = planning.draft, planning.known
+        self._planning, self._known = planning, planning.known
         self._rows = list(resolve(planning, rows, must_exist=False))
         self._past = planning.last(subject for row, person in self._rows for subject in _subjects(row, person))
         self._whereabouts = Whereabouts(planning, (person for _, person in self._rows))
@@ -135,7 +135,7 @@ class _Removing:
                 for source in self._not_given_before(row, person, fates):
                     self._follow(row, person, source, fates[source])
             except BadValue as problem:
-                self._draft.reject(row.number, str(problem))
+                self._planning.reject(row.number, str(problem))
 
     def _chained(self) -> dict[int, str]:
         """Rows that move somebody on from where another row moves them to: together they would never come to rest."""
@@ -204,9 +204,10 @@ class _Removing:
             return
         first = fates[0]
         if refused := next((fate.refused for fate in fates if fate.refused is not None), None):
-            self._draft.reject_as_before(row.number, refused)
+            self._planning.reject_as_before(row.number, refused)
         elif not first.is_absent or row.target is None:
-            self._draft.leave(row.number, first.idle or f"{OFF_LIST} as of {self._known.read_on(source)}", person.email, first.contact_id)
+            why = first.idle or f"{OFF_LIST} as of {self._known.read_on(source)}"
+            self._planning.leave(row.number, why, person.email, first.contact_id)
         else:
             name = shown(self._known.lists.names[source])
             raise BadValue(f"the contact is not on list {name} (its contacts were read on {self._known.read_on(source)})")
@@ -216,11 +217,11 @@ class _Removing:
         lists = {self._kind.leaves: source} | ({} if row.target is None else {"listid": row.target})
         params = bound(operation, lacks_id=must_look_up, id=contact_id, **lists)
         effects = (Effect(f"{contact_id or person.address}|{source}", row.content),)
-        kind, rows = self._draft.kind, (row.number,)
+        kind, rows = self._planning.kind, (row.number,)
         item = Item(kind, rows, operation, params, effects, {}, person.email, contact_id, must_look_up)
-        self._draft.send(item, is_new=False, is_unknown_address=not person.ids)
+        self._planning.send(item, is_new=False, is_unknown_address=not person.ids)
         names = self._known.lists.names
-        self._draft.change(row.number, person.shown, "list", names[source], None if row.target is None else names[row.target])
+        self._planning.change(row.number, person.shown, "list", names[source], None if row.target is None else names[row.target])
 
 
 def _names(row: ListRow, person: Person) -> list[str]:
@@ -326,7 +327,7 @@ class ListRemoval(Kind):
 
     def plan(self, planning: Planning) -> None:
         """Who is on the lists and, to be moved, not on the target yet."""
-        if rows := list(planning.draft.read(lambda index, number: self.read(planning, index, number))):
+        if rows := list(planning.read(lambda index, number: self.read(planning, index, number))):
             _Removing(self, planning, rows).run()
 
     def look_up_list(self, entry: Entry) -> int | None:

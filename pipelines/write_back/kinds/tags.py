@@ -16,7 +16,7 @@ from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import shown, text_of
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import BY_WHO, WHO, Kind
-from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Draft, Planning, bound, resolve
+from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
 
 ADD, REMOVE = "add", "remove"
 
@@ -50,7 +50,7 @@ class _Gathering:
     """Resolves people, sorts out contradictions and repetitions, and gathers the rest into requests."""
 
     def __init__(self, planning: Planning, rows: list[_Row]) -> None:
-        self._draft, self._options = planning.draft, planning.options
+        self._planning, self._options = planning, planning.options
         self._rows = list(resolve(planning, rows, needs_address="tagging"))
         self._past = planning.last(subject for row, person in self._rows for subject in _subjects(row, person))
         self._requests: dict[_Target, _Request] = {}
@@ -61,12 +61,12 @@ class _Gathering:
             parts = [(target, tag) for target in _targets(row, person) for tag in row.tags]
             left = [part for part in parts if part not in seen]
             if not left:
-                self._draft.reject(row.number, f"it says the same as row {seen[parts[0]]}")
+                self._planning.reject(row.number, f"it says the same as row {seen[parts[0]]}")
             for target, tag in left:
                 seen[target, tag] = row.number
                 self._decide(row, person, target, tag)
         for target, request in self._requests.items():
-            self._draft.send(_item(self._draft, target, request), is_new=request.is_new, is_unknown_address=not request.person.ids)
+            self._planning.send(_item(self._planning, target, request), is_new=request.is_new, is_unknown_address=not request.person.ids)
 
     def _without_contradictions(self) -> list[tuple[_Row, Person]]:
         """Rows that no other row contradicts: adding and removing a tag of one address."""
@@ -81,7 +81,7 @@ class _Gathering:
             if against:
                 tag, number = against[0]
                 words = "removes" if row.action == ADD else "adds"
-                self._draft.reject(row.number, f"row {number} {words} the tag {shown(tag)} of the same contact: keep one of them")
+                self._planning.reject(row.number, f"row {number} {words} the tag {shown(tag)} of the same contact: keep one of them")
             else:
                 left.append((row, person))
         return left
@@ -93,15 +93,15 @@ class _Gathering:
         is_queued = is_so and any(past is not None and past.is_open for past in pasts)
         refused = [past for past in pasts if past is not None and past.state is State.REJECTED and past.content == target.action]
         if is_so and (is_queued or not self._options.send_all):
-            self._draft.leave(row.number, QUEUED if is_queued else SENT_BEFORE, person.email, target.contact_id)
+            self._planning.leave(row.number, QUEUED if is_queued else SENT_BEFORE, person.email, target.contact_id)
         elif refused:
-            self._draft.reject_as_before(row.number, refused[0])
+            self._planning.reject_as_before(row.number, refused[0])
         else:
             request = self._requests.setdefault(target, _Request(person))
             request.tags[tag] = row.number
             request.rows.add(row.number)
             request.is_new = request.is_new or (row.action == ADD and not any(pasts))
-            self._draft.change(row.number, person.shown, "tag", *((None, tag) if row.action == ADD else (tag, None)))
+            self._planning.change(row.number, person.shown, "tag", *((None, tag) if row.action == ADD else (tag, None)))
 
     def _latest(self, contact_id: int | None, address: str | None, tag: str) -> Past | None:
         """The last thing done to the contact itself or to everybody with its address."""
@@ -122,14 +122,14 @@ def _subjects(row: _Row, person: Person) -> Iterator[str]:
         yield from (f"{name}|{tag}" for tag in row.tags)
 
 
-def _item(draft: Draft, target: _Target, request: _Request) -> Item:
+def _item(planning: Planning, target: _Target, request: _Request) -> Item:
     person, must_look_up = request.person, target.contact_id is None and target.action == REMOVE
     operation = ADDTAG if target.action == ADD else REMOVETAG
     tags = sorted(request.tags)
     params = bound(operation, lacks_id=must_look_up, email=person.email, id=target.contact_id, tagname=tags)
     names = [str(target.contact_id)] if target.contact_id is not None else [target.address or "", *map(str, person.ids)]
     return Item(
-        draft.kind,
+        planning.kind,
         tuple(sorted(request.rows)),
         operation,
         params,
@@ -155,7 +155,7 @@ class Tags(Kind):
             tags = values.tags(text_of(cells["tag"][index]) or "")
             return _Row(number, read_who(cells, index), tags, action)
 
-        if rows := list(planning.draft.read(read)):
+        if rows := list(planning.read(read)):
             _Gathering(planning, rows).run()
 
     def chosen(self, found: Sequence[Found]) -> tuple[int, ...]:

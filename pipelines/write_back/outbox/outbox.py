@@ -22,8 +22,7 @@ from marketing_api.clock import SteadyClock
 from marketing_api.exchange import order_of
 from pipelines.write_back.item import DONE, BadRow, IdleRow, Past, Plan, State
 from pipelines.write_back.outbox.entries import Counts, Entry, Push, Retried, read_entry, read_push
-from pipelines.write_back.outbox.sender_lock import sender_lock
-from pipelines.write_back.outbox.store import Change, Store
+from pipelines.write_back.outbox.store import Change, Store, sender_lock
 
 KEEP_SKIPPED_DAYS = 7  # a nightly push of 100,000 rows of which few change would grow the file without end
 

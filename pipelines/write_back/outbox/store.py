@@ -1,4 +1,5 @@
-"""The outbox's file: SQLite that survives a kill and a power cut, its schema, and one clear error for whatever a disk does.
+"""The outbox's file: SQLite that survives a kill and a power cut, its schema, one clear error for whatever a disk does, resuming with its
+copy, and one sender at a time.
 
 Every change is one transaction with synchronous=FULL: what was committed stays, what was not never happened. Not here: what the
 tables mean (`outbox`).
@@ -7,12 +8,20 @@ tables mean (`outbox`).
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
+import fcntl
+import hashlib
+import json
 import logging
 import os
+import re
+import shutil
 import sqlite3
+import sys
 import threading
+import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,6 +51,10 @@ class OutboxDamaged(OutboxError):
 
 class OutboxTooNew(OutboxError):
     """Written by a newer version of this program."""
+
+
+class OutboxHeld(OutboxError):
+    """It was restored, and what was sent since its backup is not known to it."""
 
 
 class OutboxFull(OutboxError):
@@ -248,6 +261,17 @@ def revision_note(path: Path) -> Path:
     return path.with_name(f"{path.stem}.revision")
 
 
+def held_note(path: Path) -> Path:
+    """Where it stands that nothing may be sent from a restored outbox until a person has decided: why, in words."""
+    return path.with_name(f"{path.stem}.held")
+
+
+def check_not_held(path: Path) -> None:
+    """Raises OutboxHeld."""
+    if held_note(path).exists():
+        raise OutboxHeld(held_note(path).read_text(encoding="utf-8"))
+
+
 def _note(path: Path, revision: int) -> None:
     if revision:
         number = b"%d" % revision
@@ -262,3 +286,126 @@ def _noted(path: Path) -> int:
         return int(number) if zlib.crc32(number) == int(check) else 0
     except (OSError, ValueError):
         return 0
+
+
+# ---- resuming with the copy of an outbox that is damaged or gone, so that nothing is sent twice
+
+_WHY = "'the outbox was damaged: whether it was sent is not known'"
+#: The copy was made before the requests of its push left.
+_MAYBE_SENT = (
+    f"update item set state = 'unknown', message = {_WHY}, sent_at = coalesce(sent_at, planned_at), changed_at = ?, revision = ?"  # noqa: S608
+    " where state in ('planned', 'sending') and operation is not null"
+)
+#: What is not idempotent, of contacts that are not known, cannot be looked for.
+_NOT_TO_BE_FOUND = (
+    f"update item set state = 'rejected', message = {_WHY}, rejected_by = 'check', changed_at = ?, revision = ?"  # noqa: S608
+    " where state = 'unknown' and contact_id is null and push_id in"
+    " (select push_id from push where kind in (select value from json_each(?)))"
+)
+
+
+def restore(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
+    """Put the copy in the outbox's place, which is set aside; False when there is no need to.
+
+    What the copy has open counts as unknown: the next push looks for what is of a kind `not_idempotent` and rejects what it cannot look
+    for; anything else may be sent twice without harm. Raises OutboxDamaged when there is no copy to resume with.
+    """
+    if not (path.exists() or copy_of(path).exists()):
+        return False
+    try:
+        with contextlib.closing(Store(path)) as store:
+            store.check()
+        return False
+    except OutboxDamaged as problem:
+        if not copy_of(path).exists():
+            raise
+        log.warning("%s", problem)
+    temporary = path.with_name(f".{path.name}")
+    _make(path, temporary, now, not_idempotent)
+    for suffix in ("-wal", "-shm", ""):
+        if (part := Path(f"{path}{suffix}")).exists():
+            set_aside(part)
+    revision_note(path).unlink(missing_ok=True)
+    temporary.rename(path)
+    return True
+
+
+def _make(path: Path, temporary: Path, now: float, not_idempotent: Collection[str]) -> None:
+    try:
+        with contextlib.closing(Store(copy_of(path))) as copy:
+            copy.check()
+    except OutboxDamaged as problem:
+        raise OutboxDamaged(
+            f"the outbox {path} is damaged, and so is its copy ({problem}): move both away to begin anew. What was sent is then only"
+            " known from sync.writebacks, and activities that are pushed again would arrive twice"
+        ) from problem
+    Path(f"{temporary}-journal").unlink(missing_ok=True)
+    shutil.copyfile(copy_of(path), temporary)
+    temporary.chmod(0o600)
+    _doubt(temporary, now, not_idempotent)
+
+
+def hold(path: Path, made_at: dt.datetime, now: float, not_idempotent: Collection[str]) -> None:
+    """The outbox came from the backup of that time. What it has open counts as unknown, and nothing is sent until a person decides."""
+    held_note(path).write_text(
+        f"nothing was sent: this outbox was restored from the backup of {made_at:%Y-%m-%d %H:%M} UTC, and what was pushed later is not "
+        "known to it: pushing it again would send it twice. See what arrived (`marketing-sync sync`, the service itself), then "
+        "`marketing-sync restore --release` lets pushes go on",
+        encoding="utf-8",
+    )
+    if path.exists():
+        _doubt(path, now, not_idempotent)
+
+
+def _doubt(path: Path, now: float, not_idempotent: Collection[str]) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        (revision,) = connection.execute("update revision set value = value + 1 returning value").fetchone()
+        connection.execute(_MAYBE_SENT, (now, revision))
+        connection.execute(_NOT_TO_BE_FOUND, (now, revision, json.dumps(not_idempotent)))
+
+
+# ---- one sender per home and account at a time: a locked file, which goes with its process however that ends
+
+_LOOK_S = 0.2
+
+
+@contextmanager
+def sender_lock(
+    folder: Path, account: str, *, wait_s: float = 0.0, on_wait: Callable[[str], object] = lambda holder: None
+) -> Iterator[None]:
+    """Held while the context lasts. `on_wait` is called once with who holds it. Raises OutboxBusy after `wait_s` seconds."""
+    path = folder / f"sender-{_name(account)}.lock"
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as problem:
+        raise OutboxError(f"{path} cannot be used ({problem.strerror}): let this user write it, or move it away") from problem
+    try:
+        _take(handle, account, wait_s, on_wait)
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()} {Path(sys.argv[0]).name or 'python'}".encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _take(handle: int, account: str, wait_s: float, on_wait: Callable[[str], object]) -> None:
+    deadline, is_first = time.monotonic() + wait_s, True
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            found = os.pread(handle, 200, 0).decode(errors="replace").split(" ", 1)
+        holder = f"{found[1]} (process {found[0]})" if len(found) == 2 else "another process"  # it is just about to say
+        if time.monotonic() >= deadline:
+            raise OutboxBusy(f"{holder} is sending for account {account}: wait for it to end, or stop it")
+        if is_first:
+            on_wait(holder)
+        is_first = False
+        time.sleep(_LOOK_S)
+
+
+def _name(account: str) -> str:
+    """A file name for any account's name; the hash keeps names apart that look alike without their odd characters."""
+    plain = re.sub(r"[^A-Za-z0-9_-]", "", account)[:40]
+    return plain if plain == account else f"{plain}-{hashlib.blake2b(account.encode(), digest_size=4).hexdigest()}"

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assets.planning.campaign_exposure import Exposure, received, unreached
 from assets.planning.candidates import DAY_S
-from assets.planning.change_rates import PRIOR_RATE, Yields, chances, change_rates, unchanged
+from assets.planning.change_rates import PRIOR_RATE, Exposure, Yields, chances, change_rates, received, unchanged, unreached
 from tests.assets.planning.people import T, candidates
 
 

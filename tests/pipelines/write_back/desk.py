@@ -18,7 +18,7 @@ from pipelines.write_back.item import Item, Plan, State
 from pipelines.write_back.kinds import verify
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.retry_policy import RetryPolicy
-from pipelines.write_back.sending import send
+from pipelines.write_back.sending import Sending
 from tests.pipelines.write_back.plans import a_plan
 
 #: As in earnest, a hundred times faster.
@@ -78,7 +78,7 @@ class Desk:
     def send(self, **options: Any) -> Sent:
         before, open_ = self.client.statistics.requests, self.outbox.open("main")
         with self.outbox.sending("main"):
-            stopped = send(self.outbox, self.client, "main", **({"policy": QUICK} | options))
+            stopped = Sending(self.outbox, self.client, "main", **({"policy": QUICK} | options)).run()
         now = Counter(self.outbox.entry(entry.item_id).state for entry in open_)
         unknown = now[State.UNKNOWN] + now[State.SENDING]
         requests = self.client.statistics.requests - before

@@ -24,14 +24,14 @@ from marketing_api.client import Client, Connection, Secret
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.sandbox.options import DEFAULT_KEY
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.sending import send
+from pipelines.write_back.sending import Sending
 from tests.pipelines.write_back.desk import QUICK
 
 home = Path(sys.argv[2])
 connection = Connection("main", sys.argv[1], Secret(DEFAULT_KEY))
 with Client(connection, RateLimiter(home / "pace"), record=lambda _: None, spool=home) as client, Outbox(home / "outbox.sqlite") as outbox:
     with outbox.sending("main"):
-        send(outbox, client, "main", policy=QUICK)
+        Sending(outbox, client, "main", policy=QUICK).run()
 """
 
 

@@ -16,16 +16,17 @@ all_contacts as (
     group by all
 ),
 
-all_messages as (
+-- not materialized: they are wide, and each use takes little of them
+all_messages as not materialized (
     select account, contact_id, message_key, channel, campaign_id, subject, automation, sent_at, is_opened, opened_at, is_clicked, clicked_at
     from {{ ref('contact_campaign') }}
 ),
 
-all_reactions as (
+all_reactions as not materialized (
     select account, contact_id, reaction, moment, message_key from {{ ref('int_reactions') }}
 ),
 
-all_statuses as (
+all_statuses as not materialized (
     select account, list_id, contact_id, hash(lower(trim(email))) as address, status, valid_from
     from {{ ref('history_contacts') }}
     where trim(email) <> ''

@@ -13,8 +13,7 @@ import pytest
 from pipelines.write_back.item import BadRow, State
 from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.outbox.sender_lock import sender_lock
-from pipelines.write_back.outbox.store import OutboxBusy, OutboxDamaged, OutboxError, OutboxTooNew
+from pipelines.write_back.outbox.store import OutboxBusy, OutboxDamaged, OutboxError, OutboxTooNew, sender_lock
 from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import errno
 import json
 import os
@@ -25,8 +26,19 @@ from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.outbox.restore import restore
-from pipelines.write_back.outbox.store import Change, OutboxBusy, OutboxDamaged, OutboxError, OutboxFull, copy_of
+from pipelines.write_back.outbox.store import (
+    Change,
+    OutboxBusy,
+    OutboxDamaged,
+    OutboxError,
+    OutboxFull,
+    OutboxHeld,
+    check_not_held,
+    copy_of,
+    held_note,
+    hold,
+    restore,
+)
 from tests.depth import examples
 from tests.pipelines.write_back.plans import a_plan, activity, tag
 
@@ -310,3 +322,20 @@ def test_what_changed_is_told_completely_however_often_it_is_asked_for(path: Pat
                 seen = max(seen, entry.revision)
         assert mirror == {entry.item_id: (entry.state, entry.attempts) for entry in outbox.items(push_id)}
         assert json.dumps(sorted(mirror)) == json.dumps(sorted(ids))
+
+
+def test_what_a_backup_had_open_is_unknown_and_nothing_goes_until_a_person_decides(path: Path) -> None:
+    with Outbox(path) as outbox:
+        push_id = outbox.enqueue(a_plan(*(activity(row, row, "x") for row in (1, 2, 3))))
+        first, second, _ = (entry.item_id for entry in outbox.items(push_id))
+        outbox.claim(first)
+        outbox.settle(first, State.APPLIED, request_id=1)
+        outbox.claim(second)
+    for _ in range(2):  # a restore that was killed is run again
+        hold(path, dt.datetime(2026, 3, 20, 4, tzinfo=dt.UTC), 1.0, NOT_IDEMPOTENT)
+    with Outbox(path) as outbox:
+        assert [entry.state for entry in outbox.items(push_id)] == [State.APPLIED, State.UNKNOWN, State.UNKNOWN]
+    with pytest.raises(OutboxHeld, match="from the backup of 2026-03-20 04:00 UTC"):
+        check_not_held(path)
+    held_note(path).unlink()
+    check_not_held(path)

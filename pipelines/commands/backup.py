@@ -1,0 +1,70 @@
+"""`marketing-sync backup` and `restore`: a home's backup by hand, and a home made of it. Not here: the backup behind each run."""
+
+import os
+import sys
+from contextlib import closing
+
+from marketing_api.clock import utc_now, wall
+from pipelines import exits
+from pipelines.backups import back_up_home, backup_storage
+from pipelines.commands import Arguments, command
+from pipelines.freshness import ago
+from pipelines.home import prepare_home
+from pipelines.options import Option, parameters
+from pipelines.progress import report_waiting
+from pipelines.settings import Settings
+from pipelines.write_back.kinds import NOT_IDEMPOTENT
+from pipelines.write_back.outbox.outbox import outbox_path
+from pipelines.write_back.outbox.store import held_note, hold
+from pipelines.write_back.writebacks_export import refill
+from warehouse.archive.disk import Workspace
+from warehouse.backup import finish_restore, kept_tables
+from warehouse.backup import restore as restore_files
+from warehouse.rebuild import rebuild
+from warehouse.storage import shown
+
+_BACKUP = (Option("verify", "read everything that is there, and send anew what is damaged"),)
+_RESTORE = (
+    Option("url", "the backup's address (default: MARKETING_BACKUP_URL)", str, metavar="URL", is_positional=True),
+    Option("release", "let pushes go on: you know what was sent since the backup"),
+)
+
+
+@command(*parameters(_BACKUP))
+def backup(arguments: Arguments, settings: Settings) -> int:
+    """Send what is not there yet, and show what is there. Safe while a sync runs. Exit code 1 when something was missing or damaged."""
+    prepare_home(settings.home)
+    report = back_up_home(settings, verify=arguments.verify)
+    files = report.manifest.files
+    print(f"{shown(backup_storage(settings).url)}: {len(files):,} files, {sum(file.bytes for file in files) / 1e6:,.1f} MB, as of now")
+    print(f"sent: {len(report.sent):,} files, {sum(file.bytes for file in report.sent) / 1e6:,.1f} MB")
+    for name in report.mended:
+        print(f"{name} was missing or damaged there: it was sent anew", file=sys.stderr)
+    for name in report.lost:
+        print(f"{name} is missing or damaged there, and the home does not have it any more: put it back", file=sys.stderr)
+    return exits.INCOMPLETE if report.mended or report.lost else exits.DONE
+
+
+@command(*parameters(_RESTORE))
+def restore(arguments: Arguments, settings: Settings) -> int:
+    """Every hash is checked, then the warehouse is made anew from the archive. Resumes when it was interrupted."""
+    home, outbox = settings.home, outbox_path(settings.home)
+    if arguments.release:
+        held_note(outbox).unlink(missing_ok=True)
+        print("pushes go on: what the backup had open is looked for before it is sent")
+        return exits.DONE
+    os.umask(0o077)
+    manifest = restore_files(home, backup_storage(settings, url=arguments.url or ""))
+    hold(outbox, manifest.made_at, wall(), NOT_IDEMPOTENT)
+    settings.warehouse_path.unlink(missing_ok=True)  # of an attempt that was killed
+    with closing(Workspace(home / "tmp" / "restore")) as workspace:
+        kept = kept_tables(home, workspace.file("kept.duckdb"))
+        result = rebuild(home, deadline_s=settings.lock_seconds, on_wait=report_waiting, kept=[kept])
+    refill(settings)
+    finish_restore(home)
+    print(f"{home}: {len(manifest.files):,} files as of {ago(manifest.made_at, utc_now())}, every hash is right")
+    print(f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows; the next sync builds the models")
+    print("pushes are held, since what was sent after the backup is not known: `marketing-sync restore --release` lets them go on")
+    if result.failed:
+        print(f"{result.failed:,} loads could not be applied; sync.loads has the reasons", file=sys.stderr)
+    return exits.INCOMPLETE if result.failed else exits.DONE

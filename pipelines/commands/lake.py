@@ -1,0 +1,49 @@
+"""`marketing-sync lake`: what the lake holds of every shard, and a DuckDB file of views of all. Not here: filling it (`publish`)."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from marketing_api.clock import utc_now
+from pipelines import exits
+from pipelines.commands import Arguments, command
+from pipelines.commands.status import grid
+from pipelines.freshness import ago
+from pipelines.options import Option, parameters
+from pipelines.publishing import lake_storage
+from pipelines.settings import Settings
+from warehouse.lake import manifests, problems, views, write_views
+from warehouse.storage import shown
+
+_LAKE = (
+    Option("to", "write a DuckDB file of views over all shards, in place of an earlier one", str, Path, metavar="FILE"),
+    Option("sql", "print the statements that make these views, and nothing else"),
+)
+
+
+@command(*parameters(_LAKE), is_for_all_shards=True)
+def lake(arguments: Arguments, settings: Settings) -> int:
+    """What it holds, by shard. Exit code 1 when something is the matter with it."""
+    storage, now = lake_storage(settings), utc_now()
+    by_shard = manifests(storage)
+    found = [each for each in by_shard.values() if each]
+    if not by_shard:
+        print(f"{shown(storage.url)} is empty: `marketing-sync publish` exports to it, and so does every sync")
+        return exits.DONE
+    if arguments.sql:
+        print(*views(storage, found), sep=";\n", end=";\n")
+        return exits.DONE
+    sizes = ("tables", "rows", "MB")
+    table = grid(shown(storage.url), "shard", "version", "published", "personal data", *sizes, right=sizes)
+    for each in found:
+        counts = f"{len(each.tables)}", f"{sum(one.rows for one in each.tables):,}", f"{sum(each.files.values()) / 1e6:,.1f}"
+        published = each.published
+        table.add_row(each.shard, each.version, ago(published.published_at, now), str(published.personal_data), *counts)
+    Console(highlight=False).print(table)
+    wrong = list(problems(by_shard, now, storage.names("shards")))
+    print(*wrong, sep="\n", end="\n" if wrong else "")
+    if arguments.to:
+        write_views(arguments.to, storage, found)
+        extension = "; where it is opened, `install httpfs` has to be run once" if "://" in storage.address("") else ""
+        print(f"{arguments.to}: views over {len(found)} shards as of now{extension}")
+    return exits.INCOMPLETE if wrong else exits.DONE

@@ -1,0 +1,269 @@
+"""A backup holds what a home cannot make anew, is sent once, and is found whole or named as damaged."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from marketing_api.operations import lists
+from tests.warehouse.answering import Home, contents
+from tests.warehouse.test_rebuild import fill
+from warehouse import tables
+from warehouse.backup import Manifest, back_up, finish_restore, kept_tables, read_manifest, restore
+from warehouse.connection import connect
+from warehouse.errors import BackupDamaged, ForeignFolder, StorageMisconfigured, StorageUnavailable
+from warehouse.rebuild import rebuild
+from warehouse.storage import Storage
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with everything that has to be backed up; `home` is a copy of it."""
+    folder = tmp_path_factory.mktemp("made")
+    made = Home(folder)
+    fill(made, 1)
+    made.archive.seal()
+    with made.warehouse.writing() as connection:
+        connection.execute("create table history.contacts as select 1 as contact_id, '{\"a\": 1}'::json as fields")
+        connection.execute("insert into sync.runs by name select 'r1' as run_id, now() as started_at")
+    made.close()
+    (folder / "personal.key").write_text("k" * 64)
+    (folder / "models").mkdir()
+    (folder / "models" / "mine.sql").write_text("select 1")
+    with sqlite3.connect(folder / "outbox.sqlite") as outbox:
+        outbox.execute("pragma journal_mode = wal")
+        outbox.execute("create table item (n integer)")
+    return folder
+
+
+@pytest.fixture
+def home(made: Path, tmp_path: Path) -> Path:
+    shutil.copytree(made, tmp_path / "home")
+    return tmp_path / "home"
+
+
+class Counted(Storage):
+    """Notes what is sent; fails behind the first `most` files."""
+
+    def __init__(self, url: str, most: int = 10**9) -> None:
+        super().__init__(url)
+        self.sent: list[str] = []
+        self._most = most
+
+    def upload(self, source: Path, name: str) -> None:
+        if len(self.sent) == self._most:
+            raise StorageUnavailable("the network is gone")
+        super().upload(source, name)
+        self.sent.append(name)
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Counted:
+    return Counted(str(tmp_path / "backup"))
+
+
+def all_of(home: Path) -> dict[str, list[tuple[object, ...]]]:
+    with connect(home / "warehouse.duckdb", read_only=True) as connection:
+        kept = {name: connection.execute(f"from {name}").fetchall() for name in ("history.contacts", "sync.runs")}
+        return contents(connection) | kept
+
+
+def brought_back(storage: Storage, home: Path) -> None:
+    restore(home, storage)
+    rebuild(home, kept=[kept_tables(home, home.parent / f"{home.name}.kept")])
+    finish_restore(home)
+
+
+def more(home: Path, night: int = 1) -> None:
+    """Another night, sealed."""
+    grown = Home(home)
+    grown.load([grown.answer(lists.GETLISTS, {"lists": {"items": [{"id": 9, "name": "new"}]}}, 9000 * night)], tables.LISTS)
+    grown.close()
+
+
+def test_a_lost_home_is_made_again_with_the_same_tables(home: Path, storage: Storage, tmp_path: Path) -> None:
+    back_up(home, storage)
+    before = all_of(home)
+    brought_back(storage, tmp_path / "new")
+    assert all_of(tmp_path / "new") == before
+    for name in ("personal.key", "models/mine.sql", "archive/loads.jsonl"):
+        assert (tmp_path / "new" / name).read_bytes() == (home / name).read_bytes()
+    with sqlite3.connect(tmp_path / "new" / "outbox.sqlite") as outbox:
+        assert outbox.execute("select count(*) from item").fetchone() == (0,)
+
+
+def test_only_what_is_new_is_sent(home: Path, storage: Counted) -> None:
+    back_up(home, storage)
+    storage.sent.clear()
+    assert back_up(home, storage).sent == []
+    more(home)
+    report = back_up(home, storage)
+    assert [file.stored for file in report.sent] == storage.sent
+    assert sorted(name.split("/")[1].split(".")[0] for name in storage.sent) == ["loads", "requests"]
+
+
+def test_the_load_log_goes_in_pieces_and_anew_when_it_was_mended(home: Path, storage: Storage, tmp_path: Path) -> None:
+    for night in (1, 2):
+        back_up(home, storage)
+        more(home, night)
+    assert [file.path for file in back_up(home, storage).manifest.files].count("archive/loads.jsonl") == 3
+    log = home / "archive" / "loads.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[1:]))
+    assert [file.path for file in back_up(home, storage).manifest.files].count("archive/loads.jsonl") == 1
+    restore(tmp_path / "new", storage)
+    assert (tmp_path / "new" / "archive" / "loads.jsonl").read_bytes() == log.read_bytes()
+
+
+def test_responses_that_are_not_sealed_yet_are_backed_up(home: Path, storage: Storage, tmp_path: Path) -> None:
+    running = Home(home)
+    response = running.answer(lists.GETLISTS, {"lists": {"items": []}}, 9000)
+    running.load([response], tables.LISTS)
+    back_up(home, storage)
+    running.close()
+    brought_back(storage, tmp_path / "new")
+    again = Home(tmp_path / "new")
+    assert [each.request_id for each in again.archive.responses([response.request_id])] == [response.request_id]
+    again.close()
+
+
+def test_a_backup_that_failed_resumes_and_the_one_before_holds(home: Path, storage: Counted, tmp_path: Path) -> None:
+    back_up(home, storage)
+    before = read_manifest(storage)
+    more(home)
+    (home / "models" / "other.sql").write_text("select 2")
+    broken = Counted(str(tmp_path / "backup"), most=1)
+    with pytest.raises(StorageUnavailable):
+        back_up(home, broken)
+    assert read_manifest(storage) == before
+    storage.sent.clear()
+    back_up(home, storage)
+    assert storage.sent
+    assert not set(storage.sent) & set(broken.sent)
+
+
+def test_what_a_home_lost_stays_in_its_backup(home: Path, storage: Storage) -> None:
+    more(home)
+    first = back_up(home, storage).manifest
+    next(home.glob("archive/requests/*/*")).unlink()
+    for name in ("warehouse.duckdb", "outbox.sqlite"):
+        (home / name).unlink()
+    (home / "personal.key").write_text("other" * 20)
+    there = set(storage.names())
+    second = back_up(home, storage).manifest
+    assert {file.path for file in first.files} == {file.path for file in second.files}
+    assert there < set(storage.names()), "nothing is deleted"
+
+
+def bad(storage: Storage) -> list[str]:
+    """Damages a file, and removes one."""
+    names = sorted(name for name in storage.names() if name.startswith(("archive/requests", "personal.key")))
+    storage.write(names[0], b"x" * storage.names()[names[0]])
+    storage.delete(names[1:2])
+    return names[:2]
+
+
+def test_damaged_and_missing_files_are_named_and_the_rest_is_restored(home: Path, storage: Storage, tmp_path: Path) -> None:
+    manifest = back_up(home, storage).manifest
+    names = bad(storage)
+    with pytest.raises(BackupDamaged, match="2 files of") as said:
+        restore(tmp_path / "new", storage)
+    assert all(name in str(said.value) for name in names)
+    back_up(home, storage, verify=True)
+    assert restore(tmp_path / "new", storage).files == manifest.files
+
+
+def test_damage_is_found_and_mended_from_the_home(home: Path, storage: Storage) -> None:
+    back_up(home, storage)
+    damaged, missing = bad(storage)
+    assert back_up(home, storage).mended == [missing]
+    assert back_up(home, storage, verify=True).mended == [damaged]
+    report = back_up(home, storage, verify=True)
+    assert (report.mended, report.lost, report.sent) == ([], [], [])
+
+
+def test_a_home_that_was_begun_anew_does_not_replace_what_was_lost(home: Path, storage: Storage, tmp_path: Path) -> None:
+    back_up(home, storage)
+    before = read_manifest(storage)
+    other = tmp_path / "other"
+    other.mkdir()
+    more(other)
+    with pytest.raises(StorageMisconfigured, match="backup of another home"):
+        back_up(other, storage)
+    assert read_manifest(storage) == before
+
+
+def test_a_home_in_use_is_not_restored_into(home: Path, storage: Storage) -> None:
+    back_up(home, storage)
+    with pytest.raises(ForeignFolder, match="is in use"):
+        restore(home, storage)
+
+
+def test_without_a_backup_nothing_is_restored(storage: Storage, tmp_path: Path) -> None:
+    with pytest.raises(StorageMisconfigured, match="there is no backup"):
+        restore(tmp_path / "new", storage)
+    assert not (tmp_path / "new").exists()
+
+
+def test_nothing_is_written_outside_the_home(home: Path, storage: Storage, tmp_path: Path) -> None:
+    back_up(home, storage)
+    text = storage.read("manifest.json").replace(b'"personal.key"', b'"../stolen"')
+    storage.write("manifest.json", text)
+    with pytest.raises(BackupDamaged):
+        restore(tmp_path / "new", storage)
+    assert not (tmp_path / "stolen").exists()
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from warehouse import backup
+from warehouse.storage import Storage
+
+class Killing(Storage):
+    left = int(sys.argv[4])
+    def _count(self):
+        Killing.left -= 1
+        if Killing.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+    def upload(self, source, name):
+        super().upload(source, name)
+        self._count()
+    def download(self, name, target):
+        super().download(name, target)
+        self._count()
+
+do = backup.back_up if sys.argv[1] == "backup" else backup.restore
+do(Path(sys.argv[2]), Killing(sys.argv[3]))
+"""
+
+
+def killed(what: str, home: Path, storage: Storage, after: int) -> int:
+    return subprocess.run([sys.executable, "-c", _KILLED, what, str(home), storage.url, str(after)], check=False).returncode
+
+
+@pytest.mark.parametrize("after", [1, 3, 5])
+def test_a_kill_in_the_middle_of_either_is_made_good_by_the_next(home: Path, storage: Storage, tmp_path: Path, after: int) -> None:
+    before = all_of(home)
+    assert killed("backup", home, storage, after) == -9
+    assert read_manifest(storage) is None
+    back_up(home, storage)
+    new = tmp_path / "new"
+    assert killed("restore", new, storage, after) == -9
+    brought_back(storage, new)
+    assert all_of(new) == before
+    assert not list(new.rglob("*.part"))
+
+
+def test_the_manifest_names_what_is_there(home: Path, storage: Storage) -> None:
+    manifest: Manifest = back_up(home, storage).manifest
+    assert {file.stored: file.bytes for file in manifest.files}.items() <= storage.names().items()
+    assert all(storage.digest(file.stored) == file.sha256 for file in manifest.files)
+    with duckdb.connect() as connection:
+        kept = next(file.stored for file in manifest.files if file.path == "kept/history.contacts.parquet")
+        assert connection.execute(f"select contact_id from read_parquet('{storage.url}/{kept}')").fetchall() == [(1,)]

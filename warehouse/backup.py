@@ -1,0 +1,270 @@
+"""The backup of a home, and the way back: what cannot be made anew, in a folder or object storage, found whole by its manifest.
+
+Sealed files of the archive stand there under the names they have in the home; what changes stands beside its name with its digest
+(`outbox.sqlite.1f…`), the load log in pieces. `manifest.json` names what belongs together and is swapped last. Nothing is ever deleted.
+Not here: what becomes of the outbox (`pipelines.write_back.outbox.store`), making the warehouse of it (`rebuild`).
+"""
+
+import contextlib
+import datetime as dt
+import hashlib
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import duckdb
+import msgspec
+
+from marketing_api.clock import utc_now
+from warehouse.archive.disk import RESTORING, Workspace, exclusive, make_folder, move_into_place
+from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.errors import BackupDamaged, ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
+from warehouse.sql import literal, quoted, rows
+from warehouse.storage import Storage, shown
+from warehouse.sync_tables import KEPT, WRITEBACKS
+
+_MANIFEST, _LOG, _OUTBOX, _KEPT = "manifest.json", "archive/loads.jsonl", "outbox.sqlite", "kept/"
+#: Files that only ever appear, whole; the others are small.
+_SEALED = ("archive/requests/*/*.parquet", "archive/bodies/*/*", "pushes/*/rows.parquet")
+_CHANGING = (
+    "archive/unfinished/*.json",
+    "archive/journals/*.journal",
+    "personal.key",
+    "sandbox.jsonl",
+    "models/**/*",
+    "dagster/dagster.yaml",
+)
+#: Where any of these is, a restore would be of no use, or do harm.
+_IN_USE = ("archive", "outbox.sqlite", "warehouse.duckdb", "published")
+_KEPT_TABLES = """
+    select schema_name, table_name from duckdb_tables()
+    where schema_name = 'history' or schema_name = 'sync' and list_contains(?, table_name)
+"""
+
+
+class File(msgspec.Struct, frozen=True):
+    """`path` in the home; `stored` there. Several of one path follow one another."""
+
+    path: str
+    stored: str
+    bytes: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct):
+    """What the backup holds, as of the moment at which it was begun."""
+
+    made_at: dt.datetime
+    files: list[File]
+
+
+@dataclass
+class BackupReport:
+    """What was sent; of what was missing or damaged there, what was sent anew, and what the home does not have any more."""
+
+    manifest: Manifest
+    sent: list[File]
+    mended: list[str]
+    lost: list[str]
+
+
+def back_up(
+    home: Path, storage: Storage, *, verify: bool = False, deadline_s: float = DEADLINE_S, on_wait: OnWait | None = None
+) -> BackupReport:
+    """Send what is not there yet. `verify`: read everything that is there, too. Safe while others use the home, and to be killed.
+
+    Raises StorageUnavailable, and what `connection.connect` raises.
+    """
+    with exclusive(home / ".backup"), contextlib.closing(Workspace(home / "tmp" / "backup")) as workspace:
+        before = read_manifest(storage) or Manifest(utc_now(), [])
+        _check_same_home(home, storage, before)
+        there = storage.names()
+        bad = [
+            file.stored
+            for file in before.files
+            if there.get(file.stored) != file.bytes or (verify and storage.digest(file.stored) != file.sha256)
+        ]
+        for name in bad:
+            there.pop(name, None)
+        sender = _Sender(home, storage, workspace, before, there)
+        files = [*sender.all(deadline_s, on_wait)]
+        paths = {file.path for file in files}
+        files += [file for file in before.files if file.path not in paths and _is_carried(file.path)]
+        manifest = Manifest(sender.began_at, files)
+        storage.write(_MANIFEST, msgspec.json.encode(manifest))
+        sent, named = ({file.stored for file in several} for several in (sender.sent, files))
+        return BackupReport(manifest, sender.sent, [name for name in bad if name in sent], [name for name in bad if name in named - sent])
+
+
+def read_manifest(storage: Storage) -> Manifest | None:
+    """None when there is no backup."""
+    try:
+        return msgspec.json.decode(storage.read(_MANIFEST), type=Manifest)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as problem:
+        raise BackupDamaged(f"{_MANIFEST} in {shown(storage.url)} is damaged ({problem}): put back an earlier version of it") from None
+
+
+def _check_same_home(home: Path, storage: Storage, before: Manifest) -> None:
+    """A home that was begun anew must not take the place of what was lost."""
+    sealed = [file.path for file in before.files if _is_sealed(file.path)]
+    if sealed and not any((home / path).exists() for path in sealed):
+        where = shown(storage.url)
+        raise StorageMisconfigured(
+            f"{where} holds the backup of another home: `marketing-sync restore` brings it into an empty one; for this one set another "
+            "MARKETING_BACKUP_URL"
+        )
+
+
+def _is_sealed(path: str) -> bool:
+    return any(PurePosixPath(path).match(pattern) for pattern in _SEALED)
+
+
+def _is_carried(path: str) -> bool:
+    """What a home has lost stays in its backup."""
+    return _is_sealed(path) or path == _OUTBOX or path.startswith(_KEPT)
+
+
+class _Sender:
+    """Sends files of a home that are not `there`. The order is that of reference: what a file refers to is sent after it."""
+
+    def __init__(self, home: Path, storage: Storage, workspace: Workspace, before: Manifest, there: dict[str, int]) -> None:
+        self._home, self._storage, self._workspace, self._before, self._there = home, storage, workspace, before, there
+        self.began_at = utc_now()
+        self.sent: list[File] = []
+
+    def all(self, deadline_s: float, on_wait: OnWait | None) -> Iterator[File]:
+        yield from self._log()
+        yield from self._outbox()
+        yield from self._kept(deadline_s, on_wait)
+        for path in self._found(_CHANGING):  # journals before the files that they are sealed into
+            with contextlib.suppress(FileNotFoundError):  # done with meanwhile
+                yield self._send(Path(shutil.copyfile(self._home / path, self._workspace.file("copy"))), path)
+        known = {file.path: file for file in self._before.files}
+        for path in self._found(_SEALED):
+            file = known.get(path)
+            with contextlib.suppress(FileNotFoundError):
+                is_there = file is not None and self._there.get(path) == file.bytes == (self._home / path).stat().st_size
+                yield file if file and is_there else self._send(self._home / path, path)
+
+    def _found(self, patterns: tuple[str, ...]) -> list[str]:
+        paths = (path for pattern in patterns for path in sorted(self._home.glob(pattern)) if path.is_file())
+        return [path.relative_to(self._home).as_posix() for path in paths]
+
+    def _log(self) -> Iterator[File]:
+        """The load log: pieces that are there already, and what was added since."""
+        if not (path := self._home / _LOG).exists():
+            return
+        log, start = path.read_bytes(), 0
+        for piece in (file for file in self._before.files if file.path == _LOG):
+            if hashlib.sha256(log[start : start + piece.bytes]).hexdigest() != piece.sha256 or piece.stored not in self._there:
+                break
+            yield piece
+            start += piece.bytes
+        if rest := log[start : log.rfind(b"\n") + 1]:
+            added = self._workspace.file("log")
+            added.write_bytes(rest)
+            yield self._send(added, _LOG)
+
+    def _outbox(self) -> Iterator[File]:
+        if not (path := self._home / _OUTBOX).exists():
+            return
+        copy = self._workspace.file("outbox")
+        try:
+            with (
+                contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as source,
+                contextlib.closing(sqlite3.connect(copy)) as target,
+            ):
+                source.backup(target)
+        except sqlite3.Error as problem:
+            raise WarehouseError(f"{path} cannot be backed up ({problem}): `marketing-sync rebuild` mends it") from problem
+        yield self._send(copy, _OUTBOX)
+
+    def _kept(self, deadline_s: float, on_wait: OnWait | None) -> Iterator[File]:
+        """Tables that a rebuild cannot make of the archive, as Parquet."""
+        if not (path := self._home / "warehouse.duckdb").exists():
+            return
+        with connect(path, read_only=True, deadline_s=deadline_s, on_wait=on_wait) as connection:
+            copies = []
+            for schema, name in rows(connection, _KEPT_TABLES, [[table.name for table in KEPT if table is not WRITEBACKS]]):
+                copies.append((f"{_KEPT}{schema}.{name}.parquet", self._workspace.file(f"{schema}.{name}")))
+                rows(
+                    connection, f"copy {quoted(schema)}.{quoted(name)} to {literal(str(copies[-1][1]))} (format parquet, compression zstd)"
+                )
+        for name, copy in copies:  # the warehouse is free again
+            yield self._send(copy, name)
+
+    def _send(self, source: Path, path: str) -> File:
+        """As the file `path` of the home. What was sent is read back."""
+        with source.open("rb") as opened:
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        file = File(path, path if _is_sealed(path) else f"{path}.{digest[:16]}", source.stat().st_size, digest)
+        if self._there.get(file.stored) != file.bytes:
+            self._storage.upload(source, file.stored)
+            if self._storage.digest(file.stored) != digest:
+                raise StorageUnavailable(f"{shown(self._storage.url)}: {file.stored} did not arrive as it was sent: back up again")
+            self.sent.append(file)
+        return file
+
+
+def restore(home: Path, storage: Storage) -> Manifest:
+    """Bring everything back into an empty home, which stays marked `RESTORING`; resumes when it was interrupted.
+
+    Raises BackupDamaged, which names what is missing or damaged (the rest is there), ForeignFolder for a home that is in use.
+    """
+    if (manifest := read_manifest(storage)) is None:
+        raise StorageMisconfigured(f"there is no backup in {shown(storage.url)}")
+    if not (home / RESTORING).exists() and (used := [name for name in _IN_USE if (home / name).exists()]):
+        raise ForeignFolder(f"{home} is in use ({', '.join(used)}): a backup is restored into an empty home; name one with MARKETING_HOME")
+    (make_folder(home) / RESTORING).touch(mode=0o600)
+    pieces: dict[str, list[File]] = {}
+    for file in manifest.files:
+        pieces.setdefault(file.path, []).append(file)
+    with contextlib.closing(Workspace(home / "tmp" / "restore")) as workspace:
+        bad = [name for path, files in pieces.items() for name in _fetch(home, storage, workspace, path, files)]
+    if bad:
+        named = ", ".join(bad[:20]) + (f" and {len(bad) - 20:,} more" if len(bad) > 20 else "")
+        raise BackupDamaged(f"{len(bad):,} files of {shown(storage.url)} are missing or damaged: {named}. Put them back and run this again")
+    return manifest
+
+
+def _fetch(home: Path, storage: Storage, workspace: Workspace, path: str, files: list[File]) -> list[str]:
+    """The names of those that are missing or damaged; the file is then not made."""
+    if ".." in PurePosixPath(path).parts or PurePosixPath(path).is_absolute():
+        return [path]
+    target, whole = home / path, workspace.file("whole")
+    if target.exists() and target.stat().st_size == sum(file.bytes for file in files):
+        return []
+    for file in files:
+        part = workspace.file("part")
+        try:
+            storage.download(file.stored, part)
+        except FileNotFoundError:
+            return [file.stored]
+        with part.open("rb") as opened, whole.open("ab") as made:
+            if hashlib.file_digest(opened, "sha256").hexdigest() != file.sha256:
+                return [file.stored]
+            opened.seek(0)
+            shutil.copyfileobj(opened, made)
+    whole.chmod(0o600)
+    move_into_place(whole, target)
+    return []
+
+
+def kept_tables(home: Path, file: Path) -> Path:
+    """A DuckDB file of the tables that were restored as Parquet, for `rebuild`."""
+    with duckdb.connect(str(file)) as connection:
+        for path in sorted((home / _KEPT).glob("*.parquet")):
+            schema, name = map(quoted, path.stem.split(".", 1))
+            rows(connection, f"create schema if not exists {schema}")
+            rows(connection, f"create table {schema}.{name} as from read_parquet({literal(str(path))})")
+    return file
+
+
+def finish_restore(home: Path) -> None:
+    """The home may be used."""
+    shutil.rmtree(home / _KEPT, ignore_errors=True)
+    (home / RESTORING).unlink(missing_ok=True)

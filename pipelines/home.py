@@ -93,7 +93,11 @@ def _claim(home: Path) -> None:
         if not before:
             log.warning("another machine (%s) used the home a moment ago: waiting to see whether it still does", name)
         time.sleep(1)
-    note.write_text(mine, encoding="utf-8")
+    if theirs != mine:
+        unfinished = note.with_name(f"{note.name}.{os.getpid()}")
+        unfinished.write_text(mine, encoding="utf-8")
+        unfinished.replace(note)  # half of it would pass for another machine's
+    note.touch()
     if not _claimed:
         threading.Thread(target=_keep_noted, args=(mine,), name="machine note", daemon=True).start()
     _claimed.add(home)

@@ -85,3 +85,24 @@ def test_a_clock_that_differs_from_the_storages_changes_nothing(note: Path, home
     """Only what stands in the storage is compared: the note is fresh there, whatever this machine's clock says."""
     monkeypatch.setattr(time, "time", lambda: 0.0)
     assert homes._age(note) < 5
+
+
+def test_processes_that_begin_at_once_do_not_take_each_other_for_another_machine(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A note that is being written reads as half of it for a moment, unless it is put there in one step."""
+    home.mkdir()
+    seen: set[str] = set()
+    is_over = threading.Event()
+
+    def watch() -> None:
+        while not is_over.is_set():
+            seen.add(homes._read_note(home / ".machine"))
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    for _ in range(300):
+        (home / ".machine").unlink(missing_ok=True)
+        monkeypatch.setattr(homes, "_claimed", {home.parent})
+        homes._claim(home)
+    is_over.set()
+    thread.join()
+    assert len(seen - {""}) == 1

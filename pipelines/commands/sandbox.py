@@ -7,7 +7,7 @@ from pipelines.commands import Arguments, command
 from pipelines.settings import Settings
 
 
-@command(click.Argument(["words"], nargs=-1, type=click.UNPROCESSED))
+@command(click.Argument(["words"], nargs=-1, type=click.UNPROCESSED), is_for_all_shards=True)
 def sandbox(arguments: Arguments, settings: Settings) -> int:
     return cli.main(arguments.words)
 

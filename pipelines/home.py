@@ -118,7 +118,10 @@ def _keep_noted(mine: str) -> None:
 
 
 def _read_note(note: Path) -> str:
-    return note.read_text(encoding="utf-8", errors="replace") if note.is_file() else ""
+    try:
+        return note.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
 
 
 def _age(note: Path) -> float:

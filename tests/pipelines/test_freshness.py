@@ -15,6 +15,7 @@ from marketing_api.sandbox.server import serve
 from pipelines.freshness import due
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import Sandbox
+from tests.warehouse.selected import selected
 from warehouse.connection import connect
 from warehouse.loads.coverage import FRESH_FOR, GRACE
 from warehouse.models import build
@@ -85,7 +86,7 @@ def test_status_and_the_mart_call_the_same_late(tmp_path: Path, minutes: int) ->
         ensure_schema(connection, TABLES.values())
         row = {"account": "a", "table_name": "lists", "scope": "all", "as_of": moment, "due_at": moment, "is_complete": True}
         connection.execute("insert into sync.coverage by name select unnest($row)", {"row": row})
-    build(path, select=["+data_freshness"])
+    build(path, select=selected("+data_freshness"))
     is_late = minutes > 0
     assert ask(path, "select is_overdue from marts.data_freshness where subject = 'lists'") == [(is_late,)]
     assert (due(moment, now) == "late") is is_late

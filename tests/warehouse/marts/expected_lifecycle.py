@@ -84,9 +84,9 @@ def _watched(source: Source, account: str, entries: Found, messages: Found, reac
     def midnight(on: dt.date) -> dt.datetime:
         return dt.datetime.combine(on, dt.time(), source.zones[account]).astimezone(dt.UTC)
 
-    day = begin
+    day, recent = begin, 0  # mails of the 180 days up to this one
     while day <= today:
-        recent = sum(mails.get(day - back * _DAY, 0) for back in range(180)) if not is_dormant else 0
+        recent += mails.get(day, 0) - mails.get(day - 180 * _DAY, 0)
         for status, at in ended.get(day, ()):
             later = [one for some in reactions.values() for one in some if one["at"] <= at]
             known = last

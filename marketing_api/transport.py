@@ -7,6 +7,7 @@ Not here: what a response means (`validation`, `parsing`), whether to try again 
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 import ssl
@@ -14,18 +15,18 @@ import time
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import requests
 import urllib3
-from requests.adapters import HTTPAdapter
 
 from marketing_api.errors import BrokenResponse, TooLarge, Transient, Unreachable
 from marketing_api.exchange import Body
 from marketing_api.operation import Call
 from marketing_api.redaction import Redactor, Secret
-from marketing_api.urllib3_internals import Decoder, KeyedAdapter, environment_settings, ready_request
+from marketing_api.urllib3_internals import Decoder, Request, open_pool, request_over
 from marketing_api.watchdog import BEGUN, WHOLE, UnderWay, Watch
 
 CONNECT_SECONDS = 10.0
@@ -61,12 +62,16 @@ class Transport:
         self._url = url
         self._spool = spool
         self._most_bytes = most_bytes
-        self._key = key
         self._redactor = Redactor(key)
-        is_here = _is_loopback(urllib.parse.urlsplit(url).hostname or "")  # never a proxy to this very machine
-        self._settings = {"verify": True, "proxies": {}} if is_here else environment_settings(url)
         self._watch = Watch(on_look)
-        self._kept = KeyedAdapter(key, self._watch, pool_connections=1, pool_maxsize=connections)
+        self._connections = connections
+        is_here = _is_loopback(urllib.parse.urlsplit(url).hostname or "")  # never a proxy to this very machine
+        self._open = partial(open_pool, url, key, self._watch, is_here=is_here)
+        self._opened = contextlib.ExitStack()
+
+    @cached_property
+    def _kept(self) -> urllib3.HTTPConnectionPool:
+        return self._opened.enter_context(self._open(self._connections))
 
     def send(self, call: Call, spool_name: str) -> Received:
         """Send once and read all of the response; `spool_name`: the file for a large body.
@@ -74,30 +79,17 @@ class Transport:
         The operation's time-out is that between two bytes; twice as many seconds until what has come must be more than a trickle,
         ten times as many until all of it must have come.
         """
-        if call.operation.is_read:
-            return self._send(self._kept, call, spool_name)
-        # over a new connection: one that the service is just closing would leave the outcome of a write unknown
-        adapter = KeyedAdapter(self._key, self._watch, pool_connections=1, pool_maxsize=1)
-        try:
-            return self._send(adapter, call, spool_name)
-        finally:
-            adapter.close()
-
-    def close(self) -> None:
-        self._watch.close()
-        self._kept.close()
-
-    def _send(self, adapter: HTTPAdapter, call: Call, spool_name: str) -> Received:
         what, timeout = call.operation.name, call.operation.timeout
         problem: Transient | None = None
         status: int | None = None
         headers: Mapping[str, str] = {}
         body = _Inflow(self._spool / spool_name)
-        with self._watch.over(timeout) as under_way:
+        with self._watch.over(timeout) as under_way, contextlib.ExitStack() as opened:
             try:
-                request = prepare(call, self._url)
-                response = adapter.send(request, stream=True, timeout=(CONNECT_SECONDS, timeout), **self._settings)
-                status, headers = response.status_code, response.raw.headers
+                # a write over a new connection: one that the service is just closing would leave its outcome unknown
+                pool = self._kept if call.operation.is_read else opened.enter_context(self._open(1))
+                response = request_over(pool, prepare(call, self._url), urllib3.Timeout(CONNECT_SECONDS, timeout))
+                status, headers = response.status, response.headers
                 self._receive(response, body, under_way)
             except TooLarge as found:
                 problem = TooLarge(f"{what}: HTTP {status}, {found}", status=status)
@@ -111,27 +103,27 @@ class Transport:
             problem = Unreachable(f"{what}: {_too_slow(under_way, timeout)}", was_sent=under_way.is_sent)
         return Received(status, headers, body.finish(), problem)
 
-    def _receive(self, response: requests.Response, body: _Inflow, under_way: UnderWay) -> None:
-        packed = response.raw.stream(_CHUNK, decode_content=False)
-        with response:
+    def _receive(self, response: urllib3.BaseHTTPResponse, body: _Inflow, under_way: UnderWay) -> None:
+        packed = response.stream(_CHUNK, decode_content=False)
+        with contextlib.closing(response):
             for chunk in self._redactor.stream(_unpacked(packed, response.headers.get("Content-Encoding", ""), self._most_bytes)):
                 under_way.received += len(chunk)
                 body.write(chunk)
-        if response.status_code < 200:
-            response.raw.close()  # an announcement: the real response must not be taken for that to the next call
-            raise urllib3.exceptions.ProtocolError("an announcement instead of a response")
+            if response.status < 200:  # an announcement: the real response must not be taken for that to the next call
+                raise urllib3.exceptions.ProtocolError("an announcement instead of a response")
+
+    def close(self) -> None:
+        self._watch.close()
+        self._opened.close()
 
 
-def prepare(call: Call, base_url: str) -> requests.PreparedRequest:
-    """The request without the key, which the connection adds. `base_url` up to and including `/1`.
-
-    Parameters of a GET go into the query, those of a POST into the form body.
-    """
+def prepare(call: Call, base_url: str) -> Request:
+    """`base_url` up to and including `/1`. Parameters of a GET go into the query, those of a POST into the form body."""
     url = f"{base_url.rstrip('/')}/{call.operation.name}.json"
     params = urllib.parse.urlencode(call.params)
     if call.operation.method == "GET":
-        return ready_request("GET", f"{url}?{params}" if params else url, _HEADERS, None)
-    return ready_request(call.operation.method, url, {**_FORM, "Content-Length": str(len(params))}, params.encode() or None)
+        return Request("GET", f"{url}?{params}" if params else url, _HEADERS)
+    return Request(call.operation.method, url, {**_FORM, "Content-Length": str(len(params))}, params.encode() or None)
 
 
 def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Iterator[bytes]:
@@ -215,7 +207,7 @@ def _too_slow(under_way: UnderWay, timeout: float) -> str:
 def _problem(error: Exception, what: str, status: int | None, timeout: float) -> Transient:
     """In words of our own: the texts of the libraries hold addresses and parameters."""
     errors = list(_chain(error))
-    if any(isinstance(each, requests.ReadTimeout | urllib3.exceptions.ReadTimeoutError) for each in errors):
+    if any(isinstance(each, urllib3.exceptions.ReadTimeoutError) for each in errors):
         return Unreachable(f"{what}: no byte came for {timeout:g} s", was_sent=True)
     if status is not None:
         return BrokenResponse(f"{what}: HTTP {status}, the response broke off", status=status)

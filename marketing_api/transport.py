@@ -8,6 +8,7 @@ Not here: what a response means (`validation`, `parsing`), whether to try again 
 from __future__ import annotations
 
 import contextlib
+import io
 import ipaddress
 import os
 import ssl
@@ -148,37 +149,29 @@ class _Inflow:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._file: Any = None
+        self._file: Any = io.BytesIO()
 
     def write(self, chunk: bytes) -> None:
-        self._size += len(chunk)
-        if self._file is None and self._size <= SPOOL_BYTES:
-            self._parts.append(chunk)
-            return
-        if self._file is None:
+        if isinstance(self._file, io.BytesIO) and self._file.tell() + len(chunk) > SPOOL_BYTES:
+            begun = self._file.getbuffer()
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
-            self._file.writelines(self._parts)
-            self._parts.clear()
+            self._file.write(begun)
         self._file.write(chunk)
 
     def cut(self) -> None:
         """Keep the beginning alone."""
-        if self._file is not None:
-            self._file.truncate(SPOOL_BYTES)
+        self._file.truncate(SPOOL_BYTES)
 
     def finish(self) -> Body:
-        if self._file is None:
-            return b"".join(self._parts)
+        if isinstance(self._file, io.BytesIO):
+            return self._file.getvalue()
         self._file.close()
         return self._path
 
     def discard(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._path.unlink(missing_ok=True)
+        self._file.close()
+        self._path.unlink(missing_ok=True)
 
 
 def _is_loopback(host: str) -> bool:

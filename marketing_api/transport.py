@@ -22,12 +22,13 @@ from typing import Any
 
 import requests
 import urllib3
+from urllib3.response import MultiDecoder
 
 from marketing_api.errors import BrokenResponse, TooLarge, Transient, Unreachable
 from marketing_api.exchange import Body
 from marketing_api.operation import Call
 from marketing_api.redaction import Redactor, Secret
-from marketing_api.urllib3_internals import Decoder, Request, open_pool, request_over
+from marketing_api.urllib3_internals import Request, open_pool, request_over, unpacked
 from marketing_api.watchdog import BEGUN, WHOLE, UnderWay, Watch
 
 CONNECT_SECONDS = 10.0
@@ -131,11 +132,11 @@ def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Itera
     """The chunks unpacked, a limited piece at a time, however much one byte stands for. Raises TooLarge and DecodeError."""
     names = [name for each in encodings.lower().split(",") if (name := each.strip()) not in ("", "identity")]
     is_known = names and set(names) <= {"gzip", "x-gzip", "deflate"}  # nothing else was requested: it is taken as it came
-    decoder = Decoder(",".join(names), _CHUNK) if is_known else None
+    decoder = MultiDecoder(",".join(names)) if is_known else None
     came = size = 0
     for chunk in chunks:
         came += len(chunk)
-        for piece in decoder.pieces(chunk) if decoder else (chunk,):
+        for piece in unpacked(decoder, chunk, _CHUNK) if decoder else (chunk,):
             size += len(piece)
             if size > most_bytes:
                 raise TooLarge(f"a response of more than {most_bytes:,} bytes (MARKETING_BODY_LIMIT allows more)")

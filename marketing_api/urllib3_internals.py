@@ -51,7 +51,7 @@ def _keyed(kind: Any, query: str, watch: Watch) -> Any:
             return sock
 
         def getresponse(self) -> Any:
-            watch.mine.request.sock = plain_socket(self.sock)
+            watch.mine.request.sock = self.sock if isinstance(self.sock, socket.socket) else self.sock.socket  # TLS to a proxy wraps it
             return super().getresponse()
 
     return Keyed
@@ -75,23 +75,11 @@ def request_over(pool: urllib3.HTTPConnectionPool, request: Request, timeout: ur
     return pool.urlopen(request.method, target, request.body, request.headers, timeout=timeout, **options)
 
 
-def plain_socket(sock: Any) -> socket.socket:
-    """The socket that carries the bytes: TLS to a proxy wraps it in another way."""
-    plain: socket.socket = sock if isinstance(sock, socket.socket) else sock.socket
-    return plain
-
-
-class Decoder:
-    """Unpacks a body in limited pieces, however much one byte stands for. Raises urllib3's DecodeError."""
-
-    def __init__(self, encodings: str, piece_bytes: int) -> None:
-        self._decoder = urllib3.response.MultiDecoder(encodings)
-        self._piece_bytes = piece_bytes
-
-    def pieces(self, chunk: bytes) -> Iterator[bytes]:
-        try:
-            while (piece := self._decoder.decompress(chunk, max_length=self._piece_bytes)) or self._decoder.has_unconsumed_tail:
-                chunk = b""
-                yield piece
-        except zlib.error as problem:
-            raise urllib3.exceptions.DecodeError("not packed as it says") from problem
+def unpacked(decoder: urllib3.response.MultiDecoder, chunk: bytes, piece_bytes: int) -> Iterator[bytes]:
+    """What a chunk of a packed body stands for, in limited pieces, however much one byte stands for. Raises urllib3's DecodeError."""
+    try:
+        while (piece := decoder.decompress(chunk, max_length=piece_bytes)) or decoder.has_unconsumed_tail:
+            chunk = b""
+            yield piece
+    except zlib.error as problem:
+        raise urllib3.exceptions.DecodeError("not packed as it says") from problem

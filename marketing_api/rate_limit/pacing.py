@@ -322,13 +322,10 @@ class Schedule:
     def _forget_nonsense(self, now: float) -> None:
         """A reboot restarts the clock, so that stored times lie in the future."""
         latest = max(self.last_at, self.free_at, self.hold_until, self.touched_at)
-        fresh = self
         if latest > now + LONGEST_HOLD + 1:
-            fresh = Schedule(touched_at=now, share=self.share)
+            self.become(Schedule(touched_at=now, share=self.share))
         elif now - self.touched_at > STALE_AFTER:
-            fresh = Schedule(touched_at=now, hold_until=self.hold_until, last_at=self.last_at, share=self.share)
-        if fresh is not self:
-            self.become(fresh)
+            self.become(Schedule(touched_at=now, hold_until=self.hold_until, last_at=self.last_at, share=self.share))
 
     def begun_anew(self, now: float, hold: float, share: float = 1.0) -> Schedule:
         """What is learnt of the service, in place of a state that was lost: nobody sends for `hold` seconds. Empty if nothing is."""

@@ -186,9 +186,7 @@ class Client:
             raise problem
         return Response(sending.request_id, self.connection.account, call, sending.sent_at + self.clock.skew, received.body)
 
-    def _wait(
-        self, first: bool = False, is_given_up: Callable[[], bool] = lambda: False, before: Callable[[], object] = lambda: None
-    ) -> tuple[Slot, float]:
+    def _wait(self, first: bool, is_given_up: Callable[[], bool], before: Callable[[], object]) -> tuple[Slot, float]:
         """A slot, and the seconds that it was waited for."""
         self._check_open()
         self._budget.take()

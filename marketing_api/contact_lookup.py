@@ -26,7 +26,7 @@ from marketing_api.parsing import timeline_extent
 from marketing_api.records.contacts import found as read_contacts_of
 from marketing_api.records.shapes import entries
 from marketing_api.records.values import is_nothing, read_int, read_moment, read_or_none
-from marketing_api.write_result import says_absent
+from marketing_api.write_result import says_absent, words_in
 
 if TYPE_CHECKING:  # it takes long to import, and who plans a push does without
     from marketing_api.client import Client
@@ -80,13 +80,7 @@ def look_up(fetch: Fetch, email: str, list_id: int | None = None) -> tuple[Found
 
 def is_nobody(refusal: Refused) -> bool:
     """Whether a look-up was refused because there is no such contact."""
-    return says_absent(str(refusal)) or any(says_absent(str(value)) for value in _sentences(refusal.detail))
-
-
-def _sentences(detail: Any) -> list[str]:
-    if isinstance(detail, Mapping):
-        return [text for value in detail.values() for text in _sentences(value)]
-    return [detail] if isinstance(detail, str) else []
+    return says_absent(str(refusal)) or says_absent(words_in(refusal.detail))
 
 
 def read_found(response: Response) -> Iterator[Found]:

@@ -10,7 +10,7 @@ import math
 import mmap
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from marketing_api.operation import Operation
 Buffer = bytes | memoryview | msgspec.Raw
 Parts = dict[str, msgspec.Raw]
 
-_decode, _encode = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 _decode_parts = msgspec.json.Decoder(Parts).decode
 _decode_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _BOM = b"\xef\xbb\xbf"
@@ -116,15 +116,15 @@ def _repeated(raw: Buffer, members: Parts) -> str:
 
     Only the names are read: the values are stepped over, with flat memory.
     """
-    text, place, seen = memoryview(raw), 0, dict[str, list[Any]]()
+    text, place, seen = memoryview(raw), 0, list[tuple[str, str]]()
     while found := _BETWEEN.match(text, place):
         name = found[1][1:-1].decode() if b"\\" not in found[1] else decode(found[1])
         value = memoryview(members.get(name, b""))
         place = found.end() + len(value)
         if name not in members or not _is_same(text[found.end() : place], value):
             return str(name)
-        seen.setdefault(name.lower(), []).append((name, bytes(value[:1]).decode()))
-    return next((same[0][0] for same in seen.values() if _is_ambiguous(same)), "")
+        seen.append((name, bytes(value[:1]).decode()))
+    return _ambiguous(seen)
 
 
 def _is_same(one: memoryview, other: memoryview) -> bool:
@@ -133,31 +133,16 @@ def _is_same(one: memoryview, other: memoryview) -> bool:
     return len(one) == len(other) and all(bytes(one[at : at + (1 << 20)]) == bytes(other[at : at + (1 << 20)]) for at in places)
 
 
-def _holds_all(raw: bytes | memoryview) -> bool:
-    """Whether no object in it has a member twice, case aside: quick, and False where only a closer look can tell.
-
-    Decoding keeps the last of equal names. So what is written again after decoding has as many quotes as before exactly when
-    nothing went; and the same in lower case.
-    """
-    text = bytes(raw)
-    if len(text) > _MENDABLE or b"\\u0022" in text:
-        return False
-    try:
-        again = _encode(_decode(text))
-        if text.count(b'"') != again.count(b'"'):
-            return False
-        lower = again.lower() if again.isascii() else again.decode().lower().encode()
-        return _encode(_decode(lower)).count(b'"') == lower.count(b'"')
-    except (ValueError, msgspec.MsgspecError, RecursionError):
-        return False
-
-
-def _is_ambiguous(same: list[tuple[str, Any]]) -> bool:
-    """Whether members whose names differ in nothing but case are the same one: twice the same name, a collection, or a count."""
-    if len(same) == 1:
-        return False
-    is_telling = same[0][0].lower() in ("count", "total") or any(value in ("[", "{", "n", None) for _, value in same)
-    return is_telling or len({name for name, _ in same}) < len(same)
+def _ambiguous(members: Iterable[tuple[str, Any]]) -> str:
+    """A member that stands there again under a name that differs in nothing but case: in nothing at all, or a collection, or a count."""
+    seen: dict[str, list[tuple[str, Any]]] = {}
+    for name, value in members:
+        seen.setdefault(name.lower(), []).append((name, value))
+    for folded, same in seen.items():
+        is_telling = folded in ("count", "total") or any(value in ("[", "{", "n", None) for _, value in same)
+        if len(same) > 1 and (is_telling or len({name for name, _ in same}) < len(same)):
+            return same[0][0]
+    return ""
 
 
 def _repeated_within(raw: Buffer) -> str:
@@ -165,16 +150,13 @@ def _repeated_within(raw: Buffer) -> str:
     found: list[str] = []
 
     def look(pairs: list[tuple[str, Any]]) -> str:
-        folded = {name.lower() for name, _ in pairs}
-        if len(folded) < len(pairs):
-            for one in folded:
-                same = [(name, "[" if isinstance(value, list) else value) for name, value in pairs if name.lower() == one]
-                found.extend([one] if _is_ambiguous(same) else [])
+        if len({name.lower() for name, _ in pairs}) < len(pairs):
+            found.append(_ambiguous((name, "[" if isinstance(value, list) else value) for name, value in pairs))
         return "{"
 
     with contextlib.suppress(RecursionError):  # as deep as it can be decoded
         json.loads(bytes(memoryview(raw)).decode("utf-8", "replace"), object_pairs_hook=look, parse_int=str)
-    return found[0] if found else ""
+    return next(filter(None, found), "")
 
 
 def first_letter(raw: Buffer) -> bytes:
@@ -225,7 +207,7 @@ class Envelope:
         The entries of a streamed listing are not looked into: they stand alone.
         """
         if not operation.is_streamed:
-            return "" if _holds_all(self.text) else _repeated_within(self.text)
+            return _repeated_within(self.text)
         listing, wrapper = self.payload(operation), self.opened(operation.at)
         items = part(wrapper, "items")
         levels: list[tuple[Buffer | None, Parts | None]] = [

@@ -18,7 +18,7 @@ from marketing_api.envelope import collection, decode, part, parts_or_none, read
 from marketing_api.exchange import Response
 from marketing_api.records.fields import Record, Unread
 from marketing_api.records.shapes import content_hash, objects
-from marketing_api.records.values import read_int
+from marketing_api.records.values import read_int, read_or_none
 
 log = logging.getLogger(__name__)
 
@@ -140,10 +140,7 @@ def _reason(problem: ValidationError) -> str:
 
 def service_count(response: Response) -> int | None:
     """The payload's own `count`, which may be the total or that of this page (api-observed row 15); None without a readable one."""
-    try:
-        return _count(response)
-    except ValueError:
-        return None
+    return read_or_none(_count, response)
 
 
 def _count(response: Response) -> int | None:
@@ -197,7 +194,4 @@ def timeline_extent(response: Response) -> tuple[int, int]:
     data = timeline if wrapper is None else part(wrapper, "data")
     served = 0 if data is None else len(collection(data))
     total = part(wrapper, "total")
-    try:
-        return served, served if total is None else max(served, read_int(decode(total)))
-    except ValueError:
-        return served, served
+    return served, max(served, 0 if total is None else read_or_none(lambda raw: read_int(decode(raw)), total) or 0)

@@ -35,10 +35,6 @@ class Send(Protocol):
     ) -> Response: ...
 
 
-def _nothing() -> None:
-    """Nothing is to be done before a request leaves."""
-
-
 class Retry:
     """Sends calls of one account until each has its response or a reason. Thread-safe. `stop` ends every pause."""
 
@@ -48,7 +44,9 @@ class Retry:
         self._stop = stop
         self._first_pause = first_pause
 
-    def read(self, call: Call, stop: threading.Event, is_hopeless: Callable[[], bool], leave: Callable[[], None] = _nothing) -> Response:
+    def read(
+        self, call: Call, stop: threading.Event, is_hopeless: Callable[[], bool], leave: Callable[[], None] = lambda: None
+    ) -> Response:
         """See `Client.fetch`. Ends early when its caller has gone (`stop`), or nothing is expected of its operation any more.
 
         `leave` is called each time when the request has its turn under the rate limit.
@@ -86,7 +84,7 @@ class Retry:
             try:
                 return self._send(call, first=is_refused, before=before)
             except RateLimited:  # refused before anything was done with it
-                refusals, is_refused, before = refusals + 1, True, _nothing
+                refusals, is_refused, before = refusals + 1, True, lambda: None
                 if refusals >= REFUSALS:
                     raise
                 continue
@@ -95,7 +93,7 @@ class Retry:
             except Transient as problem:
                 if not isinstance(problem, Unreachable) or problem.was_sent:
                     raise OutcomeUnknown(f"{problem}; it was sent and may have taken effect") from problem
-                tries, is_refused, before = tries + 1, False, _nothing
+                tries, is_refused, before = tries + 1, False, lambda: None
                 if tries >= TRIES:
                     raise
             self._pause(tries)

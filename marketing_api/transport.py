@@ -7,6 +7,8 @@ Not here: what a response means (`validation`, `parsing`), whether to try again 
 
 from __future__ import annotations
 
+import contextlib
+import io
 import ipaddress
 import os
 import ssl
@@ -14,18 +16,19 @@ import time
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import requests
 import urllib3
-from requests.adapters import HTTPAdapter
+from urllib3.response import MultiDecoder
 
 from marketing_api.errors import BrokenResponse, TooLarge, Transient, Unreachable
 from marketing_api.exchange import Body
 from marketing_api.operation import Call
 from marketing_api.redaction import Redactor, Secret
-from marketing_api.urllib3_internals import Decoder, KeyedAdapter, environment_settings, ready_request
+from marketing_api.urllib3_internals import Request, open_pool, request_over, unpacked
 from marketing_api.watchdog import BEGUN, WHOLE, UnderWay, Watch
 
 CONNECT_SECONDS = 10.0
@@ -61,12 +64,16 @@ class Transport:
         self._url = url
         self._spool = spool
         self._most_bytes = most_bytes
-        self._key = key
         self._redactor = Redactor(key)
-        is_here = _is_loopback(urllib.parse.urlsplit(url).hostname or "")  # never a proxy to this very machine
-        self._settings = {"verify": True, "proxies": {}} if is_here else environment_settings(url)
         self._watch = Watch(on_look)
-        self._kept = KeyedAdapter(key, self._watch, pool_connections=1, pool_maxsize=connections)
+        self._connections = connections
+        is_here = _is_loopback(urllib.parse.urlsplit(url).hostname or "")  # never a proxy to this very machine
+        self._open = partial(open_pool, url, key, self._watch, is_here=is_here)
+        self._opened = contextlib.ExitStack()
+
+    @cached_property
+    def _kept(self) -> urllib3.HTTPConnectionPool:
+        return self._opened.enter_context(self._open(self._connections))
 
     def send(self, call: Call, spool_name: str) -> Received:
         """Send once and read all of the response; `spool_name`: the file for a large body.
@@ -74,30 +81,17 @@ class Transport:
         The operation's time-out is that between two bytes; twice as many seconds until what has come must be more than a trickle,
         ten times as many until all of it must have come.
         """
-        if call.operation.is_read:
-            return self._send(self._kept, call, spool_name)
-        # over a new connection: one that the service is just closing would leave the outcome of a write unknown
-        adapter = KeyedAdapter(self._key, self._watch, pool_connections=1, pool_maxsize=1)
-        try:
-            return self._send(adapter, call, spool_name)
-        finally:
-            adapter.close()
-
-    def close(self) -> None:
-        self._watch.close()
-        self._kept.close()
-
-    def _send(self, adapter: HTTPAdapter, call: Call, spool_name: str) -> Received:
         what, timeout = call.operation.name, call.operation.timeout
         problem: Transient | None = None
         status: int | None = None
         headers: Mapping[str, str] = {}
         body = _Inflow(self._spool / spool_name)
-        with self._watch.over(timeout) as under_way:
+        with self._watch.over(timeout) as under_way, contextlib.ExitStack() as opened:
             try:
-                request = prepare(call, self._url)
-                response = adapter.send(request, stream=True, timeout=(CONNECT_SECONDS, timeout), **self._settings)
-                status, headers = response.status_code, response.raw.headers
+                # a write over a new connection: one that the service is just closing would leave its outcome unknown
+                pool = self._kept if call.operation.is_read else opened.enter_context(self._open(1))
+                response = request_over(pool, prepare(call, self._url), urllib3.Timeout(CONNECT_SECONDS, timeout))
+                status, headers = response.status, response.headers
                 self._receive(response, body, under_way)
             except TooLarge as found:
                 problem = TooLarge(f"{what}: HTTP {status}, {found}", status=status)
@@ -111,38 +105,38 @@ class Transport:
             problem = Unreachable(f"{what}: {_too_slow(under_way, timeout)}", was_sent=under_way.is_sent)
         return Received(status, headers, body.finish(), problem)
 
-    def _receive(self, response: requests.Response, body: _Inflow, under_way: UnderWay) -> None:
-        packed = response.raw.stream(_CHUNK, decode_content=False)
-        with response:
+    def _receive(self, response: urllib3.BaseHTTPResponse, body: _Inflow, under_way: UnderWay) -> None:
+        packed = response.stream(_CHUNK, decode_content=False)
+        with contextlib.closing(response):
             for chunk in self._redactor.stream(_unpacked(packed, response.headers.get("Content-Encoding", ""), self._most_bytes)):
                 under_way.received += len(chunk)
                 body.write(chunk)
-        if response.status_code < 200:
-            response.raw.close()  # an announcement: the real response must not be taken for that to the next call
-            raise urllib3.exceptions.ProtocolError("an announcement instead of a response")
+            if response.status < 200:  # an announcement: the real response must not be taken for that to the next call
+                raise urllib3.exceptions.ProtocolError("an announcement instead of a response")
+
+    def close(self) -> None:
+        self._watch.close()
+        self._opened.close()
 
 
-def prepare(call: Call, base_url: str) -> requests.PreparedRequest:
-    """The request without the key, which the connection adds. `base_url` up to and including `/1`.
-
-    Parameters of a GET go into the query, those of a POST into the form body.
-    """
+def prepare(call: Call, base_url: str) -> Request:
+    """`base_url` up to and including `/1`. Parameters of a GET go into the query, those of a POST into the form body."""
     url = f"{base_url.rstrip('/')}/{call.operation.name}.json"
     params = urllib.parse.urlencode(call.params)
     if call.operation.method == "GET":
-        return ready_request("GET", f"{url}?{params}" if params else url, _HEADERS, None)
-    return ready_request(call.operation.method, url, {**_FORM, "Content-Length": str(len(params))}, params.encode() or None)
+        return Request("GET", f"{url}?{params}" if params else url, _HEADERS)
+    return Request(call.operation.method, url, {**_FORM, "Content-Length": str(len(params))}, params.encode() or None)
 
 
 def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Iterator[bytes]:
     """The chunks unpacked, a limited piece at a time, however much one byte stands for. Raises TooLarge and DecodeError."""
     names = [name for each in encodings.lower().split(",") if (name := each.strip()) not in ("", "identity")]
     is_known = names and set(names) <= {"gzip", "x-gzip", "deflate"}  # nothing else was requested: it is taken as it came
-    decoder = Decoder(",".join(names), _CHUNK) if is_known else None
+    decoder = MultiDecoder(",".join(names)) if is_known else None
     came = size = 0
     for chunk in chunks:
         came += len(chunk)
-        for piece in decoder.pieces(chunk) if decoder else (chunk,):
+        for piece in unpacked(decoder, chunk, _CHUNK) if decoder else (chunk,):
             size += len(piece)
             if size > most_bytes:
                 raise TooLarge(f"a response of more than {most_bytes:,} bytes (MARKETING_BODY_LIMIT allows more)")
@@ -156,37 +150,29 @@ class _Inflow:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._file: Any = None
+        self._file: Any = io.BytesIO()
 
     def write(self, chunk: bytes) -> None:
-        self._size += len(chunk)
-        if self._file is None and self._size <= SPOOL_BYTES:
-            self._parts.append(chunk)
-            return
-        if self._file is None:
+        if isinstance(self._file, io.BytesIO) and self._file.tell() + len(chunk) > SPOOL_BYTES:
+            begun = self._file.getbuffer()
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
-            self._file.writelines(self._parts)
-            self._parts.clear()
+            self._file.write(begun)
         self._file.write(chunk)
 
     def cut(self) -> None:
         """Keep the beginning alone."""
-        if self._file is not None:
-            self._file.truncate(SPOOL_BYTES)
+        self._file.truncate(SPOOL_BYTES)
 
     def finish(self) -> Body:
-        if self._file is None:
-            return b"".join(self._parts)
+        if isinstance(self._file, io.BytesIO):
+            return self._file.getvalue()
         self._file.close()
         return self._path
 
     def discard(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._path.unlink(missing_ok=True)
+        self._file.close()
+        self._path.unlink(missing_ok=True)
 
 
 def _is_loopback(host: str) -> bool:
@@ -215,7 +201,7 @@ def _too_slow(under_way: UnderWay, timeout: float) -> str:
 def _problem(error: Exception, what: str, status: int | None, timeout: float) -> Transient:
     """In words of our own: the texts of the libraries hold addresses and parameters."""
     errors = list(_chain(error))
-    if any(isinstance(each, requests.ReadTimeout | urllib3.exceptions.ReadTimeoutError) for each in errors):
+    if any(isinstance(each, urllib3.exceptions.ReadTimeoutError) for each in errors):
         return Unreachable(f"{what}: no byte came for {timeout:g} s", was_sent=True)
     if status is not None:
         return BrokenResponse(f"{what}: HTTP {status}, the response broke off", status=status)

@@ -2,47 +2,39 @@
 
 Why: the key is added to the request line by the connection itself, as the very last step, so that neither library ever has an
 address with the key in it (their logs, exceptions and reprs cannot leak it); the watch has to know when a request leaves, and
-over which socket; and what `requests` would prepare, check and look up again is a third of a request's cost.
+over which socket; and what `requests` would prepare, check and look up for each request is a third of its cost, so that it only
+finds out about proxies and certificates.
 """
 
 import socket
 import urllib.parse
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import requests
 import urllib3
 import urllib3.response
 from requests.adapters import HTTPAdapter
-from requests.structures import CaseInsensitiveDict
 
 from marketing_api.redaction import Secret
 from marketing_api.watchdog import Watch
 
 
-class KeyedAdapter(HTTPAdapter):
-    """Connections to one service that write the key into the request line themselves."""
+def open_pool(url: str, key: Secret, watch: Watch, connections: int, *, is_here: bool) -> urllib3.HTTPConnectionPool:
+    """Connections to one service that write the key into the request line themselves.
 
-    def __init__(self, key: Secret, watch: Watch, **options: Any) -> None:
-        self._watch = watch
-        self._query = "key=" + urllib.parse.quote(key.reveal(), safe="")
-        self._pool: Any = None
-        super().__init__(**options)
-
-    def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
-        """The one pool there is (one service, one proxy); looking it up would cost a fifth of a request."""
-        if self._pool is None:
-            pool: Any = super().get_connection_with_tls_context(*args, **options)
-            pool.ConnectionCls = _keyed(pool.ConnectionCls, self._query, self._watch)
-            self._pool = pool
-        return self._pool
-
-    def close(self) -> None:
-        if self._pool is not None:
-            self._pool.close()
-        self._pool = None
-        super().close()
+    Proxies and certificate bundle as other tools take them from the environment, unless the service `is_here`, on this machine.
+    """
+    with requests.Session() as session:
+        session.trust_env = not is_here
+        settings = session.merge_environment_settings(url, {}, None, None, None)
+    adapter, request = HTTPAdapter(pool_connections=1, pool_maxsize=connections), requests.Request("GET", url).prepare()
+    pool: Any = adapter.get_connection_with_tls_context(request, settings["verify"], settings["proxies"])
+    adapter.cert_verify(pool, url, settings["verify"], None)  # type: ignore[no-untyped-call]
+    pool.ConnectionCls = _keyed(pool.ConnectionCls, "key=" + urllib.parse.quote(key.reveal(), safe=""), watch)
+    return pool  # type: ignore[no-any-return]
 
 
 def _keyed(kind: Any, query: str, watch: Watch) -> Any:
@@ -59,44 +51,35 @@ def _keyed(kind: Any, query: str, watch: Watch) -> Any:
             return sock
 
         def getresponse(self) -> Any:
-            watch.mine.request.sock = plain_socket(self.sock)
+            watch.mine.request.sock = self.sock if isinstance(self.sock, socket.socket) else self.sock.socket  # TLS to a proxy wraps it
             return super().getresponse()
 
     return Keyed
 
 
-def ready_request(method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> requests.PreparedRequest:
-    """A request as it is: preparing would check and parse again what was put together a moment ago."""
-    request = requests.PreparedRequest()
-    request.method, request.url, request.body = method, url, body
-    request.headers = CaseInsensitiveDict(headers)
-    return request
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request without the key."""
+
+    method: str
+    url: str = field(repr=False)
+    headers: Mapping[str, str]
+    body: bytes | None = field(default=None, repr=False)
 
 
-def environment_settings(url: str) -> dict[str, Any]:
-    """Proxies and certificate bundle as other tools take them from the environment."""
-    with requests.Session() as session:
-        found = session.merge_environment_settings(url, {}, None, None, None)
-    return {"verify": found["verify"], "proxies": found["proxies"]}
+def request_over(pool: urllib3.HTTPConnectionPool, request: Request, timeout: urllib3.Timeout) -> urllib3.BaseHTTPResponse:
+    """The response as far as its headers. A proxy without a tunnel needs the whole address in the request line."""
+    is_proxied = pool.proxy is not None and pool.scheme == "http"
+    target = request.url if is_proxied else urllib3.util.parse_url(request.url).request_uri
+    options: dict[str, Any] = {"retries": False, "redirect": False, "assert_same_host": False, "preload_content": False}
+    return pool.urlopen(request.method, target, request.body, request.headers, timeout=timeout, **options)
 
 
-def plain_socket(sock: Any) -> socket.socket:
-    """The socket that carries the bytes: TLS to a proxy wraps it in another way."""
-    plain: socket.socket = sock if isinstance(sock, socket.socket) else sock.socket
-    return plain
-
-
-class Decoder:
-    """Unpacks a body in limited pieces, however much one byte stands for. Raises urllib3's DecodeError."""
-
-    def __init__(self, encodings: str, piece_bytes: int) -> None:
-        self._decoder = urllib3.response.MultiDecoder(encodings)
-        self._piece_bytes = piece_bytes
-
-    def pieces(self, chunk: bytes) -> Iterator[bytes]:
-        try:
-            while (piece := self._decoder.decompress(chunk, max_length=self._piece_bytes)) or self._decoder.has_unconsumed_tail:
-                chunk = b""
-                yield piece
-        except zlib.error as problem:
-            raise urllib3.exceptions.DecodeError("not packed as it says") from problem
+def unpacked(decoder: urllib3.response.MultiDecoder, chunk: bytes, piece_bytes: int) -> Iterator[bytes]:
+    """What a chunk of a packed body stands for, in limited pieces, however much one byte stands for. Raises urllib3's DecodeError."""
+    try:
+        while (piece := decoder.decompress(chunk, max_length=piece_bytes)) or decoder.has_unconsumed_tail:
+            chunk = b""
+            yield piece
+    except zlib.error as problem:
+        raise urllib3.exceptions.DecodeError("not packed as it says") from problem

@@ -33,7 +33,7 @@ def parse_write_result(response: Response) -> WriteResult:
     new_id = values.get("id") or values.get("post_id")
     text = str(new_id).strip()
     is_number = text.isascii() and text.isdecimal() and not isinstance(new_id, bool)
-    return WriteResult(int(text) if is_number else None, _words(values.get("item")))
+    return WriteResult(int(text) if is_number else None, words_in(values.get("item")))
 
 
 def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[str, Any]) -> str | None:
@@ -45,7 +45,7 @@ def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[st
     if nested is not None:
         return nested
     for name, value in members.items():
-        if name.lower() in ("item", "message", "error", "errormessage", "result") and (words := _words(value)):
+        if name.lower() in ("item", "message", "error", "errormessage", "result") and (words := words_in(value)):
             is_error = name.lower().startswith("error")
             if is_error or denies(operation, words, sent.values()):
                 return words
@@ -75,13 +75,13 @@ def says_absent(text: str) -> bool:
     return bool(_ABSENT.search(_plain(text, ())))
 
 
-def _words(value: Any) -> str:
+def words_in(value: Any) -> str:
     """The sentence, also in a list of one or several, or inside an object."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, Mapping):
-        return _words(list(value.values()))
-    return ". ".join(filter(None, map(_words, value))) if isinstance(value, list) else ""
+        return words_in(list(value.values()))
+    return ". ".join(filter(None, map(words_in, value))) if isinstance(value, list) else ""
 
 
 def _plain(sentence: str, sent: Iterable[str]) -> str:
@@ -142,7 +142,7 @@ def _nested_errors(value: Any, depth: int = 0) -> Iterator[str]:
     is_error = code not in ("", "0") or folded.get("errors") or folded.get("errormessage")
     is_failure = str(folded.get("success", "")).strip().lower() in ("false", "0", "no")
     if is_error or is_failure or str(folded.get("status", "")).strip().lower() in ("error", "failed", "failure", "fail"):
-        words = _words(folded.get("errormessage") or folded.get("message") or folded.get("item") or folded.get("errors"))
+        words = words_in(folded.get("errormessage") or folded.get("message") or folded.get("item") or folded.get("errors"))
         yield words or "an error without words"
     for inner in value.values():
         yield from _nested_errors(inner, depth + 1)

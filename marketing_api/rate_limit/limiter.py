@@ -1,8 +1,7 @@
 """Waiting for a slot, in order and interruptibly; and how many requests a run may send.
 
 A process holds at most one slot that is not yet due, so that processes share about equally however many threads they have.
-Where a hundred a second or more are allowed it holds those of one hundredth of a second: the state is the same for all threads,
-and each visit to it costs more than such a slot is worth. Not here: which moments are slots (`pacing`), sharing (`shared_state`).
+Not here: which moments are slots (`pacing`), sharing (`shared_state`).
 """
 
 from __future__ import annotations
@@ -10,10 +9,7 @@ from __future__ import annotations
 import bisect
 import datetime as dt
 import itertools
-import math
 import threading
-import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -25,10 +21,6 @@ from marketing_api.rate_limit.pacing import Schedule, Slot
 from marketing_api.rate_limit.redis_state import RedisState
 from marketing_api.rate_limit.report import RateReport
 from marketing_api.rate_limit.shared_state import SharedState, StateFile, shared_path
-
-_BLOCK_S = 0.01  # seconds whose slots are taken together
-_BLOCK_SLOTS = 64
-_LEARN_S = 0.02  # seconds between responses that are learnt from, where slots are taken together
 
 
 class _Waiter(NamedTuple):
@@ -52,10 +44,7 @@ class RateLimiter:
         self._lock = threading.Lock()
         self._queue: list[_Waiter] = []
         self._arrivals = itertools.count()
-        self._slots: deque[Slot] = deque()  # reserved for this process, not yet due
-        self._reserved_at = self._learnt_at = -math.inf
-        self._limit_learnt: float | None = None
-        self._is_quick = False
+        self._slot: Slot | None = None  # reserved for this process, not yet due
 
     @classmethod
     def shared(cls, connection: Connection) -> RateLimiter:
@@ -89,23 +78,22 @@ class RateLimiter:
             if self._queue[0] is not waiter:
                 waiter.woken.wait()
                 continue
-            if not self._slots or not self._hold(self._slots[0]):
-                self._reserve()
-            left = self._slots[0].at - self._state.now()
+            slot = self._slot = self._state.apply(self._held_or_next)
+            left = slot.at - self._state.now()
             if left <= 0:
-                return self._slots.popleft()
+                self._slot = None
+                return slot
             waiter.woken.wait(left)
+
+    def _held_or_next(self, schedule: Schedule) -> Slot:
+        """The slot that was reserved, unless something was learnt since that forbids it."""
+        if self._slot is not None and schedule.still_holds(self._slot):
+            return self._slot
+        return schedule.reserve(self._state.now(), self._cap)
 
     def learn(self, slot: Slot, report: RateReport | None, *, refused: bool) -> None:
         """Take in what the response to the request of `slot` said about the limit. After a refusal everybody waits."""
-        now = time.monotonic()
-        limit = report.limit if report else None
-        if self._is_quick and not refused and limit == self._limit_learnt and now - self._learnt_at < _LEARN_S:
-            return
         with self._lock:
-            if limit != self._limit_learnt:
-                self._slots.clear()
-            self._limit_learnt, self._learnt_at = limit, now
             self._state.apply(lambda schedule: schedule.learn(slot, report, refused=refused, now=self._state.now(), wall=wall()))
 
     def wake(self) -> None:
@@ -125,29 +113,6 @@ class RateLimiter:
         """Requests per second at which slots are given now."""
         with self._lock:
             return self._state.apply(lambda schedule: schedule.rate(self._cap))
-
-    def _reserve(self) -> None:
-        self._slots.clear()
-        self._slots.extend(self._state.apply(self._next_slots))
-        self._is_quick = len(self._slots) > 1
-        self._reserved_at = time.monotonic()
-
-    def _next_slots(self, schedule: Schedule) -> list[Slot]:
-        """The next slot; where hundreds a second are allowed, those of the next moment together."""
-        now = self._state.now()
-        first = schedule.reserve(now, self._cap)
-        together = int(schedule.rate(self._cap) * _BLOCK_S) if first.window < 0 else 1
-        return [first, *(schedule.reserve(now, self._cap) for _ in range(min(together, _BLOCK_SLOTS) - 1))]
-
-    def _hold(self, slot: Slot) -> bool:
-        """Whether nothing was learnt since that forbids the slot: not looked up for one that was reserved just now, nor
-        hoped for where slots are taken together, which are cheap.
-        """
-        if time.monotonic() - self._reserved_at < _BLOCK_S:
-            return True
-        if self._is_quick:
-            return False
-        return self._state.apply(lambda schedule: schedule.still_holds(slot))
 
 
 class RequestBudget:

@@ -109,101 +109,92 @@ class Slot:
 
 
 @dataclass(slots=True)
-class FixedWindows:
-    """The window that is being filled, the one before (whose responses still come), and what other clients use of them."""
+class Window:
+    """What is known of one window."""
 
     number: float = -1.0  # -1: none yet
     used: float = 0.0  # slots given
     first: float = 0.0  # what the service counted before our first request
     top: float = 0.0  # highest count that it reported
+
+    @property
+    def others(self) -> float:
+        """Requests of other clients: those seen until our last slot, `first` of them before ours, and the rest goes on as it went."""
+        seen = max(self.top - self.used, 0.0)
+        return math.ceil(seen + max(seen - self.first, 0.0) * (1 - LEAD - SPAN) / SPAN)
+
+
+@dataclass(slots=True)
+class FixedWindows:
+    """The window that is being filled, the one before (whose responses still come), and what other clients use of them."""
+
+    now: Window = field(default_factory=Window)
+    before: Window = field(default_factory=Window)
     late: float = 0.0  # slots so close to the end that they may be counted in the next window
-    number_before: float = -1.0
-    used_before: float = 0.0
-    first_before: float = 0.0
-    top_before: float = 0.0
     others: float = 0.0  # requests of other clients of the account per window
 
     def place(self, earliest: float, last_at: float, limit: float, phase: float) -> Slot:
         """The next slot not before `earliest`; windows begin at whole seconds plus `phase`."""
-        if self.number < 0:
+        if self.now.number < 0:
             self._enter(earliest - phase, limit)
-        number = max(math.floor(earliest - phase), self.number)
-        if number == self.number and self.used >= self.allowance(limit):
+        number = max(math.floor(earliest - phase), self.now.number)
+        if number == self.now.number and self.now.used >= self.allowance(limit):
             number += 1
         crowded = self._is_crowded(number, limit)
         if crowded and earliest > number + phase + LAST_ENTRY:
             number += 1
-        if number != self.number:
+        if number != self.now.number:
             self._turn_to(number)
         start = number + phase
-        at = max(earliest, start, start + LEAD + SPAN * self.used / limit if crowded else last_at + SPAN / limit)
-        self.used += 1
+        at = max(earliest, start, start + LEAD + SPAN * self.now.used / limit if crowded else last_at + SPAN / limit)
+        self.now.used += 1
         self.late += at > start + LAST_ENTRY
-        return Slot(at, at - last_at, number, self.used - 1)
+        return Slot(at, at - last_at, number, self.now.used - 1)
 
     def allowance(self, limit: float) -> float:
         """Slots that a window may hold."""
         return max(math.floor(limit - self.others), math.ceil(limit * FAIR_SHARE))
 
     def still_holds(self, slot: Slot, limit: float) -> bool:
-        return slot.window != self.number or slot.index < self.allowance(limit)
+        return slot.window != self.now.number or slot.index < self.allowance(limit)
 
     def count(self, slot: Slot, count: float) -> None:
         """What the service counted beyond the slots given is the work of other clients."""
-        is_first = slot.index == 0
-        if slot.window == self.number:
-            self.top = max(self.top, count)
-            self.first = count - 1 if is_first else self.first
-        elif slot.window == self.number_before:
-            self.top_before = max(self.top_before, count)
-            self.first_before = count - 1 if is_first else self.first_before
-        self.others = max(self.others, self._others_seen())
+        for window in self._windows(slot):
+            window.top = max(window.top, count)
+            window.first = window.first if slot.index else count - 1
+        self.others = max(self.others, self.now.others, self.before.others)
 
     def uncount(self, slot: Slot) -> None:
         """A refused request used up nothing."""
-        if slot.window == self.number:
-            self.used -= 1
-        elif slot.window == self.number_before:
-            self.used_before -= 1
+        for window in self._windows(slot):
+            window.used -= 1
+
+    def _windows(self, slot: Slot) -> list[Window]:
+        """The window of the slot, while it is known."""
+        return [window for window in (self.now, self.before) if window.number == slot.window]
 
     def is_early(self, slot: Slot, count: float, limit: float) -> bool:
         """One of our first, yet counted among the last after a window full of our own: it came before the edge."""
-        full = slot.window == self.number_before + 1 and self.used_before > limit / 2
+        full = slot.window == self.before.number + 1 and self.before.used > limit / 2
         return full and self.others < 1 and slot.index < limit / 3 and count - slot.index > limit / 2
 
     def _is_crowded(self, number: float, limit: float) -> bool:
         """Whether edges matter: with less than half of a window requested, a request that slips over one does no harm."""
-        if number == self.number:
-            busiest = max(self.used, self.used_before if self.number_before == number - 1 else 0.0)
+        if number == self.now.number:
+            busiest = max(self.now.used, self.before.used if self.before.number == number - 1 else 0.0)
         else:
-            busiest = self.used if self.number == number - 1 else 0.0
+            busiest = self.now.used if self.now.number == number - 1 else 0.0
         return busiest + self.others > limit / 2
 
     def _enter(self, now: float, limit: float) -> None:
         """Begin after even pacing, which has used up its share of the present window."""
-        self.number = math.floor(now)
-        self.used = math.ceil(now % 1.0 * limit) + 1.0
-        self.first = self.top = self.late = self.others = 0.0
-        self.number_before = -1.0
+        self.now, self.before = Window(math.floor(now), math.ceil(now % 1.0 * limit) + 1.0), Window()
+        self.late = self.others = 0.0
 
     def _turn_to(self, number: float) -> None:
-        self.others = max(self._others_seen(), self.others - OTHERS_FADE)
-        self.number_before, self.used_before = self.number, self.used
-        self.first_before, self.top_before = self.first, self.top
-        self.number, self.used = number, self.late
-        self.first = self.top = self.late = 0.0
-
-    def _others_seen(self) -> float:
-        return max(
-            _others(self.first_before, self.top_before - self.used_before),
-            _others(self.first, self.top - self.used),
-        )
-
-
-def _others(first: float, seen: float) -> float:
-    """Requests of others in a window, `seen` until our last slot and `first` of them before ours: the rest goes on as it went."""
-    went_on = max(seen - first, 0.0)
-    return math.ceil(max(seen, 0.0) + went_on * (1 - LEAD - SPAN) / SPAN)
+        self.others = max(self.now.others, self.before.others, self.others - OTHERS_FADE)
+        self.now, self.before, self.late = Window(number, self.late), self.now, 0.0
 
 
 #: Requests a second in the specification's text: for estimates before an account has reported its own limit, never for sending.
@@ -246,7 +237,7 @@ class Schedule:
         else:
             at = max(self.free_at, self.hold_until, now - CREDIT)
             self.free_at = at + 1 / self.rate(cap)
-            self.fixed.number = -1.0
+            self.fixed.now.number = -1.0
             slot = Slot(at, at - self.last_at)
         if slot.window >= 0 and slot.index == 0:
             self.edges.strikes *= STRIKE_FADES
@@ -331,13 +322,10 @@ class Schedule:
     def _forget_nonsense(self, now: float) -> None:
         """A reboot restarts the clock, so that stored times lie in the future."""
         latest = max(self.last_at, self.free_at, self.hold_until, self.touched_at)
-        fresh = self
         if latest > now + LONGEST_HOLD + 1:
-            fresh = Schedule(touched_at=now, share=self.share)
+            self.become(Schedule(touched_at=now, share=self.share))
         elif now - self.touched_at > STALE_AFTER:
-            fresh = Schedule(touched_at=now, hold_until=self.hold_until, last_at=self.last_at, share=self.share)
-        if fresh is not self:
-            self.become(fresh)
+            self.become(Schedule(touched_at=now, hold_until=self.hold_until, last_at=self.last_at, share=self.share))
 
     def begun_anew(self, now: float, hold: float, share: float = 1.0) -> Schedule:
         """What is learnt of the service, in place of a state that was lost: nobody sends for `hold` seconds. Empty if nothing is."""

@@ -5,6 +5,7 @@ Belongs here: locking, reading, writing, and what happens when the file is damag
 sharing between machines (`redis_state`). Needs `fcntl`, so Linux or macOS.
 """
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -12,7 +13,7 @@ import stat
 import tempfile
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -44,52 +45,31 @@ class StateFile:
     now = staticmethod(time.monotonic)
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._schedule = Schedule()
-        self._seen = b""
-        self._descriptor = -1
-        self._process = 0
+        self._path = path
 
     def apply(self, change: Callable[[Schedule], T]) -> T:
-        self._lock()
-        try:
-            stored = os.pread(self._descriptor, _SIZE + 1, 0)
-            if stored != self._seen or not stored:
-                self._schedule = unpacked(stored)
-            self._seen = b""  # until the file holds what `change` leaves
-            result = change(self._schedule)
-            content = packed(self._schedule)
-            os.pwrite(self._descriptor, content, 0)
+        with self._locked() as descriptor:
+            stored = os.pread(descriptor, _SIZE + 1, 0)
+            schedule = unpacked(stored)
+            result = change(schedule)
+            os.pwrite(descriptor, packed(schedule), 0)
             if len(stored) > _SIZE:
-                os.ftruncate(self._descriptor, _SIZE)
-            self._seen = content
+                os.ftruncate(descriptor, _SIZE)
             return result
-        finally:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
-    def _lock(self) -> None:
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[int]:
+        """The file is opened for each change: a descriptor that were kept, a forked child would share together with its lock."""
         while True:
-            self._open()
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-            if os.fstat(self._descriptor).st_nlink:
-                return
-            self.close()  # somebody removed the file: others are on a new one already
-
-    def close(self) -> None:
-        """Let go of the file; the next use opens it again."""
-        if self._descriptor >= 0 and self._process == os.getpid():
-            os.close(self._descriptor)
-        self._descriptor, self._seen = -1, b""
-
-    def __del__(self) -> None:
-        self.close()
-
-    def _open(self) -> None:
-        """A forked child opens the file anew: with its parent's descriptor it would share its parent's lock."""
-        if self._descriptor >= 0 and self._process == os.getpid():
-            return
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        self._process, self._seen = os.getpid(), b""
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if os.fstat(descriptor).st_nlink:  # or somebody removed the file, and others are on a new one already
+                    yield descriptor
+                    return
+            finally:
+                fcntl.flock(descriptor, fcntl.LOCK_UN)  # for a child that was forked meanwhile, too
+                os.close(descriptor)
 
 
 def packed(schedule: Schedule) -> bytes:

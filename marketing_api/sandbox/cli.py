@@ -12,30 +12,27 @@ from collections.abc import Callable, Iterator, Sequence
 
 import click
 
-from marketing_api.sandbox.app import build
 from marketing_api.sandbox.options import Options, command
 from marketing_api.sandbox.server import Server
 
 
 def run(options: Options, parent: int | None = None) -> int:
     """Serve until Ctrl-C, a termination, or the end of the parent; returns the exit code."""
-    server = Server(build(options), options)
-
-    def started(url: str) -> None:
-        print(f"sandbox listens at {url}", flush=True)
-        for account in options.every_account:
-            print(f"  account {account.name}: key {account.key}, {account.contacts} contacts, seed {account.seed}", flush=True)
+    server = Server(options)
 
     async def serve() -> None:
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, stop.set)
         if parent:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches parent and child: the parent may still need responses
             _end_with(parent, lambda: loop.call_soon_threadsafe(stop.set))
         else:
             loop.add_signal_handler(signal.SIGINT, stop.set)
-        await server.run_until(stop, started)
+        async with server.listening() as url:
+            print(f"sandbox listens at {url}", flush=True)
+            for account in options.every_account:
+                print(f"  account {account.name}: key {account.key}, {account.contacts} contacts, seed {account.seed}", flush=True)
+            await stop.wait()
 
     try:
         asyncio.run(serve())

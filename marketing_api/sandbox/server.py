@@ -3,7 +3,6 @@
 One event loop in one thread: a request costs one call of `App.respond`, nothing is locked, and a waiting response blocks nobody."""
 
 import asyncio
-import concurrent.futures
 import contextlib
 import http
 import itertools
@@ -14,11 +13,11 @@ import threading
 import time
 import traceback
 import urllib.parse
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import h11
 
-from marketing_api.sandbox.app import App, build
+from marketing_api.sandbox.app import build
 from marketing_api.sandbox.control import respond_to_control
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.responses import Request, Response
@@ -118,13 +117,14 @@ def drawn_delay(median_and_p99: tuple[float, float], chance: random.Random) -> f
 class Server:
     """The listening socket and what becomes of every request."""
 
-    def __init__(self, app: App, options: Options) -> None:
-        self.app = app
+    def __init__(self, options: Options) -> None:
+        self._app = build(options)
         self._options = options
         self._chance = random.Random(options.seed)
 
-    async def run_until(self, stop: asyncio.Event, started: Callable[[str], None]) -> None:
-        """Serve until `stop` is set; `started` is given the base address that clients are configured with."""
+    @contextlib.asynccontextmanager
+    async def listening(self) -> AsyncIterator[str]:
+        """Serve for the length of a `with`; yields the base address that clients are configured with."""
         conversations: set[asyncio.Task[None]] = set()
 
         def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -134,24 +134,23 @@ class Server:
 
         server = await asyncio.start_server(connected, "127.0.0.1", self._options.port, backlog=512)
         try:
-            started(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/1")
-            await stop.wait()
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/1"
         finally:
             server.close()
             for task in conversations:
                 task.cancel()
             await asyncio.gather(*conversations, return_exceptions=True)
-            if self.app.journal is not None:
-                self.app.journal.close()
+            if self._app.journal is not None:
+                self._app.journal.close()
 
     async def _respond(self, request: Request) -> Response:
         """Count a request and respond, after the jitter of its arrival and with the latency of its response."""
         if request.path.startswith("/sandbox"):
-            return respond_to_control(self.app, request, time.time())
+            return respond_to_control(self._app, request, time.time())
         if jitter := drawn_delay(self._options.jitter_ms, self._chance):
             await asyncio.sleep(jitter)
         try:
-            response = self.app.respond(request, time.time())
+            response = self._app.respond(request, time.time())
         except Exception:  # a mistake in a rule costs this response, not the server
             traceback.print_exc()
             response = Response(500, b"the sandbox failed, see its standard error", "text/plain")
@@ -163,23 +162,16 @@ class Server:
 @contextlib.contextmanager
 def serve(options: Options | None = None) -> Iterator[str]:
     """A sandbox in a thread of this process for the length of a `with`; yields its base address (`http://127.0.0.1:PORT/1`)."""
-    options = options or Options()
-    server, stop, loop = Server(build(options), options), asyncio.Event(), asyncio.new_event_loop()
+    listening, loop = Server(options or Options()).listening(), asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="sandbox", daemon=True)
     thread.start()
-    started: concurrent.futures.Future[str] = concurrent.futures.Future()
-    running = asyncio.run_coroutine_threadsafe(server.run_until(stop, started.set_result), loop)
-
-    def ended(done: concurrent.futures.Future[None]) -> None:
-        if not started.done():
-            started.set_exception(done.exception())  # whatever prevented the start
-
-    running.add_done_callback(ended)
     try:
-        yield started.result()
+        url = asyncio.run_coroutine_threadsafe(listening.__aenter__(), loop).result()
+        try:
+            yield url
+        finally:
+            asyncio.run_coroutine_threadsafe(listening.__aexit__(None, None, None), loop).result()
     finally:
-        loop.call_soon_threadsafe(stop.set)
-        concurrent.futures.wait([running])
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.mailing import Automation, Campaign, Clicks, Mailings, Outcome, Totals, clicks
-from marketing_api.sandbox.moments import DAY, day_text
+from marketing_api.sandbox.moments import DAY, moments_of
 from marketing_api.sandbox.seeded_account import Account
 from marketing_api.sandbox.seeded_contacts import CHARACTERS, Person, Roll, contact_id, field_ids, list_id, roll_and_index
 
@@ -103,7 +103,7 @@ class Subscribers:
             return None
         person = self._account.people.of_contact(number, index)
         visit = person.last_visit(registered, now)
-        texts = (person.first, person.last, person.phone, person.city, day_text(visit, "%m/%d/%Y") if visit else "")
+        texts = (person.first, person.last, person.phone, person.city, moments_of("UTC").day(visit * DAY) if visit else "")
         values = {key: text for key, text in zip(field_ids(number), texts, strict=True) if text}
         return Contact(wanted, list_id(number), person.email, self._fate(roll, index, slot, now), registered, values)
 

@@ -31,6 +31,12 @@ def test_the_adapter_looks_its_pool_up_in_one_place() -> None:
     assert "get_connection_with_tls_context" in inspect.getsource(HTTPAdapter.send)
 
 
+def test_a_pool_is_made_ready_and_used_as_the_adapter_does_it() -> None:
+    assert "self.cert_verify(conn, request.url, verify, cert)" in inspect.getsource(HTTPAdapter.send)
+    options = {"retries", "redirect", "assert_same_host", "timeout", "preload_content"}
+    assert options <= inspect.signature(urllib3.HTTPConnectionPool.urlopen).parameters.keys()
+
+
 def test_a_body_can_be_unpacked_piece_by_piece() -> None:
     assert "max_length" in inspect.signature(urllib3.response.MultiDecoder.decompress).parameters
     assert isinstance(urllib3.response.MultiDecoder.has_unconsumed_tail, property)

@@ -123,10 +123,11 @@ def test_what_another_process_loads_in_between_is_not_overlooked(home: Home, rea
     flush = home.archive.flush
 
     def meanwhile() -> None:
-        if threading.current_thread() is not threading.main_thread():  # the archive's own, each second
-            return flush()
-        monkeypatch.setattr(home.archive, "flush", flush)
-        other.apply(home.event([between], *TABLES))
+        if threading.current_thread() is threading.main_thread():  # the archive flushes by itself, too, in its own
+            monkeypatch.setattr(home.archive, "flush", flush)
+            other.apply(home.event([between], *TABLES))
+        else:
+            flush()
 
     monkeypatch.setattr(home.archive, "flush", meanwhile)
     load(home, timeline(home, 1, event(1, "first"), minutes=120))

@@ -1,6 +1,6 @@
-"""One item on its way: who it goes to, intent committed, request sent, outcome committed. Runs in worker threads.
+"""One item on its way: intent committed, request sent, outcome committed. Runs in worker threads.
 
-Not here: which item is next, and what is done about unknown ones (`sending`); in which requests a kind is sent (`kinds`).
+Not here: which item is next, who an address is, what is done about unknown ones (`sending`); in which requests a kind is sent (`kinds`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.clock import wall
-from marketing_api.contact_lookup import Directory, Found
 from marketing_api.errors import (
     AuthenticationFailed,
     InvalidCall,
@@ -27,7 +26,7 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import find
 from marketing_api.write_result import says_absent
-from pipelines.write_back.item import DONE, State
+from pipelines.write_back.item import State
 from pipelines.write_back.kinds import ADDING, KINDS
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
@@ -35,38 +34,6 @@ from pipelines.write_back.retry_policy import RetryPolicy
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
-
-
-class Addressing:
-    """`find` may be called by several threads at once, everything else by one."""
-
-    def __init__(self, outbox: Outbox, client: Client, account: str) -> None:
-        self._outbox, self._account = outbox, account
-        self._directory = Directory(client.fetch)
-        self.found: dict[int, tuple[int, ...]] = {}  # item → the contacts of its address, once it was looked up
-
-    def is_open(self, entry: Entry) -> bool:
-        """Whether its address has still to be looked up."""
-        return entry.needs_look_up and entry.item_id not in self.found
-
-    def find(self, entry: Entry) -> tuple[Found, ...]:
-        """Raises what the request raises."""
-        return self._directory.find(entry.email or "", KINDS[entry.kind].look_up_list(entry))
-
-    def forget(self, entry: Entry) -> None:
-        """Its address is to be looked up again."""
-        self._directory.forget(entry.email or "", KINDS[entry.kind].look_up_list(entry))
-
-    def contact_of(self, entry: Entry) -> int | None:
-        return next(iter(self.found.get(entry.item_id, ())), entry.contact_id)
-
-    def was_sent_before(self, entry: Entry, contact_id: int) -> bool:
-        """Whether the same went to the contact under its id, of which the plan knew nothing, and must not go there twice."""
-        if KINDS[entry.kind].is_idempotent:
-            return False
-        prefix = len(entry.email or "")
-        names = [f"{contact_id}{subject[prefix:]}" for subject in self._outbox.subjects([entry.item_id]).get(entry.item_id, ())]
-        return any(past.state in DONE for past in self._outbox.last(self._account, entry.kind, names).values())
 
 
 class End(Enum):

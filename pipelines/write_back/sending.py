@@ -20,16 +20,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.clock import SteadyClock
-from marketing_api.contact_lookup import Found, is_nobody
+from marketing_api.contact_lookup import Directory, Found, is_nobody
 from marketing_api.errors import MarketingApiError, Refused, Stopped
-from pipelines.write_back.delivery import Addressing, Delivered, Delivery, End, is_early
-from pipelines.write_back.item import State
+from pipelines.write_back.delivery import Delivered, Delivery, End, is_early
+from pipelines.write_back.item import DONE, State
 from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.kinds.kind import Search
 from pipelines.write_back.outbox.entries import Entry
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
-from pipelines.write_back.send_order import AmbiguousActivities, Schedule, keys_of
+from pipelines.write_back.send_order import Schedule, keys_of
 from pipelines.write_back.unknown_outcomes import Presence, UnknownOutcomes
 
 if TYPE_CHECKING:
@@ -72,11 +72,12 @@ class Sending:
         self._outbox, self._client, self._account, self._policy = outbox, client, account, policy
         self._stop, self._on_progress = stop or threading.Event(), on_progress
         self._delivery = Delivery(outbox, client, policy=policy, is_halted=lambda: self._stopped is not None)
-        self._addressing = Addressing(outbox, client, account)
+        self._directory = Directory(client.fetch)
+        self._found: dict[int, tuple[int, ...]] = {}  # item → the contacts of its address, once it was looked up
         self._pool = ThreadPoolExecutor(policy.workers, thread_name_prefix="sending")
         self._under_way: dict[Future[Any], Callable[[Any], None]] = {}  # work given out → what takes in its result
         self._entries: dict[int, Entry] = {}
-        self._schedule, self._ambiguous, self._unknown = Schedule(), AmbiguousActivities(), UnknownOutcomes(policy)
+        self._schedule, self._unknown = Schedule(), UnknownOutcomes(policy)
         self._early: dict[int, float] = {}  # about people who were synced just now and do not show yet: when to try again
         self._attempts: Counter[int] = Counter()
         self._unavailable: Counter[int] = Counter()
@@ -110,7 +111,7 @@ class Sending:
             is_unknown = entry.state is State.UNKNOWN
             self._schedule.add(entry.item_id, keys_of(entry, subjects.get(entry.item_id, ())), is_ready=not is_unknown)
             if is_unknown:
-                self._ambiguous.hold(entry, entry.contact_id)
+                self._hold(entry)
                 self._lose(entry, self._now())  # how long ago an earlier process lost it, no clock tells for certain
 
     # ---- giving out
@@ -139,23 +140,20 @@ class Sending:
             self._begin(self._entries[ready])
 
     def _begin(self, entry: Entry) -> None:
-        if self._addressing.is_open(entry):
-            self._do(lambda: self._addressing.find(entry), lambda found: self._on_found(entry, found))
-            return
-        if self._ambiguous.hold(entry, self._addressing.contact_of(entry)):
-            contact_ids = self._addressing.found.get(entry.item_id, ())
+        if entry.needs_look_up and entry.item_id not in self._found:
+            self._do(lambda: self._directory.find(*_who(entry)), lambda found: self._on_found(entry, found))
+        elif self._hold(entry):
+            contact_ids = self._found.get(entry.item_id, ())
             self._do(lambda: self._delivery.deliver(entry, contact_ids), lambda delivered: self._on_delivered(entry.item_id, delivered))
+
+    def _hold(self, entry: Entry) -> bool:
+        """Whether nobody could take it for one that is on its way."""
+        alike = KINDS[entry.kind].ambiguity(entry, self._contact_of(entry))
+        return alike is None or self._schedule.hold(entry.item_id, f"alike {alike}")
 
     def _do(self, work: Callable[[], object], then: Callable[[Any], None]) -> None:
         """Only `work` runs in a worker's thread; the service's error is a result like another."""
-
-        def work_or_problem() -> object:
-            try:
-                return work()
-            except MarketingApiError as problem:
-                return problem
-
-        self._under_way[self._pool.submit(work_or_problem)] = then
+        self._under_way[self._pool.submit(work)] = then
 
     def _take_results(self, timeout_s: float) -> bool:
         """Wait for results and deal with them; False when none came in time. Raises what the work raised."""
@@ -163,7 +161,8 @@ class Sending:
             time.sleep(max(0.001, timeout_s))
         done, _ = wait(self._under_way, max(0.001, timeout_s), FIRST_COMPLETED)
         for future in done:
-            self._under_way.pop(future)(future.result())
+            problem = future.exception()
+            self._under_way.pop(future)(problem if isinstance(problem, MarketingApiError) else future.result())
         return bool(done)
 
     def _halt(self, reason: str) -> None:
@@ -173,8 +172,6 @@ class Sending:
         self._tally[state] += 1
         self._unknown.remove(item_id)
         self._schedule.finish(item_id)
-        for other in self._ambiguous.release(item_id):
-            self._schedule.again(other)
 
     def _reject(self, item_id: int, reason: str) -> None:
         self._outbox.settle(item_id, State.REJECTED, message=reason)
@@ -216,20 +213,29 @@ class Sending:
         elif isinstance(found, MarketingApiError):
             self._halt("stopped" if isinstance(found, Stopped) else str(found))
         elif not (contact_ids := KINDS[entry.kind].chosen(found)) and is_early(self._outbox, entry, self._policy):
-            self._addressing.forget(entry)
+            self._directory.forget(*_who(entry))
             self._try_later(entry.item_id)
         elif not contact_ids:
             self._reject(entry.item_id, "no contact has this address")
-        elif self._addressing.was_sent_before(entry, contact_ids[0]):
+        elif self._was_sent_before(entry, contact_ids[0]):
             self._outbox.settle(entry.item_id, State.SKIPPED, message="sent before")
             self._over(entry.item_id, State.SKIPPED)
         else:
-            self._addressing.found[entry.item_id] = contact_ids
+            self._found[entry.item_id] = contact_ids
             self._begin(entry)
 
+    def _contact_of(self, entry: Entry) -> int | None:
+        return next(iter(self._found.get(entry.item_id, ())), entry.contact_id)
+
+    def _was_sent_before(self, entry: Entry, contact_id: int) -> bool:
+        """Whether the same went to the contact under its id, of which the plan knew nothing, and must not go there twice."""
+        if KINDS[entry.kind].is_idempotent:
+            return False
+        prefix = len(entry.email or "")
+        names = [f"{contact_id}{subject[prefix:]}" for subject in self._outbox.subjects([entry.item_id]).get(entry.item_id, ())]
+        return any(past.state in DONE for past in self._outbox.last(self._account, entry.kind, names).values())
+
     def _try_later(self, item_id: int) -> None:
-        for other in self._ambiguous.release(item_id):
-            self._schedule.again(other)
         self._early[item_id] = self._now() + self._policy.verify_every_s
 
     # ---- unknown outcomes
@@ -245,11 +251,11 @@ class Sending:
             if self._unknown.take(entry.item_id):
                 self._send_again(entry.item_id)
             return
-        contact_id, began = self._addressing.contact_of(entry) or 0, self._now()
+        contact_id, began = self._contact_of(entry) or 0, self._now()
 
         def is_alike(item_id: int) -> bool:
             other = self._entries[item_id]
-            return other.kind == entry.kind and self._addressing.contact_of(other) == contact_id
+            return other.kind == entry.kind and self._contact_of(other) == contact_id
 
         if together := self._unknown.take(entry.item_id, is_alike):
             settled = began - self._policy.last_look_s
@@ -287,6 +293,11 @@ class Sending:
     def _give_up(self, item_id: int, why: str) -> None:
         """It stays unknown, and keeps what touches the same thing waiting, until somebody wants it retried."""
         self._outbox.settle(item_id, State.UNKNOWN, message=why)
+
+
+def _who(entry: Entry) -> tuple[str, int | None]:
+    """What is looked up of it: its address, and in which list."""
+    return entry.email or "", KINDS[entry.kind].look_up_list(entry)
 
 
 def note_waiting(outbox: Outbox, schedule: Schedule, left: Iterable[Entry]) -> None:

@@ -200,7 +200,9 @@ def test_a_night_runs_them_and_says_what_came_of_each(segment: Segment, service:
     class Reading:
         sandbox_url = None
 
-    resources = {"reader": dg.ResourceDefinition.hardcoded_resource(Reading())}
+    resources = {
+        name: dg.ResourceDefinition.hardcoded_resource(value) for name, value in {"reader": Reading(), "settings": settings}.items()
+    }
     refused = dg.materialize([asset], resources=resources, raise_on_error=False)
     assert "add `confirm: send`" in failures(refused)["activations"]
     assert service.count == 0

@@ -8,7 +8,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from jinja2 import Environment, StrictUndefined
 from marketing_api.redaction import plain, without_addresses
 from pipelines import output
 from pipelines.write_back.input.rows import shown
-from pipelines.write_back.item import Change, Plan, State
+from pipelines.write_back.item import Plan, State
 from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.outbox.entries import Retried
 from pipelines.write_back.refusals import REFUSALS, is_permanent, known
@@ -101,8 +101,8 @@ def plan_document(planned: Plan, *, rate: float, refusal: str | None) -> output.
         changed=planned.changed_count,
         idle=dict(Counter(idle.reason for idle in planned.idle)),
         invalid=list(map(reason_document, reasons_of(planned))),
-        changes=list(map(_change_document, planned.changes)),
-        additions=list(map(_change_document, planned.additions)),
+        changes=[output.Change(*astuple(each)) for each in planned.changes],
+        additions=[output.Change(*astuple(each)) for each in planned.additions],
         columns=dict(planned.columns),
         unknown_addresses=planned.unknown_address_count,
         notes=list(planned.warnings),
@@ -120,17 +120,12 @@ def reason_document(each: Reason) -> output.Reason:
 
 def rejected_document(several: Iterable[RejectedRows]) -> output.RejectedRows:
     """Rejected rows for a program."""
-    rows = ((each, row) for each in several for row in each.rows)
-    return output.RejectedRows(
-        [
-            output.RejectedRow(row.push_id or 0, each.kind, reason_document(row.why), dict(zip(each.columns, row.cells, strict=True)))
-            for each, row in rows
-        ]
+    rows = (
+        output.RejectedRow(row.push_id or 0, each.kind, reason_document(row.why), dict(zip(each.columns, row.cells, strict=True)))
+        for each in several
+        for row in each.rows
     )
-
-
-def _change_document(each: Change) -> output.Change:
-    return output.Change(each.row, each.what, each.column, each.old, each.new)
+    return output.RejectedRows(list(rows))
 
 
 def result_document(result: Result) -> output.PushResult:

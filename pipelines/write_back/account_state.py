@@ -78,22 +78,18 @@ class Lists:
 
     def _resolve(self, text: str, what: str) -> tuple[int, ...]:
         """A name may have a comma or semicolon in it, so the longest piece that is a name counts."""
-        for separators in ("", ";", ";,"):
-            pieces = [text]
-            for separator in separators:
-                pieces = [part for piece in pieces for part in piece.split(separator)]
-            found = [self._find(piece) for piece in pieces if piece.strip()]
-            if found and all(found):
-                return tuple(dict.fromkeys(list_id for list_id in found if list_id))
-        unknown = next((piece.strip() for piece in pieces if piece.strip() and not self._find(piece)), text)
-        if unknown == text.strip() and not found:
-            raise BadValue(f"{what} is missing")
+        for pieces in ([text], text.split(";"), text.replace(",", ";").split(";")):
+            found = {word: self._find(word) for piece in pieces if (word := piece.strip())}
+            if not found:
+                raise BadValue(f"{what} is missing")
+            if all(found.values()):
+                return tuple(dict.fromkeys(list_id for list_id in found.values() if list_id))
+        unknown = next(word for word, list_id in found.items() if not list_id)
         near = difflib.get_close_matches(_key(unknown), self.by_name, n=1)
         hint = f"; did you mean {shown(self.names[self.by_name[near[0]][0]])}?" if near else ""
         raise BadValue(f"there is no list {shown(unknown)}{hint}")
 
-    def _find(self, piece: str) -> int | None:
-        word = piece.strip()
+    def _find(self, word: str) -> int | None:
         plain = word.partition(".")[0] if word.endswith(".0") else word
         if plain.isdecimal() and int(plain) in self.names:
             return int(plain)

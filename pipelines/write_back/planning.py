@@ -4,7 +4,7 @@ Belongs here: what all kinds share. Not here: which fate a row deserves (`kinds`
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -35,7 +35,8 @@ class History(Protocol):
 @dataclass
 class Planning:
     """What a kind plans with: the rows and their columns, what is known, what was sent before; it collects items and the fates of rows. A
-    row that is both sent and rejected (in parts) counts as sent. `adding`, `removing`: the kinds that do so to lists.
+    row that is both sent and rejected (in parts) counts as sent. `adding`, `removing`: the kinds that do so to lists, by `who|list id`; the
+    content of what removes is the list that they go to, if any.
     """
 
     kind: str
@@ -57,17 +58,9 @@ class Planning:
     _warnings: dict[str, None] = field(default_factory=dict)
     _counted: Counter[str] = field(default_factory=Counter)
 
-    def last(self, subjects: Iterable[str]) -> Mapping[str, Past]:
-        """The last thing done about each by this kind of push."""
-        return self.history.last(self.known.account, self.kind, dict.fromkeys(subjects))
-
-    def additions(self, subjects: Collection[str]) -> list[Mapping[str, Past]]:
-        """What put contacts on lists, by kind. Subjects are `who|list id`."""
-        return [self.history.last(self.known.account, kind, subjects) for kind in self.adding]
-
-    def removals(self, subjects: Collection[str]) -> list[Mapping[str, Past]]:
-        """What took contacts off lists, by kind; its content is the list that they went to, if any."""
-        return [self.history.last(self.known.account, kind, subjects) for kind in self.removing]
+    def last(self, subjects: Iterable[str], kind: str = "") -> Mapping[str, Past]:
+        """The last thing done about each by this kind of push, or by another `kind`."""
+        return self.history.last(self.known.account, kind or self.kind, dict.fromkeys(subjects))
 
     def read(self, read_row: Callable[[int, int], T]) -> Iterator[T]:
         """The rows by `read_row` (place, number); those that it raises BadValue for, or that could not be read at all, are rejected."""

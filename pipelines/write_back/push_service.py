@@ -132,22 +132,12 @@ def run_query(settings: Settings, sql: str) -> Rows:
 
 def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:
     """What would be sent. No request is sent, nothing is written. Raises InputError, WarehouseError, OutboxError."""
-    with _without_collecting(), Outbox(outbox_path(settings.home)) as outbox:
-        return _plan(settings, order, parse_rows(settings, order) if rows is None else rows, outbox)
-
-
-@contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Reading and planning make millions of values, all of which stay and none of which is in a cycle: Python's collector walks
-    them again and again, and takes a quarter of the time.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
+    gc.disable()  # it would walk millions of values that stay again and again, and take a quarter of the time
     try:
-        yield
+        with Outbox(outbox_path(settings.home)) as outbox:
+            return _plan(settings, order, parse_rows(settings, order) if rows is None else rows, outbox)
     finally:
-        if was_enabled:
-            gc.enable()
+        gc.enable()
 
 
 def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:

@@ -153,8 +153,8 @@ class _Comparison:
         subjects = [f"{member.contact_id}|{member.list_id}" for row, member in there if member.list_id in row.lists]
         subjects += self._past  # an address that was looked up then is remembered by itself
         found: dict[str, Past] = {}
-        for pasts in planning.removals(subjects):
-            for subject, past in pasts.items():
+        for kind in planning.removing:
+            for subject, past in planning.last(subjects, kind).items():
                 found[subject] = max(past, found.get(subject, past), key=lambda past: past.item_id)
         return found
 

@@ -49,10 +49,10 @@ class Whereabouts:
         self._known = planning.known
         everybody = list(persons)
         lists = list(self._known.lists.names)
-        names = dict.fromkeys(name for person in everybody for name in person.names)
-        self._taken = planning.removals([f"{name}|{list_id}" for name in names for list_id in lists])
-        addresses = dict.fromkeys(person.address for person in everybody if person.address is not None)
-        self._added = planning.additions([f"{address}|{list_id}" for address in addresses for list_id in lists])
+        named = [f"{name}|{list_id}" for person in everybody for name in person.names for list_id in lists]
+        self._taken = [planning.last(named, kind) for kind in planning.removing]
+        by_address = [f"{person.address}|{list_id}" for person in everybody for list_id in lists]
+        self._added = [planning.last(by_address, kind) for kind in planning.adding]
 
     def lists_of(self, person: Person, contact_id: int) -> set[int]:
         """The lists that a contact which the warehouse knows is on now."""

@@ -99,7 +99,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
 
 
 def _check(planned: Planned, chosen: Mapping[str, Any], lines: list[str]) -> None:
-    if planned.is_refused:
+    if planned.refusal:
         raise dg.Failure(f"nothing was sent: {planned.refusal}", metadata=plan_metadata(planned, lines), allow_retries=False)
     count = len({row for item in planned.plan.items for row in item.rows})
     if planned.order.kind.is_destructive and not chosen["dry_run"] and count and chosen["confirmed_rows"] != count:

@@ -90,18 +90,14 @@ class Planned:
     revision: int
 
     @property
-    def is_refused(self) -> bool:
-        """Whether too many rows are bad for anything to be sent."""
-        return self.plan.bad_share > self.order.reject_limit
-
-    @property
-    def refusal(self) -> str:
-        """Why, in words."""
-        order, share = self.order, self.plan.bad_share
-        return (
-            f"{100 * share:.1f} % of the rows are not valid, more than the {100 * order.reject_limit:g} % of the limit:"
+    def refusal(self) -> str | None:
+        """Why nothing is sent, in words; None unless too many rows are bad."""
+        limit, share = self.order.reject_limit, self.plan.bad_share
+        words = (
+            f"{100 * share:.1f} % of the rows are not valid, more than the {100 * limit:g} % of the limit:"
             " correct them, or allow more with --reject-limit (in the launchpad: reject_limit)"
         )
+        return words if share > limit else None
 
 
 def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order:
@@ -117,13 +113,6 @@ def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order
     return Order(kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"])
 
 
-def parse_rows(settings: Settings, order: Order) -> Rows:
-    """The input. Raises InputError, WarehouseError."""
-    if order.file is not None:
-        return read_file(order.file, limit=settings.input_limit)
-    return run_query(settings, order.query or "")
-
-
 def run_query(settings: Settings, sql: str) -> Rows:
     """The rows of somebody's query on the warehouse. Raises InputError, WarehouseError."""
     seconds, limit = settings.query_seconds, settings.input_limit
@@ -135,7 +124,9 @@ def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Pla
     gc.disable()  # it would walk millions of values that stay again and again, and take a quarter of the time
     try:
         with Outbox(outbox_path(settings.home)) as outbox:
-            return _plan(settings, order, parse_rows(settings, order) if rows is None else rows, outbox)
+            if rows is None:
+                rows = read_file(order.file, limit=settings.input_limit) if order.file else run_query(settings, order.query or "")
+            return _plan(settings, order, rows, outbox)
     finally:
         gc.enable()
 
@@ -181,7 +172,7 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
     with Outbox(outbox_path(settings.home)) as outbox, sender_lock(settings.home, f"{order.account} begins", wait_s=_ENQUEUE_WAIT_S):
         if outbox.revision != planned.revision:
             planned = _plan(settings, order, planned.rows, outbox)
-        if planned.is_refused:
+        if planned.refusal:
             raise InputError(f"nothing was sent: {planned.refusal}")
         wanted = {row for item in planned.plan.items for row in item.rows} | {bad.row for bad in planned.plan.bad}
 

@@ -74,11 +74,10 @@ def interruptible(settings: Settings, account: str | None, work: Callable[[inter
 def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: interrupts.Stop) -> int:
     planned = plan_push(settings, order)
     rate = rate_of(settings, order.account)
-    refusal = planned.refusal if planned.is_refused else None
-    document = output.Push(report.plan_document(planned.plan, rate=rate, refusal=refusal) if arguments.json else None, [])
+    document = output.Push(report.plan_document(planned.plan, rate=rate, refusal=planned.refusal) if arguments.json else None, [])
     if not arguments.json:
         say(report.plan_lines(planned.plan, rate=rate, reject_limit=order.reject_limit))
-    if planned.is_refused or not arguments.apply:
+    if planned.refusal or not arguments.apply:
         return _without_sending(arguments, settings, planned, document)
     if order.kind.agreement and planned.plan.items and not arguments.yes and not _agreed(planned, order.kind.agreement, arguments):
         say(["nothing was sent"])
@@ -104,12 +103,12 @@ def _shown(results: Sequence[Result], document: output.Push, *, is_json: bool) -
 
 def _without_sending(arguments: SimpleNamespace, settings: Settings, planned: Planned, document: output.Push) -> int:
     path = write_planned(settings.home, planned.plan, planned.rows)
-    code = exits.INCOMPLETE if planned.is_refused else exits.DONE
+    code = exits.INCOMPLETE if planned.refusal else exits.DONE
     if arguments.json:
         emit(document)
         return code
     say([f"rejected rows: {path}"] if path else [])
-    if planned.is_refused:
+    if planned.refusal:
         say(["", f"nothing was sent: {planned.refusal}"])
     elif planned.plan.request_count:
         say(_to_send(arguments, KINDS[arguments.action].all_options))

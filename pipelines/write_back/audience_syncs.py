@@ -17,8 +17,7 @@ from pipelines.write_back.input.columns import fold
 from pipelines.write_back.input.rows import Cell, InputError, Rows, text_of
 from pipelines.write_back.item import DONE, Source, State
 from pipelines.write_back.kinds import CONTACTS, TAGS
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox, outbox_path
+from pipelines.write_back.outbox.outbox import Entry, Outbox, outbox_path
 from pipelines.write_back.planning import QUEUED
 from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, plan_push, run_query
 from pipelines.write_back.result import Ran, Result

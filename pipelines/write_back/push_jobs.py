@@ -21,8 +21,7 @@ from pipelines.launchpad import check_confirmed, config_fields, values
 from pipelines.settings import Settings
 from pipelines.write_back.item import State
 from pipelines.write_back.kinds import KINDS, Kind
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox, outbox_path
+from pipelines.write_back.outbox.outbox import Entry, Outbox, outbox_path
 from pipelines.write_back.push_options import PUSH_OPTIONS
 from pipelines.write_back.push_report import masked, plan_lines, result_lines
 from pipelines.write_back.push_service import Planned, PushRun, Watch, conclude, enqueue, order_of, plan_push, rate_of

@@ -20,7 +20,7 @@ from pipelines import output
 from pipelines.write_back.input.rows import shown
 from pipelines.write_back.item import Plan, State
 from pipelines.write_back.kinds import KINDS
-from pipelines.write_back.outbox.entries import Retried
+from pipelines.write_back.outbox.outbox import Retried
 from pipelines.write_back.refusals import REFUSALS, is_permanent, known
 from pipelines.write_back.rejected_rows import RejectedRows
 from pipelines.write_back.result import Ran, Reason, Result, grouped, reasons_of

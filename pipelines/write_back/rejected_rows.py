@@ -1,7 +1,7 @@
 """`rejected.csv`, the dead letters of a push: rows that were not sent, or that the service refused, as in the input and with the reason.
 
 Beside it stands what is needed to write it again when more is known: the input's rows that were to be sent. Not here: why a row is
-rejected (`kinds`, `delivery`).
+rejected (`kinds`, `sending`).
 """
 
 import csv
@@ -20,8 +20,7 @@ import pyarrow.parquet as pq
 
 from pipelines.write_back.input.rows import FORMULA_SIGNS, Rows, text_of
 from pipelines.write_back.item import Plan, Source, State
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.result import Reason, reasons_of
 from warehouse.archive.disk import create, make_folder
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pipelines.write_back.kinds import KINDS
-from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import Entry
 
 
 @dataclass(frozen=True, slots=True)

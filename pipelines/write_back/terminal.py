@@ -28,8 +28,7 @@ from pipelines.write_back.audience_syncs import FILE, AudienceSync, chosen, push
 from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.kinds import KINDS, NOT_IDEMPOTENT
-from pipelines.write_back.outbox.entries import Counts, Push
-from pipelines.write_back.outbox.outbox import Outbox, outbox_path
+from pipelines.write_back.outbox.outbox import Counts, Outbox, Push, outbox_path
 from pipelines.write_back.push_report import say
 from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, order_of, plan_push, rate_of, resume
 from pipelines.write_back.refusals import is_permanent

@@ -18,7 +18,7 @@ from enum import Enum
 from marketing_api.contact_lookup import Shown, Timeline
 from marketing_api.write_result import unescaped
 from pipelines.write_back.input.values import MAX_DESCRIPTION
-from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.retry_policy import RetryPolicy
 
 

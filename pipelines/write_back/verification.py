@@ -16,8 +16,7 @@ from marketing_api.clock import SteadyClock
 from marketing_api.contact_lookup import Unread
 from marketing_api.errors import Stopped
 from pipelines.write_back.item import State
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.retry_policy import RetryPolicy
 
 if TYPE_CHECKING:

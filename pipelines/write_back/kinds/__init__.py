@@ -20,8 +20,7 @@ from pipelines.write_back.kinds.contacts import CONTACTS
 from pipelines.write_back.kinds.kind import Kind, ListEffect
 from pipelines.write_back.kinds.moves_and_deletions import DELETIONS, MOVES
 from pipelines.write_back.kinds.tags import TAGS
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.planning import History, Planning
 from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
 from pipelines.write_back.verification import Labels, ReadBack, Verifier

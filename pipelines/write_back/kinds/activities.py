@@ -21,8 +21,7 @@ from pipelines.write_back.input.rows import text_of
 from pipelines.write_back.input.values import BadValue, Moment, SlashOrder, moment
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import BY_WHO, WHO, Kind, Search
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
 from pipelines.write_back.unknown_outcomes import Presence, look_for, wanted
 from pipelines.write_back.verification import Compared, ReadBack, Readings, Verifier

@@ -27,7 +27,7 @@ from pipelines.write_back.input.rows import shown, text_of
 from pipelines.write_back.input.values import STATUS_WORDS, BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import LIST, Kind, ListEffect, Params, RequestForms
-from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, UNCHANGED, Planning, bound
 from pipelines.write_back.verification import Compared, ReadBack, Readings, Verifier
 

@@ -16,8 +16,7 @@ from marketing_api.errors import Refused
 from marketing_api.exchange import Response
 from pipelines.options import Option
 from pipelines.write_back.input.columns import Spec
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.planning import Planning
 from pipelines.write_back.push_options import PUSH_OPTIONS
 from pipelines.write_back.unknown_outcomes import Presence

@@ -20,7 +20,7 @@ from pipelines.write_back.input.rows import shown
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import BY_WHO, LIST, WHO, Kind, ListEffect
-from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
 from pipelines.write_back.verification import Compared, ReadBack, Verifier
 

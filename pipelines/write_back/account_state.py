@@ -406,16 +406,9 @@ class ListReader:
         return status, fields
 
     def _fields(self, shown: str | None) -> dict[str, str]:
-        if not shown:
-            return {}
-        values = _decode(shown)
-        if not isinstance(values, dict):
-            return {}
-        return {
-            field_id: text
-            for key, value in values.items()
-            if (field_id := self._field_of(key)) is not None and (text := _text(value)) is not None
-        }
+        values = _decode(shown) if shown else None
+        pairs = ((self._field_of(key), _text(value)) for key, value in values.items()) if isinstance(values, dict) else ()
+        return {field_id: text for field_id, text in pairs if field_id is not None and text is not None}
 
     def _field_of(self, key: str) -> str | None:
         """The field that a key of a response stands for: its id, or its label."""

@@ -5,6 +5,7 @@ Belongs here: what all kinds share. Not here: which fate a row deserves (`kinds`
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -68,12 +69,16 @@ class Planning:
             if number in self.rows.faults:
                 self.reject(number, self.rows.faults[number])
                 continue
-            try:
-                row = read_row(index, number)
-            except BadValue as problem:
-                self.reject(number, str(problem))
-            else:
-                yield row
+            with self.rejecting(number):
+                yield read_row(index, number)
+
+    @contextmanager
+    def rejecting(self, row: int) -> Iterator[None]:
+        """Reject the row when BadValue is raised."""
+        try:
+            yield
+        except BadValue as problem:
+            self.reject(row, str(problem))
 
     def reject(self, row: int, reason: str, *, by_service: bool = False) -> None:
         self._bad.setdefault(row, BadRow(row, reason, by_service))
@@ -171,7 +176,7 @@ def resolve(planning: Planning, rows: list[R], *, must_exist: bool = True, needs
     by_address = known.by_address(who.key for who in everybody if who.key is not None and who.contact_id is None)
     for row in rows:
         who = row.who
-        try:
+        with planning.rejecting(row.number):
             if who.contact_id is None:
                 person = person_of(who, by_address.get(who.key or "", []))
             elif (members := by_id.get(who.contact_id)) or not (must_exist and known.is_all_known):
@@ -181,7 +186,4 @@ def resolve(planning: Planning, rows: list[R], *, must_exist: bool = True, needs
             if needs_address and person.email is None:
                 missing = f"the address of contact {who.contact_id} is not known"
                 raise BadValue(f"{missing}, and {needs_address} needs it: give it in a column email")
-        except BadValue as problem:
-            planning.reject(row.number, str(problem))
-        else:
             yield row, person

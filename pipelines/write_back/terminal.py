@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeVar
 
+import msgspec
 from rich.console import Console
 from rich.table import Table as Grid
 
@@ -253,9 +254,8 @@ def _grid(pushes: list[output.PushLine]) -> Grid:
     for column in ("push", "begun (UTC)", "what", "from", "rows", "sent", "rejected", "open", "drifted"):
         grid.add_column(column, justify="left" if column in ("begun (UTC)", "what", "from") else "right", no_wrap=True)
     for line in pushes:
-        cells = (line.rows, line.sent, line.rejected, line.open, line.mismatches)
-        begun = f"{line.begun_at:%Y-%m-%d %H:%M}"
-        grid.add_row(str(line.push), begun, line.kind, line.source, *(f"{cell:,}" if cell else "·" for cell in cells))
+        push, begun, kind, source, *counts = msgspec.structs.astuple(line)
+        grid.add_row(str(push), f"{begun:%Y-%m-%d %H:%M}", kind, source, *(f"{count:,}" if count else "·" for count in counts))
     return grid
 
 

@@ -153,11 +153,7 @@ def _plain(text: str) -> str:
 def _send(planning: Planning, each: _Wanted) -> None:
     row, person = each.row, each.person
     must_look_up = each.contact_id is None
-    try:
-        params = bound(ADDACTIVITY, lacks_id=must_look_up, id=each.contact_id, description=row.description, datetime=row.moment.wall)
-    except BadValue as problem:
-        planning.reject(row.number, str(problem))
-        return
+    params = bound(ADDACTIVITY, lacks_id=must_look_up, id=each.contact_id, description=row.description, datetime=row.moment.wall)
     if row.moment.is_twice:
         planning.count(_TWICE)
     if person.who.contact_id is None and len(person.ids) > 1:
@@ -232,7 +228,8 @@ class Activities(Kind):
     def plan(self, planning: Planning) -> None:
         """What was not sent and is not in a timeline yet."""
         for each in _not_in_timelines(planning, list(_not_sent(planning, list(_once(planning))))):
-            _send(planning, each)
+            with planning.rejecting(each.row.number):
+                _send(planning, each)
 
     def ambiguity(self, entry: Entry, contact_id: int | None) -> tuple[int, str, str]:
         """The same contact, minute and text."""

@@ -170,10 +170,8 @@ class _Comparison:
 
     def run(self) -> None:
         for row in self._rows:
-            try:
+            with self._planning.rejecting(row.number):
                 self._plan_row(row)
-            except BadValue as problem:
-                self._planning.reject(row.number, str(problem))
         if self._is_compared:
             self._planning.warn(f"unchanged: as of {self._known.read_on()}, when the contacts were last read")
 

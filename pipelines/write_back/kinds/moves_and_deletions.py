@@ -34,9 +34,8 @@ ON_TARGET, OFF_LIST = "already on the list", "not on the list"
 
 
 class _Removal(NamedTuple):
-    """Something took the contact off a list, to another or away. `item_id` tells the order."""
+    """Something took the contact off a list, to another or away."""
 
-    item_id: int
     source: int
     target: int | None
     past: Past
@@ -75,16 +74,16 @@ class Whereabouts:
         if any(list_id in self.lists_of(person, contact_id) for contact_id in person.ids):
             return False
         removals = [each for name in person.names for each in self._removals(name) if each.source == list_id]
-        return all(each.item_id < past.item_id for each in removals)
+        return all(each.past.item_id < past.item_id for each in removals)
 
     def _removals(self, name: str) -> list[_Removal]:
-        found: list[_Removal] = []
-        for pasts in self._taken:
-            for list_id in self._known.lists.names if pasts else ():
-                past = pasts.get(f"{name}|{list_id}")
-                if past is not None and past.is_in_force:
-                    found.append(_Removal(past.item_id, list_id, int(past.content) if past.content else None, past))
-        return sorted(found, key=lambda each: each.item_id)
+        found = [
+            _Removal(list_id, int(past.content) if past.content else None, past)
+            for pasts in filter(None, self._taken)
+            for list_id in self._known.lists.names
+            if (past := pasts.get(f"{name}|{list_id}")) is not None and past.is_in_force
+        ]
+        return sorted(found, key=lambda each: each.past.item_id)
 
 
 # ---- planning
@@ -128,31 +127,24 @@ class _Removing:
     def run(self) -> None:
         chained = self._chained()
         for row, person in self._rows:
-            try:
+            with self._planning.rejecting(row.number):
                 if row.number in chained:
                     raise BadValue(chained[row.number])
                 fates = {source: self._fates(row, person, source) for source in row.sources}
                 for source in self._not_given_before(row, person, fates):
                     self._follow(row, person, source, fates[source])
-            except BadValue as problem:
-                self._planning.reject(row.number, str(problem))
 
     def _chained(self) -> dict[int, str]:
         """Rows that move somebody on from where another row moves them to: together they would never come to rest."""
-        to: dict[tuple[str, int], int] = {}
-        for row, person in self._rows:
-            if row.target is not None:
-                to.update({(name, row.target): row.number for name in _names(row, person)})
+        moved = [(row, person) for row, person in self._rows if row.target is not None]
+        to = {(name, row.target): row.number for row, person in moved for name in _names(row, person)}
         found: dict[int, str] = {}
-        for row, person in self._rows if to else ():
+        for row, person in moved:
             for name in _names(row, person):
                 if (other := to.get((name, row.sources[0]))) is not None:
-                    found.setdefault(
-                        row.number, f"row {other} moves the same contact to the list that this row takes it from: keep one of them"
-                    )
-                    found.setdefault(
-                        other, f"row {row.number} takes the same contact off the list that this row moves it to: keep one of them"
-                    )
+                    here, there = f"row {other} moves the same contact to", f"row {row.number} takes the same contact off"
+                    found.setdefault(row.number, f"{here} the list that this row takes it from: keep one of them")
+                    found.setdefault(other, f"{there} the list that this row moves it to: keep one of them")
         return found
 
     def _fates(self, row: ListRow, person: Person, source: int) -> list[_Fate]:

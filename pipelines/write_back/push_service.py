@@ -251,8 +251,8 @@ class PushRun:
                 self.client = self.watch.client = client
                 for step in steps:
                     step(self)
-                own = Spent(client.statistics.requests, client.statistics.waited_s)
-            self.ran = replace(self.ran, spent=(self.ran.spent or NOTHING).plus(own))
+            before, own = self.ran.spent or NOTHING, client.statistics
+            self.ran = replace(self.ran, spent=Spent(before.requests + own.requests, before.waited_s + own.waited_s))
         return self.ran
 
     def send_open(self) -> None:

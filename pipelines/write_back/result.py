@@ -54,9 +54,6 @@ class Spent:
     requests: int = 0
     waited_s: float = 0.0
 
-    def plus(self, other: Spent) -> Spent:
-        return Spent(self.requests + other.requests, self.waited_s + other.waited_s)
-
 
 NOTHING = Spent()
 

@@ -67,7 +67,7 @@ def interruptible(settings: Settings, account: str | None, work: Callable[[inter
         return interrupts.stoppable(work)
     except KeyboardInterrupt:
         with Outbox(outbox_path(settings.home)) as outbox:
-            say(["", *report.open_lines(len(outbox.open(account)))], sys.stderr)
+            say(["", *report.lines("open", len(outbox.open(account)))], sys.stderr)
         return exits.INTERRUPTED
 
 
@@ -131,10 +131,11 @@ def _retry(settings: Settings, account: str, arguments: SimpleNamespace, stop: i
         _check(outbox, account, arguments.push)
         is_left = (lambda message: False) if arguments.permanent else is_permanent
         retried = outbox.retry(account, arguments.push, not_idempotent=NOT_IDEMPOTENT, is_left=is_left)
+        reasons = list(map(Reason.of, retried.left))
         if not arguments.json:
-            say(report.retry_lines(retried))
+            say(report.lines("retry", retried, reasons))
         results = _watched(stop, lambda watch: resume(settings, outbox, account, new_run("push_retry"), watch))
-    left = list(map(report.reason_document, grouped(map(Reason.of, retried.left))))
+    left = list(map(report.reason_document, grouped(reasons)))
     code = _shown(results, output.Push(None, [], left), is_json=arguments.json)
     return exits.INCOMPLETE if left else code
 
@@ -210,7 +211,7 @@ def _rejected(arguments: SimpleNamespace, settings: Settings, account: str) -> i
                 path = write_copy(path, each)
             except OSError as problem:
                 raise SettingsError(f"{path} cannot be written ({problem.strerror}): name another file with --out") from None
-            say([*report.rejected_lines(each), "", *_pushed_again(arguments, each, path)])
+            say([*report.lines("rejected", each), "", *_pushed_again(arguments, each, path)])
     return exits.DONE
 
 

@@ -327,21 +327,20 @@ def person_of(who: Who, members: list[Member]) -> Person:
 # ---- how a contact stands on a list
 
 
-class Content(NamedTuple):
+class Content(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a sync says about one contact on one list, as an effect remembers it. `status` None: it leaves it as it is."""
 
-    status: int | None
-    fields: Mapping[str, str]
+    status: int | None = None
+    fields: dict[str, str] = {}
     ip: str | None = None
 
     @property
     def text(self) -> str:
-        return _encode({name: value for name, value in self._asdict().items() if value not in (None, {})}).decode()
+        return _encode(self).decode()
 
     @staticmethod
     def read(text: str) -> Content:
-        values = _decode(text)
-        return Content(values.get("status"), values.get("fields", {}), values.get("ip"))
+        return msgspec.json.decode(text, type=Content)
 
 
 class Present(NamedTuple):

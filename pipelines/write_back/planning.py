@@ -5,7 +5,6 @@ Belongs here: what all kinds share. Not here: which fate a row deserves (`kinds`
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -36,8 +35,7 @@ class History(Protocol):
 @dataclass
 class Planning:
     """What a kind plans with: the rows and their columns, what is known, what was sent before; it collects items and the fates of rows. A
-    row that is both sent and rejected (in parts) counts as sent. `adding`, `removing`: the kinds that do so to lists, by `who|list id`; the
-    content of what removes is the list that they go to, if any.
+    row that is both sent and rejected (in parts) counts as sent. `adding`, `removing`: the kinds that do so to lists.
     """
 
     kind: str
@@ -68,17 +66,16 @@ class Planning:
         for index, number in enumerate(self.rows.numbers):
             if number in self.rows.faults:
                 self.reject(number, self.rows.faults[number])
-                continue
-            with self.rejecting(number):
-                yield read_row(index, number)
+            elif (row := self.attempt(number, read_row, index, number)) is not None:
+                yield row
 
-    @contextmanager
-    def rejecting(self, row: int) -> Iterator[None]:
-        """Reject the row when BadValue is raised."""
+    def attempt(self, row: int, do: Callable[..., T], *values: object) -> T | None:
+        """What it returns; None, and the row is rejected, when it raises BadValue."""
         try:
-            yield
+            return do(*values)
         except BadValue as problem:
             self.reject(row, str(problem))
+            return None
 
     def reject(self, row: int, reason: str, *, by_service: bool = False) -> None:
         self._bad.setdefault(row, BadRow(row, reason, by_service))
@@ -174,16 +171,19 @@ def resolve(planning: Planning, rows: list[R], *, must_exist: bool = True, needs
     known, everybody = planning.known, {row.who for row in rows}
     by_id = known.by_id(who.contact_id for who in everybody if who.contact_id is not None)
     by_address = known.by_address(who.key for who in everybody if who.key is not None and who.contact_id is None)
+
+    def found(who: Who) -> Person:
+        if who.contact_id is None:
+            person = person_of(who, by_address.get(who.key or "", []))
+        elif (members := by_id.get(who.contact_id)) or not (must_exist and known.is_all_known):
+            person = person_of(who, members or [])
+        else:
+            raise BadValue(f"there is no contact {who.contact_id} (contacts were read on {known.read_on()})")
+        if needs_address and person.email is None:
+            missing = f"the address of contact {who.contact_id} is not known"
+            raise BadValue(f"{missing}, and {needs_address} needs it: give it in a column email")
+        return person
+
     for row in rows:
-        who = row.who
-        with planning.rejecting(row.number):
-            if who.contact_id is None:
-                person = person_of(who, by_address.get(who.key or "", []))
-            elif (members := by_id.get(who.contact_id)) or not (must_exist and known.is_all_known):
-                person = person_of(who, members or [])
-            else:
-                raise BadValue(f"there is no contact {who.contact_id} (contacts were read on {known.read_on()})")
-            if needs_address and person.email is None:
-                missing = f"the address of contact {who.contact_id} is not known"
-                raise BadValue(f"{missing}, and {needs_address} needs it: give it in a column email")
+        if (person := planning.attempt(row.number, found, row.who)) is not None:
             yield row, person

@@ -228,8 +228,7 @@ class Activities(Kind):
     def plan(self, planning: Planning) -> None:
         """What was not sent and is not in a timeline yet."""
         for each in _not_in_timelines(planning, list(_not_sent(planning, list(_once(planning))))):
-            with planning.rejecting(each.row.number):
-                _send(planning, each)
+            planning.attempt(each.row.number, _send, planning, each)
 
     def ambiguity(self, entry: Entry, contact_id: int | None) -> tuple[int, str, str]:
         """The same contact, minute and text."""

@@ -26,7 +26,7 @@ from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import shown, text_of
 from pipelines.write_back.input.values import STATUS_WORDS, BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.kinds.kind import LIST, Kind, ListEffect, Params, RequestForms
+from pipelines.write_back.kinds.kind import LIST, Kind, Params, RequestForms
 from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, UNCHANGED, Planning, bound
 from pipelines.write_back.verification import Compared, ReadBack, Readings, Verifier
@@ -170,8 +170,7 @@ class _Comparison:
 
     def run(self) -> None:
         for row in self._rows:
-            with self._planning.rejecting(row.number):
-                self._plan_row(row)
+            self._planning.attempt(row.number, self._plan_row, row)
         if self._is_compared:
             self._planning.warn(f"unchanged: as of {self._known.read_on()}, when the contacts were last read")
 
@@ -434,7 +433,7 @@ class Contacts(Kind):
         (("email",), ("list",)),
         takes_fields=True,
     )
-    list_effect = ListEffect.ADDS
+    is_adding = True
     samples_new = False
     unknown_addresses = "new to the warehouse: the service adds them, or updates those that it has by now"
 

@@ -19,7 +19,7 @@ from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import shown
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.kinds.kind import BY_WHO, LIST, WHO, Kind, ListEffect
+from pipelines.write_back.kinds.kind import BY_WHO, LIST, WHO, Kind
 from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
 from pipelines.write_back.verification import Compared, ReadBack, Verifier
@@ -127,12 +127,15 @@ class _Removing:
     def run(self) -> None:
         chained = self._chained()
         for row, person in self._rows:
-            with self._planning.rejecting(row.number):
-                if row.number in chained:
-                    raise BadValue(chained[row.number])
-                fates = {source: self._fates(row, person, source) for source in row.sources}
-                for source in self._not_given_before(row, person, fates):
-                    self._follow(row, person, source, fates[source])
+            if row.number in chained:
+                self._planning.reject(row.number, chained[row.number])
+            else:
+                self._planning.attempt(row.number, self._plan_row, row, person)
+
+    def _plan_row(self, row: ListRow, person: Person) -> None:
+        fates = {source: self._fates(row, person, source) for source in row.sources}
+        for source in self._not_given_before(row, person, fates):
+            self._follow(row, person, source, fates[source])
 
     def _chained(self) -> dict[int, str]:
         """Rows that move somebody on from where another row moves them to: together they would never come to rest."""
@@ -304,7 +307,7 @@ def _compared(entry: Entry, shown: Mapping[int, _Shown]) -> Compared:
 class ListRemoval(Kind):
     """Effects: `contact id|list id`, with the list that they go to."""
 
-    list_effect = ListEffect.REMOVES
+    is_removing = True
     is_done_by_absence = True
     #: The parameter that names the list that somebody leaves; `listid` names the one that a move goes to.
     leaves: ClassVar[str]

@@ -78,22 +78,18 @@ class Lists:
 
     def _resolve(self, text: str, what: str) -> tuple[int, ...]:
         """A name may have a comma or semicolon in it, so the longest piece that is a name counts."""
-        for separators in ("", ";", ";,"):
-            pieces = [text]
-            for separator in separators:
-                pieces = [part for piece in pieces for part in piece.split(separator)]
-            found = [self._find(piece) for piece in pieces if piece.strip()]
-            if found and all(found):
-                return tuple(dict.fromkeys(list_id for list_id in found if list_id))
-        unknown = next((piece.strip() for piece in pieces if piece.strip() and not self._find(piece)), text)
-        if unknown == text.strip() and not found:
-            raise BadValue(f"{what} is missing")
+        for pieces in ([text], text.split(";"), text.replace(",", ";").split(";")):
+            found = {word: self._find(word) for piece in pieces if (word := piece.strip())}
+            if not found:
+                raise BadValue(f"{what} is missing")
+            if all(found.values()):
+                return tuple(dict.fromkeys(list_id for list_id in found.values() if list_id))
+        unknown = next(word for word, list_id in found.items() if not list_id)
         near = difflib.get_close_matches(_key(unknown), self.by_name, n=1)
         hint = f"; did you mean {shown(self.names[self.by_name[near[0]][0]])}?" if near else ""
         raise BadValue(f"there is no list {shown(unknown)}{hint}")
 
-    def _find(self, piece: str) -> int | None:
-        word = piece.strip()
+    def _find(self, word: str) -> int | None:
         plain = word.partition(".")[0] if word.endswith(".0") else word
         if plain.isdecimal() and int(plain) in self.names:
             return int(plain)
@@ -331,21 +327,20 @@ def person_of(who: Who, members: list[Member]) -> Person:
 # ---- how a contact stands on a list
 
 
-class Content(NamedTuple):
+class Content(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a sync says about one contact on one list, as an effect remembers it. `status` None: it leaves it as it is."""
 
-    status: int | None
-    fields: Mapping[str, str]
+    status: int | None = None
+    fields: dict[str, str] = {}
     ip: str | None = None
 
     @property
     def text(self) -> str:
-        return _encode({name: value for name, value in self._asdict().items() if value not in (None, {})}).decode()
+        return _encode(self).decode()
 
     @staticmethod
     def read(text: str) -> Content:
-        values = _decode(text)
-        return Content(values.get("status"), values.get("fields", {}), values.get("ip"))
+        return msgspec.json.decode(text, type=Content)
 
 
 class Present(NamedTuple):
@@ -410,16 +405,9 @@ class ListReader:
         return status, fields
 
     def _fields(self, shown: str | None) -> dict[str, str]:
-        if not shown:
-            return {}
-        values = _decode(shown)
-        if not isinstance(values, dict):
-            return {}
-        return {
-            field_id: text
-            for key, value in values.items()
-            if (field_id := self._field_of(key)) is not None and (text := _text(value)) is not None
-        }
+        values = _decode(shown) if shown else None
+        pairs = ((self._field_of(key), _text(value)) for key, value in values.items()) if isinstance(values, dict) else ()
+        return {field_id: text for field_id, text in pairs if field_id is not None and text is not None}
 
     def _field_of(self, key: str) -> str | None:
         """The field that a key of a response stands for: its id, or its label."""

@@ -7,6 +7,7 @@ Belongs here: the file, who came and went, their rows. Not here: how a push work
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,7 @@ from pipelines.write_back.input.columns import fold
 from pipelines.write_back.input.rows import Cell, InputError, Rows, text_of
 from pipelines.write_back.item import DONE, Source, State
 from pipelines.write_back.kinds import CONTACTS, TAGS
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox, outbox_path
+from pipelines.write_back.outbox.outbox import Entry, Outbox, outbox_path
 from pipelines.write_back.planning import QUEUED
 from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, plan_push, run_query
 from pipelines.write_back.result import Ran, Result
@@ -121,7 +121,8 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
         )
     entered = {key: place for key, place in sorted(now.items(), key=lambda item: item[1]) if key not in members}
     gone = [key for key in members if key not in now]
-    rows, came, went = (_tag_rows if sync.tag else _list_rows)(sync, people, who, entered, gone)
+    rows, numbers = (_tag_rows if sync.tag else _list_rows)(sync, people, who, entered, gone)
+    came, went = {key: numbers[key] for key in entered}, {key: numbers.get(key, 0) for key in gone}
     found = Turnover(sync, account, len(now), came, went)
     if not len(rows) and not is_left:
         return found
@@ -183,37 +184,32 @@ def _key(cell: Cell) -> str:
     return (text_of(cell) or "").lower()
 
 
-_Made = tuple[Rows, Mapping[str, int], Mapping[str, int]]
-
-
-def _tag_rows(sync: AudienceSync, people: Rows, who: str, entered: Mapping[str, int], gone: Collection[str]) -> _Made:
-    """A row for each who entered, as the query says it, and for each who left, as it was known."""
+def _tag_rows(sync: AudienceSync, people: Rows, who: str, entered: Mapping[str, int], gone: Collection[str]) -> tuple[Rows, dict[str, int]]:
+    """A row for each who entered, as the query says it, and for each who left, as it was known; and who has which."""
     untagged = list(gone) if sync.untag_when_gone else []
     names: list[Cell] = [*(people.cells[who][place] for place in entered.values()), *untagged]
-    actions: list[Cell] = [*("add" for _ in entered), *("remove" for _ in untagged)]
     # Somebody may be known by another kind of name since the query changed.
     columns: dict[str, list[Cell]] = {
         "email": [name if "@" in (text_of(name) or "") else None for name in names],
         "contact_id": [None if "@" in (text_of(name) or "") else name for name in names],
         "tag": [sync.tag] * len(names),
-        "action": actions,
+        "action": [*("add" for _ in entered), *("remove" for _ in untagged)],
     }
     columns = {name: cells for name, cells in columns.items() if any(cells) or not names}
-    numbers = list(range(2, 2 + len(names)))
-    came = dict(zip(entered, numbers, strict=False))
-    went = dict(zip(untagged, numbers[len(entered) :], strict=True)) if untagged else dict.fromkeys(gone, 0)
-    return _rows(sync, columns, numbers), came, went
+    numbers = dict(zip([*entered, *untagged], count(2), strict=False))
+    return _rows(sync, columns, numbers), numbers
 
 
-def _list_rows(sync: AudienceSync, people: Rows, who: str, entered: Mapping[str, int], gone: Collection[str]) -> _Made:
+def _list_rows(
+    sync: AudienceSync, people: Rows, who: str, entered: Mapping[str, int], gone: Collection[str]
+) -> tuple[Rows, dict[str, int]]:
     """The rows of the query for each who entered, with the list; leaving the result changes nothing in the list."""
-    places = list(entered.values())
-    columns: dict[str, list[Cell]] = {name: [cells[place] for place in places] for name, cells in people.cells.items()}
+    columns: dict[str, list[Cell]] = {name: [cells[place] for place in entered.values()] for name, cells in people.cells.items()}
     columns = {name: cells for name, cells in columns.items() if fold(name) not in ("list", "listid", "contactid")}
-    columns["list_id"] = [sync.list] * len(places)
-    numbers = [people.numbers[place] for place in places]
-    return _rows(sync, columns, numbers), dict(zip(entered, numbers, strict=True)), dict.fromkeys(gone, 0)
+    columns["list_id"] = [sync.list] * len(entered)
+    numbers = {key: people.numbers[place] for key, place in entered.items()}
+    return _rows(sync, columns, numbers), numbers
 
 
-def _rows(sync: AudienceSync, columns: dict[str, list[Cell]], numbers: list[int]) -> Rows:
-    return Rows(tuple(columns), columns, numbers, Source(f"activation {sync.name}", ""))
+def _rows(sync: AudienceSync, columns: dict[str, list[Cell]], numbers: Mapping[str, int]) -> Rows:
+    return Rows(tuple(columns), columns, list(numbers.values()), Source(f"activation {sync.name}", ""))

@@ -4,7 +4,7 @@ Belongs here: what all kinds share. Not here: which fate a row deserves (`kinds`
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -57,30 +57,25 @@ class Planning:
     _warnings: dict[str, None] = field(default_factory=dict)
     _counted: Counter[str] = field(default_factory=Counter)
 
-    def last(self, subjects: Iterable[str]) -> Mapping[str, Past]:
-        """The last thing done about each by this kind of push."""
-        return self.history.last(self.known.account, self.kind, dict.fromkeys(subjects))
-
-    def additions(self, subjects: Collection[str]) -> list[Mapping[str, Past]]:
-        """What put contacts on lists, by kind. Subjects are `who|list id`."""
-        return [self.history.last(self.known.account, kind, subjects) for kind in self.adding]
-
-    def removals(self, subjects: Collection[str]) -> list[Mapping[str, Past]]:
-        """What took contacts off lists, by kind; its content is the list that they went to, if any."""
-        return [self.history.last(self.known.account, kind, subjects) for kind in self.removing]
+    def last(self, subjects: Iterable[str], kind: str = "") -> Mapping[str, Past]:
+        """The last thing done about each by this kind of push, or by another `kind`."""
+        return self.history.last(self.known.account, kind or self.kind, dict.fromkeys(subjects))
 
     def read(self, read_row: Callable[[int, int], T]) -> Iterator[T]:
         """The rows by `read_row` (place, number); those that it raises BadValue for, or that could not be read at all, are rejected."""
         for index, number in enumerate(self.rows.numbers):
             if number in self.rows.faults:
                 self.reject(number, self.rows.faults[number])
-                continue
-            try:
-                row = read_row(index, number)
-            except BadValue as problem:
-                self.reject(number, str(problem))
-            else:
+            elif (row := self.attempt(number, read_row, index, number)) is not None:
                 yield row
+
+    def attempt(self, row: int, do: Callable[..., T], *values: object) -> T | None:
+        """What it returns; None, and the row is rejected, when it raises BadValue."""
+        try:
+            return do(*values)
+        except BadValue as problem:
+            self.reject(row, str(problem))
+            return None
 
     def reject(self, row: int, reason: str, *, by_service: bool = False) -> None:
         self._bad.setdefault(row, BadRow(row, reason, by_service))
@@ -176,19 +171,19 @@ def resolve(planning: Planning, rows: list[R], *, must_exist: bool = True, needs
     known, everybody = planning.known, {row.who for row in rows}
     by_id = known.by_id(who.contact_id for who in everybody if who.contact_id is not None)
     by_address = known.by_address(who.key for who in everybody if who.key is not None and who.contact_id is None)
-    for row in rows:
-        who = row.who
-        try:
-            if who.contact_id is None:
-                person = person_of(who, by_address.get(who.key or "", []))
-            elif (members := by_id.get(who.contact_id)) or not (must_exist and known.is_all_known):
-                person = person_of(who, members or [])
-            else:
-                raise BadValue(f"there is no contact {who.contact_id} (contacts were read on {known.read_on()})")
-            if needs_address and person.email is None:
-                missing = f"the address of contact {who.contact_id} is not known"
-                raise BadValue(f"{missing}, and {needs_address} needs it: give it in a column email")
-        except BadValue as problem:
-            planning.reject(row.number, str(problem))
+
+    def found(who: Who) -> Person:
+        if who.contact_id is None:
+            person = person_of(who, by_address.get(who.key or "", []))
+        elif (members := by_id.get(who.contact_id)) or not (must_exist and known.is_all_known):
+            person = person_of(who, members or [])
         else:
+            raise BadValue(f"there is no contact {who.contact_id} (contacts were read on {known.read_on()})")
+        if needs_address and person.email is None:
+            missing = f"the address of contact {who.contact_id} is not known"
+            raise BadValue(f"{missing}, and {needs_address} needs it: give it in a column email")
+        return person
+
+    for row in rows:
+        if (person := planning.attempt(row.number, found, row.who)) is not None:
             yield row, person

@@ -21,8 +21,7 @@ from pipelines.launchpad import check_confirmed, config_fields, values
 from pipelines.settings import Settings
 from pipelines.write_back.item import State
 from pipelines.write_back.kinds import KINDS, Kind
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox, outbox_path
+from pipelines.write_back.outbox.outbox import Entry, Outbox, outbox_path
 from pipelines.write_back.push_options import PUSH_OPTIONS
 from pipelines.write_back.push_report import masked, plan_lines, result_lines
 from pipelines.write_back.push_service import Planned, PushRun, Watch, conclude, enqueue, order_of, plan_push, rate_of
@@ -99,7 +98,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
 
 
 def _check(planned: Planned, chosen: Mapping[str, Any], lines: list[str]) -> None:
-    if planned.is_refused:
+    if planned.refusal:
         raise dg.Failure(f"nothing was sent: {planned.refusal}", metadata=plan_metadata(planned, lines), allow_retries=False)
     count = len({row for item in planned.plan.items for row in item.rows})
     if planned.order.kind.is_destructive and not chosen["dry_run"] and count and chosen["confirmed_rows"] != count:
@@ -112,11 +111,7 @@ def _check(planned: Planned, chosen: Mapping[str, Any], lines: list[str]) -> Non
     description="Send what is open, this push's and earlier ones'. Resumes where it ended when run again.",
 )
 def send_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
-    with _explained(), _step(context, begun, PushRun.send_open) as (outbox, ran):
-        if ran.stopped:
-            result = conclude(context.resources.settings, outbox, begun.push_id, ran)
-            raise dg.Failure(headline(result), metadata=result_metadata(result, outbox), allow_retries=False)
-    return replace(begun, ran=ran)
+    return _step(context, begun, PushRun.send_open, may_stop=False)
 
 
 @dg.op(
@@ -124,20 +119,20 @@ def send_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
     description="Read back what was sent and not looked at yet, this push's and earlier ones', and note what is not as intended.",
 )
 def verify_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
-    with _explained(), _step(context, begun, PushRun.read_back) as (_, ran):
-        return replace(begun, ran=ran)
+    return _step(context, begun, PushRun.read_back, may_stop=True)
 
 
-@contextmanager
-def _step(context: dg.OpExecutionContext, begun: Begun, do: Callable[[PushRun], None]) -> Iterator[tuple[Outbox, Ran]]:
-    """One step of the push, and what the run has come to then."""
+def _step(context: dg.OpExecutionContext, begun: Begun, step: Callable[[PushRun], None], *, may_stop: bool) -> Begun:
+    """One step of the push, and what the run has come to then. Fails when it stopped and may not."""
     settings: Settings = context.resources.settings
-    ran = replace(begun.ran, run=context.run_id)
-    with Outbox(outbox_path(settings.home)) as outbox:
-        with PushRun(settings, outbox, begun.account, ran, LoggedWatch(context), begun.push_id) as run:
-            do(run)
-        context.add_output_metadata({"requests": run.spent.requests})
-        yield outbox, run.ran
+    watch, ran = LoggedWatch(context), replace(begun.ran, run=context.run_id)
+    with _explained(), Outbox(outbox_path(settings.home)) as outbox:
+        ran = PushRun(settings, outbox, begun.account, ran, watch, begun.push_id).take(step)
+        context.add_output_metadata({"requests": watch.requests_sent()})
+        if ran.stopped and not may_stop:
+            result = conclude(settings, outbox, begun.push_id, ran)
+            raise dg.Failure(headline(result), metadata=result_metadata(result, outbox), allow_retries=False)
+    return replace(begun, ran=ran)
 
 
 @dg.op(required_resource_keys={"settings"}, description="Write down what came of it; fails when a row is not as it was meant to be.")

@@ -8,7 +8,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,8 @@ from jinja2 import Environment, StrictUndefined
 from marketing_api.redaction import plain, without_addresses
 from pipelines import output
 from pipelines.write_back.input.rows import shown
-from pipelines.write_back.item import Change, Plan, State
+from pipelines.write_back.item import Plan, State
 from pipelines.write_back.kinds import KINDS
-from pipelines.write_back.outbox.entries import Retried
 from pipelines.write_back.refusals import REFUSALS, is_permanent, known
 from pipelines.write_back.rejected_rows import RejectedRows
 from pipelines.write_back.result import Ran, Reason, Result, grouped, reasons_of
@@ -30,32 +29,22 @@ _SHOWN = 10  # changes, bad rows and the like; the rest is in rejected.csv
 _LONGEST = 60
 
 
+def lines(text: str, *values: object) -> list[str]:
+    """The text of that name in `push_report.jinja`, filled with the values."""
+    return str(getattr(_texts(), text)(*values)).removesuffix("\n").split("\n")
+
+
 def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: bool = False) -> list[str]:
     """What a push would do, at `rate` requests a second. `is_discreet`: without addresses and values, for logs and Dagster."""
     whole = plan.changed_count + (plan.new_count if KINDS[plan.kind].samples_new else 0)
-    return _lines("plan", plan, list(_plan_counts(plan, reject_limit)), reasons_of(plan), rate, whole, is_discreet)
+    return lines("plan", plan, list(_plan_counts(plan, reject_limit)), reasons_of(plan), rate, whole, is_discreet)
 
 
 def result_lines(result: Result) -> list[str]:
     """What became of a push, and what to do about what is left."""
     counts = [(words, result.counts.rows[state], "") for state, words in _STATES.items() if result.counts.rows.get(state)]
     may_pass = any(each.by_service and not is_permanent(each.reason) for each in result.refusals)
-    return _lines("result", result, counts, may_pass)
-
-
-def rejected_lines(each: RejectedRows) -> list[str]:
-    """How many there are, and why."""
-    return _lines("rejected", each)
-
-
-def retry_lines(retried: Retried) -> list[str]:
-    """What `push retry` puts back."""
-    return _lines("retry", retried, list(map(Reason.of, retried.left)))
-
-
-def open_lines(open_count: int) -> list[str]:
-    """What is displayed when a person stops a push."""
-    return _lines("open", open_count)
+    return lines("result", result, counts, may_pass)
 
 
 def alert_body(result: Result, ran: Ran) -> dict[str, object]:
@@ -63,7 +52,7 @@ def alert_body(result: Result, ran: Ran) -> dict[str, object]:
     push, needs = result.push, result.needs_person
     remedies = {refusal.name: refusal.remedy for refusal in REFUSALS}
     reasons = grouped(replace(each, reason=_without_words(each)) for each in result.refusals)
-    text = "\n".join(_lines("alert", push, needs, [(each, remedies.get(each.reason)) for each in reasons]))
+    text = "\n".join(lines("alert", push, needs, [(each, remedies.get(each.reason)) for each in reasons]))
     about = {"job": ran.job, "run_id": ran.run, "push": push.push_id, "account": push.account, "kind": str(push.kind)}
     return {"text": text, **about, "needs_person": needs}
 
@@ -75,9 +64,9 @@ def _without_words(each: Reason) -> str:
     return re.sub(r"“[^“”]*”|\d{5,}", "…", without_addresses(each.reason))
 
 
-def say(lines: Iterable[str], stream: object = None) -> None:
+def say(text: Iterable[str], stream: object = None) -> None:
     """Print lines; one that is wider than the terminal is not cut."""
-    for line in lines:
+    for line in text:
         print(plain(line), file=stream or sys.stdout, flush=True)  # type: ignore[arg-type]
 
 
@@ -101,8 +90,8 @@ def plan_document(planned: Plan, *, rate: float, refusal: str | None) -> output.
         changed=planned.changed_count,
         idle=dict(Counter(idle.reason for idle in planned.idle)),
         invalid=list(map(reason_document, reasons_of(planned))),
-        changes=list(map(_change_document, planned.changes)),
-        additions=list(map(_change_document, planned.additions)),
+        changes=[output.Change(*astuple(each)) for each in planned.changes],
+        additions=[output.Change(*astuple(each)) for each in planned.additions],
         columns=dict(planned.columns),
         unknown_addresses=planned.unknown_address_count,
         notes=list(planned.warnings),
@@ -120,17 +109,12 @@ def reason_document(each: Reason) -> output.Reason:
 
 def rejected_document(several: Iterable[RejectedRows]) -> output.RejectedRows:
     """Rejected rows for a program."""
-    rows = ((each, row) for each in several for row in each.rows)
-    return output.RejectedRows(
-        [
-            output.RejectedRow(row.push_id or 0, each.kind, reason_document(row.why), dict(zip(each.columns, row.cells, strict=True)))
-            for each, row in rows
-        ]
+    rows = (
+        output.RejectedRow(row.push_id or 0, each.kind, reason_document(row.why), dict(zip(each.columns, row.cells, strict=True)))
+        for each in several
+        for row in each.rows
     )
-
-
-def _change_document(each: Change) -> output.Change:
-    return output.Change(each.row, each.what, each.column, each.old, each.new)
+    return output.RejectedRows(list(rows))
 
 
 def result_document(result: Result) -> output.PushResult:
@@ -164,10 +148,6 @@ def _texts() -> Any:
     made.filters |= {"grouped": grouped, "known": known, "renamed": _renamed}
     made.globals |= {"KINDS": KINDS, "SHOWN": _SHOWN, "NO_ROWS": "the input has no rows"}
     return made.from_string(_TEXTS.read_text(encoding="utf-8")).module
-
-
-def _lines(text: str, *values: object) -> list[str]:
-    return str(getattr(_texts(), text)(*values)).removesuffix("\n").split("\n")
 
 
 def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, str]]:

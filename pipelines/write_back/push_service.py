@@ -17,8 +17,8 @@ import itertools
 import sys
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,18 +90,14 @@ class Planned:
     revision: int
 
     @property
-    def is_refused(self) -> bool:
-        """Whether too many rows are bad for anything to be sent."""
-        return self.plan.bad_share > self.order.reject_limit
-
-    @property
-    def refusal(self) -> str:
-        """Why, in words."""
-        order, share = self.order, self.plan.bad_share
-        return (
-            f"{100 * share:.1f} % of the rows are not valid, more than the {100 * order.reject_limit:g} % of the limit:"
+    def refusal(self) -> str | None:
+        """Why nothing is sent, in words; None unless too many rows are bad."""
+        limit, share = self.order.reject_limit, self.plan.bad_share
+        words = (
+            f"{100 * share:.1f} % of the rows are not valid, more than the {100 * limit:g} % of the limit:"
             " correct them, or allow more with --reject-limit (in the launchpad: reject_limit)"
         )
+        return words if share > limit else None
 
 
 def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order:
@@ -117,13 +113,6 @@ def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order
     return Order(kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"])
 
 
-def parse_rows(settings: Settings, order: Order) -> Rows:
-    """The input. Raises InputError, WarehouseError."""
-    if order.file is not None:
-        return read_file(order.file, limit=settings.input_limit)
-    return run_query(settings, order.query or "")
-
-
 def run_query(settings: Settings, sql: str) -> Rows:
     """The rows of somebody's query on the warehouse. Raises InputError, WarehouseError."""
     seconds, limit = settings.query_seconds, settings.input_limit
@@ -132,22 +121,14 @@ def run_query(settings: Settings, sql: str) -> Rows:
 
 def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:
     """What would be sent. No request is sent, nothing is written. Raises InputError, WarehouseError, OutboxError."""
-    with _without_collecting(), Outbox(outbox_path(settings.home)) as outbox:
-        return _plan(settings, order, parse_rows(settings, order) if rows is None else rows, outbox)
-
-
-@contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Reading and planning make millions of values, all of which stay and none of which is in a cycle: Python's collector walks
-    them again and again, and takes a quarter of the time.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
+    gc.disable()  # it would walk millions of values that stay again and again, and take a quarter of the time
     try:
-        yield
+        with Outbox(outbox_path(settings.home)) as outbox:
+            if rows is None:
+                rows = read_file(order.file, limit=settings.input_limit) if order.file else run_query(settings, order.query or "")
+            return _plan(settings, order, rows, outbox)
     finally:
-        if was_enabled:
-            gc.enable()
+        gc.enable()
 
 
 def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:
@@ -191,7 +172,7 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
     with Outbox(outbox_path(settings.home)) as outbox, sender_lock(settings.home, f"{order.account} begins", wait_s=_ENQUEUE_WAIT_S):
         if outbox.revision != planned.revision:
             planned = _plan(settings, order, planned.rows, outbox)
-        if planned.is_refused:
+        if planned.refusal:
             raise InputError(f"nothing was sent: {planned.refusal}")
         wanted = {row for item in planned.plan.items for row in item.rows} | {bad.row for bad in planned.plan.bad}
 
@@ -232,108 +213,92 @@ def finish_push(settings: Settings, outbox: Outbox, push_id: int, ran: Ran, watc
     """Send the push and whatever else is open of its account, read back, conclude. Nothing left: no request at all."""
     if (push := outbox.push(push_id)) is None:
         raise LookupError(push_id)
-    with PushRun(settings, outbox, push.account, ran, watch, push_id) as run:
-        run.send_open()
-        run.read_back()
-    return conclude(settings, outbox, push_id, run.ran)
+    ran = PushRun(settings, outbox, push.account, ran, watch, push_id).take(PushRun.send_open, PushRun.read_back)
+    return conclude(settings, outbox, push_id, ran)
 
 
 def resume(settings: Settings, outbox: Outbox, account: str, ran: Ran, watch: Watch) -> list[Result]:
     """Send and read back what is open without a push of its own; a result for each push that something was left of. What it cost stands
     in the last."""
-    with PushRun(settings, outbox, account, ran, watch) as run:
-        run.send_open()
-        run.read_back()
-    touched = sorted({*run.ran.earlier.values(), *run.ran.read_late})
-    own = replace(run.ran, earlier={}, read_late=frozenset())
+    ran = PushRun(settings, outbox, account, ran, watch).take(PushRun.send_open, PushRun.read_back)
+    touched = sorted({*ran.earlier.values(), *ran.read_late})
+    own = replace(ran, earlier={}, read_late=frozenset())
     return [conclude(settings, outbox, each, own if each == touched[-1] else replace(own, spent=None)) for each in touched]
 
 
-class PushRun(AbstractContextManager["PushRun"]):
+@dataclass
+class PushRun:
     """What one run does for an account: first everything that is open is sent, then everything that was sent is read back, whichever
     push it is of and whichever run left it.
 
-    A context: from the first step that has something to do to its end it is the account's only sender. Each step may be repeated,
-    or be the only one, as Dagster's are: the outbox knows what is left, `ran` what was done so far.
+    Each step may be repeated, or be the only one, as Dagster's are: the outbox knows what is left, `ran` what was done so far.
     """
 
-    def __init__(self, settings: Settings, outbox: Outbox, account: str, ran: Ran, watch: Watch, push_id: int | None = None) -> None:
-        self._settings, self._outbox, self._account, self._watch, self._push_id = settings, outbox, account, watch, push_id
-        self._spent_before = ran.spent or NOTHING
-        self._client: Client | None = None
-        self._stack = ExitStack()
-        self.ran = ran
+    settings: Settings
+    outbox: Outbox
+    account: str
+    ran: Ran
+    watch: Watch
+    push_id: int | None = None
+    client: Client = field(init=False)
 
-    @property
-    def spent(self) -> Spent:
-        """By this object's steps."""
-        if self._client is None:
-            return NOTHING
-        return Spent(self._client.statistics.requests, self._client.statistics.waited_s)
+    def take(self, *steps: Callable[[PushRun], None]) -> Ran:
+        """Take these steps as the account's only sender. Nothing left to be done: no request at all."""
+        if self.ran.earlier or self.outbox.has_left(self.account):
+            check_not_held(outbox_path(self.settings.home))
+            is_sender = sender_lock(self.settings.home, self.account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends)
+            with is_sender, _open_client(self.settings, self.account) as client:
+                self.client = self.watch.client = client
+                for step in steps:
+                    step(self)
+            before, own = self.ran.spent or NOTHING, client.statistics
+            self.ran = replace(self.ran, spent=Spent(before.requests + own.requests, before.waited_s + own.waited_s))
+        return self.ran
 
     def send_open(self) -> None:
         """Send everything that is open."""
-        if not self._outbox.open(self._account):
-            return
-        client = self._connect()
-        open_ = self._outbox.open(self._account)  # as nobody else changes it any more
-        earlier = {entry.item_id: entry.push_id for entry in open_ if entry.push_id != self._push_id}
-        self._note(self._send(client), replace(self.ran, earlier=earlier))
+        if open_ := self.outbox.open(self.account):
+            earlier = {entry.item_id: entry.push_id for entry in open_ if entry.push_id != self.push_id}
+            self.ran = replace(self.ran, stopped=self._send(), earlier=earlier)
 
     def read_back(self) -> None:
         """Compare what the service shows with what was sent and not looked at yet; drift stands in the outbox. Nothing, once stopped.
 
         What arrived in some of its lists only is sent once more, list by list.
         """
-        if self.ran.stopped or not (self.ran.earlier or self._outbox.not_read_back(self._account)):
-            return
-        client = self._connect()
-        unread = self._outbox.not_read_back(self._account)
-        ran = replace(self.ran, read_late=frozenset(unread - {self._push_id}))
-        self._note(self._look(client, unread.union(ran.earlier.values())), ran)
+        unread, earlier = self.outbox.not_read_back(self.account), self.ran.earlier.values()
+        if not self.ran.stopped and (earlier or unread):
+            stopped = self._look(unread.union(earlier))
+            self.ran = replace(self.ran, stopped=stopped, read_late=frozenset(unread - {self.push_id}))
 
-    def _look(self, client: Client, pushes: Collection[int]) -> str | None:
+    def _look(self, pushes: Collection[int]) -> str | None:
         """Why not all of it could be read, in words. Each push is read as it was ordered."""
-        self._watch.reading_back()
-        look = functools.partial(verify, self._outbox, client, labels=self._labels(), stop=self._watch.halt)
+        self.watch.reading_back()
+        look = functools.partial(verify, self.outbox, self.client, labels=self._labels(), stop=self.watch.halt)
         ways: defaultdict[str, set[int]] = defaultdict(set)
-        for push in filter(None, map(self._outbox.push, pushes)):
+        for push in filter(None, map(self.outbox.push, pushes)):
             ways[str(push.options.get("verify", "sample"))].add(push.push_id)
         for how, several in ways.items():
             if stopped := look(several, how):
                 return stopped
-        applied = (entry for push_id in pushes for entry in self._outbox.items(push_id, [State.APPLIED]))
+        applied = (entry for push_id in pushes for entry in self.outbox.items(push_id, [State.APPLIED]))
         in_part = [entry.item_id for entry in applied if KINDS[entry.kind].is_in_part(entry)]
-        if self._outbox.again(in_part) and (stopped := self._send(client) or look(pushes, "none")):
+        if self.outbox.again(in_part) and (stopped := self._send() or look(pushes, "none")):
             return stopped
-        self._outbox.note_read_back(pushes)
+        self.outbox.note_read_back(pushes)
         return None
 
-    def _send(self, client: Client) -> str | None:
+    def _send(self) -> str | None:
         """Why not everything was sent, in words."""
-        return Sending(self._outbox, client, self._account, stop=self._watch.halt, on_progress=self._watch.sent).run()
+        return Sending(self.outbox, self.client, self.account, stop=self.watch.halt, on_progress=self.watch.sent).run()
 
     def _labels(self) -> Labels:
         """List → field → label, since some services show values by label. None while somebody else has the warehouse: sending is over,
         and reading back goes by ids then."""
         try:
-            return known_of(self._settings, self._account).lists.fields
+            return known_of(self.settings, self.account).lists.fields
         except (InputError, WarehouseError):
             return {}
-
-    def _connect(self) -> Client:
-        """The way to the service, for the account's only sender."""
-        if self._client is None:
-            check_not_held(outbox_path(self._settings.home))
-            self._stack.enter_context(sender_lock(self._settings.home, self._account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends))
-            self._client = self._watch.client = self._stack.enter_context(_open_client(self._settings, self._account))
-        return self._client
-
-    def _note(self, stopped: str | None, ran: Ran) -> None:
-        self.ran = replace(ran, spent=self._spent_before.plus(self.spent), stopped=stopped)
-
-    def __exit__(self, *error: Any) -> None:
-        self._stack.__exit__(*error)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """`rejected.csv`, the dead letters of a push: rows that were not sent, or that the service refused, as in the input and with the reason.
 
 Beside it stands what is needed to write it again when more is known: the input's rows that were to be sent. Not here: why a row is
-rejected (`kinds`, `delivery`).
+rejected (`kinds`, `sending`).
 """
 
 import csv
@@ -9,6 +9,7 @@ import logging
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, count, groupby
 from pathlib import Path
@@ -19,9 +20,9 @@ import pyarrow.parquet as pq
 
 from pipelines.write_back.input.rows import FORMULA_SIGNS, Rows, text_of
 from pipelines.write_back.item import Plan, Source, State
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.result import Reason, reasons_of
+from warehouse.archive.disk import create, make_folder
 
 log = logging.getLogger(__name__)
 
@@ -96,17 +97,21 @@ def named_rows(rows: Rows) -> Iterator[tuple[int, tuple[str, str]]]:
             yield number, (text_of(push) or "", text_of(row) or "")
 
 
-def write_rejected(path: Path, rejected: RejectedRows) -> Path | None:
+def write_copy(path: Path, rejected: RejectedRows) -> Path:
+    """Write the rows over no file that is there; where they are."""
+    candidates = chain([path], (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2)))
+    free = next(each for each in candidates if not each.exists())
+    _write(free, rejected)
+    return free
+
+
+def _write(path: Path, rejected: RejectedRows) -> Path | None:
     """Write the rows to a file for its owner alone; None, and no file, when there are none."""
-    temporary = path.with_name(f".{path.name}")
-    for earlier in (path, temporary):
-        earlier.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
     if not rejected.rows:
         return None
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _private(temporary, "w", encoding="utf-8-sig", newline="") as stream:  # the mark: spreadsheets guess otherwise
+    with _private(path, "w", encoding="utf-8-sig", newline="") as stream:  # the mark: spreadsheets guess otherwise
         write_csv(stream, rejected)
-    temporary.replace(path)
     return path
 
 
@@ -121,18 +126,12 @@ def write_csv(stream: IO[str], rejected: RejectedRows) -> None:
 def write_planned(home: Path, plan: Plan, rows: Rows) -> Path | None:
     """Write what a plan that is not sent rejects, in a file of its own for each input."""
     name = f"rejected-{plan.kind}-{plan.source.content_hash[:8]}.csv"
-    return write_rejected(folder_of(home, None) / name, _given(rows, reasons_of(plan), None))
+    return _write(folder_of(home, None) / name, _given(rows, reasons_of(plan), None))
 
 
 def write_rejections(home: Path, outbox: Outbox, push_id: int) -> Path | None:
     """Write the push's rejected.csv anew; None when no row of it is rejected."""
-    return write_rejected(folder_of(home, push_id) / "rejected.csv", _kept(home, push_id, outbox.items(push_id, [State.REJECTED])))
-
-
-def free_path(path: Path) -> Path:
-    """The path, or one with a number that nothing has."""
-    candidates = chain([path], (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2)))
-    return next(each for each in candidates if not each.exists())
+    return _write(folder_of(home, push_id) / "rejected.csv", _kept(home, push_id, outbox.items(push_id, [State.REJECTED])))
 
 
 def defused(text: str) -> str:
@@ -148,11 +147,8 @@ def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
     positions = [position for position, number in enumerate(rows.numbers) if number in wanted]
     cells = {name: pa.array([text_of(column[position]) for position in positions], pa.string()) for name, column in rows.cells.items()}
     table = pa.table({"": pa.array([rows.numbers[position] for position in positions], pa.int64())} | cells)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}")
-    with _private(temporary, "wb") as stream:
+    with _private(path, "wb") as stream:
         pq.write_table(table, stream, compression="zstd", write_page_checksum=True)
-    temporary.replace(path)
 
 
 def kept_rows(path: Path, name: str) -> Rows | None:
@@ -168,6 +164,11 @@ def kept_rows(path: Path, name: str) -> Rows | None:
     return Rows(tuple(columns), {title: list(cells) for title, cells in columns.items()}, [int(str(n)) for n in numbers], Source(name, ""))
 
 
-def _private(path: Path, mode: str, **options: str) -> IO[Any]:
-    """A new file that only its owner can read, whatever the umask."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), mode, **options)  # type: ignore[call-overload,no-any-return]
+@contextmanager
+def _private(path: Path, mode: str, **options: str) -> Iterator[IO[Any]]:
+    """A file that only its owner can read, whatever the umask; in its place once it is whole."""
+    temporary = make_folder(path.parent) / f".{path.name}"
+    temporary.unlink(missing_ok=True)
+    with os.fdopen(create(temporary), mode, **options) as stream:  # type: ignore[call-overload]
+        yield stream
+    temporary.replace(path)

@@ -15,8 +15,7 @@ from pathlib import Path
 from marketing_api.clock import utc_now
 from marketing_api.redaction import without_addresses
 from pipelines.write_back.item import DONE, OPEN, Plan, State
-from pipelines.write_back.outbox.entries import Counts, Entry, Push
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Counts, Entry, Outbox, Push
 
 _SHOWN = 20
 NO_REASON = "no reason given"
@@ -54,9 +53,6 @@ class Spent:
 
     requests: int = 0
     waited_s: float = 0.0
-
-    def plus(self, other: Spent) -> Spent:
-        return Spent(self.requests + other.requests, self.waited_s + other.waited_s)
 
 
 NOTHING = Spent()

@@ -1,18 +1,19 @@
 """Which entry may be sent next: in order of push and row, and never two at once that touch the same thing. Pure bookkeeping.
 
 Two entries collide when they touch the same subject, or the same person, unless the order of both says nothing
-(`Kind.is_order_free`).
+(`Kind.is_order_free`), or are alike (`Kind.ambiguity`): with two such unknown at once, an activity in a timeline would not tell whose
+it is, nor whether the other one is still on its way.
 An entry holds its place until it is over (`finish`): one whose outcome is unknown keeps later ones about the same thing waiting.
 Not here: sending (`send`), when an unknown one is looked for.
 """
 
 import heapq
-from collections import defaultdict, deque
-from collections.abc import Hashable, Iterable
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pipelines.write_back.kinds import KINDS
-from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,13 @@ class Schedule:
         queue[-1].ids.add(item_id)
         return len(queue) == 1
 
+    def hold(self, item_id: int, name: str) -> bool:
+        """It touches this, too, as is known only now; False: somebody holds that before it, and it is handed out again afterwards."""
+        if (key := Key(name)) not in self._keys[item_id]:
+            self._keys[item_id] += (key,)
+            self._blocked[item_id] += not self._join(item_id, key)
+        return item_id in self._queues[name][0].ids
+
     def waits_for(self, item_id: int) -> set[int]:
         """Those that stand before it; none for what may go, is over, or came later than all this."""
         fronts = [self._queues[key.name][0].ids for key in self._keys.get(item_id, ())]
@@ -96,31 +104,3 @@ class Schedule:
             if not queue:
                 del self._queues[key.name]
         self._blocked.pop(item_id)
-
-
-class AmbiguousActivities:
-    """Entries that nobody could tell apart when they are looked for (`Kind.ambiguity`) go one at a time: with two of them unknown at
-    once, an activity in a timeline would not tell whose it is, nor whether the other one is still on its way.
-    """
-
-    def __init__(self) -> None:
-        self._holders: dict[Hashable, int] = {}
-        self._keys: dict[int, Hashable] = {}
-        self._waiting: defaultdict[int, list[int]] = defaultdict(list)
-
-    def hold(self, entry: Entry, contact_id: int | None) -> bool:
-        """Whether it may go; if not, it is returned by `release` of the one before it."""
-        if (key := KINDS[entry.kind].ambiguity(entry, contact_id)) is None:
-            return True
-        holder = self._holders.setdefault(key, entry.item_id)
-        if holder != entry.item_id:
-            self._waiting[holder].append(entry.item_id)
-            return False
-        self._keys[entry.item_id] = key
-        return True
-
-    def release(self, item_id: int) -> list[int]:
-        """It is over: who may try now."""
-        if (key := self._keys.pop(item_id, None)) is not None:
-            del self._holders[key]
-        return self._waiting.pop(item_id, [])

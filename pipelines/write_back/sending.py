@@ -4,12 +4,13 @@
         stopped = Sending(outbox, client, "main", stop=stop, on_progress=show).run()
 
 One thread decides (the caller's), workers send and look. Belongs here: what is sent, looked for and sent again, and when to stop.
-Not here: one request (`delivery`), the order (`send_order`), when an unknown outcome is looked into (`unknown_outcomes`), figures
-(`retry_policy`), reading back (`verification`).
+Not here: the order (`send_order`), in which requests a kind is sent (`kinds`), when an unknown outcome is looked into
+(`unknown_outcomes`), figures (`retry_policy`), reading back (`verification`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import threading
 import time
@@ -17,25 +18,59 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from marketing_api.clock import SteadyClock
-from marketing_api.contact_lookup import Found, is_nobody
-from marketing_api.errors import MarketingApiError, Refused, Stopped
-from pipelines.write_back.delivery import Addressing, Delivered, Delivery, End, is_early
-from pipelines.write_back.item import State
-from pipelines.write_back.kinds import KINDS
+from marketing_api.clock import SteadyClock, wall
+from marketing_api.contact_lookup import Directory, Found, is_nobody
+from marketing_api.errors import (
+    AuthenticationFailed,
+    InvalidCall,
+    MarketingApiError,
+    NotAvailable,
+    OutcomeUnknown,
+    Refused,
+    Stopped,
+    Transient,
+)
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
+from marketing_api.operations import find
+from marketing_api.write_result import says_absent
+from pipelines.write_back.item import DONE, State
+from pipelines.write_back.kinds import ADDING, KINDS
 from pipelines.write_back.kinds.kind import Search
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
-from pipelines.write_back.send_order import AmbiguousActivities, Schedule, keys_of
+from pipelines.write_back.send_order import Schedule, keys_of
 from pipelines.write_back.unknown_outcomes import Presence, UnknownOutcomes
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
 
 _LOOK_S = 0.2  # how soon a stop is seen
+
+
+class End(Enum):
+    """How one sending ended."""
+
+    APPLIED = "applied"
+    REJECTED = "rejected"
+    UNKNOWN = "unknown"
+    GONE = "gone"  # cancelled meanwhile
+    EARLY = "early"  # refused since a contact that was synced just now does not show yet
+    UNAVAILABLE = "unavailable"  # 1002: nothing happened
+    NOT_SENT = "not sent"  # and what stands in the way does so for all: stop
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """`reason`: the error's words, free of key and addresses."""
+
+    end: End
+    reason: str = ""
+
+
 _OVER = {End.APPLIED: State.APPLIED, End.REJECTED: State.REJECTED, End.GONE: State.SKIPPED}
 
 
@@ -72,11 +107,12 @@ class Sending:
         self._outbox, self._client, self._account, self._policy = outbox, client, account, policy
         self._stop, self._on_progress = stop or threading.Event(), on_progress
         self._delivery = Delivery(outbox, client, policy=policy, is_halted=lambda: self._stopped is not None)
-        self._addressing = Addressing(outbox, client, account)
+        self._directory = Directory(client.fetch)
+        self._found: dict[int, tuple[int, ...]] = {}  # item → the contacts of its address, once it was looked up
         self._pool = ThreadPoolExecutor(policy.workers, thread_name_prefix="sending")
         self._under_way: dict[Future[Any], Callable[[Any], None]] = {}  # work given out → what takes in its result
         self._entries: dict[int, Entry] = {}
-        self._schedule, self._ambiguous, self._unknown = Schedule(), AmbiguousActivities(), UnknownOutcomes(policy)
+        self._schedule, self._unknown = Schedule(), UnknownOutcomes(policy)
         self._early: dict[int, float] = {}  # about people who were synced just now and do not show yet: when to try again
         self._attempts: Counter[int] = Counter()
         self._unavailable: Counter[int] = Counter()
@@ -110,7 +146,7 @@ class Sending:
             is_unknown = entry.state is State.UNKNOWN
             self._schedule.add(entry.item_id, keys_of(entry, subjects.get(entry.item_id, ())), is_ready=not is_unknown)
             if is_unknown:
-                self._ambiguous.hold(entry, entry.contact_id)
+                self._hold(entry)
                 self._lose(entry, self._now())  # how long ago an earlier process lost it, no clock tells for certain
 
     # ---- giving out
@@ -139,23 +175,20 @@ class Sending:
             self._begin(self._entries[ready])
 
     def _begin(self, entry: Entry) -> None:
-        if self._addressing.is_open(entry):
-            self._do(lambda: self._addressing.find(entry), lambda found: self._on_found(entry, found))
-            return
-        if self._ambiguous.hold(entry, self._addressing.contact_of(entry)):
-            contact_ids = self._addressing.found.get(entry.item_id, ())
+        if entry.needs_look_up and entry.item_id not in self._found:
+            self._do(lambda: self._directory.find(*_who(entry)), lambda found: self._on_found(entry, found))
+        elif self._hold(entry):
+            contact_ids = self._found.get(entry.item_id, ())
             self._do(lambda: self._delivery.deliver(entry, contact_ids), lambda delivered: self._on_delivered(entry.item_id, delivered))
+
+    def _hold(self, entry: Entry) -> bool:
+        """Whether nobody could take it for one that is on its way."""
+        alike = KINDS[entry.kind].ambiguity(entry, self._contact_of(entry))
+        return alike is None or self._schedule.hold(entry.item_id, f"alike {alike}")
 
     def _do(self, work: Callable[[], object], then: Callable[[Any], None]) -> None:
         """Only `work` runs in a worker's thread; the service's error is a result like another."""
-
-        def work_or_problem() -> object:
-            try:
-                return work()
-            except MarketingApiError as problem:
-                return problem
-
-        self._under_way[self._pool.submit(work_or_problem)] = then
+        self._under_way[self._pool.submit(work)] = then
 
     def _take_results(self, timeout_s: float) -> bool:
         """Wait for results and deal with them; False when none came in time. Raises what the work raised."""
@@ -163,7 +196,8 @@ class Sending:
             time.sleep(max(0.001, timeout_s))
         done, _ = wait(self._under_way, max(0.001, timeout_s), FIRST_COMPLETED)
         for future in done:
-            self._under_way.pop(future)(future.result())
+            problem = future.exception()
+            self._under_way.pop(future)(problem if isinstance(problem, MarketingApiError) else future.result())
         return bool(done)
 
     def _halt(self, reason: str) -> None:
@@ -173,8 +207,6 @@ class Sending:
         self._tally[state] += 1
         self._unknown.remove(item_id)
         self._schedule.finish(item_id)
-        for other in self._ambiguous.release(item_id):
-            self._schedule.again(other)
 
     def _reject(self, item_id: int, reason: str) -> None:
         self._outbox.settle(item_id, State.REJECTED, message=reason)
@@ -216,20 +248,29 @@ class Sending:
         elif isinstance(found, MarketingApiError):
             self._halt("stopped" if isinstance(found, Stopped) else str(found))
         elif not (contact_ids := KINDS[entry.kind].chosen(found)) and is_early(self._outbox, entry, self._policy):
-            self._addressing.forget(entry)
+            self._directory.forget(*_who(entry))
             self._try_later(entry.item_id)
         elif not contact_ids:
             self._reject(entry.item_id, "no contact has this address")
-        elif self._addressing.was_sent_before(entry, contact_ids[0]):
+        elif self._was_sent_before(entry, contact_ids[0]):
             self._outbox.settle(entry.item_id, State.SKIPPED, message="sent before")
             self._over(entry.item_id, State.SKIPPED)
         else:
-            self._addressing.found[entry.item_id] = contact_ids
+            self._found[entry.item_id] = contact_ids
             self._begin(entry)
 
+    def _contact_of(self, entry: Entry) -> int | None:
+        return next(iter(self._found.get(entry.item_id, ())), entry.contact_id)
+
+    def _was_sent_before(self, entry: Entry, contact_id: int) -> bool:
+        """Whether the same went to the contact under its id, of which the plan knew nothing, and must not go there twice."""
+        if KINDS[entry.kind].is_idempotent:
+            return False
+        prefix = len(entry.email or "")
+        names = [f"{contact_id}{subject[prefix:]}" for subject in self._outbox.subjects([entry.item_id]).get(entry.item_id, ())]
+        return any(past.state in DONE for past in self._outbox.last(self._account, entry.kind, names).values())
+
     def _try_later(self, item_id: int) -> None:
-        for other in self._ambiguous.release(item_id):
-            self._schedule.again(other)
         self._early[item_id] = self._now() + self._policy.verify_every_s
 
     # ---- unknown outcomes
@@ -245,11 +286,11 @@ class Sending:
             if self._unknown.take(entry.item_id):
                 self._send_again(entry.item_id)
             return
-        contact_id, began = self._addressing.contact_of(entry) or 0, self._now()
+        contact_id, began = self._contact_of(entry) or 0, self._now()
 
         def is_alike(item_id: int) -> bool:
             other = self._entries[item_id]
-            return other.kind == entry.kind and self._addressing.contact_of(other) == contact_id
+            return other.kind == entry.kind and self._contact_of(other) == contact_id
 
         if together := self._unknown.take(entry.item_id, is_alike):
             settled = began - self._policy.last_look_s
@@ -289,6 +330,11 @@ class Sending:
         self._outbox.settle(item_id, State.UNKNOWN, message=why)
 
 
+def _who(entry: Entry) -> tuple[str, int | None]:
+    """What is looked up of it: its address, and in which list."""
+    return entry.email or "", KINDS[entry.kind].look_up_list(entry)
+
+
 def note_waiting(outbox: Outbox, schedule: Schedule, left: Iterable[Entry]) -> None:
     """Tell of everything that is left planned what it waits for, and of nothing else. `left`: in order of their numbers."""
     unknown: dict[int, Entry] = {}  # item → the unknown one that it is, or that it waits for
@@ -307,3 +353,104 @@ def note_waiting(outbox: Outbox, schedule: Schedule, left: Iterable[Entry]) -> N
         if message != entry.message:
             messages[entry.item_id] = message
     outbox.note(messages)
+
+
+# ---- one item on its way, in worker threads: intent committed, request sent, outcome committed
+
+
+class _NotPlanned(Exception):
+    """Somebody cancelled the item before its turn came."""
+
+
+class Delivery:
+    """Sends items of one outbox, until `is_halted` says so. Thread-safe."""
+
+    def __init__(self, outbox: Outbox, client: Client, *, policy: RetryPolicy, is_halted: Callable[[], bool]) -> None:
+        self._outbox = outbox
+        self._is_halted = is_halted
+        self._client = client
+        self._forms = {name: kind.forms(client.fetch) for name, kind in KINDS.items()}
+        self._policy = policy
+
+    def deliver(self, entry: Entry, contact_ids: tuple[int, ...] = ()) -> Delivered:
+        """Send it and settle it. `contact_ids`: what its address was looked up as; of several, each is written to.
+
+        Raises OutboxError, and then nothing more may be sent; the entry stands as it was committed last.
+        """
+        try:
+            response = self._send(entry, contact_ids)
+        except _NotPlanned:
+            return Delivered(End.GONE)
+        except OutcomeUnknown as problem:
+            self._outbox.settle(entry.item_id, State.UNKNOWN, message=str(problem))
+            return Delivered(End.UNKNOWN, str(problem))
+        except Refused as problem:
+            return self._refused(entry, problem)
+        except NotAvailable as problem:
+            self._outbox.unclaim(entry.item_id)
+            return Delivered(End.UNAVAILABLE, str(problem))
+        except InvalidCall as problem:
+            return self._reject(entry, str(problem))
+        except MarketingApiError as problem:  # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped
+            self._outbox.unclaim(entry.item_id)
+            return Delivered(End.NOT_SENT, "stopped" if isinstance(problem, Stopped) else str(problem))
+        contact_id = KINDS[entry.kind].new_contact_id(response)
+        self._outbox.settle(entry.item_id, State.APPLIED, request_id=response.request_id, contact_id=contact_id)
+        return Delivered(End.APPLIED)
+
+    def _send(self, entry: Entry, contact_ids: tuple[int, ...]) -> Response:
+        is_claimed = False
+
+        def claim() -> None:
+            nonlocal is_claimed
+            if self._is_halted():
+                raise Stopped("nothing more is to be sent")
+            if not self._outbox.claim(entry.item_id, contact_id=contact_ids[0] if contact_ids else None):
+                raise _NotPlanned
+            is_claimed = True
+
+        operation = dataclasses.replace(find(entry.operation or ""), timeout=self._policy.timeout_s)
+        ids = [{"id": str(contact_id)} for contact_id in contact_ids] or [{}]
+        forms = self._forms[entry.kind]
+        wants, more = forms.wants(entry), frozenset[Any]()
+        while True:
+            several = forms.of(entry, wants | more)
+            try:
+                for call in [Call(operation, {**params, **each}) for params in several for each in ids]:
+                    response = self._again(call) if is_claimed else self._client.write(call, before=claim)
+            except Refused as refusal:
+                new = forms.wanted_by(refusal, entry) - wants - more
+                if not new:
+                    raise
+                more |= new
+            else:
+                forms.learn(more)
+                return response
+
+    def _again(self, call: Call) -> Response:
+        """What follows on the first request of an item. From there on, what is not known to be done is unknown."""
+        try:
+            return self._client.write(call)
+        except (Transient, NotAvailable, Stopped, AuthenticationFailed) as problem:
+            raise OutcomeUnknown(f"{problem}; it may have been done in part") from problem
+
+    def _refused(self, entry: Entry, problem: Refused) -> Delivered:
+        """What takes somebody away, was lost or did not show, and is repeated finds nobody there: that was the first one's doing."""
+        is_again = entry.drift or self._outbox.entry(entry.item_id).attempts > 1
+        if KINDS[entry.kind].is_done_by_absence and is_again and says_absent(str(problem)):
+            self._outbox.settle(entry.item_id, State.APPLIED, message="done by an earlier try")
+            return Delivered(End.APPLIED)
+        if says_absent(str(problem)) and is_early(self._outbox, entry, self._policy):
+            self._outbox.unclaim(entry.item_id)
+            return Delivered(End.EARLY)
+        return self._reject(entry, str(problem))
+
+    def _reject(self, entry: Entry, reason: str) -> Delivered:
+        self._outbox.settle(entry.item_id, State.REJECTED, message=reason)
+        return Delivered(End.REJECTED, reason)
+
+
+def is_early(outbox: Outbox, entry: Entry, policy: RetryPolicy) -> bool:
+    """Whether who is not there may only not show yet: the same address was synced just now, and that is queued (row 6)."""
+    synced_at = None if entry.email is None else outbox.synced_at(entry.account, ADDING, entry.email)
+    return synced_at is not None and abs(wall() - synced_at) < policy.verify_wait_s

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeVar
 
+import msgspec
 from rich.console import Console
 from rich.table import Table as Grid
 
@@ -23,35 +24,16 @@ from pipelines.options import ACTIVATIONS, Option, words
 from pipelines.output import emit
 from pipelines.progress import Progress
 from pipelines.settings import Settings, SettingsError
+from pipelines.write_back import push_report as report
 from pipelines.write_back.audience_syncs import FILE, AudienceSync, chosen, push_turnover, read_audience_syncs, turnover, turnover_lines
 from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.kinds import KINDS, NOT_IDEMPOTENT
-from pipelines.write_back.outbox.entries import Counts, Push
-from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.push_report import (
-    open_lines,
-    plan_document,
-    plan_lines,
-    reason_document,
-    rejected_document,
-    rejected_lines,
-    result_document,
-    result_lines,
-    retry_lines,
-    say,
-)
+from pipelines.write_back.outbox.outbox import Counts, Outbox, Push, outbox_path
+from pipelines.write_back.push_report import say
 from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, order_of, plan_push, rate_of, resume
 from pipelines.write_back.refusals import is_permanent
-from pipelines.write_back.rejected_rows import (
-    RejectedRows,
-    free_path,
-    rejected_rows,
-    write_csv,
-    write_planned,
-    write_rejected,
-    write_rejections,
-)
+from pipelines.write_back.rejected_rows import RejectedRows, rejected_rows, write_copy, write_csv, write_planned, write_rejections
 from pipelines.write_back.result import Reason, Result, grouped, new_run, result_of
 from warehouse.errors import WarehouseError
 
@@ -80,30 +62,22 @@ def run(arguments: SimpleNamespace, settings: Settings) -> int:
 
 
 def interruptible(settings: Settings, account: str | None, work: Callable[[interrupts.Stop], int]) -> int:
-    """Run `work`; when a person stops it, say what is open and how to go on."""
+    """Run `work`; when a person stops it, say what is open (of all accounts when none is named) and how to go on."""
     try:
         return interrupts.stoppable(work)
     except KeyboardInterrupt:
-        say(["", *open_lines(_open_count(settings, account))], sys.stderr)
+        with Outbox(outbox_path(settings.home)) as outbox:
+            say(["", *report.lines("open", len(outbox.open(account)))], sys.stderr)
         return exits.INTERRUPTED
-
-
-def _open_count(settings: Settings, account: str | None) -> int:
-    """Requests that are left, of all accounts when none is named."""
-    if not outbox_path(settings.home).exists():
-        return 0
-    with Outbox(outbox_path(settings.home)) as outbox:
-        return len(outbox.open(account))
 
 
 def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: interrupts.Stop) -> int:
     planned = plan_push(settings, order)
     rate = rate_of(settings, order.account)
-    refusal = planned.refusal if planned.is_refused else None
-    document = output.Push(plan_document(planned.plan, rate=rate, refusal=refusal) if arguments.json else None, [])
+    document = output.Push(report.plan_document(planned.plan, rate=rate, refusal=planned.refusal) if arguments.json else None, [])
     if not arguments.json:
-        say(plan_lines(planned.plan, rate=rate, reject_limit=order.reject_limit))
-    if planned.is_refused or not arguments.apply:
+        say(report.plan_lines(planned.plan, rate=rate, reject_limit=order.reject_limit))
+    if planned.refusal or not arguments.apply:
         return _without_sending(arguments, settings, planned, document)
     if order.kind.agreement and planned.plan.items and not arguments.yes and not _agreed(planned, order.kind.agreement, arguments):
         say(["nothing was sent"])
@@ -119,22 +93,22 @@ def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: in
 def _shown(results: Sequence[Result], document: output.Push, *, is_json: bool) -> int:
     """Print what became of pushes; returns the exit code."""
     if is_json:
-        document.results = [result_document(result) for result in results]
+        document.results = [report.result_document(result) for result in results]
         emit(document)
     else:
         for result in results:
-            say(["", *result_lines(result)])
+            say(["", *report.result_lines(result)])
     return exits.INCOMPLETE if any(result.shortfall for result in results) else exits.DONE
 
 
 def _without_sending(arguments: SimpleNamespace, settings: Settings, planned: Planned, document: output.Push) -> int:
     path = write_planned(settings.home, planned.plan, planned.rows)
-    code = exits.INCOMPLETE if planned.is_refused else exits.DONE
+    code = exits.INCOMPLETE if planned.refusal else exits.DONE
     if arguments.json:
         emit(document)
         return code
     say([f"rejected rows: {path}"] if path else [])
-    if planned.is_refused:
+    if planned.refusal:
         say(["", f"nothing was sent: {planned.refusal}"])
     elif planned.plan.request_count:
         say(_to_send(arguments, KINDS[arguments.action].all_options))
@@ -157,10 +131,11 @@ def _retry(settings: Settings, account: str, arguments: SimpleNamespace, stop: i
         _check(outbox, account, arguments.push)
         is_left = (lambda message: False) if arguments.permanent else is_permanent
         retried = outbox.retry(account, arguments.push, not_idempotent=NOT_IDEMPOTENT, is_left=is_left)
+        reasons = list(map(Reason.of, retried.left))
         if not arguments.json:
-            say(retry_lines(retried))
+            say(report.lines("retry", retried, reasons))
         results = _watched(stop, lambda watch: resume(settings, outbox, account, new_run("push_retry"), watch))
-    left = list(map(reason_document, grouped(map(Reason.of, retried.left))))
+    left = list(map(report.reason_document, grouped(reasons)))
     code = _shown(results, output.Push(None, [], left), is_json=arguments.json)
     return exits.INCOMPLETE if left else code
 
@@ -190,24 +165,23 @@ def _print_status(settings: Settings, account: str, push_id: int | None, *, is_j
     with Outbox(outbox_path(settings.home)) as outbox:
         _check(outbox, account, push_id)
         if push_id is not None:
-            path = write_rejections(settings.home, outbox, push_id)
-            result = result_of(outbox, push_id, spent=None, rejected_csv=path)
+            result = result_of(outbox, push_id, spent=None, rejected_csv=write_rejections(settings.home, outbox, push_id))
             if is_json:
-                _shown([result], output.Push(None, []), is_json=True)
+                emit(output.Push(None, [report.result_document(result)]))
             else:
-                print("\n".join(result_lines(result)))
+                say(report.result_lines(result))
             return exits.DONE
         pushes = [_push_line(push, outbox.counts(push.push_id)) for push in outbox.pushes(account, limit=_SHOWN)]
-        if is_json:
-            emit(output.Pushes(pushes, len(outbox.open(account))))
-            return exits.DONE
-        if not pushes:
-            print("nothing has been pushed yet")
-            return exits.DONE
+        open_count = len(outbox.open(account))
+    if is_json:
+        emit(output.Pushes(pushes, open_count))
+    elif not pushes:
+        print("nothing has been pushed yet")
+    else:
         console = Console(highlight=False)
         console.width = max(console.width, _WIDTH)
         console.print(_grid(pushes))
-        print(f"{len(outbox.open(account)):,} requests open" if outbox.open(account) else "nothing is open")
+        print(f"{open_count:,} requests open" if open_count else "nothing is open")
         if any(push.rejected for push in pushes):
             print("rejected rows: `marketing-sync push rejected` writes them out, to be corrected")
     return exits.DONE
@@ -221,7 +195,7 @@ def _rejected(arguments: SimpleNamespace, settings: Settings, account: str) -> i
     is_piped = arguments.out == Path("-") or (arguments.out is None and not sys.stdout.isatty())
     why = "they are of several kinds, or of pushes with different columns or options"
     if arguments.json:
-        emit(rejected_document(several))
+        emit(report.rejected_document(several))
     elif not several:
         say(["no rejected rows are left"], sys.stderr)
     elif is_piped and len(several) > 1:
@@ -232,12 +206,12 @@ def _rejected(arguments: SimpleNamespace, settings: Settings, account: str) -> i
     else:
         say([f"{len(several)} files, since {why}"] if len(several) > 1 else [])
         for each in several:
-            path = free_path(arguments.out or settings.home / "pushes" / "rejected" / f"{each.kind}.csv")
+            path = arguments.out or settings.home / "pushes" / "rejected" / f"{each.kind}.csv"
             try:
-                write_rejected(path, each)
+                path = write_copy(path, each)
             except OSError as problem:
                 raise SettingsError(f"{path} cannot be written ({problem.strerror}): name another file with --out") from None
-            say([*rejected_lines(each), "", *_pushed_again(arguments, each, path)])
+            say([*report.lines("rejected", each), "", *_pushed_again(arguments, each, path)])
     return exits.DONE
 
 
@@ -281,9 +255,8 @@ def _grid(pushes: list[output.PushLine]) -> Grid:
     for column in ("push", "begun (UTC)", "what", "from", "rows", "sent", "rejected", "open", "drifted"):
         grid.add_column(column, justify="left" if column in ("begun (UTC)", "what", "from") else "right", no_wrap=True)
     for line in pushes:
-        cells = (line.rows, line.sent, line.rejected, line.open, line.mismatches)
-        begun = f"{line.begun_at:%Y-%m-%d %H:%M}"
-        grid.add_row(str(line.push), begun, line.kind, line.source, *(f"{cell:,}" if cell else "·" for cell in cells))
+        push, begun, kind, source, *counts = msgspec.structs.astuple(line)
+        grid.add_row(str(push), f"{begun:%Y-%m-%d %H:%M}", kind, source, *(f"{count:,}" if count else "·" for count in counts))
     return grid
 
 
@@ -311,10 +284,10 @@ def _audience_sync(arguments: SimpleNamespace, settings: Settings, sync: Audienc
     found = turnover(settings, sync, accept_shrink=arguments.accept_shrink)
     say(["", *turnover_lines(found)])
     if found.planned is not None:
-        say(plan_lines(found.planned.plan, rate=rate_of(settings, found.account), reject_limit=found.planned.order.reject_limit))
+        say(report.plan_lines(found.planned.plan, rate=rate_of(settings, found.account), reject_limit=found.planned.order.reject_limit))
     if not arguments.apply:
         return exits.DONE
     stop.check()
     result = _watched(stop, lambda watch: push_turnover(settings, found, new_run("push_activations"), watch))
-    say(["", *result_lines(result)] if result else [])
+    say(["", *report.result_lines(result)] if result else [])
     return exits.INCOMPLETE if result and result.shortfall else exits.DONE

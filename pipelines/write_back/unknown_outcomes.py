@@ -18,7 +18,7 @@ from enum import Enum
 from marketing_api.contact_lookup import Shown, Timeline
 from marketing_api.write_result import unescaped
 from pipelines.write_back.input.values import MAX_DESCRIPTION
-from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.retry_policy import RetryPolicy
 
 
@@ -232,28 +232,21 @@ class Assignment:
     def place(self, items: Sequence[int]) -> int | None:
         """Place the one of `items` that raises the sum of costs least, and return it; None when there is room for none."""
         costs: dict[int, float] = dict.fromkeys(items, 0.0)  # of reaching an item that needs an entry
-        reached: dict[int, tuple[float, int]] = {}  # entry → cost of reaching it, and from which item
+        paths: dict[int, tuple[tuple[int, int], ...]] = {}  # item → who takes which entry until it needs one
+        reached: dict[int, tuple[float, tuple[tuple[int, int], ...]]] = {}  # entry → cost of reaching it, and who takes which entry then
         waiting = list(items)
         while waiting:  # Bellman and Ford: the cost of taking an entry from its holder may be negative
             item = waiting.pop(0)
             for entry, cost in self._costs[item].items():
-                if self._holders.get(entry) == item:
-                    continue
                 total = costs[item] + cost
-                if total < reached.get(entry, (math.inf, 0))[0]:
-                    reached[entry] = (total, item)
+                if self._holders.get(entry) != item and total < reached.get(entry, (math.inf,))[0]:
+                    reached[entry] = total, (*paths.get(item, ()), (entry, item))
                     if (holder := self._holders.get(entry)) is not None:
-                        costs[holder] = total - self._costs[holder][entry]
+                        costs[holder], paths[holder] = total - self._costs[holder][entry], reached[entry][1]
                         waiting.append(holder)
         free = [(cost, entry) for entry, (cost, _) in reached.items() if entry not in self._holders]
-        return self._shift(min(free)[1], set(items), reached) if free else None
-
-    def _shift(self, entry: int, items: set[int], reached: Mapping[int, tuple[float, int]]) -> int:
-        """Let everybody along the path move on to the entry that it reached; who began it."""
-        held = self.found
-        while True:
-            item = reached[entry][1]
-            self._holders[entry] = item
-            if item in items:
-                return item
-            entry = held[item]
+        if not free:
+            return None
+        _, path = reached[min(free)[1]]
+        self._holders.update(path)
+        return path[0][1]

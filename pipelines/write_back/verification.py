@@ -16,8 +16,7 @@ from marketing_api.clock import SteadyClock
 from marketing_api.contact_lookup import Unread
 from marketing_api.errors import Stopped
 from pipelines.write_back.item import State
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.retry_policy import RetryPolicy
 
 if TYPE_CHECKING:
@@ -58,16 +57,11 @@ class ReadBack:
 
     def current(self, entries: list[Entry], subjects: Mapping[int, Collection[str]], kinds: Collection[str]) -> list[Entry]:
         """Without those of whose subjects a later item of these kinds has changed one since. `subjects`: by item."""
-        everything = {subject for entry in entries for subject in subjects.get(entry.item_id, ())}
-        left = entries
-        for kind in kinds:
-            last = self.outbox.last(left[0].account, kind, everything) if left else {}
-            left = [
-                entry
-                for entry in left
-                if all((past := last.get(each)) is None or past.item_id <= entry.item_id for each in subjects.get(entry.item_id, ()))
-            ]
-        return left
+        of = {entry.item_id: subjects.get(entry.item_id, ()) for entry in entries}
+        everything = {subject for several in of.values() for subject in several}
+        pasts = [self.outbox.last(entries[0].account, kind, everything) for kind in kinds if entries]
+        latest = {each: max(last[each].item_id for last in pasts if each in last) for each in set().union(*pasts)}
+        return [entry for entry in entries if all(latest.get(each, 0) <= entry.item_id for each in of[entry.item_id])]
 
     def poll(self, entries: list[Entry], see: Callable[[list[Entry]], Readings]) -> None:
         """Look until all are as intended or the queue has had its time; what is not so by then has drifted."""

@@ -11,8 +11,7 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import without_addresses
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import KEEP_SKIPPED_DAYS, Outbox, outbox_path
+from pipelines.write_back.outbox.outbox import KEEP_SKIPPED_DAYS, Entry, Outbox, outbox_path
 from pipelines.write_back.outbox.store import OutboxError
 from pipelines.write_back.result import Ran, Result
 from warehouse.archive import Archive

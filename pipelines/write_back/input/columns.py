@@ -67,33 +67,29 @@ def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ())
     titles = {fold(title): title for title in rows.columns}
     mapped = _mapped(titles, options.mapping, spec, fields)
     ignored = {_existing(titles, name, "--ignore") for name in options.ignore}
-    ours = {fold(name): column for column, names in spec.names.items() for name in names}
-    field_names = {key: name for name in reversed([*fields]) if (key := fold(name)) not in ours} if spec.takes_fields else {}
+    exact = {fold(name): name for name in reversed([*fields])} if spec.takes_fields else {}
+    exact |= {fold(name): column for column, names in spec.names.items() for name in names}
     left = [each for each in rows.columns if each not in ignored]
-    meanings = _meanings(spec, field_names.values())
-    exact = ours.keys() | field_names.keys()
+    meanings = _meanings(spec, (name for name in exact.values() if name not in spec.names))
     guessed = _guesses((each for each in left if each not in mapped and fold(each) not in exact), meanings)
     called = guessed | mapped
-    found: dict[str, str] = {}
-    own: dict[str, str] = {}
+    found: dict[str, str] = {}  # our column or a custom field → the title that is it
     unknown: list[str] = []
     warnings: list[str] = []
     for title in sorted(left, key=lambda each: (each not in mapped, each in guessed)):
-        name = fold(called.get(title, title))
-        place, key = (found, ours[name]) if name in ours else (own, name) if name in field_names else (None, "")
-        if place is None:
+        if (name := exact.get(fold(called.get(title, title)))) is None:
             unknown.append(title)
-        elif key in place and place[key] in mapped and title not in mapped:
-            warnings.append(f"column {shown(title)} is left out, since --map takes {shown(place[key])} in its place")
-        elif key in place:
-            raise _two_for_one(place[key], title, guessed)
-        else:
-            place[key] = title
+        elif (other := found.setdefault(name, title)) in mapped and title not in mapped:
+            warnings.append(f"column {shown(title)} is left out, since --map takes {shown(other)} in its place")
+        elif other != title:
+            raise _two_for_one(other, title, guessed)
+    own = {called.get(title, title): title for name, title in found.items() if name not in spec.names}
     _check(spec, found, unknown, fields, {name: title for title in own.values() for name in meanings.get(_bare(title), ())})
-    names = {title: column for column, title in found.items()} | {title: called.get(title, title) for title in own.values()}
-    cells = {column: rows.cells[title] for column, title in found.items()}
+    ours = {name: title for name, title in found.items() if name in spec.names}
+    names = {title: name for name, title in (ours | own).items()}
+    cells, of_fields = ({name: rows.cells[title] for name, title in each.items()} for each in (ours, own))
     renamed = tuple((names[title], title) for title in rows.columns if title in called and title in names)
-    return Picked(cells, {names[title]: rows.cells[title] for title in own.values()}, tuple(warnings), renamed)
+    return Picked(cells, of_fields, tuple(warnings), renamed)
 
 
 def _meanings(spec: Spec, fields: Iterable[str]) -> _Meanings:

@@ -17,11 +17,10 @@ from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.item import DONE, Options, Plan, State
 from pipelines.write_back.kinds.activities import ACTIVITIES
 from pipelines.write_back.kinds.contacts import CONTACTS
-from pipelines.write_back.kinds.kind import Kind, ListEffect
+from pipelines.write_back.kinds.kind import Kind
 from pipelines.write_back.kinds.moves_and_deletions import DELETIONS, MOVES
 from pipelines.write_back.kinds.tags import TAGS
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.planning import History, Planning
 from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
 from pipelines.write_back.verification import Labels, ReadBack, Verifier
@@ -35,8 +34,8 @@ __all__ = ["ACTIVITIES", "CONTACTS", "DELETIONS", "KINDS", "MOVES", "TAGS", "Kin
 KINDS: Mapping[str, Kind] = {kind: kind for kind in (CONTACTS, TAGS, ACTIVITIES, MOVES, DELETIONS)}
 
 #: Those that put contacts on lists, and those that take them off.
-ADDING = tuple(kind for kind in KINDS.values() if kind.list_effect is ListEffect.ADDS)
-REMOVING = tuple(kind for kind in KINDS.values() if kind.list_effect is ListEffect.REMOVES)
+ADDING = tuple(kind for kind in KINDS.values() if kind.is_adding)
+REMOVING = tuple(kind for kind in KINDS.values() if kind.is_removing)
 #: A lost response of these is looked into before anything is sent again.
 NOT_IDEMPOTENT = tuple(kind for kind in KINDS.values() if not kind.is_idempotent)
 

@@ -21,8 +21,7 @@ from pipelines.write_back.input.rows import text_of
 from pipelines.write_back.input.values import BadValue, Moment, SlashOrder, moment
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import BY_WHO, WHO, Kind, Search
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
 from pipelines.write_back.unknown_outcomes import Presence, look_for, wanted
 from pipelines.write_back.verification import Compared, ReadBack, Readings, Verifier
@@ -154,11 +153,7 @@ def _plain(text: str) -> str:
 def _send(planning: Planning, each: _Wanted) -> None:
     row, person = each.row, each.person
     must_look_up = each.contact_id is None
-    try:
-        params = bound(ADDACTIVITY, lacks_id=must_look_up, id=each.contact_id, description=row.description, datetime=row.moment.wall)
-    except BadValue as problem:
-        planning.reject(row.number, str(problem))
-        return
+    params = bound(ADDACTIVITY, lacks_id=must_look_up, id=each.contact_id, description=row.description, datetime=row.moment.wall)
     if row.moment.is_twice:
         planning.count(_TWICE)
     if person.who.contact_id is None and len(person.ids) > 1:
@@ -233,7 +228,7 @@ class Activities(Kind):
     def plan(self, planning: Planning) -> None:
         """What was not sent and is not in a timeline yet."""
         for each in _not_in_timelines(planning, list(_not_sent(planning, list(_once(planning))))):
-            _send(planning, each)
+            planning.attempt(each.row.number, _send, planning, each)
 
     def ambiguity(self, entry: Entry, contact_id: int | None) -> tuple[int, str, str]:
         """The same contact, minute and text."""

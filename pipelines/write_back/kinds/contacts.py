@@ -26,8 +26,8 @@ from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import shown, text_of
 from pipelines.write_back.input.values import STATUS_WORDS, BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.kinds.kind import LIST, Kind, ListEffect, Params, RequestForms
-from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.kinds.kind import LIST, Kind, Params, RequestForms
+from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, UNCHANGED, Planning, bound
 from pipelines.write_back.verification import Compared, ReadBack, Readings, Verifier
 
@@ -153,8 +153,8 @@ class _Comparison:
         subjects = [f"{member.contact_id}|{member.list_id}" for row, member in there if member.list_id in row.lists]
         subjects += self._past  # an address that was looked up then is remembered by itself
         found: dict[str, Past] = {}
-        for pasts in planning.removals(subjects):
-            for subject, past in pasts.items():
+        for kind in planning.removing:
+            for subject, past in planning.last(subjects, kind).items():
                 found[subject] = max(past, found.get(subject, past), key=lambda past: past.item_id)
         return found
 
@@ -170,10 +170,7 @@ class _Comparison:
 
     def run(self) -> None:
         for row in self._rows:
-            try:
-                self._plan_row(row)
-            except BadValue as problem:
-                self._planning.reject(row.number, str(problem))
+            self._planning.attempt(row.number, self._plan_row, row)
         if self._is_compared:
             self._planning.warn(f"unchanged: as of {self._known.read_on()}, when the contacts were last read")
 
@@ -436,7 +433,7 @@ class Contacts(Kind):
         (("email",), ("list",)),
         takes_fields=True,
     )
-    list_effect = ListEffect.ADDS
+    is_adding = True
     samples_new = False
     unknown_addresses = "new to the warehouse: the service adds them, or updates those that it has by now"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from marketing_api.contact_lookup import Fetch, Found
@@ -16,8 +15,7 @@ from marketing_api.errors import Refused
 from marketing_api.exchange import Response
 from pipelines.options import Option
 from pipelines.write_back.input.columns import Spec
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.planning import Planning
 from pipelines.write_back.push_options import PUSH_OPTIONS
 from pipelines.write_back.unknown_outcomes import Presence
@@ -32,14 +30,6 @@ Params = Mapping[str, str]
 WHO: Mapping[str, tuple[str, ...]] = {"email": ("email",), "contact_id": ("contact_id",)}
 BY_WHO = ("email", "contact_id")
 LIST = ("list_id", "list")
-
-
-class ListEffect(Enum):
-    """What a kind does to who is on a list. Its effects' subjects are `who|list id`."""
-
-    NONE = "none"
-    ADDS = "adds"
-    REMOVES = "removes"  # an effect's content is the list that they go to instead, empty when to none
 
 
 class RequestForms:
@@ -84,7 +74,10 @@ class Kind(str, ABC):
     search: ClassVar[Search | None] = None
     #: Two items about one person may be under way at once.
     is_order_free: ClassVar[bool] = False
-    list_effect: ClassVar[ListEffect] = ListEffect.NONE
+    #: It puts contacts on lists, or takes them off; its effects' subjects are `who|list id` then, and their content, of what removes, the
+    #: list that they go to instead, empty when to none.
+    is_adding: ClassVar[bool] = False
+    is_removing: ClassVar[bool] = False
     #: A repeated request that finds nobody has been done by the one before it.
     is_done_by_absence: ClassVar[bool] = False
     #: What a person is asked, who agrees by typing the `{count}` of rows; None: nobody is. What is asked for is never sent by itself.

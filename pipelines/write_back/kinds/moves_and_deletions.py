@@ -19,8 +19,8 @@ from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import shown
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.kinds.kind import BY_WHO, LIST, WHO, Kind, ListEffect
-from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.kinds.kind import BY_WHO, LIST, WHO, Kind
+from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
 from pipelines.write_back.verification import Compared, ReadBack, Verifier
 
@@ -34,9 +34,8 @@ ON_TARGET, OFF_LIST = "already on the list", "not on the list"
 
 
 class _Removal(NamedTuple):
-    """Something took the contact off a list, to another or away. `item_id` tells the order."""
+    """Something took the contact off a list, to another or away."""
 
-    item_id: int
     source: int
     target: int | None
     past: Past
@@ -49,10 +48,10 @@ class Whereabouts:
         self._known = planning.known
         everybody = list(persons)
         lists = list(self._known.lists.names)
-        names = dict.fromkeys(name for person in everybody for name in person.names)
-        self._taken = planning.removals([f"{name}|{list_id}" for name in names for list_id in lists])
-        addresses = dict.fromkeys(person.address for person in everybody if person.address is not None)
-        self._added = planning.additions([f"{address}|{list_id}" for address in addresses for list_id in lists])
+        named = [f"{name}|{list_id}" for person in everybody for name in person.names for list_id in lists]
+        self._taken = [planning.last(named, kind) for kind in planning.removing]
+        by_address = [f"{person.address}|{list_id}" for person in everybody for list_id in lists]
+        self._added = [planning.last(by_address, kind) for kind in planning.adding]
 
     def lists_of(self, person: Person, contact_id: int) -> set[int]:
         """The lists that a contact which the warehouse knows is on now."""
@@ -75,16 +74,16 @@ class Whereabouts:
         if any(list_id in self.lists_of(person, contact_id) for contact_id in person.ids):
             return False
         removals = [each for name in person.names for each in self._removals(name) if each.source == list_id]
-        return all(each.item_id < past.item_id for each in removals)
+        return all(each.past.item_id < past.item_id for each in removals)
 
     def _removals(self, name: str) -> list[_Removal]:
-        found: list[_Removal] = []
-        for pasts in self._taken:
-            for list_id in self._known.lists.names if pasts else ():
-                past = pasts.get(f"{name}|{list_id}")
-                if past is not None and past.is_in_force:
-                    found.append(_Removal(past.item_id, list_id, int(past.content) if past.content else None, past))
-        return sorted(found, key=lambda each: each.item_id)
+        found = [
+            _Removal(list_id, int(past.content) if past.content else None, past)
+            for pasts in filter(None, self._taken)
+            for list_id in self._known.lists.names
+            if (past := pasts.get(f"{name}|{list_id}")) is not None and past.is_in_force
+        ]
+        return sorted(found, key=lambda each: each.past.item_id)
 
 
 # ---- planning
@@ -128,31 +127,27 @@ class _Removing:
     def run(self) -> None:
         chained = self._chained()
         for row, person in self._rows:
-            try:
-                if row.number in chained:
-                    raise BadValue(chained[row.number])
-                fates = {source: self._fates(row, person, source) for source in row.sources}
-                for source in self._not_given_before(row, person, fates):
-                    self._follow(row, person, source, fates[source])
-            except BadValue as problem:
-                self._planning.reject(row.number, str(problem))
+            if row.number in chained:
+                self._planning.reject(row.number, chained[row.number])
+            else:
+                self._planning.attempt(row.number, self._plan_row, row, person)
+
+    def _plan_row(self, row: ListRow, person: Person) -> None:
+        fates = {source: self._fates(row, person, source) for source in row.sources}
+        for source in self._not_given_before(row, person, fates):
+            self._follow(row, person, source, fates[source])
 
     def _chained(self) -> dict[int, str]:
         """Rows that move somebody on from where another row moves them to: together they would never come to rest."""
-        to: dict[tuple[str, int], int] = {}
-        for row, person in self._rows:
-            if row.target is not None:
-                to.update({(name, row.target): row.number for name in _names(row, person)})
+        moved = [(row, person) for row, person in self._rows if row.target is not None]
+        to = {(name, row.target): row.number for row, person in moved for name in _names(row, person)}
         found: dict[int, str] = {}
-        for row, person in self._rows if to else ():
+        for row, person in moved:
             for name in _names(row, person):
                 if (other := to.get((name, row.sources[0]))) is not None:
-                    found.setdefault(
-                        row.number, f"row {other} moves the same contact to the list that this row takes it from: keep one of them"
-                    )
-                    found.setdefault(
-                        other, f"row {row.number} takes the same contact off the list that this row moves it to: keep one of them"
-                    )
+                    here, there = f"row {other} moves the same contact to", f"row {row.number} takes the same contact off"
+                    found.setdefault(row.number, f"{here} the list that this row takes it from: keep one of them")
+                    found.setdefault(other, f"{there} the list that this row moves it to: keep one of them")
         return found
 
     def _fates(self, row: ListRow, person: Person, source: int) -> list[_Fate]:
@@ -312,7 +307,7 @@ def _compared(entry: Entry, shown: Mapping[int, _Shown]) -> Compared:
 class ListRemoval(Kind):
     """Effects: `contact id|list id`, with the list that they go to."""
 
-    list_effect = ListEffect.REMOVES
+    is_removing = True
     is_done_by_absence = True
     #: The parameter that names the list that somebody leaves; `listid` names the one that a move goes to.
     leaves: ClassVar[str]

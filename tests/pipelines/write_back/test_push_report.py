@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pipelines.write_back.item import Change, Plan, Source, State
 from pipelines.write_back.kinds import CONTACTS, TAGS
-from pipelines.write_back.outbox.entries import Counts, Push
+from pipelines.write_back.outbox.outbox import Counts, Push
 from pipelines.write_back.push_report import plan_lines, result_lines
 from pipelines.write_back.result import Reason, Result
 

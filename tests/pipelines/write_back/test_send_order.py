@@ -63,3 +63,32 @@ def test_what_is_unknown_holds_its_place_and_is_not_handed_out() -> None:
     assert [schedule.next(), schedule.next()] == [3, None]
     schedule.finish(1)
     assert schedule.next() == 2
+
+
+def test_of_two_that_are_found_to_be_alike_the_second_is_handed_out_once_the_first_is_over() -> None:
+    schedule = Schedule()
+    for item in (1, 2):
+        schedule.add(item, [Key("same person", is_shared=True)])
+    assert [schedule.next(), schedule.next()] == [1, 2]
+    assert [schedule.hold(2, "alike"), schedule.hold(1, "alike"), schedule.hold(2, "alike")] == [True, False, True]
+    assert schedule.waits_for(1) == {2}
+    schedule.finish(2)
+    assert schedule.next() == 1
+    assert schedule.hold(1, "alike")
+    schedule.finish(1)
+    assert len(schedule) == 0
+
+
+def test_one_of_an_earlier_run_that_holds_its_likeness_may_go_though_others_stand_before_it() -> None:
+    """Its outcome was unknown, and it is sent again; the first waits for it, so that it must not wait for the first."""
+    schedule = Schedule()
+    schedule.add(1, [Key("same person")])
+    schedule.add(2, [Key("same person")], is_ready=False)
+    assert schedule.hold(2, "alike")
+    assert schedule.next() == 1
+    assert not schedule.hold(1, "alike")
+    schedule.again(2)
+    assert schedule.next() == 2
+    assert schedule.hold(2, "alike")
+    schedule.finish(2)
+    assert schedule.next() == 1

@@ -9,7 +9,7 @@ import pytest
 from marketing_api.errors import Refused
 from pipelines.write_back.item import Item, State
 from pipelines.write_back.kinds.contacts import SyncForms, Want
-from pipelines.write_back.outbox.entries import Entry
+from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.retry_policy import RetryPolicy
 from tests.pipelines.write_back.conftest import MakeDesk
 from tests.pipelines.write_back.desk import Desk

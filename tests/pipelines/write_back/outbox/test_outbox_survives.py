@@ -24,8 +24,7 @@ from hypothesis import strategies as st
 
 from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.kinds import NOT_IDEMPOTENT
-from pipelines.write_back.outbox.entries import Entry
-from pipelines.write_back.outbox.outbox import Outbox
+from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.outbox.store import (
     Change,
     OutboxBusy,

@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Annotated
@@ -20,7 +20,7 @@ from typing import IO, Annotated
 import msgspec
 
 from marketing_api.exchange import id_at, new_request_id
-from warehouse.archive.disk import set_aside
+from warehouse.archive.disk import exclusive, set_aside
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ def _abandoned(path: Path) -> Checkpoint | None:
 
 def _write(path: Path, since: int, assets: Iterable[str]) -> IO[str]:
     """Put the checkpoint in its place and hold it until the returned file is closed. Drafts that are found are those of killed runs."""
-    with _locked(path.parent), contextlib.ExitStack() as failing:
+    with exclusive(path.parent), contextlib.ExitStack() as failing:
         for left in path.parent.glob(f"*{_DRAFT}"):
             left.unlink()
         draft = path.with_suffix(_DRAFT)
@@ -123,13 +123,3 @@ def _write(path: Path, since: int, assets: Iterable[str]) -> IO[str]:
         draft.replace(path)
         failing.pop_all()
     return file
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -209,11 +209,6 @@ def _without_addresses(text: str) -> str:
     return _WORD.sub(lambda word: MASK if _ADDRESS.search(word[0]) else word[0], text)
 
 
-def hashed(text: str, key: Secret) -> str:
-    """What a personal text becomes under `hash`: HMAC-SHA-256 of it, trimmed and in lower case, 32 hexadecimal digits."""
-    return hmac.new(key.reveal().encode(), text.strip(" ").lower().encode(), hashlib.sha256).hexdigest()[:_DIGITS]
-
-
 def personal_key(home: Path, given: Secret | None = None) -> Secret:
     """The key: the one given by a setting, else the home's, which is made when there is none.
 

@@ -12,29 +12,19 @@ import json
 import logging
 import os
 import uuid
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Annotated
 
 import msgspec
 
 from marketing_api.exchange import id_at, new_request_id
-from warehouse.archive.disk import set_aside
+from warehouse.archive.disk import exclusive, set_aside
 
 log = logging.getLogger(__name__)
 
 _DRAFT = ".draft"
 _MOST_BYTES = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """What one run was reading, and from which request on."""
-
-    path: Path
-    since: int
-    assets: frozenset[str]
 
 
 class Checkpoints:
@@ -46,7 +36,7 @@ class Checkpoints:
         self._since = new_request_id()
         self._own = folder / f"{uuid.uuid4().hex}.json"
         self._held: IO[str] | None = None
-        self._abandoned = [found for path in sorted(folder.glob("*.json")) if (found := _abandoned(path))]
+        self._abandoned = {path: found for path in sorted(folder.glob("*.json")) if (found := _abandoned(path))}
 
     def begin(self, assets: Iterable[str]) -> None:
         """Note that this run is reading these assets."""
@@ -54,16 +44,16 @@ class Checkpoints:
 
     def resume_from(self, asset: str) -> int | None:
         """The request id with which the earliest run began that was reading the asset and did not end; None when there is none."""
-        return min((one.since for one in self._abandoned if asset in one.assets), default=None)
+        return min((since for since, assets in self._abandoned.values() if asset in assets), default=None)
 
     def end(self, assets: Iterable[str]) -> None:
         """This run has read all of these assets: nothing of them is unfinished any more."""
         done = frozenset(assets)
-        for one in self._abandoned:
-            if left := one.assets - done:
-                _write(one.path, one.since, left).close()
+        for path, (since, unfinished) in self._abandoned.items():
+            if left := unfinished - done:
+                _write(path, since, left).close()
             else:
-                one.path.unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
         self._own.unlink(missing_ok=True)
         self.leave()
 
@@ -88,9 +78,10 @@ class _Written(msgspec.Struct):
         return id_at(self.started_at)
 
 
-def _abandoned(path: Path) -> Checkpoint | None:
-    """The checkpoint of a run that is no more; None for one at work. An empty one, as earlier versions left it when they were killed, holds
-    nothing and is removed. One that cannot be read is set aside: what its run was reading is requested again.
+def _abandoned(path: Path) -> tuple[int, frozenset[str]] | None:
+    """From which request on a run that is no more was reading which assets; None for one at work. An empty checkpoint, as earlier versions
+    left it when they were killed, holds nothing and is removed. One that cannot be read is set aside: what its run was reading is
+    requested again.
     """
     try:
         with path.open("rb") as file:
@@ -100,7 +91,7 @@ def _abandoned(path: Path) -> Checkpoint | None:
             path.unlink(missing_ok=True)
             return None
         written = msgspec.json.decode(content, type=_Written)
-        return Checkpoint(path, written.first_request, written.assets)
+        return written.first_request, written.assets
     except BlockingIOError:
         return None
     except (OSError, ValueError, RecursionError) as problem:
@@ -111,7 +102,7 @@ def _abandoned(path: Path) -> Checkpoint | None:
 
 def _write(path: Path, since: int, assets: Iterable[str]) -> IO[str]:
     """Put the checkpoint in its place and hold it until the returned file is closed. Drafts that are found are those of killed runs."""
-    with _locked(path.parent), contextlib.ExitStack() as failing:
+    with exclusive(path.parent), contextlib.ExitStack() as failing:
         for left in path.parent.glob(f"*{_DRAFT}"):
             left.unlink()
         draft = path.with_suffix(_DRAFT)
@@ -123,13 +114,3 @@ def _write(path: Path, since: int, assets: Iterable[str]) -> IO[str]:
         draft.replace(path)
         failing.pop_all()
     return file
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

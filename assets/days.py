@@ -64,28 +64,19 @@ class ChosenDays:
 
 def first_missing(covered: Iterable[DateRange], since: dt.date) -> dt.date:
     """The first day from `since` on that no range covers."""
-    day = since
-    for days in sorted(covered):
-        if days.first > day:
-            break
-        day = max(day, days.last + dt.timedelta(days=1))
-    return day
+    return next((days.last + _DAY for days in joined(covered) if since in days), since)
 
 
 def last_missing(covered: Iterable[DateRange], until: dt.date) -> dt.date:
     """The last day up to `until` that no range covers."""
-    day = until
-    for days in reversed(joined(covered)):
-        if day in days:
-            day = days.first - dt.timedelta(days=1)
-    return day
+    return next((days.first - _DAY for days in joined(covered) if until in days), until)
 
 
 def joined(covered: Iterable[DateRange]) -> list[DateRange]:
     """The same days in as few ranges as hold them, in order."""
     found: list[DateRange] = []
     for days in sorted(covered):
-        if found and days.first <= found[-1].last + dt.timedelta(days=1):
+        if found and days.first <= found[-1].last + _DAY:
             found[-1] = DateRange(found[-1].first, max(found[-1].last, days.last))
         else:
             found.append(days)

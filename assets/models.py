@@ -147,14 +147,9 @@ def _events(
                 yield _check_result(outcome)
         elif outcome.status in (Status.OK, Status.UNCHANGED):
             found = [dg.TableColumn(name, kind, description=comment) for name, kind, comment in columns.get(node.relation, [])]
-            metadata: dict[str, Any] = {"dagster/column_schema": dg.TableSchema(found)}
-            if outcome.status is Status.UNCHANGED:
-                metadata["unchanged"] = True
-            else:
-                metadata["seconds"] = round(outcome.seconds, 2)
-            if node.relation in sizes:
-                metadata["dagster/row_count"] = sizes[node.relation]
-            yield dg.MaterializeResult(asset_key=key, metadata=metadata)
+            took: dict[str, Any] = {"unchanged": True} if outcome.status is Status.UNCHANGED else {"seconds": round(outcome.seconds, 2)}
+            size = {"dagster/row_count": sizes[node.relation]} if node.relation in sizes else {}
+            yield dg.MaterializeResult(asset_key=key, metadata={"dagster/column_schema": dg.TableSchema(found), **took, **size})
 
 
 def _check_result(outcome: Outcome) -> dg.AssetCheckResult:

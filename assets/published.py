@@ -22,94 +22,72 @@ Publish = Callable[[Any], Published]
 #: Makes its report: where it stands, a preview in Markdown without personal data, and what became of its mail. Or raises WarehouseError.
 WriteReport = Callable[[Any], tuple[Path, str, str]]
 
+Metadata = dict[str, Any]
+
 PUBLISHED, REPORT, LAKE = dg.AssetKey("published"), dg.AssetKey("report"), dg.AssetKey("lake")
 
 
 def published_asset(publish: Publish, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
     """The step that publishes once everything in `after` is made and its blocking checks have passed."""
 
-    @dg.asset(
-        key=PUBLISHED,
-        deps=list(after),
-        required_resource_keys={"reader", "settings"},
-        group_name="published",
-        kinds={"duckdb"},
-        freshness_policy=dg.FreshnessPolicy.time_window(fail_window=FRESH_FOR),
-        description="The copy of the warehouse that analysts open: never locked, swapped in as a whole, personal data as the settings say.",
-    )
-    def published(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-        try:
-            context.resources.reader.note(context)  # the copy is to hold the run that writes it
-            done = publish(context.resources.settings)
-        except WarehouseError as problem:
-            raise dg.Failure(str(problem), allow_retries=False) from None
-        return dg.MaterializeResult(
-            metadata={
-                "dagster/row_count": done.row_count,
-                "tables": done.table_count,
-                "personal data": str(done.personal_data),
-                "published at": dg.MetadataValue.timestamp(done.published_at),
-                **({"data as of": dg.MetadataValue.timestamp(done.data_as_of)} if done.data_as_of else {}),
-            }
-        )
+    def published(context: dg.AssetExecutionContext) -> Metadata:
+        context.resources.reader.note(context)  # the copy is to hold the run that writes it
+        done = publish(context.resources.settings)
+        return {
+            "dagster/row_count": done.row_count,
+            "tables": done.table_count,
+            "personal data": str(done.personal_data),
+            "published at": dg.MetadataValue.timestamp(done.published_at),
+            **({"data as of": dg.MetadataValue.timestamp(done.data_as_of)} if done.data_as_of else {}),
+        }
 
-    return published
+    description = "The copy of the warehouse that analysts open: never locked, swapped in as a whole, personal data as the settings say."
+    freshness = dg.FreshnessPolicy.time_window(fail_window=FRESH_FOR)
+    spec = dg.AssetSpec(PUBLISHED, deps=list(after), kinds={"duckdb"}, freshness_policy=freshness, description=description)
+    return _step(spec, published, "reader")
 
 
 def lake_asset(export: Callable[[Any], Manifest]) -> dg.AssetsDefinition:
     """The step that exports the published file of the home that the settings of a run name to the lake."""
 
-    @dg.asset(
-        key=LAKE,
-        deps=[PUBLISHED],
-        required_resource_keys={"settings"},
-        group_name="published",
-        kinds={"parquet"},
-        description="The published tables as Parquet, where those of all shards are. When it fails, run it again: what got there stays.",
-    )
-    def lake(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-        try:
-            done = export(context.resources.settings)
-        except WarehouseError as problem:
-            raise dg.Failure(str(problem), allow_retries=False) from None
-        return dg.MaterializeResult(
-            metadata={
-                "dagster/row_count": sum(table.rows for table in done.tables),
-                "tables": len(done.tables),
-                "kB": round(sum(done.files.values()) / 1000),
-                "version": done.version,
-            }
-        )
+    def lake(context: dg.AssetExecutionContext) -> Metadata:
+        done = export(context.resources.settings)
+        rows, size = sum(table.rows for table in done.tables), sum(done.files.values())
+        return {"dagster/row_count": rows, "tables": len(done.tables), "kB": round(size / 1000), "version": done.version}
 
-    return lake
+    description = "The published tables as Parquet, where those of all shards are. When it fails, run it again: what got there stays."
+    return _step(dg.AssetSpec(LAKE, deps=[PUBLISHED], kinds={"parquet"}, description=description), lake)
 
 
 def report_asset(write: WriteReport) -> dg.AssetsDefinition:
     """The step that makes the report of the published file."""
 
-    @dg.asset(
-        key=REPORT,
-        deps=[PUBLISHED],
-        required_resource_keys={"settings"},
-        group_name="published",
-        kinds={"html"},
-        description="One page for the business owner: what changed, campaigns, lists, reviews, social media, coupons, completeness.",
+    def report(context: dg.AssetExecutionContext) -> Metadata:
+        path, preview, mailed = write(context.resources.settings)
+        return {
+            "preview": dg.MetadataValue.md(preview),
+            "file": dg.MetadataValue.text(f"{path.parent.name}/{path.name} of the home"),  # the home may be moved
+            "kB": round(path.stat().st_size / 1000),
+            **({"mail": mailed} if mailed else {}),
+        }
+
+    description = "One page for the business owner: what changed, campaigns, lists, reviews, social media, coupons, completeness."
+    return _step(dg.AssetSpec(REPORT, deps=[PUBLISHED], kinds={"html"}, description=description), report)
+
+
+def _step(spec: dg.AssetSpec, make: Callable[[dg.AssetExecutionContext], Metadata], *resources: str) -> dg.AssetsDefinition:
+    """`make` does it and returns what is shown of it. What it raises is told in its sentence, and not tried again."""
+
+    @dg.multi_asset(
+        name=spec.key.path[-1], specs=[spec.replace_attributes(group_name="published")], required_resource_keys={"settings", *resources}
     )
-    def report(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+    def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         try:
-            path, preview, mailed = write(context.resources.settings)
+            return dg.MaterializeResult(metadata=make(context))
         except WarehouseError as problem:
             raise dg.Failure(str(problem), allow_retries=False) from None
-        return dg.MaterializeResult(
-            metadata={
-                "preview": dg.MetadataValue.md(preview),
-                "file": dg.MetadataValue.text(f"{path.parent.name}/{path.name} of the home"),  # the home may be moved
-                "kB": round(path.stat().st_size / 1000),
-                **({"mail": mailed} if mailed else {}),
-            }
-        )
 
-    return report
+    return step
 
 
 def sync_tables() -> list[dg.AssetSpec]:

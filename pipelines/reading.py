@@ -21,11 +21,12 @@ from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError
 from marketing_api.rate_limit import RateLimiter
 from pipelines.accounts import connections, explained
-from pipelines.backups import backed_up
+from pipelines.backups import back_up_run
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
+from warehouse.errors import WarehouseError
 from warehouse.rebuild import rebuild
 from warehouse.warehouse import Warehouse
 
@@ -49,7 +50,7 @@ def open_reader(
 ) -> Iterator[Prefetcher]:
     """A reader of the chosen assets over all accounts. Raises AuthenticationFailed or another MarketingApiError when none responds."""
     now = SteadyClock(now)
-    with backed_up(settings), ExitStack() as stack:
+    with ExitStack() as stack:
         accounts = stack.enter_context(connections(settings))
         warehouse = _warehouse(settings, stack.enter_context(Archive(settings.home / "archive")))
         spool = stack.enter_context(closing(Workspace(settings.home / "tmp" / "spool"))).folder()
@@ -84,6 +85,8 @@ def open_reader(
             yield reader
         finally:
             reader.stop()
+    if problem := back_up_run(settings):
+        raise WarehouseError(problem)
 
 
 def _warehouse(settings: Settings, archive: Archive) -> Warehouse:

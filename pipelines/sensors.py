@@ -1,7 +1,5 @@
 """What reacts to runs: an alert to a webhook address when one fails, and the models although a read failed."""
 
-from collections.abc import Iterator
-
 import dagster as dg
 
 from pipelines import alerts
@@ -32,11 +30,14 @@ def _failure_alert(settings: Settings) -> dg.SensorDefinition:
     def alert(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:
         if not settings.alert_url:
             return dg.SkipReason("MARKETING_ALERT_URL is not set")
-        if {event.step_key for event in context.get_step_failure_events()} == {report_push.name}:
+        run = context.dagster_run
+        failed, lines = _failures(context.instance, run)
+        if failed.keys() == {report_push.name}:
             return dg.SkipReason("the push itself tells what needs a person")
-        if settings.shards and NIGHT_TAG in context.dagster_run.tags:
+        if settings.shards and NIGHT_TAG in run.tags:
             return dg.SkipReason("the night's alert tells of all its shards together")
-        alerts.post(settings, alert_body(context))
+        text = "\n".join([f"marketing-sync: {run.job_name} failed", *lines])
+        alerts.post(settings, {"text": text, "job": run.job_name, "run_id": run.run_id, "failed": failed})
         return None
 
     return alert
@@ -59,7 +60,12 @@ def _night_alert(settings: Settings) -> dg.SensorDefinition:
             runs = nights[night]
             if night == max(nights) and any(run.status in _UNFINISHED for run in runs):
                 return dg.SkipReason(f"the night of {night} is not over")
-            if failed := dict(_failures(context.instance, runs)):
+            failed = {
+                run.tags.get(SHARD_TAG, ""): "; ".join(_failures(context.instance, run)[1])
+                for run in runs
+                if run.status is dg.DagsterRunStatus.FAILURE
+            }
+            if failed:
                 lines = [f"{shard}: {reason}" for shard, reason in failed.items()]
                 text = f"marketing-sync: {len(failed)} of {len(settings.shards)} shards failed\n" + "\n".join(lines)
                 alerts.post(settings, {"text": text, "night": night, "failed": failed})
@@ -80,16 +86,6 @@ def _nights(instance: dg.DagsterInstance, limit: int) -> dict[str, list[dg.Dagst
         if NIGHT_TAG in run.tags and run.tags.get(_WILL_RETRY) != "true":
             nights.setdefault(run.tags[NIGHT_TAG], []).append(run)
     return nights
-
-
-def _failures(instance: dg.DagsterInstance, runs: list[dg.DagsterRun]) -> Iterator[tuple[str, str]]:
-    """(shard, why its run failed)."""
-    for run in runs:
-        if run.status is dg.DagsterRunStatus.FAILURE:
-            logged = instance.all_logs(run.run_id, of_type={dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.PIPELINE_FAILURE})
-            events = [entry.get_dagster_event() for entry in logged]
-            steps = [f"{event.step_key}: {_reason(event)}" for event in events if event.is_step_failure]
-            yield run.tags.get(SHARD_TAG, ""), "; ".join(steps or [event.message or "no reason given" for event in events])
 
 
 def models_after_failed_reads(settings: Settings) -> dg.SensorDefinition:
@@ -114,13 +110,12 @@ def models_after_failed_reads(settings: Settings) -> dg.SensorDefinition:
     return sensor
 
 
-def alert_body(context: dg.RunFailureSensorContext) -> dict[str, object]:
-    """What is posted: the job, the run and each failed step with its reason."""
-    failed = {event.step_key or "run": _reason(event) for event in context.get_step_failure_events()}
-    lines: list[str] = [f"{step}: {reason}" for step, reason in failed.items()] or [context.failure_event.message or "no reason given"]
-    run = context.dagster_run
-    text = f"marketing-sync: {run.job_name} failed\n" + "\n".join(lines)
-    return {"text": text, "job": run.job_name, "run_id": run.run_id, "failed": failed}
+def _failures(instance: dg.DagsterInstance, run: dg.DagsterRun) -> tuple[dict[str, str], list[str]]:
+    """Each failed step of a run with its reason; and the same in lines, or why it failed without one."""
+    logged = instance.all_logs(run.run_id, of_type={dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.PIPELINE_FAILURE})
+    events = [entry.get_dagster_event() for entry in logged]
+    steps = {event.step_key or "run": _reason(event) for event in events if event.is_step_failure}
+    return steps, [f"{step}: {reason}" for step, reason in steps.items()] or [event.message or "no reason given" for event in events]
 
 
 def _reason(event: dg.DagsterEvent) -> str:

@@ -8,9 +8,10 @@ Not here: what becomes of the outbox (`pipelines.write_back.outbox.store`), maki
 import contextlib
 import datetime as dt
 import hashlib
+import itertools
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -52,6 +53,9 @@ class File(msgspec.Struct, frozen=True):
     bytes: int
     sha256: str
 
+    def is_in(self, there: Mapping[str, int]) -> bool:
+        return there.get(self.stored) == self.bytes
+
 
 class Manifest(msgspec.Struct):
     """What the backup holds, as of the moment at which it was begun."""
@@ -81,21 +85,14 @@ def back_up(
         before = read_manifest(storage) or Manifest(utc_now(), [])
         _check_same_home(home, storage, before)
         there = storage.names()
-        bad = [
-            file.stored
-            for file in before.files
-            if there.get(file.stored) != file.bytes or (verify and storage.digest(file.stored) != file.sha256)
-        ]
-        for name in bad:
-            there.pop(name, None)
-        sender = _Sender(home, storage, workspace, before, there)
-        files = [*sender.all(deadline_s, on_wait)]
-        paths = {file.path for file in files}
-        files += [file for file in before.files if file.path not in paths and _is_carried(file.path)]
-        manifest = Manifest(sender.began_at, files)
+        bad = {file.stored for file in before.files if not file.is_in(there) or (verify and storage.digest(file.stored) != file.sha256)}
+        sender = _Sender(home, storage, workspace, before, {name: size for name, size in there.items() if name not in bad})
+        manifest = Manifest(utc_now(), [*sender.all(deadline_s, on_wait)])
+        paths = {file.path for file in manifest.files}
+        manifest.files += [file for file in before.files if file.path not in paths and _is_carried(file.path)]
         storage.write(_MANIFEST, msgspec.json.encode(manifest))
-        sent, named = ({file.stored for file in several} for several in (sender.sent, files))
-        return BackupReport(manifest, sender.sent, [name for name in bad if name in sent], [name for name in bad if name in named - sent])
+        sent, named = ({file.stored for file in several} for several in (sender.sent, manifest.files))
+        return BackupReport(manifest, sender.sent, sorted(bad & sent), sorted(bad & named - sent))
 
 
 def read_manifest(storage: Storage) -> Manifest | None:
@@ -133,7 +130,6 @@ class _Sender:
 
     def __init__(self, home: Path, storage: Storage, workspace: Workspace, before: Manifest, there: dict[str, int]) -> None:
         self._home, self._storage, self._workspace, self._before, self._there = home, storage, workspace, before, there
-        self.began_at = utc_now()
         self.sent: list[File] = []
 
     def all(self, deadline_s: float, on_wait: OnWait | None) -> Iterator[File]:
@@ -147,7 +143,7 @@ class _Sender:
         for path in self._found(_SEALED):
             file = known.get(path)
             with contextlib.suppress(FileNotFoundError):
-                is_there = file is not None and self._there.get(path) == file.bytes == (self._home / path).stat().st_size
+                is_there = file is not None and file.is_in(self._there) and file.bytes == (self._home / path).stat().st_size
                 yield file if file and is_there else self._send(self._home / path, path)
 
     def _found(self, patterns: tuple[str, ...]) -> list[str]:
@@ -160,7 +156,7 @@ class _Sender:
             return
         log, start = path.read_bytes(), 0
         for piece in (file for file in self._before.files if file.path == _LOG):
-            if hashlib.sha256(log[start : start + piece.bytes]).hexdigest() != piece.sha256 or piece.stored not in self._there:
+            if hashlib.sha256(log[start : start + piece.bytes]).hexdigest() != piece.sha256 or not piece.is_in(self._there):
                 break
             yield piece
             start += piece.bytes
@@ -188,21 +184,19 @@ class _Sender:
         if not (path := self._home / "warehouse.duckdb").exists():
             return
         with connect(path, read_only=True, deadline_s=deadline_s, on_wait=on_wait) as connection:
-            copies = []
-            for schema, name in rows(connection, _KEPT_TABLES, [[table.name for table in KEPT if table is not WRITEBACKS]]):
-                copies.append((f"{_KEPT}{schema}.{name}.parquet", self._workspace.file(f"{schema}.{name}")))
-                rows(
-                    connection, f"copy {quoted(schema)}.{quoted(name)} to {literal(str(copies[-1][1]))} (format parquet, compression zstd)"
-                )
-        for name, copy in copies:  # the warehouse is free again
-            yield self._send(copy, name)
+            names = rows(connection, _KEPT_TABLES, [[table.name for table in KEPT if table is not WRITEBACKS]])
+            copies = [self._workspace.file(f"{schema}.{name}.parquet") for schema, name in names]
+            for (schema, name), copy in zip(names, copies, strict=True):
+                rows(connection, f"copy {quoted(schema)}.{quoted(name)} to {literal(str(copy))} (format parquet, compression zstd)")
+        for copy in copies:  # the warehouse is free again
+            yield self._send(copy, f"{_KEPT}{copy.name}")
 
     def _send(self, source: Path, path: str) -> File:
         """As the file `path` of the home. What was sent is read back."""
         with source.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
         file = File(path, path if _is_sealed(path) else f"{path}.{digest[:16]}", source.stat().st_size, digest)
-        if self._there.get(file.stored) != file.bytes:
+        if not file.is_in(self._there):
             self._storage.upload(source, file.stored)
             if self._storage.digest(file.stored) != digest:
                 raise StorageUnavailable(f"{shown(self._storage.url)}: {file.stored} did not arrive as it was sent: back up again")
@@ -220,11 +214,9 @@ def restore(home: Path, storage: Storage) -> Manifest:
     if not (home / RESTORING).exists() and (used := [name for name in _IN_USE if (home / name).exists()]):
         raise ForeignFolder(f"{home} is in use ({', '.join(used)}): a backup is restored into an empty home; name one with MARKETING_HOME")
     (make_folder(home) / RESTORING).touch(mode=0o600)
-    pieces: dict[str, list[File]] = {}
-    for file in manifest.files:
-        pieces.setdefault(file.path, []).append(file)
+    pieces = itertools.groupby(manifest.files, key=lambda file: file.path)
     with contextlib.closing(Workspace(home / "tmp" / "restore")) as workspace:
-        bad = [name for path, files in pieces.items() for name in _fetch(home, storage, workspace, path, files)]
+        bad = [name for path, files in pieces for name in _fetch(home, storage, workspace, path, list(files))]
     if bad:
         named = ", ".join(bad[:20]) + (f" and {len(bad) - 20:,} more" if len(bad) > 20 else "")
         raise BackupDamaged(f"{len(bad):,} files of {shown(storage.url)} are missing or damaged: {named}. Put them back and run this again")

@@ -56,13 +56,6 @@ class Form(NamedTuple):
     declared: Mapping[str, bool]
 
 
-class _Query(NamedTuple):
-    """The same with names resolved; `scope` is None where they cannot be."""
-
-    form: Form
-    scope: Scope | None
-
-
 def derive(path: Path) -> dict[str, Any]:
     """What `lineage.json` holds. `path`: where a warehouse without rows may be made."""
     with connect(path) as connection:
@@ -98,10 +91,8 @@ def follow(
     Models read one another, and incremental ones themselves: all are read again until nothing is added. `schema`: types by name.
     `others`: what is known of relations beside them.
     """
-    queries = [_query(form, schema) for form in forms]
-    known: Derived = {
-        relation: dict.fromkeys(schema[relation[0]][relation[1]], NOTHING) for relation in (query.form.relation for query in queries)
-    }
+    scopes = [(form, _scope(form, schema)) for form in forms]
+    known: Derived = {form.relation: dict.fromkeys(schema[form.relation[0]][form.relation[1]], NOTHING) for form, _ in scopes}
     made = list(known)
     known = {relation: dict(columns) for relation, columns in others.items()} | known
     for table in ALL_TABLES:
@@ -112,8 +103,8 @@ def follow(
     before: Any = None
     while before != (known, released):
         before = ({relation: dict(columns) for relation, columns in known.items()}, dict(released))
-        for query in queries:
-            _add(query, known, released)
+        for form, scope in scopes:
+            _add(form, scope, known, released)
     return {relation: known[relation] for relation in made}, released
 
 
@@ -126,28 +117,28 @@ def made_of(forms: Iterable[Form], schema: Mapping[str, Mapping[str, Mapping[str
     known = {(name, table): {column: frozenset({f"{name}.{table}.{column}"}) for column in columns} for name, table, columns in tables}
     found: Derived = {}
     for form in forms:
-        query, place = _query(form, schema), f"{'.'.join(form.relation)}."
+        scope, place = _scope(form, schema), f"{'.'.join(form.relation)}."
         columns = found.setdefault(form.relation, dict.fromkeys(schema[form.relation[0]][form.relation[1]], NOTHING))
-        for name, sources in _Reading(known, is_of_values=False).outputs(query.scope) if query.scope else ():
+        for name, sources in _Reading(known, is_of_values=False).outputs(scope) if scope else ():
             columns[name] |= {source for source in sources - UNKNOWN if not source.startswith(place)}
     return sorted(found.items())
 
 
-def _query(form: Form, schema: Mapping[str, Mapping[str, Mapping[str, str]]]) -> _Query:
+def _scope(form: Form, schema: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Scope | None:
+    """Its query with names resolved; None where they cannot be."""
     try:
         tree = sqlglot.parse_one(form.sql, dialect="duckdb")
-        scope = build_scope(qualify(tree, schema=dict(schema), dialect="duckdb", validate_qualify_columns=False, quote_identifiers=False))
+        return build_scope(qualify(tree, schema=dict(schema), dialect="duckdb", validate_qualify_columns=False, quote_identifiers=False))
     except SqlglotError:
-        scope = None
-    return _Query(form, scope)
+        return None
 
 
-def _add(query: _Query, known: Derived, released: dict[str, Sources]) -> None:
+def _add(form: Form, scope: Scope | None, known: Derived, released: dict[str, Sources]) -> None:
     """What is declared goes no further."""
-    found = dict(_Reading(known).outputs(query.scope)) if query.scope else {}
-    columns, declared = known[query.form.relation], query.form.declared
+    found = dict(_Reading(known).outputs(scope)) if scope else {}
+    columns, declared = known[form.relation], form.declared
     for name in columns:
-        sources, place = found.get(name, UNKNOWN), f"{'.'.join(query.form.relation)}.{name}"
+        sources, place = found.get(name, UNKNOWN), f"{'.'.join(form.relation)}.{name}"
         if declared.get(name):
             columns[name] |= sources or DECLARED
         elif name not in declared:

@@ -18,7 +18,7 @@ from typing import Any
 import duckdb
 
 from marketing_api.redaction import MASK, Secret
-from warehouse.archive.disk import create, make_folder, sync
+from warehouse.archive.disk import create, exclusive, make_folder, move_into_place
 from warehouse.dbt_project import OWN
 from warehouse.errors import WarehouseError
 from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
@@ -209,11 +209,6 @@ def _without_addresses(text: str) -> str:
     return _WORD.sub(lambda word: MASK if _ADDRESS.search(word[0]) else word[0], text)
 
 
-def hashed(text: str, key: Secret) -> str:
-    """What a personal text becomes under `hash`: HMAC-SHA-256 of it, trimmed and in lower case, 32 hexadecimal digits."""
-    return hmac.new(key.reveal().encode(), text.strip(" ").lower().encode(), hashlib.sha256).hexdigest()[:_DIGITS]
-
-
 def personal_key(home: Path, given: Secret | None = None) -> Secret:
     """The key: the one given by a setting, else the home's, which is made when there is none.
 
@@ -221,29 +216,16 @@ def personal_key(home: Path, given: Secret | None = None) -> Secret:
     """
     if given:
         return _checked(given, "MARKETING_PERSONAL_KEY")
-    path = home / "personal.key"
-    if not path.exists():
-        _make_key(path)
-    for left in home.glob(f".{path.name}-*"):  # of a process that was killed while it made the key
-        left.unlink(missing_ok=True)
+    path = make_folder(home) / "personal.key"
+    with exclusive(home):  # made once, whole or not at all
+        for left in home.glob(f".{path.name}-*"):  # of a process that was killed while it made the key
+            left.unlink()
+        if not path.exists():
+            temporary = path.with_name(f".{path.name}-new")
+            with os.fdopen(create(temporary), "w") as file:
+                file.write(f"{secrets.token_hex(32)}\n")
+            move_into_place(temporary, path)
     return _checked(Secret(path.read_text(encoding="utf-8", errors="replace").strip()), str(path))
-
-
-def _make_key(path: Path) -> None:
-    """Whole or not at all, and only once: another process may be doing the same."""
-    make_folder(path.parent)
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    with os.fdopen(create(temporary), "w") as file:
-        file.write(f"{secrets.token_hex(32)}\n")
-    sync(temporary)
-    try:
-        path.hardlink_to(temporary)
-    except OSError:
-        if not path.exists():  # else another process has made it and maybe taken this one's away
-            raise
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync(path.parent)
 
 
 def _checked(key: Secret, where: str) -> Secret:

@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,21 +59,17 @@ class Storage:
 
     def names(self, folder: str = "") -> dict[str, int]:
         """All files below the folder, with their bytes."""
-        with self.explained():
-            try:
-                found = self._files.find(self._path(folder), detail=True)
-            except FileNotFoundError:
-                return {}
-        return {path.removeprefix(self._root).lstrip("/"): int(info["size"]) for path, info in found.items()}
+        with self.explained(), suppress(FileNotFoundError):
+            found = self._files.find(self._path(folder), detail=True)
+            return {path.removeprefix(self._root).lstrip("/"): int(info["size"]) for path, info in found.items()}
+        return {}
 
     def folders(self, folder: str) -> list[str]:
         """The names of those that are directly in the folder."""
-        with self.explained():
-            try:
-                found = self._files.ls(self._path(folder), detail=True)
-            except (FileNotFoundError, NotADirectoryError):
-                return []
-        return sorted(str(each["name"]).rstrip("/").rpartition("/")[2] for each in found if each["type"] == "directory")
+        with self.explained(), suppress(FileNotFoundError, NotADirectoryError):
+            found = self._files.ls(self._path(folder), detail=True)
+            return sorted(str(each["name"]).rstrip("/").rpartition("/")[2] for each in found if each["type"] == "directory")
+        return []
 
     def address(self, name: str) -> str:
         """The file as other programs call it."""

@@ -19,7 +19,6 @@ from marketing_api import parsing
 from marketing_api.exchange import Response
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
-from warehouse.bookkeeping import load_requests
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived, WarehouseLocked
 from warehouse.loads.apply import apply_tables
@@ -133,25 +132,15 @@ class Warehouse(Lookups):
         self.archive.flush()
         self._queue.do(note)
 
-    def load_requests(self) -> int:
-        """Show in sync.requests what the archive has sealed since; returns how many requests are new."""
-        with self.writing() as connection:
-            return load_requests(connection, self.archive)
-
     # -- reading
 
     def read(self, sql: str, params: Params = None) -> pa.Table:
         """The rows of one query as an Arrow table."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             return connection.sql(sql, params=params).to_arrow_table()
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
         """Keep the file open for several `read`s of this thread, which then cost no opening each."""
-        with self._reading():
-            yield
-
-    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
         if not self._is_prepared:
             with self.writing():
                 self._is_prepared = True
@@ -253,7 +242,7 @@ class Warehouse(Lookups):
                 raise ValueError("the responses are not those of the load's request_ids, in that order: a rebuild would take others")
             contacts = {contact for response in responses if (contact := contact_of(response.call, tables)) is not None}
             if contacts:
-                with self._reading() as connection:
+                with self.reading() as connection:
                     last = last_loaded(connection, load.account, contacts)
         read = self.archive.responses(load.request_ids) if responses is None else responses
 

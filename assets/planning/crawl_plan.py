@@ -48,12 +48,9 @@ def allowance(left: int | None, until: dt.datetime | None, now: dt.datetime, rat
 
 def next_moment(at: dt.time, zone: str, now: dt.datetime) -> dt.datetime:
     """The next time that a clock in the zone shows `at`."""
-    local = now.astimezone(ZoneInfo(zone))
-    for days in (0, 1):
-        moment = dt.datetime.combine(local.date() + dt.timedelta(days=days), at, ZoneInfo(zone)).astimezone(dt.UTC)
-        if moment > now:
-            return moment
-    raise AssertionError("a clock shows every time within two days")
+    today = now.astimezone(ZoneInfo(zone)).date()
+    moments = (dt.datetime.combine(today + dt.timedelta(days), at, ZoneInfo(zone)).astimezone(dt.UTC) for days in (0, 1))
+    return next(moment for moment in moments if moment > now)
 
 
 @dataclass(frozen=True)
@@ -173,11 +170,8 @@ class PlanEntry:
     @property
     def shortfall(self) -> str:
         """What is left out although the maximum age requires it."""
-        parts = [
-            f"{self.waiting:,} never requested yet" if self.waiting else "",
-            f"{self.late:,} older than they may be" if self.late else "",
-        ]
-        left_out = " and ".join(filter(None, parts))
+        parts = {"never requested yet": self.waiting, "older than they may be": self.late}
+        left_out = " and ".join(f"{count:,} {what}" for what, count in parts.items() if count)
         return f"the budget leaves out {left_out}, of {self.total:,}; `marketing-sync plan` shows what would be needed"
 
 

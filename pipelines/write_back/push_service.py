@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
+import logging
 import sys
 import threading
 from collections import Counter, defaultdict
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from marketing_api.rate_limit import SPECIFIED_RATE
 from pipelines.alerts import try_to_post
-from pipelines.backups import try_to_back_up
+from pipelines.backups import back_up_run
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings, SettingsError, account_named
 from pipelines.write_back.account_state import Known, load_known
@@ -359,5 +360,6 @@ def conclude(settings: Settings, outbox: Outbox, push_id: int, ran: Ran) -> Resu
     if settings.alert_url and result.needs_person:
         try_to_post(settings, alert_body(result, ran))
     follow = export_run(settings, result, ran)
-    try_to_back_up(settings)
+    if problem := back_up_run(settings):
+        logging.getLogger(__name__).warning("%s", problem)
     return replace(result, writebacks_follow=follow)

@@ -68,15 +68,14 @@ def test_a_refusal_fails_with_its_sentence_and_nothing_follows(tmp_path: Path) -
     assert not [event for event in result.all_events if event.event_type_value == "STEP_UP_FOR_RETRY"]
 
 
-def run_export(export: Callable[[], Manifest]) -> dg.ExecuteInProcessResult:
+def run_export(export: Callable[[object], Manifest]) -> dg.ExecuteInProcessResult:
     with dg.DagsterInstance.ephemeral() as instance:
-        how = {"resources": {"settings": None}}
-        return dg.materialize([lake_asset(lambda settings: export())], instance=instance, raise_on_error=False, **how)
+        return dg.materialize([lake_asset(export)], instance=instance, raise_on_error=False, resources={"settings": None})
 
 
 def test_an_export_tells_what_it_sent() -> None:
     tables = [LakeTable("source", name, f"{name}.parquet", 3, 1500, "", {}) for name in ("lists", "contacts")]
-    result = run_export(lambda: Manifest("NORTH", "v", Published(NOW, NOW, PersonalData.KEEP, 5, 2, 6), tables))
+    result = run_export(lambda _: Manifest("NORTH", "v", Published(NOW, NOW, PersonalData.KEEP, 5, 2, 6), tables))
     (materialized,) = (event.materialization for event in result.get_asset_materialization_events())
     assert materialized.asset_key == LAKE
     assert {name: each.value for name, each in materialized.metadata.items()} == {
@@ -88,7 +87,7 @@ def test_an_export_tells_what_it_sent() -> None:
 
 
 def test_an_export_that_fails_is_a_failed_step_in_a_sentence() -> None:
-    def fail() -> Manifest:
+    def fail(settings: object) -> Manifest:
         raise StorageUnavailable("the network is gone")
 
     (failed,) = (event.step_failure_data for event in run_export(fail).all_events if event.is_step_failure)

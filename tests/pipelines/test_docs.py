@@ -13,7 +13,7 @@ from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.switches import SWITCHES
 from tests.pipelines.pages import ALL_PAGES, FILES, NOT_RUN, RUN, Told, blocks
 from tests.pipelines.running import parsed
-from warehouse.masking import hashed
+from tests.warehouse.test_masking import hashed
 
 ROOT = Path(__file__).parents[2]
 #: Those within lines. CHANGELOG.md may name what is no more; the name of a group alone is no command.

@@ -73,8 +73,8 @@ def keep_claim(descriptor: int, path: Path) -> bool:
 
 @contextlib.contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """The lock on the file `path`, which is made and stays; waits for whoever has it."""
-    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    """The lock on a folder, or on a file, which is made and stays; waits for whoever has it."""
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

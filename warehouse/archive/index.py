@@ -6,7 +6,6 @@ under a lock file, for the moment that it takes: so nobody holds it open when it
 
 import contextlib
 import datetime as dt
-import fcntl
 import logging
 import os
 import sqlite3
@@ -106,8 +105,7 @@ class Index:
         return {call: Last(content.hex(), body_id) for call, (*_, content, body_id) in rows.items()}
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        with os.fdopen(os.open(self._lock, os.O_CREAT | os.O_RDWR, 0o600)) as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with disk.exclusive(self._lock):
             try:
                 with self._connection() as db:
                     return work(db)

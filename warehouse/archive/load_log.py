@@ -7,10 +7,12 @@ none. Written only under the warehouse's lock, so by one process at a time; read
 import base64
 import datetime as dt
 import itertools
+import mmap
 import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +52,9 @@ class LoadLog:
         """Durably add events (JSON values only); what a writer that died left of a line is removed. ArchiveFull."""
         lines = b"".join(map(_line, events))
         is_new = not self._path.exists()
+        with self._mapped() as content:
+            end = content.rfind(b"\n") + 1
         with disk.room_for(self._path), os.fdopen(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600), "r+b", buffering=0) as file:
-            end = _end_of_last_line(file.fileno())
             try:
                 file.truncate(end)
                 file.seek(end)
@@ -69,18 +72,13 @@ class LoadLog:
 
     def read_backwards(self) -> Iterator[Event]:
         """All whole events, newest first: what was logged last is found without reading the years before it."""
-        if not self._path.exists():
-            return
-        descriptor = os.open(self._path, os.O_RDONLY)
-        try:
-            end = _end_of_last_line(descriptor)
-            while end > 0:
-                start = _end_of_last_line(descriptor, end=end - 1)
-                if (event := _event(os.pread(descriptor, end - start, start))) is not None:
+        with self._mapped() as content:
+            end = content.rfind(b"\n") + 1
+            while end:
+                start = content.rfind(b"\n", 0, end - 1) + 1
+                if (event := _event(content[start:end])) is not None:
                     yield event
                 end = start
-        finally:
-            os.close(descriptor)
 
     def damaged(self) -> int:
         """How many lines are damaged."""
@@ -109,6 +107,15 @@ class LoadLog:
                 temporary.unlink(missing_ok=True)
                 raise
         return aside if aside.exists() else None
+
+    @contextmanager
+    def _mapped(self) -> Iterator[bytes | mmap.mmap]:
+        """The file's content, of which no more is read than is looked at. Only while nobody shortens it: under the warehouse's lock."""
+        if not self._path.exists() or not self._path.stat().st_size:
+            yield b""
+            return
+        with self._path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            yield content
 
     def _lines(self) -> Iterator[bytes]:
         """Those that were written to their end."""
@@ -154,15 +161,3 @@ def _event(line: bytes) -> Event | None:
         return event
     except (ValueError, RecursionError, zlib.error):
         return None
-
-
-def _end_of_last_line(descriptor: int, end: int | None = None) -> int:
-    """The position behind the last line break before `end` (the file's)."""
-    end = os.fstat(descriptor).st_size if end is None else end
-    while end > 0:
-        start = max(0, end - (1 << 16))
-        at = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if at >= 0:
-            return start + at + 1
-        end = start
-    return 0

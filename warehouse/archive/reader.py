@@ -9,9 +9,11 @@ import functools
 import itertools
 import logging
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,14 +26,34 @@ from warehouse.archive.row import Row, response_of
 from warehouse.errors import ArchiveDamaged, ArchiveError, NotArchived
 
 log = logging.getLogger(__name__)
+K = TypeVar("K")
+V = TypeVar("V")
 #: The first and the last moment, both included.
 Between = tuple[dt.datetime, dt.datetime]
 
 #: Responses are read in slabs of at most so many rows and bytes, each in the order in which it stands on disk.
 _SLAB_ROWS, _SLAB_BYTES = 1_000, 32 << 20
-#: Files that are kept open, and groups of them whose rows or bodies are kept: those have about 8 MB at most.
-_KEPT_FILES, _KEPT_HEADS, _KEPT_BODIES = 16, 64, 8
+_KEPT_BODY_BYTES, _KEPT_HEADS, _KEPT_FILES = 64 << 20, 64, 16
 _CALL_COLUMNS = ("question_key", "request_id", "requested_at", "account", "outcome", "bytes")
+
+
+class _Kept(Generic[K, V]):
+    """The values used last, up to a total cost."""
+
+    def __init__(self, budget: int, cost: Callable[[V], int] = lambda value: 1) -> None:
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self._budget = budget
+        self._cost = cost
+        self._total = 0
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        if key not in self._values:
+            self._values[key] = make()
+            self._total += self._cost(self._values[key])
+            while self._total > self._budget and len(self._values) > 1:
+                self._total -= self._cost(self._values.popitem(last=False)[1])
+        self._values.move_to_end(key)
+        return self._values[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +76,9 @@ class Reader:
         self._views: dict[Path, JournalView] = {}
         self._files: list[Extent] = []
         self._last_ids: list[int] = []  # the largest id in the files up to this one
-        opened = functools.lru_cache(_KEPT_FILES)(lambda name: sealed.SealedFile(root / "requests" / name))
-        self._open: Callable[[str], sealed.SealedFile] = opened
-        self._heads = functools.lru_cache(_KEPT_HEADS)(lambda name, group: opened(name).heads(group))
-        self._bodies = functools.lru_cache(_KEPT_BODIES)(lambda name, group: opened(name).bodies(group))
+        self._open: _Kept[str, sealed.SealedFile] = _Kept(_KEPT_FILES)
+        self._heads: _Kept[tuple[str, int], dict[int, tuple[int, Row]]] = _Kept(_KEPT_HEADS)
+        self._bodies: _Kept[tuple[str, int], Any] = _Kept(_KEPT_BODY_BYTES, lambda array: int(array.nbytes))
         self._unpacked: dict[int, Path] = {}
         self._numbers = itertools.count()
 
@@ -170,12 +191,17 @@ class Reader:
         return None
 
     def _look_into(self, name: str, request_id: int) -> _Found | None:
-        group = self._open(name).group_of(request_id)
-        heads = self._heads(name, group) if group >= 0 else {}
+        file = self._open.get(name, lambda: sealed.SealedFile(self._root / "requests" / name))
+        group = file.group_of(request_id)
+        heads = self._heads.get((name, group), lambda: file.heads(group)) if group >= 0 else {}
         if request_id not in heads:
             return None
         position, row = heads[request_id]
-        return _Found(row, (name, group, position), lambda: self._bodies(name, group)[position].as_py() or b"")
+
+        def body() -> bytes:
+            return self._bodies.get((name, group), lambda: file.bodies(group))[position].as_py() or b""
+
+        return _Found(row, (name, group, position), body)
 
     @staticmethod
     def _slabs(pairs: list[tuple[_Found, _Found]]) -> Iterator[list[tuple[_Found, _Found]]]:

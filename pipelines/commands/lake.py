@@ -25,7 +25,7 @@ _LAKE = (
 def lake(arguments: Arguments, settings: Settings) -> int:
     """What it holds, by shard. Exit code 1 when something is the matter with it."""
     storage, now = lake_storage(settings), utc_now()
-    by_shard = manifests(storage)
+    by_shard = dict.fromkeys(settings.shards) | manifests(storage)
     found = [each for each in by_shard.values() if each]
     if not by_shard:
         print(f"{shown(storage.url)} is empty: `marketing-sync publish` exports to it, and so does every sync")

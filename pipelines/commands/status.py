@@ -64,14 +64,14 @@ def status(arguments: Arguments, settings: Settings) -> int:
 
 def _fleet(settings: Settings, now: dt.datetime, *, is_json: bool) -> int:
     storage = lake_storage(settings)
-    by_shard = manifests(storage)
+    by_shard = dict.fromkeys(settings.shards) | manifests(storage)
     found = [each for each in by_shard.values() if each]
     accounts = msgspec.convert(fleet(storage, found), list[output.FleetAccount]) if found else []
     document = output.Fleet(accounts, list(problems(by_shard, now)))
     if is_json:
         emit(document)
         return exits.DONE
-    counted = ("contacts", "new 7/30 d", "events", "campaigns", "requests 1/30 d")
+    counted = ("contacts", "new 7/30 d", "events", "requests 1/30 d")
     made = grid("accounts", "account", "shard", "data", *counted, "problems", right=counted)
     for each in accounts:
         new, spent = f"{each.contacts_7_days:,}/{each.contacts_30_days:,}", f"{each.requests_last_night:,}/{each.requests_30_days:,}"
@@ -79,7 +79,7 @@ def _fleet(settings: Settings, now: dt.datetime, *, is_json: bool) -> int:
         wrong = ", ".join(f"{count:,} {what}" for what, count in found_wrong.items() if count)
         data = ago(each.data_as_of, now) if each.data_as_of else ""
         made.add_row(
-            each.account, each.shard, data, f"{each.contacts:,}", new, f"{each.events:,}", f"{each.campaigns:,}", spent, wrong or "none"
+            each.account, each.shard, data, f"{each.contacts:,}", new, f"{each.events:,}", spent, wrong or "none"
         )
     Console(highlight=False).print(made)
     print(*document.notices, sep="\n", end="\n" if document.notices else "")

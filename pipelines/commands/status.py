@@ -78,9 +78,7 @@ def _fleet(settings: Settings, now: dt.datetime, *, is_json: bool) -> int:
         found_wrong = {"rejected": each.rejected_records, "incomplete": each.incomplete_parts, "failed runs": each.failed_runs_7_days}
         wrong = ", ".join(f"{count:,} {what}" for what, count in found_wrong.items() if count)
         data = ago(each.data_as_of, now) if each.data_as_of else ""
-        made.add_row(
-            each.account, each.shard, data, f"{each.contacts:,}", new, f"{each.events:,}", spent, wrong or "none"
-        )
+        made.add_row(each.account, each.shard, data, f"{each.contacts:,}", new, f"{each.events:,}", spent, wrong or "none")
     Console(highlight=False).print(made)
     print(*document.notices, sep="\n", end="\n" if document.notices else "")
     return exits.DONE

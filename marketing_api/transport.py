@@ -90,7 +90,7 @@ class Transport:
             try:
                 # a write over a new connection: one that the service is just closing would leave its outcome unknown
                 pool = self._kept if call.operation.is_read else opened.enter_context(self._open(1))
-                response = request_over(pool, prepare(call, self._url), urllib3.Timeout(CONNECT_SECONDS, timeout))
+                response = request_over(pool, prepare(call, self._url), urllib3.Timeout(connect=CONNECT_SECONDS, read=timeout))
                 status, headers = response.status, response.headers
                 self._receive(response, body, under_way)
             except TooLarge as found:

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import urllib3
 
+from marketing_api import transport
 from marketing_api.client import Client, Connection, Secret
 from marketing_api.errors import BrokenResponse, OutcomeUnknown, Transient, Unreachable
 from marketing_api.exchange import Exchange
@@ -180,3 +182,19 @@ def test_a_write_whose_answer_trickles_may_have_taken_effect(tmp_path: Path) -> 
         with pytest.raises(OutcomeUnknown):
             client.write(Call(quick(call.operation, 0.1), call.params))
         assert len(server.requests) == 1
+
+
+def test_a_time_out_is_that_of_the_operation_between_two_bytes_and_its_own_for_connecting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[urllib3.Timeout] = []
+
+    def request_over(pool: object, request: object, timeout: urllib3.Timeout) -> None:
+        seen.append(timeout)
+        raise urllib3.exceptions.ProtocolError("enough was seen")
+
+    monkeypatch.setattr(transport, "request_over", request_over)
+    sent = transport.Transport("http://127.0.0.1:1/1", Secret(KEY), spool=tmp_path, connections=1, most_bytes=100)
+    sent.send(quick(account.ME, 75).bind(), "body")
+    sent.close()
+    assert [(each.total, each.connect_timeout, each.read_timeout) for each in seen] == [(None, transport.CONNECT_SECONDS, 75)]

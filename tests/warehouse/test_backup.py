@@ -13,6 +13,7 @@ import pytest
 
 from marketing_api.operations import lists
 from tests.warehouse.answering import Home, contents
+from tests.warehouse.counting_storage import CountingStorage
 from tests.warehouse.test_rebuild import fill
 from warehouse import tables
 from warehouse.backup import Manifest, back_up, finish_restore, kept_tables, read_manifest, restore
@@ -48,24 +49,9 @@ def home(made: Path, tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-class Counted(Storage):
-    """Notes what is sent; fails behind the first `most` files."""
-
-    def __init__(self, url: str, most: int = 10**9) -> None:
-        super().__init__(url)
-        self.sent: list[str] = []
-        self._most = most
-
-    def upload(self, source: Path, name: str) -> None:
-        if len(self.sent) == self._most:
-            raise StorageUnavailable("the network is gone")
-        super().upload(source, name)
-        self.sent.append(name)
-
-
 @pytest.fixture
-def storage(tmp_path: Path) -> Counted:
-    return Counted(str(tmp_path / "backup"))
+def storage(tmp_path: Path) -> CountingStorage:
+    return CountingStorage(str(tmp_path / "backup"))
 
 
 def all_of(home: Path) -> dict[str, list[tuple[object, ...]]]:
@@ -98,7 +84,7 @@ def test_a_lost_home_is_made_again_with_the_same_tables(home: Path, storage: Sto
         assert outbox.execute("select count(*) from item").fetchone() == (0,)
 
 
-def test_only_what_is_new_is_sent(home: Path, storage: Counted) -> None:
+def test_only_what_is_new_is_sent(home: Path, storage: CountingStorage) -> None:
     back_up(home, storage)
     storage.sent.clear()
     assert back_up(home, storage).sent == []
@@ -132,12 +118,12 @@ def test_responses_that_are_not_sealed_yet_are_backed_up(home: Path, storage: St
     again.close()
 
 
-def test_a_backup_that_failed_resumes_and_the_one_before_holds(home: Path, storage: Counted, tmp_path: Path) -> None:
+def test_a_backup_that_failed_resumes_and_the_one_before_holds(home: Path, storage: CountingStorage, tmp_path: Path) -> None:
     back_up(home, storage)
     before = read_manifest(storage)
     more(home)
     (home / "models" / "other.sql").write_text("select 2")
-    broken = Counted(str(tmp_path / "backup"), most=1)
+    broken = CountingStorage(str(tmp_path / "backup"), most=1)
     with pytest.raises(StorageUnavailable):
         back_up(home, broken)
     assert read_manifest(storage) == before

@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from tests.warehouse.counting_storage import CountingStorage
 from warehouse import lake
 from warehouse.errors import NothingPublished, StorageUnavailable
 from warehouse.personal_data import PersonalData
@@ -49,21 +50,6 @@ def publish(home: Path, at: dt.datetime = NOW, *, contacts: int = 3, personal: P
         connection.execute(more or "select 1")
     made.replace(path)
     return home
-
-
-class Watched(Storage):
-    """Counts what is sent, and fails behind the first `most` files."""
-
-    def __init__(self, url: str, most: int = 10**9) -> None:
-        super().__init__(url)
-        self.sent: list[str] = []
-        self._most = most
-
-    def upload(self, source: Path, name: str) -> None:
-        if len(self.sent) == self._most:
-            raise StorageUnavailable("the network is gone")
-        super().upload(source, name)
-        self.sent.append(name)
 
 
 @pytest.fixture
@@ -145,16 +131,16 @@ def test_an_export_that_failed_shows_the_version_before_and_resumes(tmp_path: Pa
     home = publish(tmp_path / "home")
     before = lake.export(home, Storage(address), "N", NOW)
     publish(home, NOW + HOUR, contacts=5)
-    broken = Watched(address, most=3)
+    broken = CountingStorage(address, most=3)
     with pytest.raises(StorageUnavailable):
         lake.export(home, broken, "N", NOW + HOUR)
     assert lake.manifest(broken, "N") == before
-    again = Watched(address)
+    again = CountingStorage(address)
     current = lake.export(home, again, "N", NOW + 2 * HOUR)
     assert not set(broken.sent) & set(again.sent)
     assert {*broken.sent, *again.sent} == set(current.files)
     assert current.files.items() <= again.names().items()
-    once_more = Watched(address)
+    once_more = CountingStorage(address)
     assert lake.export(home, once_more, "N", NOW + 3 * HOUR) == current
     assert not once_more.sent
 
@@ -162,7 +148,7 @@ def test_an_export_that_failed_shows_the_version_before_and_resumes(tmp_path: Pa
 def test_what_a_failed_export_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
     address, home = str(tmp_path / "lake"), publish(tmp_path / "home")
     with pytest.raises(StorageUnavailable):
-        lake.export(home, Watched(address, most=3), "N", NOW)
+        lake.export(home, CountingStorage(address, most=3), "N", NOW)
     current = lake.export(publish(home, NOW + HOUR), Storage(address), "N", NOW + HOUR)
     assert folders(Storage(address), "N") == {current.version}
 
@@ -171,7 +157,7 @@ def test_a_rollback_goes_back_without_sending_anything(tmp_path: Path) -> None:
     address, home = str(tmp_path / "lake"), tmp_path / "home"
     first = lake.export(publish(home), Storage(address), "N", NOW)
     second = lake.export(publish(home, NOW + HOUR, contacts=9), Storage(address), "N", NOW + HOUR)
-    watched = Watched(address)
+    watched = CountingStorage(address)
     current = lake.export(publish(home), watched, "N", NOW + 2 * HOUR)
     assert (current.version, watched.sent, set(current.earlier)) == (first.version, [], {second.version})
 

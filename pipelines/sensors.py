@@ -11,7 +11,8 @@ from pipelines.write_back.nightly_audience_syncs import standing_order
 from pipelines.write_back.push_jobs import report_push
 
 _UNFINISHED = set(dg.DagsterRunStatus) - {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
-_WILL_RETRY = "dagster/will_retry"
+#: Of a run that failed: another attempt is to come; the attempt, once there is one.
+_WILL_RETRY, _RETRY = "dagster/will_retry", "dagster/auto_retry_run_id"
 
 
 def failure_alerts(settings: Settings) -> list[dg.SensorDefinition]:
@@ -58,7 +59,7 @@ def _night_alert(settings: Settings) -> dg.SensorDefinition:
         nights = _nights(context.instance, _KEPT_RUNS_OF_A_SHARD * len(settings.shards))
         for night in sorted(name for name in nights if name > (context.cursor or "")):
             runs = nights[night]
-            if night == max(nights) and any(run.status in _UNFINISHED for run in runs):
+            if night == max(nights) and any(run.status in _UNFINISHED or run.tags.get(_WILL_RETRY) == "true" for run in runs):
                 return dg.SkipReason(f"the night of {night} is not over")
             failed = {
                 run.tags.get(SHARD_TAG, ""): "; ".join(_failures(context.instance, run)[1])
@@ -83,7 +84,7 @@ def _nights(instance: dg.DagsterInstance, limit: int) -> dict[str, list[dg.Dagst
     """The scheduled runs of the last nights; those of which Dagster makes another attempt count with that one."""
     nights: dict[str, list[dg.DagsterRun]] = {}
     for run in instance.get_runs(dg.RunsFilter(job_name="nightly_sync"), limit=limit):
-        if NIGHT_TAG in run.tags and run.tags.get(_WILL_RETRY) != "true":
+        if NIGHT_TAG in run.tags and _RETRY not in run.tags:
             nights.setdefault(run.tags[NIGHT_TAG], []).append(run)
     return nights
 

@@ -206,5 +206,8 @@ def test_a_night_that_goes_on_is_waited_for_until_the_next_begins(alerts: type[A
 def test_a_run_that_is_tried_again_is_told_by_its_last_attempt(alerts: type[Alerts]) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         ended(instance, failing, "north", **{"dagster/will_retry": "true"})
+        assert told(instance, alerts) == ([], None), "the other attempt is still to come"
+        [failed] = instance.get_runs()
+        instance.add_run_tags(failed.run_id, {"dagster/auto_retry_run_id": "another"})
         ended(instance, working, "north")
         assert told(instance, alerts) == ([], NIGHT)

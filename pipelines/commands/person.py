@@ -1,0 +1,72 @@
+"""`marketing-sync person`: all that is known of one person, as a page and as JSON. Nothing is requested of the service."""
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from marketing_api.clock import utc_now
+from pipelines import exits
+from pipelines.commands import Arguments, command
+from pipelines.options import Option, parameters
+from pipelines.progress import report_waiting
+from pipelines.report.formatting import plural
+from pipelines.report.render import environment, readable
+from pipelines.settings import Settings, SettingsError, account_named, whole
+from pipelines.write_back.push_service import SANDBOX_ACCOUNT
+from warehouse.archive.disk import create, make_folder
+from warehouse.connection import connect
+from warehouse.person import Person, Section, find_person, known_of
+
+_PERSON = (
+    Option("address", "the person's e-mail address", str, metavar="[ADDRESS]", is_positional=True),
+    Option("contact_id", "their contact, where no address is known", int, whole, metavar="ID"),
+    Option("account", "look in this account only", str, metavar="NAME"),
+    Option("to", "folder for person.html and person.json", str, Path, metavar="DIR"),
+)
+_FILES = ("person.html", "person.json")
+
+
+@command(*parameters(_PERSON))
+def person(arguments: Arguments, settings: Settings) -> int:
+    """Rows of every table with where they come from and when, also what was computed and what was sent; other people's rows that name
+    them are quoted around the address only."""
+    address, contact_id, folder = arguments.address, arguments.contact_id, arguments.to
+    if (address is None) == (contact_id is None):
+        raise click.UsageError("say who: either an e-mail address or --contact-id")
+    if address is not None and not all(address.strip().partition("@")):
+        raise click.UsageError(f"{address!r} is not an e-mail address; it looks like ann@example.com")
+    if folder is None:
+        raise click.UsageError("say where the page is to be written: --to DIR")
+    if taken := [folder / name for name in _FILES if (folder / name).exists()]:
+        raise SettingsError(f"{taken[0]} is there already: name another folder")
+    account = arguments.account and account_named(arguments.account, [each.account for each in settings.accounts] or [SANDBOX_ACCOUNT])
+    path, wait_s = settings.warehouse_path, settings.lock_seconds
+    with connect(path, deadline_s=wait_s, read_only=True, on_wait=report_waiting) as connection:
+        connection.execute("set timezone = 'UTC'")
+        found = find_person(connection, account, address, contact_id)
+        sections = list(known_of(connection, found)) if found.addresses or found.contacts else []
+    if not sections:
+        print("nothing is known of this person")
+        return exits.DONE
+    made_at = utc_now()
+    page = environment().get_template("person.html").render(person=found, sections=sections, made_at=made_at)
+    document = {"made_at": made_at, "addresses": found.addresses, "contacts": found.contacts, "tables": [vars(each) for each in sections]}
+    make_folder(folder)
+    for name, text in zip(_FILES, (readable(page), json.dumps(document, default=str, indent=2, ensure_ascii=False)), strict=True):
+        with os.fdopen(create(folder / name), "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+    print(_in_words(found, sections))
+    print(f"{folder / _FILES[0]}: open it in a browser; {_FILES[1]} beside it has the same for programs")
+    return exits.DONE
+
+
+def _in_words(found: Person, sections: list[Section]) -> str:
+    about = [each for each in sections if each.is_about]
+    rows, quotes = (sum(len(each.rows) for each in some) for some in (about, [each for each in sections if not each.is_about]))
+    counted = {"contact": len(found.contacts), "address": len(found.addresses), "row": rows, "table": len(about), "other text": quotes}
+    contacts, addresses, in_rows, tables, texts = (
+        plural(count, noun, "addresses" if noun == "address" else "") for noun, count in counted.items()
+    )
+    return f"{contacts}, {addresses}, {in_rows} in {tables}; named in {texts}"

@@ -1,0 +1,158 @@
+"""What the warehouse knows of one person: rows about them in every table, and texts of other rows that name them.
+
+A person is their addresses and contacts. Rows are about them by a contact's id, an address in a personal column, or a call's parameters.
+Not here: how it is shown (`pipelines.commands.person`).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+
+from marketing_api.operations import ALL, contacts
+from warehouse.dbt_project import OWN
+from warehouse.masking import is_personal
+from warehouse.own_models import own_columns
+from warehouse.schema import SCHEMAS
+from warehouse.sql import literal, query, quoted, records, rows, value
+from warehouse.tables import TABLES
+
+#: Where contacts stand with their addresses: as they are now, as they were, and when they were requested.
+_CONTACTS = ("source.contacts", "history.contacts", "sync.contact_coverage")
+_ORIGINS = {
+    "history": "kept from night to night by this program",
+    "marts": "worked out by this program from the tables of the service",
+    OWN: "worked out by a model of your own",
+    "sync": "written down by this program while it read and sent",
+}
+#: Operations whose parameter `id` is that of a contact.
+_OF_CONTACTS = [each.name for each in (contacts.TIMELINE, contacts.GETCONTACT, contacts.EDITCONTACT, contacts.DELETECONTACT)]
+#: Characters of a text that are shown on each side of the address that stands in it.
+_AROUND = 80
+
+
+@dataclass(frozen=True)
+class Person:
+    """`addresses` in lower case; `contacts` as (account, id)."""
+
+    addresses: tuple[str, ...]
+    contacts: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows of one table. `origin`: where they come from; `is_about`: False for texts of other rows that name the person."""
+
+    table: str
+    description: str
+    origin: str
+    is_about: bool
+    rows: list[dict[str, Any]] = field(repr=False)
+
+
+def find_person(connection: duckdb.DuckDBPyConnection, account: str | None, address: str | None, contact_id: int | None) -> Person:
+    """With all contacts that have or had the address (of a contact: one of its addresses), and all addresses that these have or had."""
+    wanted = address.strip().lower() if address else None
+    tables = " union all ".join(f"select account, contact_id, email from {table}" for table in _existing(connection, _CONTACTS))
+    sql = query("person").format(tables=tables)
+    found = rows(connection, sql, {"account": account, "contact_id": contact_id, "address": wanted})
+    addresses = {email for *_, email in found if email} | ({wanted} if wanted else set())
+    return Person(tuple(sorted(addresses)), tuple(sorted({(name, number) for name, number, _ in found})))
+
+
+def known_of(connection: duckdb.DuckDBPyConnection, person: Person) -> Iterator[Section]:
+    """What every table has of them: first rows that are about them, then texts that name them."""
+    own = own_columns(connection)
+    mentions = []
+    for schema, name, columns in _tables(connection):
+        table = f"{schema}.{name}"
+        personal = [column for column, sql_type in columns.items() if sql_type == "VARCHAR" and is_personal(schema, name, column, own)]
+        about = _about(person, columns, personal, is_requests=table == "sync.requests")
+        if found := records(connection, f"select * from {_quoted(table)} as t where {about}"):
+            yield Section(table, _comment(connection, schema, name), _origin(schema, name), is_about=True, rows=list(map(_filled, found)))
+        texts = [column for column, sql_type in columns.items() if sql_type in ("VARCHAR", "JSON", "VARCHAR[]")]
+        if quotes := _mentions(connection, person, table, columns, texts, about):
+            mentions.append(Section(table, _comment(connection, schema, name), _origin(schema, name), is_about=False, rows=quotes))
+    yield from mentions
+
+
+def _existing(connection: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> list[str]:
+    sql = "select table_schema || '.' || table_name from information_schema.tables where table_catalog = current_database()"
+    there = {name for (name,) in rows(connection, sql)}
+    return [table for table in tables if table in there]
+
+
+def _tables(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """In the order of schemas, contacts first. Views hold nothing that the tables do not."""
+    sql = (
+        "select schema_name, table_name, list((column_name, data_type) order by column_index) "
+        "from duckdb_columns() semi join duckdb_tables() using (database_name, schema_name, table_name) "
+        "where database_name = current_database() and list_contains($schemas, schema_name) "
+        "group by schema_name, table_name order by list_position($schemas, schema_name), table_name <> 'contacts', table_name"
+    )
+    for schema, name, columns in rows(connection, sql, {"schemas": [*SCHEMAS, OWN]}):
+        yield schema, name, dict(columns)
+
+
+def _about(person: Person, columns: dict[str, str], personal: Sequence[str], *, is_requests: bool) -> str:
+    """The condition that a row is about the person."""
+    addresses = f"({', '.join(map(literal, person.addresses)) or 'null'})"
+    terms = [f"lower(trim(t.{quoted(column)})) in {addresses}" for column in personal]
+    if "contact_id" in columns:
+        terms += [
+            f"(t.contact_id = {number}" + (f" and t.account = {literal(account)})" if "account" in columns else ")")
+            for account, number in person.contacts
+        ]
+    if is_requests:
+        ids = ", ".join(f"({literal(account)}, '{number}')" for account, number in person.contacts) or "(null, null)"
+        names = ", ".join(map(literal, _OF_CONTACTS))
+        terms.append(f"lower(t.params ->> 'email') in {addresses}")
+        terms.append(f"(t.operation in ({names}) and (t.account, t.params ->> 'id') in ({ids}))")
+    return f"coalesce({' or '.join(terms) or 'false'}, false)"
+
+
+def _mentions(
+    connection: duckdb.DuckDBPyConnection, person: Person, table: str, columns: dict[str, str], texts: Sequence[str], about: str
+) -> list[dict[str, Any]]:
+    """Where other rows name them: the column, when the row changed last, and what stands around the address. The rest of such a row
+    may be about others, and is not shown."""
+    if not person.addresses:
+        return []
+    found = []
+    pattern = "|".join(re.escape(address).replace("@", "(?:@|%40|%2540)") for address in person.addresses)
+    whole = rf"(?is)(^|[^\w.+-])(?:{pattern})($|[^\w.-]|\.($|\W))"
+    shown = rf"(?is)(?:^|.{{0,{_AROUND}}}[^\w.+-])(?:{pattern})(?:$|[^\w-].{{0,{_AROUND}}})"
+    when = next((quoted(name) for name in ("_changed_at", "requested_at", "planned_at", "started_at") if name in columns), "null")
+    account = "account" if "account" in columns else "null"
+    for column in texts:
+        text = f"{quoted(column)}::varchar"
+        likely = " or ".join(f"contains(lower({text}), {literal(address.partition('@')[0])})" for address in person.addresses)
+        sql = (
+            f'select {account} as account, {literal(column)} as "column", {when} as changed_at, regexp_extract({text}, $shown) as text '
+            f"from {_quoted(table)} as t where ({likely}) and regexp_matches({text}, $whole) and not {about}"
+        )
+        found += list(map(_filled, records(connection, sql, {"shown": shown, "whole": whole})))
+    return found
+
+
+def _filled(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: each for name, each in row.items() if each is not None}
+
+
+def _quoted(table: str) -> str:
+    return ".".join(map(quoted, table.split(".")))
+
+
+def _comment(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> str:
+    """What the table says of itself."""
+    sql = "select comment from duckdb_tables() where database_name = current_database() and schema_name = ? and table_name = ?"
+    return value(connection, sql, [schema, name]) or ""
+
+
+def _origin(schema: str, name: str) -> str:
+    if schema == "source" and name in TABLES:
+        operations = [operation.name for operation in ALL.values() if TABLES[name].record in operation.records]
+        return f"responses of the service to {' and '.join(operations)}"
+    return _ORIGINS.get(schema, "")

@@ -1,0 +1,17 @@
+-- Every contact and address of one person: contacts that have or had the address that is asked for, or one of the contact that is, and
+-- all addresses that these have or had; one row per account, contact_id and email. Placeholder: tables, each with contacts' addresses.
+with known as (
+    select distinct account, contact_id, lower(trim(email)) as email from ({tables}) where account = coalesce($account, account)
+),
+
+first_found as (
+    select account, contact_id, email from known where contact_id = $contact_id or email = $address
+),
+
+people as (
+    select account, contact_id from known where email in (select email from first_found)
+    union
+    select account, contact_id from first_found
+)
+
+select account, contact_id, email from known semi join people using (account, contact_id)

@@ -38,10 +38,6 @@ def _checked(read: Callable[[str], Any]) -> Callable[[Any], Any]:
     return convert
 
 
-def _moment(text: str) -> int:
-    return int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp())
-
-
 def _pair(text: str) -> tuple[float, float]:
     median, _, p99 = text.partition(",")
     return float(median), float(p99 or median)
@@ -69,7 +65,10 @@ class Options:
     seed: int = option(1, "which account")
     contacts: int = option(600, "how many contacts it shows at its start", click.IntRange(1))
     now: int | None = option(
-        None, "let the clock stand still at this UTC time, like 2026-11-01T03:00 (default: the present)", _checked(_moment), metavar="TIME"
+        None,
+        "let the clock stand still at this UTC time, like 2026-11-01T03:00 (default: the present)",
+        _checked(lambda text: int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp())),
+        metavar="TIME",
     )
     timezone: str = option("UTC", "the account's time zone", _checked(lambda text: ZoneInfo(text).key), metavar="ZONE")
     rate_limit: int = option(RATE_SPECIFIED, _LIMITS, click.IntRange(0), default=None)

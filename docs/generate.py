@@ -65,9 +65,9 @@ def sandbox() -> str:
         "sandbox.md",
         default_key=DEFAULT_KEY,
         observed=textwrap.fill(f"`rate-limit {RATE_OBSERVED}`, {observed}; options given beside it win.", 130, break_on_hyphens=False),
-        switches=SWITCHES,
+        switches=SWITCHES.values(),
         number=NUMBER,
-        faults=FAULTS,
+        faults=FAULTS.values(),
         paths=[(path, " ".join((handle.__doc__ or "").split())) for path, handle in PATHS.items()],
     )
 

@@ -201,11 +201,6 @@ class Timeline:
     is_cut: bool = False
 
 
-def fetch_timeline(fetch: Fetch, contact_id: int) -> Timeline:
-    """Raises what `fetch` raises."""
-    return read_timeline(fetch(contacts.TIMELINE.bind(id=contact_id)))
-
-
 def fetch_timelines(client: Client, contact_ids: Iterable[int]) -> Iterator[tuple[int, Timeline | Unread]]:
     """Of many contacts at once."""
     for each in client.fetch_many(contacts.TIMELINE.bind(id=contact_id) for contact_id in contact_ids):

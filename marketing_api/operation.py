@@ -22,19 +22,26 @@ from marketing_api.errors import InvalidCall
 
 
 class Kind(StrEnum):
-    """How a parameter's value is written on the wire."""
+    """How a parameter's value is written on the wire; `needed` says it where another value was given."""
+
+    needed: str
+
+    def __new__(cls, name: str, needed: str = "") -> Kind:
+        kind = str.__new__(cls, name)
+        kind._value_, kind.needed = name, needed
+        return kind
 
     TEXT = "text"
-    NUMBER = "number"
-    ID = "id"
-    BOOLEAN = "boolean"  # `true` / `false`
-    FLAG = "flag"  # `0` / `1`
-    DATE = "date"  # sent as Y-m-d
-    DATETIME = "datetime"  # sent as Y-m-d H:i:s
+    NUMBER = "number", "a number is needed"
+    ID = "id", "an id is needed"
+    BOOLEAN = "boolean", "true or false is needed"  # `true` / `false`
+    FLAG = "flag", "true or false is needed"  # `0` / `1`
+    DATE = "date", "a date is needed, like 2026-01-31 or 01/31/2026"  # sent as Y-m-d
+    DATETIME = "datetime", "a date-time is needed, like 2026-01-31 14:05:00"  # sent as Y-m-d H:i:s
     TIME = "time"
-    EMAIL = "email"
-    LINK = "link"
-    DAY_OR_TIME = "date or date-time"  # sent as m/d/Y, with H:i when a time of day is given (api-observed row 34)
+    EMAIL = "email", "an e-mail address is needed"
+    LINK = "link", "a link is needed that begins with http:// or https://"
+    DAY_OR_TIME = "date or date-time", DATETIME[1]  # sent as m/d/Y, with H:i when a time of day is given (api-observed row 34)
     FIELDS = "fields"  # a map, sent as fields[ID]=value
 
 
@@ -90,17 +97,6 @@ class Parameter:
         return f"one of {', '.join(self.choices)}" if self.choices else str(self.kind.value)
 
 
-_NEEDED = {
-    Kind.NUMBER: "a number is needed",
-    Kind.ID: "an id is needed",
-    Kind.BOOLEAN: "true or false is needed",
-    Kind.FLAG: "true or false is needed",
-    Kind.DATE: "a date is needed, like 2026-01-31 or 01/31/2026",
-    Kind.DATETIME: "a date-time is needed, like 2026-01-31 14:05:00",
-    Kind.DAY_OR_TIME: "a date-time is needed, like 2026-01-31 14:05:00",
-    Kind.EMAIL: "an e-mail address is needed",
-    Kind.LINK: "a link is needed that begins with http:// or https://",
-}
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _EMAIL = re.compile(r"[^@\s,]+@[^@\s,]+")
 _LINK = re.compile(r"https?://\S+")
@@ -134,7 +130,7 @@ def _encoded(kind: Kind, value: Any) -> str:
             if kind is Kind.DATETIME:
                 return moment.strftime("%Y-%m-%d %H:%M:%S")
             return moment.strftime("%m/%d/%Y %H:%M" if ":" in text else "%m/%d/%Y")
-    raise ValueError(_NEEDED[kind])
+    raise ValueError(kind.needed)
 
 
 def _moment(value: Any) -> dt.datetime | None:

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 from pipelines import exits
@@ -39,18 +39,14 @@ def end_at_once() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def raise_in_main() -> Iterator[None]:
+def raise_in_main() -> AbstractContextManager[None]:
     """The signals raise KeyboardInterrupt, for work of the main thread alone."""
-    with _handling(signal.default_int_handler):
-        yield
+    return _handling(signal.default_int_handler)
 
 
-@contextmanager
-def end_quietly() -> Iterator[None]:
+def end_quietly() -> AbstractContextManager[None]:
     """The signals end the process on the spot and without a word, for what only reads: there is nothing to finish, or to resume."""
-    with _handling(lambda *_: os._exit(exits.INTERRUPTED)):
-        yield
+    return _handling(lambda *_: os._exit(exits.INTERRUPTED))
 
 
 class Stop:

@@ -58,20 +58,16 @@ class Option:
             raise SettingsError(f"{self.name}: {text!r} is {problem}") from None
 
 
-class _Text(click.ParamType[Any]):
-    """A text of the command line, as its option reads it."""
+def _reader(read: Callable[[str], Any]) -> Callable[[Any], Any]:
+    """Reads a text of the command line; a default passes as it is."""
 
-    def __init__(self, option: Option) -> None:
-        self.name = option.name
-        self._read = option.read
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):  # a default
-            return value
+    def convert(value: Any) -> Any:
         try:
-            return self._read(value)
+            return read(value) if isinstance(value, str) else value
         except ValueError as problem:
-            self.fail(f"{value!r} is {problem}", param, ctx)
+            raise click.BadParameter(f"{value!r} is {problem}") from None
+
+    return convert
 
 
 def parameters(options: Iterable[Option]) -> list[click.Parameter]:
@@ -84,7 +80,7 @@ def _parameter(option: Option) -> click.Parameter:
         return click.Option([option.flag, option.name], is_flag=True, default=option.unset, help=option.help)
     is_list = option.holds is list
     how: dict[str, Any] = {
-        "type": click.Choice(option.choices) if option.choices else _Text(option),
+        "type": click.Choice(option.choices) if option.choices else _reader(option.read),
         "default": option.unset,
         "help": option.help,
         "metavar": f"{option.metavar}..." if is_list else option.metavar,

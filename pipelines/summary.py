@@ -38,11 +38,9 @@ from source.campaign_stats s join source.campaigns c using (account, campaign_id
 order by s.observed_on desc, s.opened_count desc limit 5"""
 
 
-def print_summary(
-    reader: Prefetcher, settings: Settings, models: BuildReport | None, reports: Reports, console: Console | None = None
-) -> None:
+def print_summary(reader: Prefetcher, settings: Settings, models: BuildReport | None, reports: Reports) -> None:
     """Tables, requests, what could not be read, the models, where the file is, and a query to start with."""
-    console = console or Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True)
     with reader.warehouse.reading():
         console.print(_tables(reader))
     is_published = models is not None and is_published_since(settings, reader.began_by_files)

@@ -4,6 +4,8 @@ deadline smoothing fetches early, so that no night has to fetch everything at on
 Pure functions of columns. Not here: probabilities (`change_rates`), where the budget comes from (`crawl_plan`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -29,35 +31,29 @@ GRACE_S = DAY_S / 2
 
 
 class Reason(StrEnum):
-    """Why something is fetched; `MEANINGS` has them in words."""
+    """Why something is fetched, and the `meaning` of that in words."""
 
-    DUE = "due"
-    NEW = "new"
-    CLICKED = "clicked"
-    PUSHED = "pushed"
-    REDEEMED = "redeemed"
-    ROW = "row"
-    CAMPAIGN = "campaign"
-    PROBABLE = "probable"
-    TURN = "turn"
-    EXPLORE = "explore"
-    ALL = "all"
+    meaning: str
+
+    def __new__(cls, name: str, meaning: str = "") -> Reason:
+        reason = str.__new__(cls, name)
+        reason._value_, reason.meaning = name, meaning
+        return reason
+
+    DUE = "due", "older than allowed by tomorrow"
+    NEW = "new", "never requested"
+    CLICKED = "clicked", "named by a campaign's statistics since"
+    PUSHED = "pushed", "written to by us since"
+    REDEEMED = "redeemed", "redeemed a coupon since"
+    ROW = "row", "its row in the listing changed since"
+    CAMPAIGN = "campaign", "a campaign probably reached it since"
+    PROBABLE = "probable", "changes often"
+    TURN = "turn", "not due yet, but every night has about as many"
+    EXPLORE = "explore", "little speaks for it, to find out what is missed"
+    ALL = "all", "all were asked for, with `--all`"
 
 
 REASONS = tuple(Reason)
-MEANINGS = {
-    Reason.DUE: "older than allowed by tomorrow",
-    Reason.NEW: "never requested",
-    Reason.CLICKED: "named by a campaign's statistics since",
-    Reason.PUSHED: "written to by us since",
-    Reason.REDEEMED: "redeemed a coupon since",
-    Reason.ROW: "its row in the listing changed since",
-    Reason.CAMPAIGN: "a campaign probably reached it since",
-    Reason.PROBABLE: "changes often",
-    Reason.TURN: "not due yet, but every night has about as many",
-    Reason.EXPLORE: "little speaks for it, to find out what is missed",
-    Reason.ALL: "all were asked for, with `--all`",
-}
 
 
 def in_words(counts: Mapping[Any, int]) -> str:

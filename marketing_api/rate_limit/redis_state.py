@@ -27,19 +27,7 @@ AGAIN = 2.0  # seconds between looking for a server that is gone
 HOLD = AGAIN + 2 * TIMEOUT  # until all have found it, or have seen that its clock was set
 _KEPT = 4 * 3600  # seconds after the last change
 _TRIES, _TOO_LATE = 1000, 8  # of one change, while others change the state; and from when on it goes before theirs
-#: Replies nothing when it has swapped, and the present bytes otherwise. What is not text, or too long, counts as nothing.
-#: Who was too late several times is let in next, since otherwise the quickest client would leave the others nothing.
-_SWAP = """
-local found, turn, time = redis.pcall('GET', KEYS[1]), redis.pcall('GET', KEYS[2]), redis.call('TIME')
-if type(found) ~= 'string' or #found > 4096 then found = '' end
-if found ~= ARGV[1] or (type(turn) == 'string' and turn ~= ARGV[4]) then
-  if ARGV[5] == '1' then redis.call('SET', KEYS[2], ARGV[4], 'NX', 'PX', 100) end
-  return {time[1], time[2], found}
-end
-if ARGV[1] ~= ARGV[2] then redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3]) end
-if turn then redis.call('DEL', KEYS[2]) end
-return time
-"""
+_SWAP = Path(__file__).with_name("swap.lua").read_text(encoding="utf-8")
 
 log = logging.getLogger(__name__)
 

@@ -233,7 +233,8 @@ def deletecontact(call: CheckedCall) -> Payload:
 def addactivity(call: CheckedCall) -> Payload:
     """The entry shows `activity-delay` seconds later."""
     contact, at = existing(call), call.moment("datetime")
-    call.later(call.switches.number("activity-delay"), lambda: call.world.subscribers.note(contact, at, call.get("description")))
+    entry = at, call.get("description")
+    call.later(call.switches.number("activity-delay"), lambda: call.world.subscribers.card(contact).activities.append(entry))
     return {"item": "The activity was added successfully"}
 
 
@@ -251,10 +252,12 @@ def addtag(call: CheckedCall) -> Payload:
     if not contacts:
         raise missing("The contact")
     for contact in contacts:
-        if is_added:
-            subscribers.tag(contact, call.words("tagname"), call.now)
-        else:
-            subscribers.untag(contact, call.words("tagname"))
+        tags = subscribers.card(contact).tags
+        for tag in call.words("tagname"):
+            if is_added:
+                tags.setdefault(tag, call.now)
+            else:
+                tags.pop(tag, None)
     return {"item": f"The tag was {'added' if is_added else 'removed'} successfully"}
 
 

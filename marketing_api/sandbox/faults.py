@@ -4,37 +4,28 @@ A draw depends on the seed, the call and how often it was requested before: the 
 order of its requests, and a repeated call draws anew. Not here: how a broken response is sent (`server`).
 """
 
+import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from marketing_api.sandbox.chance import salt
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`has_effect`: a write is carried out although its response is lost or an error."""
+    """What can go wrong; `faults.toml` declares them and says what the members mean."""
 
     name: str
-    has_effect: bool
     doc: str
+    has_effect: bool = False
     writes_only: bool = False
 
 
-FAULTS: tuple[Fault, ...] = (
-    Fault("500-before", False, "HTTP 500 and no effect"),
-    Fault("500-after", True, "HTTP 500 although the effect took place"),
-    Fault("502-html", False, "HTTP 502 with an HTML page and no effect"),
-    Fault("html-200", True, "HTTP 200 with an HTML page"),
-    Fault("reset", False, "the connection is reset before a response; no effect"),
-    Fault("cut-json", True, "HTTP 200 with JSON that ends early, though the length is right"),
-    Fault("cut-body", True, "the connection closes in the middle of the response"),
-    Fault("stall", True, "the response comes only after `stall-seconds`"),
-    Fault("429", False, "a refusal although the limit is not reached"),
-    Fault("lost-answer", True, "a write takes effect and the connection closes without a response", writes_only=True),
-    Fault("1002", False, "the error of an unavailable operation"),
-)
-BY_NAME = {fault.name: fault for fault in FAULTS}
+FAULTS: Mapping[str, Fault] = {
+    name: Fault(name, **members) for name, members in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +59,8 @@ class Faults:
             self.set(name, chance)
 
     def set(self, name: str, chance: str) -> None:
-        if name not in BY_NAME:
-            raise ValueError(f"there is no fault {name!r}; there are {', '.join(BY_NAME)}")
+        if name not in FAULTS:
+            raise ValueError(f"there is no fault {name!r}; there are {', '.join(FAULTS)}")
         self.chances[name] = read_chance(chance)
         if not self.chances[name].probability:
             del self.chances[name]
@@ -80,9 +71,9 @@ class Faults:
         self._requested[call] += 1
         at = salt(self._seed, operation, params, self._requested[call]) / 0x100000000
         for name, chance in self.chances.items():
-            if (chance.operations and operation not in chance.operations) or (BY_NAME[name].writes_only and not is_write):
+            if (chance.operations and operation not in chance.operations) or (FAULTS[name].writes_only and not is_write):
                 continue
             if at < chance.probability:
-                return BY_NAME[name]
+                return FAULTS[name]
             at -= chance.probability
         return None

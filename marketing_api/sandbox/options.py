@@ -9,10 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
-from marketing_api.sandbox.faults import BY_NAME as FAULTS_BY_NAME
 from marketing_api.sandbox.faults import FAULTS, read_chance
 from marketing_api.sandbox.switches import AS_OBSERVED, RATE_OBSERVED, RATE_SPECIFIED, SWITCHES
-from marketing_api.sandbox.switches import BY_NAME as SWITCHES_BY_NAME
 
 DEFAULT_KEY = "sandbox-key"
 _LIMITS = f"requests a second and key; 0: no limit (default: {RATE_SPECIFIED}, with --as-observed {RATE_OBSERVED})"
@@ -38,10 +36,6 @@ def _checked(read: Callable[[str], Any]) -> Callable[[Any], Any]:
             raise click.BadParameter(f"{value!r}: {problem}") from None
 
     return convert
-
-
-def _moment(text: str) -> int:
-    return int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp())
 
 
 def _pair(text: str) -> tuple[float, float]:
@@ -71,7 +65,10 @@ class Options:
     seed: int = option(1, "which account")
     contacts: int = option(600, "how many contacts it shows at its start", click.IntRange(1))
     now: int | None = option(
-        None, "let the clock stand still at this UTC time, like 2026-11-01T03:00 (default: the present)", _checked(_moment), metavar="TIME"
+        None,
+        "let the clock stand still at this UTC time, like 2026-11-01T03:00 (default: the present)",
+        _checked(lambda text: int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp())),
+        metavar="TIME",
     )
     timezone: str = option("UTC", "the account's time zone", _checked(lambda text: ZoneInfo(text).key), metavar="ZONE")
     rate_limit: int = option(RATE_SPECIFIED, _LIMITS, click.IntRange(0), default=None)
@@ -102,9 +99,9 @@ def command(run: Callable[[Options, int | None], int]) -> click.Command:
         click.Option(["--as-observed"], is_flag=True, help=as_observed),
     ]
     chance = _checked(lambda text: str(read_chance(text)))
-    for fault in FAULTS:
+    for fault in FAULTS.values():
         parameters.append(click.Option([f"--fault-{fault.name}"], type=chance, metavar="P[@OPERATIONS]", help=fault.doc))
-    for switch in SWITCHES:
+    for switch in SWITCHES.values():
         about = f"{switch.doc} (default: {switch.default})" + (f" [{switch.row}]" if switch.row != "–" else "")
         metavar = "[" + "|".join(switch.choices) + "]" if switch.choices else "N"
         parameters.append(click.Option([f"--{switch.name}"], type=_checked(switch.check), metavar=metavar, help=about))
@@ -132,7 +129,7 @@ def _options(given: dict[str, Any]) -> Options:
         values = {name: given.pop((prefix + name).replace("-", "_")) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 
-    switches, faults = chosen(SWITCHES_BY_NAME), chosen(FAULTS_BY_NAME, "fault_")
+    switches, faults = chosen(SWITCHES), chosen(FAULTS, "fault_")
     if given["rate_limit"] is None:
         given["rate_limit"] = RATE_OBSERVED if is_observed else RATE_SPECIFIED
     return Options(**given, switches={**(AS_OBSERVED if is_observed else {}), **switches}, faults=faults)

@@ -149,7 +149,7 @@ class Subscribers:
 
     def edit(self, contact: Contact, now: int, email: str = "", status: int | None = None, values: dict[str, str] | None = None) -> None:
         """Change what is given; a new status ends or begins the receiving of mails."""
-        card = self._card(contact)
+        card = self.card(contact)
         if email and email.lower() != contact.email.lower():
             self._by_email.setdefault(email.lower(), []).append(card.contact_id)
         card.email = email or card.email
@@ -159,13 +159,13 @@ class Subscribers:
             self._break(card, now, is_active=status == ACTIVE)
 
     def move(self, contact: Contact, where: int, now: int) -> None:
-        card = self._card(contact)
+        card = self.card(contact)
         card.list_id, card.status = where, contact.status
         card.values.update(contact.values)
         self._break(card, now, is_active=contact.status == ACTIVE)
 
     def delete(self, contact: Contact, now: int) -> None:
-        card = self._card(contact)
+        card = self.card(contact)
         card.deleted_at = now
         self._break(card, now, is_active=False)
 
@@ -176,20 +176,8 @@ class Subscribers:
             if card.list_id == where:
                 self._break(card, now, is_active=False)
 
-    def tag(self, contact: Contact, tags: list[str], now: int) -> None:
-        card = self._card(contact)
-        for tag in tags:
-            card.tags.setdefault(tag, now)
-
-    def untag(self, contact: Contact, tags: list[str]) -> None:
-        card = self._card(contact)
-        card.tags = {tag: at for tag, at in card.tags.items() if tag not in tags}
-
-    def note(self, contact: Contact, at: int, text: str) -> None:
-        """An activity in the contact's timeline."""
-        self._card(contact).activities.append((at, text))
-
-    def _card(self, contact: Contact) -> Card:
+    def card(self, contact: Contact) -> Card:
+        """Where tags and activities are written, too."""
         new = Card(contact.contact_id, contact.list_id, contact.registered_at, contact.contact_id < FIRST_WRITTEN_ID)
         return self.cards.setdefault(contact.contact_id, new)
 

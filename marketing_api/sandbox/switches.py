@@ -40,8 +40,7 @@ class Switch:
 
 
 _DECLARED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-SWITCHES = tuple(Switch(name, **members) for name, members in _DECLARED["switches"].items())
-BY_NAME = {switch.name: switch for switch in SWITCHES}
+SWITCHES: Mapping[str, Switch] = {name: Switch(name, **members) for name, members in _DECLARED["switches"].items()}
 
 #: Positions in which clients of the live service have met it.
 AS_OBSERVED: Mapping[str, str] = _DECLARED["as-observed"]
@@ -53,14 +52,14 @@ class Switches(dict[str, str]):
     """The positions of all switches."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
-        super().__init__({switch.name: switch.default for switch in SWITCHES})
+        super().__init__({name: switch.default for name, switch in SWITCHES.items()})
         for name, value in values.items():
             self.set(name, value)
 
     def set(self, name: str, value: str) -> None:
-        if name not in BY_NAME:
-            raise ValueError(f"there is no switch {name!r}; there are {', '.join(BY_NAME)}")
-        self[name] = BY_NAME[name].check(value)
+        if name not in SWITCHES:
+            raise ValueError(f"there is no switch {name!r}; there are {', '.join(SWITCHES)}")
+        self[name] = SWITCHES[name].check(value)
 
     def number(self, name: str) -> int:
         return int(self[name])

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from assets import SOURCE_ASSETS
 from assets.planning.crawl_plan import CAMPAIGN_STATS, ContactPlan, Planner, Rules
-from assets.planning.order import MEANINGS, Reason, in_words
+from assets.planning.order import Reason, in_words
 from marketing_api.rate_limit import RateLimiter
 from pipelines import exits
 from pipelines.accounts import known_accounts
@@ -169,7 +169,7 @@ def _print(console: Console, plan: AccountPlan) -> None:
     console.print(table)
     for reason in Reason:
         if any(reason in line.why for line in plan.planned):
-            console.print(f"  {reason}: {MEANINGS[reason]}", style="dim")
+            console.print(f"  {reason}: {reason.meaning}", style="dim")
     for sentence in plan.sentences:
         console.print(sentence)
 

@@ -152,19 +152,15 @@ def _texts() -> Any:
 
 def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, str]]:
     checked = sum(not bad.by_service for bad in plan.bad)
-    refused = len(plan.bad) - checked
     yield "new", plan.new_count, ""
     yield "changed", plan.changed_count, ""
-    for reason, count in sorted(Counter(idle.reason for idle in plan.idle).items(), key=lambda item: -item[1]):
+    for reason, count in Counter(idle.reason for idle in plan.idle).most_common():
         yield reason, count, "nothing to send"
     if not plan.idle:
         yield "unchanged", 0, ""
-    yield (
-        "invalid",
-        checked,
-        f"{100 * plan.bad_share:.1f} % of the rows; more than {100 * reject_limit:g} % stop the push" if checked else "",
-    )
-    if refused:
+    share = f"{100 * plan.bad_share:.1f} % of the rows; more than {100 * reject_limit:g} % stop the push"
+    yield "invalid", checked, share if checked else ""
+    if refused := len(plan.bad) - checked:
         yield "rejected before", refused, "or with a mismatch on read-back; `marketing-sync push retry` tries them again"
 
 

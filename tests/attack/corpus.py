@@ -68,7 +68,7 @@ def _shown() -> Iterator[Sample]:
 
 
 def _of_the_sandbox() -> Iterator[Sample]:
-    for switch in SWITCHES:
+    for switch in SWITCHES.values():
         for choice in switch.choices or ("3",):
             sandbox = asking(contacts=100)
             params = params_for(sandbox)

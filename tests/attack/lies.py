@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from marketing_api.sandbox.app import App
-from marketing_api.sandbox.faults import BY_NAME, Fault, Faults
+from marketing_api.sandbox.faults import FAULTS, Fault, Faults
 from marketing_api.sandbox.responses import Response
 
 #: On the way, any request; the effect of a write has taken place after the last six.
@@ -55,8 +55,8 @@ SAID: dict[str, Callable[[Any], Any]] = {
 
 def tell(lie: str, number: int, told: Path) -> None:
     """The answer to request `number` (from 1, in order of arrival) is that lie if it fits the request: then there is a file `told`."""
-    if lie in BY_NAME:
-        _fail(BY_NAME[lie], number, told)
+    if lie in FAULTS:
+        _fail(FAULTS[lie], number, told)
     else:
         _say(SAID[lie], number, told)
 

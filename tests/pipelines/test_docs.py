@@ -34,8 +34,8 @@ def test_generated_pages_are_not_stale(page: Path) -> None:
 
 def test_the_sandbox_page_names_every_switch_and_fault() -> None:
     text = sandbox()
-    assert all(f"`--{switch.name}`" in text for switch in SWITCHES)
-    assert all(f"`{fault.name}`" in text for fault in FAULTS)
+    assert all(f"`--{name}`" in text for name in SWITCHES)
+    assert all(f"`{name}`" in text for name in FAULTS)
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))

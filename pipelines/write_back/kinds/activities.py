@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from marketing_api.contact_lookup import Timeline, Unread, fetch_timeline, fetch_timelines
-from marketing_api.operations.contacts import ADDACTIVITY
+from marketing_api.contact_lookup import Timeline, Unread, fetch_timelines, read_timeline
+from marketing_api.operations.contacts import ADDACTIVITY, TIMELINE
 from marketing_api.write_result import unescaped
 from pipelines.write_back.account_state import Event, Person, Who, read_who
 from pipelines.write_back.input import values
@@ -206,7 +206,8 @@ def _look(
     outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], settled_before: float
 ) -> Mapping[int, Presence]:
     """One timeline serves all of the contact's."""
-    presence = _presence(outbox, account, contact_id, fetch_timeline(client.fetch, contact_id), settled_before)
+    timeline = read_timeline(client.fetch(TIMELINE.bind(id=contact_id)))
+    presence = _presence(outbox, account, contact_id, timeline, settled_before)
     return {item_id: presence[item_id] for item_id in item_ids if item_id in presence}
 
 

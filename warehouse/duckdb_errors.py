@@ -12,7 +12,7 @@ import duckdb
 from marketing_api.redaction import MASK, without_addresses
 from warehouse.errors import Holder, WarehouseDamaged, WarehouseError, WarehouseFull, WarehouseLocked, WarehouseTooNew
 
-_HELD = re.compile(r"lock is held in (?P<program>.{1,500}?) \(PID (?P<pid>\d+)\)")
+_HELD = re.compile(r"(?P<program>.{1,500}?) \(PID (?P<pid>\d+)\)")
 _NO_ROOM = ("No space left", "File too large", "quota exceeded")
 _DAMAGED = (
     *("not a valid DuckDB database", "Corrupt database", "Corrupt WAL", "Could not read enough bytes", "sqlite_scanner"),
@@ -112,7 +112,7 @@ def unopened(path: Path, problem: duckdb.Error) -> Exception:
 
 def _holder(text: str) -> Holder:
     """The program's name with its sub-command: never more of the command line, which may hold anything."""
-    if (found := _HELD.search(text)) is None:
+    if (found := _HELD.match(text.partition("lock is held in ")[2])) is None:
         return Holder(None, "another program")
     pid, program = int(found["pid"]), Path(found["program"]).name
     try:

@@ -1,11 +1,12 @@
 """Creates the schemas and tables of a warehouse file with their COMMENTs, and checks its version.
 
 Schema evolution: columns that declarations gained are added when the file is opened; a rebuild fills them from the archive.
-The version stands in `sync.meta`. Not here: what the tables are (`tables`, `sync_tables`), DuckDB's file format (`connection`).
+The version stands in `sync.meta`. Not here: what the tables are (`tables`, `sync_tables`), DuckDB's file format (`connection`), the
+copy that is made before a file gets another version (`pipelines.upgrade`).
 """
 
 import hashlib
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -20,9 +21,6 @@ from warehouse.tables import Table
 SCHEMAS = ("source", "history", "marts", "sync")
 
 
-_FULL_NAMES = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
-
-
 def ensure_schema(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> None:
     """Create what is missing; one look-up when nothing is. Not to be called within a transaction.
 
@@ -32,20 +30,53 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]
     fingerprint = _fingerprint(wanted)
     if fact(connection, "tables") == fingerprint:
         return
+    found = schema_version(connection)
     with transaction(connection):
         for schema in SCHEMAS:
             rows(connection, f"create schema if not exists {schema}")
-        types = "select column_name, data_type from duckdb_columns() where database_name = current_database()"
+        for version, migration in MIGRATIONS.items():
+            for statement in migration if found is not None and found < version else ():
+                rows(connection, statement)
+        existing = _columns(connection)
         for table in wanted:
-            schema, name = table.qualified.split(".")
-            existing = dict(rows(connection, f"{types} and schema_name = ? and table_name = ?", [schema, name]))
-            for statement in statements(table, existing):
+            for statement in statements(table, existing.get(table.qualified)):
                 try:
                     rows(connection, statement)
                 except duckdb.ConversionException as problem:
                     raise WarehouseError(f"{table.qualified} cannot be adapted to this version: run `marketing-sync rebuild`") from problem
         stamp_version(connection)
         note_fact(connection, "tables", fingerprint)
+
+
+def changes(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> Iterator[str]:
+    """What `ensure_schema` would change of the tables, in words."""
+    found = schema_version(connection) or 0
+    yield from (statement for version, migration in MIGRATIONS.items() if found < version for statement in migration)
+    existing = _columns(connection)
+    wanted: tuple[Table | SyncTable, ...] = (*tables, *SYNC_TABLES)
+    for table in wanted:
+        has = existing.get(table.qualified)
+        if has is None:
+            yield f"{table.qualified}: new table"
+        else:
+            for column in table.columns:
+                before, now = has.get(column.name), _full(column.sql_type)
+                if before != now:
+                    yield f"{table.qualified}.{column.name}: {f'{before} becomes {now}' if before else f'new column, {now}'}"
+
+
+def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
+    """Table (`schema.table`) → its columns, name → type."""
+    found: dict[str, dict[str, str]] = {}
+    sql = "select schema_name || '.' || table_name, column_name, data_type from duckdb_columns() where database_name = current_database()"
+    for table, column, sql_type in rows(connection, sql):
+        found.setdefault(table, {})[column] = sql_type
+    return found
+
+
+def _full(sql_type: str) -> str:
+    """The type as DuckDB shows it."""
+    return "TIMESTAMP WITH TIME ZONE" if sql_type == "TIMESTAMPTZ" else sql_type
 
 
 def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = None) -> Iterator[str]:
@@ -56,7 +87,7 @@ def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = No
     for column in table.columns:
         if existing and column.name not in existing:
             yield f"alter table {table.qualified} add column {quoted(column.name)} {column.sql_type}"
-        elif existing and existing[column.name] != _FULL_NAMES.get(column.sql_type, column.sql_type):
+        elif existing and existing[column.name] != _full(column.sql_type):
             yield f"alter table {table.qualified} alter column {quoted(column.name)} set data type {column.sql_type}"
         yield f"comment on column {table.qualified}.{quoted(column.name)} is {literal(column.comment)}"
 
@@ -107,6 +138,9 @@ def note_fact(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> No
 
 #: Goes up when a program of the version before could no longer load into the file or would damage it.
 SCHEMA_VERSION = 3
+#: Version → the statements that make its tables out of those of the version before, as far as `ensure_schema` does not complete them:
+#: a renamed column, rows that change. In their order, within its transaction.
+MIGRATIONS: dict[int, Sequence[str]] = {}
 
 
 def stamp_version(connection: duckdb.DuckDBPyConnection, version: int = SCHEMA_VERSION) -> None:

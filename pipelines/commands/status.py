@@ -13,11 +13,13 @@ from marketing_api.clock import utc_now
 from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago, due, is_to_come, standstill
+from pipelines.home import VERSIONS, check_not_newer, noted_versions
 from pipelines.options import JSON, Option, parameters
 from pipelines.output import Status, emit
 from pipelines.progress import report_waiting
 from pipelines.publishing import lake_storage, published_document, what_is_published
 from pipelines.settings import Settings
+from pipelines.upgrade import outdated
 from warehouse.connection import connect
 from warehouse.lake import fleet, manifests, problems
 from warehouse.sql import literal, records, statements
@@ -37,8 +39,13 @@ def status(arguments: Arguments, settings: Settings) -> int:
     if arguments.fleet:
         return _fleet(settings, now, is_json=arguments.json)
     settings = settings.of_one_shard()
+    check_not_newer(settings.home)
+    nothing = ""
     if not settings.warehouse_path.exists():
         nothing = f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`"
+    elif noted_versions(settings.home) != VERSIONS and any(each.name == "warehouse" for each in outdated(settings.home)):
+        nothing = "the home is of an earlier version: `marketing-sync upgrade` makes it one of this version, as does the next sync"
+    if nothing:
         if arguments.json:
             emit(Status(notices=[nothing]))
         else:

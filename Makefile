@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup sync test test-services check ui notebook bench attack lint clean docs dist release-home
+.PHONY: help setup sync test test-services check ui notebook bench attack lint clean docs dist fixture
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -66,7 +66,7 @@ docs: .venv/installed build/mkdocs/installed ## write the generated pages anew, 
 dist: .venv/installed ## a wheel in dist/, for pip, pipx or uvx
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 
-release-home: .venv/installed ## at a release: a small home of this version, for the tests of later ones
+fixture: .venv/installed ## at a release: a small home of this version, for the tests of later ones
 	@$(BIN)/python -m tests.pipelines.homes
 
 clean: ## remove what was installed and cached; data/ stays

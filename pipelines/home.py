@@ -24,6 +24,7 @@ import msgspec
 from pipelines.write_back.outbox.store import VERSION as OUTBOX_VERSION
 from warehouse.archive.archive import ARCHIVE_VERSION
 from warehouse.archive.disk import RESTORING, move_into_place, no_folder, set_aside, sweep
+from warehouse.connection import DEADLINE_S
 from warehouse.schema import SCHEMA_VERSION
 
 log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ class HomeError(Exception):
     """The home cannot be used: the message names the folder and what to do."""
 
 
-def prepare_home(home: Path, *, upgrades: bool = True) -> Path:
+def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, upgrades: bool = True) -> Path:
     """Create the home and Dagster's folder in it, readable by the owner only, and remove what killed processes left; upgrade it when it
     is of an earlier version.
 
@@ -72,7 +73,7 @@ def prepare_home(home: Path, *, upgrades: bool = True) -> Path:
             if noted_versions(home) != VERSIONS:
                 from pipelines.upgrade import upgrade  # hardly ever needed, and it needs this module
 
-                upgrade(home)
+                upgrade(home, lock_seconds)
             write_yaml(home)
     except OSError as problem:
         if problem.errno == errno.ENOSPC:

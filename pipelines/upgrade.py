@@ -9,24 +9,34 @@ import contextlib
 import logging
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 
 from marketing_api.clock import utc_now
-from pipelines.home import VERSION_FILE, VERSIONS, HomeError, note_versions, noted_versions, versions_in_words, write_yaml, yaml_of_now
+from pipelines.home import (
+    VERSION_FILE,
+    VERSIONS,
+    HomeError,
+    note_versions,
+    noted_versions,
+    prepare_home,
+    versions_in_words,
+    write_yaml,
+    yaml_of_now,
+)
 from pipelines.progress import report_waiting
-from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.store import Store, copy_of
 from warehouse.archive.disk import Workspace, copy_locked, exclusive, make_folder, sync
 from warehouse.connection import connect
 from warehouse.errors import NotAWarehouse
-from warehouse.schema import changes, ensure_schema, schema_version
-from warehouse.sql import literal, quoted, rows, value
+from warehouse.schema import columns_of, differences, ensure_schema, is_current, schema_version
+from warehouse.sql import quoted, rows, value
 from warehouse.tables import TABLES
+from warehouse.warehouse import MEMORY_LIMIT
 
 log = logging.getLogger(__name__)
 
@@ -36,54 +46,89 @@ _BEGUN = ".begun"
 _WAREHOUSE, _OUTBOX, _YAML = "warehouse.duckdb", "outbox.sqlite", "dagster/dagster.yaml"
 
 
-@dataclass(frozen=True, slots=True)
-class Outdated:
-    """A `file` of the home that is of an earlier version of what `VERSIONS` counts as `name`; `changes` in words."""
+class Outdated(NamedTuple):
+    """A `file` of the home that is of an earlier version of what `VERSIONS` counts as `name`."""
 
     name: str
     file: str
     version: int
-    changes: Sequence[str]
 
 
-def outdated(home: Path) -> Iterator[Outdated]:
+def upgrade_copies(home: Path) -> list[Path]:
+    """The folders with files as they were before an upgrade, newest first. They hold personal data."""
+    return sorted((home / "upgrades").glob("*"), reverse=True)
+
+
+def _open(home: Path, lock_seconds: float, *, read_only: bool = False) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+    path = home / _WAREHOUSE
+    return connect(path, deadline_s=lock_seconds, read_only=read_only, memory_limit=MEMORY_LIMIT, on_wait=report_waiting)
+
+
+@contextmanager
+def reading(home: Path, lock_seconds: float) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The warehouse, open for reading, with all tables of this version. Raises what `connect` and `prepare_home` raise."""
+    with _open(home, lock_seconds, read_only=True) as connection:
+        if is_current(connection, TABLES.values()):
+            yield connection
+            return
+    prepare_home(home, lock_seconds)
+    _change(home, [_WAREHOUSE], lock_seconds)
+    with _open(home, lock_seconds, read_only=True) as connection:
+        yield connection
+
+
+def outdated(home: Path, lock_seconds: float) -> Iterator[Outdated]:
     """Looks and changes nothing. Files that cannot be read are left to whoever uses them, and says what to do."""
-    if (path := home / _WAREHOUSE).exists():
-        with contextlib.suppress(NotAWarehouse), connect(path, read_only=True, on_wait=report_waiting) as connection:
-            version = schema_version(connection)
-            if version is not None and version < VERSIONS["warehouse"]:
-                yield Outdated("warehouse", _WAREHOUSE, version, list(changes(connection, TABLES.values())))
-    if (path := outbox_path(home)).is_file():
+    if (home / _WAREHOUSE).exists():
+        with contextlib.suppress(NotAWarehouse), _open(home, lock_seconds, read_only=True) as connection:
+            if (version := schema_version(connection)) is not None and version < VERSIONS["warehouse"]:
+                yield Outdated("warehouse", _WAREHOUSE, version)
+    if (path := home / _OUTBOX).is_file():
         with path.open("rb") as file:
             version = int.from_bytes(file.read(64)[60:])  # where SQLite has it: opening the file would make others beside it
         if 0 < version < VERSIONS["outbox"]:
-            yield Outdated("outbox", _OUTBOX, version, [f"{_OUTBOX}: tables of version {VERSIONS['outbox']}"])
-    if (path := home / _YAML).is_file():
-        text = path.read_text(encoding="utf-8", errors="replace")
-        if yaml_of_now(text) != text:
-            yield Outdated("dagster", _YAML, VERSIONS["dagster"] - 1, [f"{_YAML}: names of now"])
+            yield Outdated("outbox", _OUTBOX, version)
+    if (path := home / _YAML).is_file() and yaml_of_now(text := path.read_text(encoding="utf-8", errors="replace")) != text:
+        yield Outdated("dagster", _YAML, VERSIONS["dagster"] - 1)
 
 
-def upgrade(home: Path) -> None:
+def try_upgrade(home: Path, lock_seconds: float) -> Iterator[str]:
+    """What an upgrade changes, a line each: it is carried out on copies, which are removed. Raises what `upgrade` raises."""
+    if not (found := list(outdated(home, lock_seconds))):
+        yield f"nothing has to be upgraded: {versions_in_words(VERSIONS)}"
+        return
+    with closing(Workspace(home / "tmp" / "upgrade")) as workspace:
+        files = [each.file for each in found]
+        copies = _copy(home, files, workspace.folder(), lock_seconds)
+        before = _tables(copies)
+        _change(copies, files, lock_seconds)
+        for each in found:
+            yield f"{each.name}: version {each.version} becomes {VERSIONS[each.name]}; {each.file} is copied before"
+        yield from differences(before, _tables(copies))
+    yield "this was tried on copies: `marketing-sync upgrade` does it, as does the next command that uses the home"
+
+
+def _tables(home: Path) -> dict[str, dict[str, str]]:
+    if not (home / _WAREHOUSE).exists():
+        return {}
+    with _open(home, 0, read_only=True) as connection:
+        return columns_of(connection)
+
+
+def upgrade(home: Path, lock_seconds: float) -> None:
     """Upgrade what is outdated, and say so. Raises what `connection.connect` raises, OutboxError, OSError."""
-    with exclusive(home), ExitStack() as stack:
-        found = list(outdated(home))
-        names = {each.name for each in found}
+    with exclusive(home), ExitStack() as held:
+        found = list(outdated(home, lock_seconds))
+        versions = [f"{each.name}-{each.version}" for each in found]
+        files = [each.file for each in found]
         begun = next((copies for copies in upgrade_copies(home) if copies.suffix == _BEGUN), None)
-        if begun and not all(f"{each.name}-{each.version}" in begun.name and (begun / each.file).exists() for each in found):
+        if begun and not all(version in begun.name and (begun / file).exists() for version, file in zip(versions, files, strict=True)):
             begun = None  # of another upgrade, or put back in part
         if found or begun:
-            warehouse = None
-            if "warehouse" in names:  # held to the end: what is loaded between copy and change would be in neither
-                warehouse = stack.enter_context(connect(home / _WAREHOUSE, on_wait=report_waiting))
-            copies = begun or _copy(home, found, warehouse)
-            if warehouse is not None:
-                rows(warehouse, "set timezone = 'UTC'")
-                ensure_schema(warehouse, TABLES.values())
-            if "outbox" in names:
-                Store(outbox_path(home)).close()
-            if "dagster" in names:
-                write_yaml(home)
+            if _WAREHOUSE in files:  # to the end: what is loaded between copy and change would be in neither
+                rows(held.enter_context(_open(home, lock_seconds)), "checkpoint")  # so that the file alone is all of it
+            copies = begun or _keep_copy(home, files, f"{utc_now():%Y%m%dT%H%M%SZ}-{'-'.join(versions)}{_BEGUN}", lock_seconds)
+            _change(home, files, lock_seconds)
             done = copies.rename(copies.with_suffix(""))
             log.warning(
                 "the home was of an earlier version (%s): it is upgraded, and the files as they were are in %s; "
@@ -96,101 +141,92 @@ def upgrade(home: Path) -> None:
             shutil.rmtree(older)
 
 
-def upgrade_copies(home: Path) -> list[Path]:
-    """The folders with files as they were before an upgrade, newest first. They hold personal data."""
-    return sorted((home / "upgrades").glob("*"), reverse=True)
-
-
-def _copy(home: Path, found: Sequence[Outdated], warehouse: duckdb.DuckDBPyConnection | None) -> Path:
-    """The folder, whole or not at all; `warehouse` is the open file, if that is outdated."""
+def _keep_copy(home: Path, files: Collection[str], name: str, lock_seconds: float) -> Path:
+    """The folder in `upgrades`, there whole or not at all."""
     with closing(Workspace(home / "tmp" / "upgrade")) as workspace:
-        folder = make_folder(workspace.folder() / "copies")
-        for file in (*(each.file for each in found), VERSION_FILE):
-            source, target = home / file, folder / file
-            if not source.exists():
-                continue
+        folder = _copy(home, files, make_folder(workspace.folder() / name), lock_seconds)
+        copies = folder.rename(make_folder(home / "upgrades") / name)
+        sync(copies.parent)
+        return copies
+
+
+def _copy(home: Path, files: Collection[str], folder: Path, lock_seconds: float) -> Path:
+    """The files, and the version that is noted, in the `folder`."""
+    for file in (*files, VERSION_FILE):
+        source, target = home / file, folder / file
+        if source.exists():
             make_folder(target.parent)
-            if file == _WAREHOUSE and warehouse is not None:
-                if Path(f"{source}.wal").exists():
-                    rows(warehouse, "checkpoint")  # so that the file alone is all of it
-                copy_locked(source, target)
+            if file == _WAREHOUSE:
+                with _open(home, lock_seconds, read_only=True):
+                    copy_locked(source, target)
             elif file == _OUTBOX:
                 with closing(sqlite3.connect(source)) as before, closing(sqlite3.connect(target)) as copy:
                     before.backup(copy)
             else:
                 shutil.copyfile(source, target)
-            target.chmod(0o600)
             sync(target)
-        versions = "-".join(f"{each.name}-{each.version}" for each in found)
-        parent = make_folder(home / "upgrades")
-        copies = folder.rename(parent / f"{utc_now():%Y%m%dT%H%M%SZ}-{versions}{_BEGUN}")
-        sync(parent)
-        return copies
+    return folder
 
 
-def roll_back(home: Path, *, accept_loss: bool = False) -> str:
+def _change(home: Path, files: Collection[str], lock_seconds: float) -> None:
+    """Each in one transaction, or not at all."""
+    if _WAREHOUSE in files:
+        with _open(home, lock_seconds) as connection:
+            rows(connection, "set timezone = 'UTC'")
+            ensure_schema(connection, TABLES.values())
+    if _OUTBOX in files:
+        Store(home / _OUTBOX).close()
+    if _YAML in files:
+        write_yaml(home)
+
+
+def roll_back(home: Path, lock_seconds: float, *, accept_loss: bool = False) -> str:
     """Put back the newest copies, for the version that they are of to go on; what was done in a sentence. Typed again when it was killed.
 
     Raises HomeError when there are none, or when something came since that would be lost, unless `accept_loss`.
     """
-    with exclusive(home), ExitStack() as stack:
-        copies = next(iter(upgrade_copies(home)), None)
-        if copies is None:
+    with exclusive(home), ExitStack() as held:
+        if not (copies := next(iter(upgrade_copies(home)), None)):
             raise HomeError(f"there is nothing to go back to: {home / 'upgrades'} holds no copies of files as they were before an upgrade")
+        lost = list(_lost_of_outbox(home, copies))
         if (copies / _WAREHOUSE).exists() and (home / _WAREHOUSE).exists():
-            connection = stack.enter_context(connect(home / _WAREHOUSE, on_wait=report_waiting))
-            lost = [*_lost_of_warehouse(connection, copies), *_lost_of_outbox(home, copies)]
+            connection = held.enter_context(_open(home, lock_seconds))
             rows(connection, "checkpoint")  # so that no log of the newer file is left beside the earlier one
-        else:
-            lost = list(_lost_of_outbox(home, copies))
+            lost += _lost_of_warehouse(connection, copies)
         if lost and not accept_loss:
             raise HomeError(f"nothing is put back, since this would be lost: {'; '.join(lost)}. `--accept-loss` puts it back all the same")
         (home / VERSION_FILE).unlink(missing_ok=True)  # whoever comes next looks into the files
         for file in (_WAREHOUSE, _OUTBOX, _YAML, VERSION_FILE):
-            if (copy := copies / file).exists():
-                copy.replace(home / file)
-                if file == _OUTBOX:
-                    for beside in (copy_of(home / file), *(home.glob(f"{file}-*"))):
-                        beside.unlink(missing_ok=True)
+            if (copies / file).exists():
+                (copies / file).replace(home / file)
+                for beside in (copy_of(home / file), *home.glob(f"{file}-*")) if file == _OUTBOX else ():
+                    beside.unlink(missing_ok=True)
         sync(home)
-        versions = copies.name.removesuffix(_BEGUN).partition("-")[2]
         shutil.rmtree(copies)
+    versions = copies.name.removesuffix(_BEGUN).partition("-")[2]
     return f"the files are as they were before the upgrade ({versions}): go on with that version, since this one would upgrade them again"
 
 
 def _lost_of_warehouse(connection: duckdb.DuckDBPyConnection, copies: Path) -> Iterator[str]:
     """What was loaded since is loaded again from the archive, if the earlier version can read it; history is in no archive."""
-    own = quoted(str(value(connection, "select current_database()")))
-    rows(connection, f"attach {literal(str(copies / _WAREHOUSE))} as earlier (read_only)")
-    try:
-        loads, before = (int(value(connection, f"select count(*) from {of}.sync.loads")) for of in (own, "earlier"))  # noqa: S608
+    with _open(copies, 0, read_only=True) as earlier:
+        loads, before = (int(value(each, "select count(*) from sync.loads")) for each in (connection, earlier))
         if loads > before and noted_versions(copies).get("archive") != VERSIONS["archive"]:
             yield f"{loads - before:,} loads, which the earlier version cannot read in the archive"
-        names = "select table_name from duckdb_tables() where schema_name = 'history' and database_name = {} order by all"
-        had = {name for (name,) in rows(connection, names.format("'earlier'"))}
-        for (name,) in rows(connection, names.format("current_database()")):
-            count = f"select count(*), sum(hash(each)) from {{}}.history.{quoted(name)} as each"  # noqa: S608
-            now, then = (rows(connection, count.format(of))[0] if of == own or name in had else (0, None) for of in (own, "earlier"))
+        had = columns_of(earlier)
+        for table in (each for each in columns_of(connection) if each.startswith("history.")):
+            names = ", ".join(map(quoted, had[table])) if table in had else "*"
+            content = f"select count(*), sum(hash(each)) from (select {names} from {table}) as each"  # noqa: S608
+            now, then = rows(connection, content)[0], rows(earlier, content)[0] if table in had else (0, None)
             if now != then:
-                yield f"changes in history.{name} ({now[0]:,} rows, {then[0]:,} before)"
-    finally:
-        rows(connection, "detach earlier")
+                yield f"changes in {table} ({now[0]:,} rows, {then[0]:,} before)"
 
 
 def _lost_of_outbox(home: Path, copies: Path) -> Iterator[str]:
-    if (copy := copies / _OUTBOX).exists() and (home / _OUTBOX).exists():
-        revisions = []
-        for path in (home / _OUTBOX, copy):
+    if (copies / _OUTBOX).exists() and (home / _OUTBOX).exists():
+        revisions = set()
+        for path in (home / _OUTBOX, copies / _OUTBOX):
             with closing(sqlite3.connect(path)) as connection:
-                revisions.append(connection.execute("select value from revision").fetchone()[0])
-        if revisions[0] != revisions[1]:
+                revisions.add(connection.execute("select value from revision").fetchone()[0])
+        if len(revisions) > 1:
             yield "what was pushed since, which would be sent twice"
-
-
-def in_words(found: Sequence[Outdated]) -> Iterator[str]:
-    """What an upgrade would do, a line each."""
-    if not found:
-        yield f"nothing has to be upgraded: {versions_in_words(VERSIONS)}"
-    for each in found:
-        yield f"{each.name}: version {each.version} becomes {VERSIONS[each.name]}; {each.file} is copied before"
-        yield from (f"  {change}" for change in each.changes)

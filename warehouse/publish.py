@@ -102,9 +102,7 @@ def _snapshot(home: Path, deadline_s: float, on_wait: OnWait | None) -> Iterator
     try:
         copy = workspace.file("warehouse.duckdb")
         with connect(path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait):
-            for suffix in ("", ".wal"):
-                if (source := Path(f"{path}{suffix}")).exists():
-                    copy_locked(source, Path(f"{copy}{suffix}"))
+            copy_locked(path, copy)
         yield copy
     finally:
         workspace.close()

@@ -6,6 +6,7 @@ copy that is made before a file gets another version (`pipelines.upgrade`).
 """
 
 import hashlib
+import itertools
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from warehouse.tables import Table
 
 #: Typed mirror of the service, its changes over time, the marts made from both, and what is known about the reading.
 SCHEMAS = ("source", "history", "marts", "sync")
+_FULL_NAMES = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
 
 
 def ensure_schema(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> None:
@@ -32,40 +34,30 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]
         return
     found = schema_version(connection)
     with transaction(connection):
-        for schema in SCHEMAS:
-            rows(connection, f"create schema if not exists {schema}")
-        for version, migration in MIGRATIONS.items():
-            for statement in migration if found is not None and found < version else ():
+        for statement in _upgrading(connection, wanted, SCHEMA_VERSION if found is None else found):
+            try:
                 rows(connection, statement)
-        existing = _columns(connection)
-        for table in wanted:
-            for statement in statements(table, existing.get(table.qualified)):
-                try:
-                    rows(connection, statement)
-                except duckdb.ConversionException as problem:
-                    raise WarehouseError(f"{table.qualified} cannot be adapted to this version: run `marketing-sync rebuild`") from problem
-        stamp_version(connection)
+            except duckdb.ConversionException as problem:
+                raise WarehouseError(f"`{statement}` does not suit what the warehouse holds: run `marketing-sync rebuild`") from problem
+        stamp_version(connection, SCHEMA_VERSION)
         note_fact(connection, "tables", fingerprint)
 
 
-def changes(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> Iterator[str]:
-    """What `ensure_schema` would change of the tables, in words."""
-    found = schema_version(connection) or 0
-    yield from (statement for version, migration in MIGRATIONS.items() if found < version for statement in migration)
-    existing = _columns(connection)
-    wanted: tuple[Table | SyncTable, ...] = (*tables, *SYNC_TABLES)
-    for table in wanted:
-        has = existing.get(table.qualified)
-        if has is None:
-            yield f"{table.qualified}: new table"
-        else:
-            for column in table.columns:
-                before, now = has.get(column.name), _full(column.sql_type)
-                if before != now:
-                    yield f"{table.qualified}.{column.name}: {f'{before} becomes {now}' if before else f'new column, {now}'}"
+def _upgrading(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table | SyncTable], version: int) -> Iterator[str]:
+    """The statements, each to be run before the next is asked for."""
+    yield from (f"create schema if not exists {schema}" for schema in SCHEMAS)
+    yield from itertools.chain.from_iterable(MIGRATIONS[each] for each in sorted(MIGRATIONS) if each > version)
+    existing = columns_of(connection)
+    for table in tables:
+        yield from statements(table, existing.get(table.qualified))
 
 
-def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
+def is_current(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> bool:
+    """Whether the tables are as this version declares them. Not to be called within a transaction."""
+    return fact(connection, "tables") == _fingerprint((*tables, *SYNC_TABLES))
+
+
+def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
     """Table (`schema.table`) → its columns, name → type."""
     found: dict[str, dict[str, str]] = {}
     sql = "select schema_name || '.' || table_name, column_name, data_type from duckdb_columns() where database_name = current_database()"
@@ -74,9 +66,18 @@ def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]
     return found
 
 
-def _full(sql_type: str) -> str:
-    """The type as DuckDB shows it."""
-    return "TIMESTAMP WITH TIME ZONE" if sql_type == "TIMESTAMPTZ" else sql_type
+def differences(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Between two results of `columns_of`, in words."""
+    for table in {**before, **after}:
+        had, has = before.get(table), after.get(table)
+        if had is None or has is None:
+            yield f"{table}: {'table that is gone' if has is None else 'new table'}"
+            continue
+        for column in {**had, **has}:
+            was, now = had.get(column), has.get(column)
+            if was != now:
+                what = f"{was} becomes {now}" if was and now else f"new column, {now}" if now else "column that is gone"
+                yield f"{table}.{column}: {what}"
 
 
 def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = None) -> Iterator[str]:
@@ -87,7 +88,7 @@ def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = No
     for column in table.columns:
         if existing and column.name not in existing:
             yield f"alter table {table.qualified} add column {quoted(column.name)} {column.sql_type}"
-        elif existing and existing[column.name] != _full(column.sql_type):
+        elif existing and existing[column.name] != _FULL_NAMES.get(column.sql_type, column.sql_type):
             yield f"alter table {table.qualified} alter column {quoted(column.name)} set data type {column.sql_type}"
         yield f"comment on column {table.qualified}.{quoted(column.name)} is {literal(column.comment)}"
 
@@ -109,8 +110,13 @@ def comments(
             yield f"comment on column {table}.{quoted(column)} is {literal(comment)}"
 
 
-@cache
 def _fingerprint(tables: tuple[Table | SyncTable, ...]) -> str:
+    """Also of the version: a migration may change rows alone."""
+    return f"{SCHEMA_VERSION}-{_digest(tables)}"
+
+
+@cache
+def _digest(tables: tuple[Table | SyncTable, ...]) -> str:
     text = "\n".join(statement for table in tables for statement in statements(table))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

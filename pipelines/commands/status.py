@@ -13,14 +13,12 @@ from marketing_api.clock import utc_now
 from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago, due, is_to_come, standstill
-from pipelines.home import VERSIONS, check_not_newer, noted_versions
+from pipelines.home import check_not_newer
 from pipelines.options import JSON, Option, parameters
 from pipelines.output import Status, emit
-from pipelines.progress import report_waiting
 from pipelines.publishing import lake_storage, published_document, what_is_published
 from pipelines.settings import Settings
-from pipelines.upgrade import outdated
-from warehouse.connection import connect
+from pipelines.upgrade import reading
 from warehouse.lake import fleet, manifests, problems
 from warehouse.sql import literal, records, statements
 from warehouse.tables import TABLES
@@ -40,18 +38,14 @@ def status(arguments: Arguments, settings: Settings) -> int:
         return _fleet(settings, now, is_json=arguments.json)
     settings = settings.of_one_shard()
     check_not_newer(settings.home)
-    nothing = ""
     if not settings.warehouse_path.exists():
         nothing = f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`"
-    elif noted_versions(settings.home) != VERSIONS and any(each.name == "warehouse" for each in outdated(settings.home)):
-        nothing = "the home is of an earlier version: `marketing-sync upgrade` makes it one of this version, as does the next sync"
-    if nothing:
         if arguments.json:
             emit(Status(notices=[nothing]))
         else:
             print(nothing)
         return exits.DONE
-    with connect(settings.warehouse_path, deadline_s=settings.lock_seconds, read_only=True, on_wait=report_waiting) as connection:
+    with reading(settings.home, settings.lock_seconds) as connection:
         connection.execute("set timezone = 'UTC'")  # in which documents have their times
         found = Status(
             _read(connection, _QUERIES["tables"].format(counted=_counted(connection)), output.Table),

@@ -101,7 +101,7 @@ def move_into_place(temporary: Path, target: Path) -> None:
     sync(target.parent)
 
 
-#: Opening a file that DuckDB or SQLite has open by any other means would give up their lock, so another process copies it.
+#: Opening the file otherwise than through DuckDB would give up DuckDB's lock, so another process copies it.
 _COPY = """
 import errno, shutil, sys
 try:
@@ -112,10 +112,12 @@ except OSError as problem:
 
 
 def copy_locked(source: Path, target: Path) -> None:
-    """Copy a database's file while this process holds its lock, and keep the lock."""
-    command = [sys.executable, "-I", "-S", "-c", _COPY, str(source), str(target)]
-    if code := subprocess.run(command, check=False, umask=0o077).returncode:  # noqa: S603 - our own words and paths
-        raise OSError(code, f"{source} cannot be copied to {target}: {os.strerror(code)}")
+    """Copy a file of DuckDB, with the log beside it, while this process holds its lock, and keep the lock."""
+    for suffix in ("", ".wal"):
+        if Path(f"{source}{suffix}").exists():
+            command = [sys.executable, "-I", "-S", "-c", _COPY, f"{source}{suffix}", f"{target}{suffix}"]
+            if code := subprocess.run(command, check=False, umask=0o077).returncode:  # noqa: S603 - our own words and paths
+                raise OSError(code, f"{source} cannot be copied to {target}: {os.strerror(code)}")
 
 
 def set_aside(path: Path) -> Path:

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup sync test test-services check ui notebook bench attack lint clean docs dist
+.PHONY: help setup sync test test-services check ui notebook bench attack lint clean docs dist fixture
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -65,6 +65,9 @@ docs: .venv/installed build/mkdocs/installed ## write the generated pages anew, 
 
 dist: .venv/installed ## a wheel in dist/, for pip, pipx or uvx
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+
+fixture: .venv/installed ## at a release: a small home of this version, for the tests of later ones
+	@$(BIN)/python -m tests.pipelines.homes
 
 clean: ## remove what was installed and cached; data/ stays
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache build dist

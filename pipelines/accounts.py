@@ -24,7 +24,7 @@ def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
     else:
         from marketing_api.sandbox.cli import spawn  # a program of its own, which configured accounts do without
 
-        prepare_home(settings.home)
+        prepare_home(settings.home, settings.lock_seconds)
         with ExitStack() as stack:
             try:
                 process = spawn("--contacts", str(settings.sandbox_contacts), "--state", str(settings.home / "sandbox.jsonl"))

@@ -30,6 +30,7 @@ COMMANDS = {
     "rebuild": ("publish", "write the warehouse anew from the archive, without a request"),
     "backup": ("backup", "back up what a home cannot make anew, and show what is there"),
     "restore": ("backup", "make a home of its backup, on an empty machine"),
+    "upgrade": ("upgrade", "make a home of an earlier version one of this version, try that first, or go back"),
     "ui": ("ui", "open the Dagster UI on this machine"),
     "call": ("call", "call any operation of the service, validated; writes ask first"),
     "sandbox": ("sandbox", "run a stand-in for the service on this machine"),

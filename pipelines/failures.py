@@ -16,9 +16,9 @@ from pipelines.home import HomeError
 from pipelines.logs import DISPLAYED, displayed
 from pipelines.settings import SettingsError
 from pipelines.write_back.input.rows import InputError
-from pipelines.write_back.outbox.store import OutboxError
+from pipelines.write_back.outbox.store import OutboxError, OutboxTooNew
 from warehouse.duckdb_errors import is_full
-from warehouse.errors import ForeignFolder, StorageMisconfigured, WarehouseError
+from warehouse.errors import ForeignFolder, StorageMisconfigured, WarehouseError, WarehouseTooNew
 
 _WRONG_USE = (
     SettingsError,
@@ -29,6 +29,8 @@ _WRONG_USE = (
     LimitNotShared,
     ForeignFolder,
     StorageMisconfigured,
+    WarehouseTooNew,
+    OutboxTooNew,
 )
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _SQLITE_NO_ROOM = ("disk is full", "disk I/O error")

@@ -2,7 +2,8 @@
 
 No file of a home names the place where the home is, so that it can be moved, copied and restored.
 
-Not here: what is in the files (`warehouse`), where the home is (`settings`).
+`version` in the home says what its files are versions of, so that nothing has to be opened to know: a home of a newer program is refused,
+one of an earlier program upgraded (`upgrade`). Not here: what is in the files (`warehouse`), where the home is (`settings`).
 """
 
 import errno
@@ -14,18 +15,27 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from warehouse.archive.disk import RESTORING, no_folder, set_aside, sweep
+import msgspec
+
+from pipelines.write_back.outbox.store import VERSION as OUTBOX_VERSION
+from warehouse.archive.archive import ARCHIVE_VERSION
+from warehouse.archive.disk import RESTORING, move_into_place, no_folder, set_aside, sweep
+from warehouse.connection import DEADLINE_S
+from warehouse.schema import SCHEMA_VERSION
 
 log = logging.getLogger(__name__)
 
+#: Each number goes up when a program of the version before could no longer go on with what it counts.
+VERSIONS = {"warehouse": SCHEMA_VERSION, "outbox": OUTBOX_VERSION, "archive": ARCHIVE_VERSION, "dagster": 2}
 _DAGSTER_YAML = Path(__file__).with_name("dagster.yaml")
 #: Another machine's note that is older was left by one that is gone.
 _NOTED_EVERY_S, _ABANDONED_S = 10.0, 35.0
 _claimed: set[Path] = set()
+VERSION_FILE = "version"
 #: As earlier versions wrote it: with the place of the home then, with the module that the class was in → as it is written now.
 _OUTDATED = {
     re.compile(r'^( +base_dir: )"[^"\n]*/dagster/history/runs"$', re.MULTILINE): r"\1history/runs",
@@ -39,29 +49,66 @@ class HomeError(Exception):
     """The home cannot be used: the message names the folder and what to do."""
 
 
-def prepare_home(home: Path) -> Path:
-    """Create the home and Dagster's folder in it, readable by the owner only, and remove what killed processes left.
+def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, upgrades: bool = True) -> Path:
+    """Create the home and Dagster's folder in it, readable by the owner only, and remove what killed processes left; upgrade it when it
+    is of an earlier version.
 
-    Raises HomeError, also when another machine uses the home, or OSError when the disk is full.
+    Raises HomeError, also when another machine or a newer version uses the home, or OSError when the disk is full; upgrading it, what
+    `connection.connect` raises.
     """
     os.umask(0o077)
     dagster = home / "dagster"
     if (home / RESTORING).exists():
         raise HomeError(f"{home} is being restored, and that has not ended: run `marketing-sync restore` again")
+    check_not_newer(home)
     try:
         dagster.mkdir(parents=True, exist_ok=True)
         home.chmod(0o700)
-        _write_yaml(dagster / "dagster.yaml")
         _claim(home)
         sweep(home)
         probe = home / ".writable"
         probe.touch()
         probe.unlink(missing_ok=True)  # another process may have been quicker
+        if upgrades:
+            if noted_versions(home) != VERSIONS:
+                from pipelines.upgrade import upgrade  # hardly ever needed, and it needs this module
+
+                upgrade(home, lock_seconds)
+            write_yaml(home)
     except OSError as problem:
         if problem.errno == errno.ENOSPC:
             raise
         raise HomeError(f"the home {home} cannot be written ({problem.strerror}); set MARKETING_HOME to a folder of yours") from None
     return home
+
+
+def noted_versions(home: Path) -> dict[str, int]:
+    """Those that `version` in the home names; none where it is not there or cannot be read: its files have to be looked into."""
+    try:
+        return msgspec.json.decode((home / VERSION_FILE).read_bytes(), type=dict[str, int])
+    except (OSError, msgspec.DecodeError):
+        return {}
+
+
+def note_versions(home: Path) -> None:
+    """That all of it is of this program's versions."""
+    temporary = no_folder(home / VERSION_FILE).with_name(f".{VERSION_FILE}")
+    temporary.write_bytes(msgspec.json.encode(VERSIONS))
+    move_into_place(temporary, home / VERSION_FILE)
+
+
+def check_not_newer(home: Path) -> None:
+    """Raises HomeError."""
+    if newer := {name: number for name, number in noted_versions(home).items() if number > VERSIONS.get(name, 0)}:
+        raise HomeError(
+            f"the home {home} is of a newer version of marketing-sync than this one ({versions_in_words(newer)}; known here: "
+            f"{versions_in_words(VERSIONS)}): upgrade this installation, or `marketing-sync upgrade --rollback` with the newer one. If it "
+            f"never was of a newer version, move {home / VERSION_FILE} away"
+        )
+
+
+def versions_in_words(versions: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in versions.items())
 
 
 @contextmanager
@@ -136,16 +183,21 @@ def _boot_id() -> str:
     return path.read_text(encoding="ascii").strip() if path.exists() else ""
 
 
-def _write_yaml(path: Path) -> None:
-    """Leave alone what a person wrote into it."""
+def write_yaml(home: Path) -> None:
+    """Dagster's settings, as of now where an earlier version wrote them; what a person wrote into them is left alone."""
+    path = home / "dagster" / "dagster.yaml"
     text = _text_of(path) if no_folder(path).exists() else ""
-    current = text or _DAGSTER_YAML.read_text(encoding="utf-8")
-    for outdated, now in _OUTDATED.items():
-        current = outdated.sub(now, current)
+    current = yaml_of_now(text or _DAGSTER_YAML.read_text(encoding="utf-8"))
     if current != text or not path.exists():
         unfinished = path.with_name(f".{path.name}")
         unfinished.write_text(current, encoding="utf-8")
         unfinished.replace(path)  # half of it would pass for what a person wrote
+
+
+def yaml_of_now(text: str) -> str:
+    for outdated, now in _OUTDATED.items():
+        text = outdated.sub(now, text)
+    return text
 
 
 def _text_of(path: Path) -> str:

@@ -81,7 +81,7 @@ class RunReader:
         return self._reader.sessions[0].client.connection.url if self._reader and self._settings.is_sandbox else None
 
     def _open(self, context: dg.AssetExecutionContext) -> Prefetcher:
-        prepare_home(self._settings.home)
+        prepare_home(self._settings.home, self._settings.lock_seconds)
         reader = self._stack.enter_context(
             open_reader(
                 self._settings,

@@ -36,6 +36,7 @@ _CHANGING = (
     "sandbox.jsonl",
     "models/**/*",
     "dagster/dagster.yaml",
+    "version",
 )
 #: Where any of these is, a restore would be of no use, or do harm.
 _IN_USE = ("archive", "outbox.sqlite", "warehouse.duckdb", "published")

@@ -8,10 +8,7 @@ published file open for as long as they like: it is never changed, a newer one t
 from __future__ import annotations
 
 import datetime as dt
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -21,7 +18,7 @@ import duckdb
 
 from marketing_api.clock import utc_now
 from warehouse import duckdb_errors
-from warehouse.archive.disk import Workspace, exclusive, make_folder, move_into_place, no_folder, sync
+from warehouse.archive.disk import Workspace, copy_locked, exclusive, make_folder, move_into_place, no_folder, sync
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.dbt_project import OWN
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
@@ -38,15 +35,6 @@ MEMORY_LIMIT = "400MB"
 
 #: The publish check: what blocks publishing this warehouse, a line each; nothing when it is fit.
 PublishCheck = Callable[[duckdb.DuckDBPyConnection], Sequence[str]]
-
-#: Opening the warehouse's file otherwise than through DuckDB would give up DuckDB's lock, so another process copies it.
-_COPY = """
-import errno, shutil, sys
-try:
-    shutil.copyfile(sys.argv[1], sys.argv[2])
-except OSError as problem:
-    sys.exit(problem.errno or errno.EIO)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,18 +102,10 @@ def _snapshot(home: Path, deadline_s: float, on_wait: OnWait | None) -> Iterator
     try:
         copy = workspace.file("warehouse.duckdb")
         with connect(path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait):
-            for suffix in ("", ".wal"):
-                if Path(source := f"{path}{suffix}").exists():
-                    _copy_file(source, f"{copy}{suffix}")
+            copy_locked(path, copy)
         yield copy
     finally:
         workspace.close()
-
-
-def _copy_file(source: str, target: str) -> None:
-    command = [sys.executable, "-I", "-S", "-c", _COPY, source, target]
-    if code := subprocess.run(command, check=False, umask=0o077).returncode:  # noqa: S603 - our own words and paths
-        raise OSError(code, f"{source} cannot be copied to {target}: {os.strerror(code)}")
 
 
 def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) -> dict[str, int]:

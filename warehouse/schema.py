@@ -1,11 +1,13 @@
 """Creates the schemas and tables of a warehouse file with their COMMENTs, and checks its version.
 
 Schema evolution: columns that declarations gained are added when the file is opened; a rebuild fills them from the archive.
-The version stands in `sync.meta`. Not here: what the tables are (`tables`, `sync_tables`), DuckDB's file format (`connection`).
+The version stands in `sync.meta`. Not here: what the tables are (`tables`, `sync_tables`), DuckDB's file format (`connection`), the
+copy that is made before a file gets another version (`pipelines.upgrade`).
 """
 
 import hashlib
-from collections.abc import Container, Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -18,8 +20,6 @@ from warehouse.tables import Table
 
 #: Typed mirror of the service, its changes over time, the marts made from both, and what is known about the reading.
 SCHEMAS = ("source", "history", "marts", "sync")
-
-
 _FULL_NAMES = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
 
 
@@ -32,20 +32,52 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]
     fingerprint = _fingerprint(wanted)
     if fact(connection, "tables") == fingerprint:
         return
+    found = schema_version(connection)
     with transaction(connection):
-        for schema in SCHEMAS:
-            rows(connection, f"create schema if not exists {schema}")
-        types = "select column_name, data_type from duckdb_columns() where database_name = current_database()"
-        for table in wanted:
-            schema, name = table.qualified.split(".")
-            existing = dict(rows(connection, f"{types} and schema_name = ? and table_name = ?", [schema, name]))
-            for statement in statements(table, existing):
-                try:
-                    rows(connection, statement)
-                except duckdb.ConversionException as problem:
-                    raise WarehouseError(f"{table.qualified} cannot be adapted to this version: run `marketing-sync rebuild`") from problem
-        stamp_version(connection)
+        for statement in _upgrading(connection, wanted, SCHEMA_VERSION if found is None else found):
+            try:
+                rows(connection, statement)
+            except duckdb.ConversionException as problem:
+                raise WarehouseError(f"`{statement}` does not suit what the warehouse holds: run `marketing-sync rebuild`") from problem
+        stamp_version(connection, SCHEMA_VERSION)
         note_fact(connection, "tables", fingerprint)
+
+
+def _upgrading(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table | SyncTable], version: int) -> Iterator[str]:
+    """The statements, each to be run before the next is asked for."""
+    yield from (f"create schema if not exists {schema}" for schema in SCHEMAS)
+    yield from itertools.chain.from_iterable(MIGRATIONS[each] for each in sorted(MIGRATIONS) if each > version)
+    existing = columns_of(connection)
+    for table in tables:
+        yield from statements(table, existing.get(table.qualified))
+
+
+def is_current(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> bool:
+    """Whether the tables are as this version declares them. Not to be called within a transaction."""
+    return fact(connection, "tables") == _fingerprint((*tables, *SYNC_TABLES))
+
+
+def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
+    """Table (`schema.table`) → its columns, name → type."""
+    found: dict[str, dict[str, str]] = {}
+    sql = "select schema_name || '.' || table_name, column_name, data_type from duckdb_columns() where database_name = current_database()"
+    for table, column, sql_type in rows(connection, sql):
+        found.setdefault(table, {})[column] = sql_type
+    return found
+
+
+def differences(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Between two results of `columns_of`, in words."""
+    for table in {**before, **after}:
+        had, has = before.get(table), after.get(table)
+        if had is None or has is None:
+            yield f"{table}: {'table that is gone' if has is None else 'new table'}"
+            continue
+        for column in {**had, **has}:
+            was, now = had.get(column), has.get(column)
+            if was != now:
+                what = f"{was} becomes {now}" if was and now else f"new column, {now}" if now else "column that is gone"
+                yield f"{table}.{column}: {what}"
 
 
 def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = None) -> Iterator[str]:
@@ -78,8 +110,13 @@ def comments(
             yield f"comment on column {table}.{quoted(column)} is {literal(comment)}"
 
 
-@cache
 def _fingerprint(tables: tuple[Table | SyncTable, ...]) -> str:
+    """Also of the version: a migration may change rows alone."""
+    return f"{SCHEMA_VERSION}-{_digest(tables)}"
+
+
+@cache
+def _digest(tables: tuple[Table | SyncTable, ...]) -> str:
     text = "\n".join(statement for table in tables for statement in statements(table))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -107,6 +144,9 @@ def note_fact(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> No
 
 #: Goes up when a program of the version before could no longer load into the file or would damage it.
 SCHEMA_VERSION = 3
+#: Version → the statements that make its tables out of those of the version before, as far as `ensure_schema` does not complete them:
+#: a renamed column, rows that change. In their order, within its transaction.
+MIGRATIONS: dict[int, Sequence[str]] = {}
 
 
 def stamp_version(connection: duckdb.DuckDBPyConnection, version: int = SCHEMA_VERSION) -> None:

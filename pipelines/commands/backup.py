@@ -9,7 +9,7 @@ from pipelines import exits
 from pipelines.backups import back_up_home, backup_storage
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago
-from pipelines.home import prepare_home
+from pipelines.home import check_not_newer, prepare_home
 from pipelines.options import Option, parameters
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings
@@ -33,7 +33,7 @@ _RESTORE = (
 @command(*parameters(_BACKUP))
 def backup(arguments: Arguments, settings: Settings) -> int:
     """Send what is not there yet, and show what is there. Safe while a sync runs. Exit code 1 when something was missing or damaged."""
-    prepare_home(settings.home)
+    prepare_home(settings.home, settings.lock_seconds)
     report = back_up_home(settings, verify=arguments.verify)
     files = report.manifest.files
     print(f"{shown(backup_storage(settings).url)}: {len(files):,} files, {sum(file.bytes for file in files) / 1e6:,.1f} MB, as of now")
@@ -55,6 +55,7 @@ def restore(arguments: Arguments, settings: Settings) -> int:
         return exits.DONE
     os.umask(0o077)
     manifest = restore_files(home, backup_storage(settings, url=arguments.url or ""))
+    check_not_newer(home)
     hold(outbox, manifest.made_at, wall(), NOT_IDEMPOTENT)
     settings.warehouse_path.unlink(missing_ok=True)  # of an attempt that was killed
     with closing(Workspace(home / "tmp" / "restore")) as workspace:

@@ -77,7 +77,7 @@ def _secrets(settings: Settings) -> Iterator[Finding]:
 
 def _home(settings: Settings) -> Iterator[Finding]:
     try:
-        prepare_home(settings.home)
+        prepare_home(settings.home, upgrades=False)
     except HomeError as problem:
         yield Finding("home", False, str(problem))
         return

@@ -22,7 +22,7 @@ def _new(arguments: Arguments, settings: Settings) -> int:
     """Write NAME.sql and NAME.yml to begin with: a query over our marts that runs as it is. See docs/own-models.md."""
     if not arguments.name:
         raise click.UsageError("name the model: marketing-sync models new NAME")
-    prepare_home(settings.home)
+    prepare_home(settings.home, settings.lock_seconds)
     try:
         made = new_model(settings.own_models, arguments.name, Models(settings).names())
     except WarehouseError as problem:

@@ -10,13 +10,12 @@ from marketing_api.clock import utc_now
 from pipelines import exits
 from pipelines.commands import Arguments, command
 from pipelines.options import Option, parameters
-from pipelines.progress import report_waiting
 from pipelines.report.formatting import plural
 from pipelines.report.render import environment, readable
 from pipelines.settings import Settings, SettingsError, account_named, whole
+from pipelines.upgrade import reading
 from pipelines.write_back.push_service import SANDBOX_ACCOUNT
 from warehouse.archive.disk import create, make_folder
-from warehouse.connection import connect
 from warehouse.person import Person, Section, find_person, known_of
 
 _PERSON = (
@@ -42,8 +41,7 @@ def person(arguments: Arguments, settings: Settings) -> int:
     if taken := [folder / name for name in _FILES if (folder / name).exists()]:
         raise SettingsError(f"{taken[0]} is there already: name another folder")
     account = arguments.account and account_named(arguments.account, [each.account for each in settings.accounts] or [SANDBOX_ACCOUNT])
-    path, wait_s = settings.warehouse_path, settings.lock_seconds
-    with connect(path, deadline_s=wait_s, read_only=True, on_wait=report_waiting) as connection:
+    with reading(settings.home, settings.lock_seconds) as connection:
         connection.execute("set timezone = 'UTC'")
         found = find_person(connection, account, address, contact_id)
         sections = list(known_of(connection, found)) if found.addresses or found.contacts else []

@@ -18,6 +18,7 @@ from pipelines import exits
 from pipelines.accounts import known_accounts
 from pipelines.commands import Arguments, command
 from pipelines.commands.status import grid
+from pipelines.home import prepare_home
 from pipelines.options import JSON, LIMITS, parameters
 from pipelines.output import AccountPlan, Plan, Planned, emit
 from pipelines.progress import report_waiting
@@ -111,6 +112,7 @@ def plan(arguments: Arguments, settings: Settings) -> int:
         else:
             console.print("nothing has been synced yet: the first sync reads every contact, the newest first; run `marketing-sync sync`")
         return exits.DONE
+    prepare_home(settings.home, settings.lock_seconds)
     with Archive(settings.home / "archive") as archive:
         warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
         warehouse.read("select 1")  # makes sure that the tables are as this version declares them

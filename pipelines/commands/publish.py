@@ -37,7 +37,7 @@ _REBUILD = (Option("accept_loss", "replace the warehouse although the archive no
 @command(*parameters(_PUBLISH))
 def publish(arguments: Arguments, settings: Settings) -> int:
     """When the warehouse is not fit for it, the copy that is there stays, and the exit code is 1."""
-    prepare_home(settings.home)
+    prepare_home(settings.home, settings.lock_seconds)
     if arguments.rollback:
         published = roll_back(settings.home, settings.personal_data, settings.personal_group_min)
     else:
@@ -73,7 +73,7 @@ def _document(settings: Settings, published: Published, report: Path, export: Ex
 @command()
 def report(arguments: Arguments, settings: Settings) -> int:
     """Exit code 1 when nothing is published yet."""
-    path, _ = write_report(prepare_home(settings.home))
+    path, _ = write_report(prepare_home(settings.home, settings.lock_seconds))
     print(f"{path}: {path.stat().st_size / 1000:,.0f} kB, open it in a browser")
     return exits.DONE
 
@@ -81,7 +81,7 @@ def report(arguments: Arguments, settings: Settings) -> int:
 @command(*parameters(_REBUILD))
 def rebuild(arguments: Arguments, settings: Settings) -> int:
     """Every load is replayed; the old file is replaced only when the new one is complete."""
-    home = prepare_home(settings.home)
+    home = prepare_home(settings.home, settings.lock_seconds)
     is_restored = restore(outbox_path(home), wall(), NOT_IDEMPOTENT)
     result = rebuild_warehouse(home, deadline_s=settings.lock_seconds, on_wait=report_waiting, accept_loss=arguments.accept_loss)
     refill(settings)

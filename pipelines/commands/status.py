@@ -13,12 +13,12 @@ from marketing_api.clock import utc_now
 from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago, due, is_to_come, standstill
+from pipelines.home import check_not_newer
 from pipelines.options import JSON, Option, parameters
 from pipelines.output import Status, emit
-from pipelines.progress import report_waiting
 from pipelines.publishing import lake_storage, published_document, what_is_published
 from pipelines.settings import Settings
-from warehouse.connection import connect
+from pipelines.upgrade import reading
 from warehouse.lake import fleet, manifests, problems
 from warehouse.sql import literal, records, statements
 from warehouse.tables import TABLES
@@ -37,6 +37,7 @@ def status(arguments: Arguments, settings: Settings) -> int:
     if arguments.fleet:
         return _fleet(settings, now, is_json=arguments.json)
     settings = settings.of_one_shard()
+    check_not_newer(settings.home)
     if not settings.warehouse_path.exists():
         nothing = f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`"
         if arguments.json:
@@ -44,7 +45,7 @@ def status(arguments: Arguments, settings: Settings) -> int:
         else:
             print(nothing)
         return exits.DONE
-    with connect(settings.warehouse_path, deadline_s=settings.lock_seconds, read_only=True, on_wait=report_waiting) as connection:
+    with reading(settings.home, settings.lock_seconds) as connection:
         connection.execute("set timezone = 'UTC'")  # in which documents have their times
         found = Status(
             _read(connection, _QUERIES["tables"].format(counted=_counted(connection)), output.Table),

@@ -33,7 +33,7 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
     chosen = _chosen(arguments.only)
     options = vars(arguments)
     days = _days(options["from"], options["to"])
-    prepare_home(settings.home)
+    prepare_home(settings.home, settings.lock_seconds)
     if settings.is_sandbox and not settings.sandbox_url and not arguments.quiet:
         print(
             "no key is configured: this reads the embedded sandbox; MARKETING_API_URL and MARKETING_API_KEY name a real account",

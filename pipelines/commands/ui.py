@@ -41,7 +41,7 @@ _PORT = Option("port", "port on 127.0.0.1 (default: 3000)", int, _port, 3000, "P
 def ui(arguments: Arguments, settings: Settings) -> int:
     """Serves until Ctrl-C."""
     with _listening(arguments.port) as listener, connections(settings) as accounts, dagster_home(settings.home) as dagster:
-        home = prepare_home(settings.home)
+        home = prepare_home(settings.home, settings.lock_seconds)
         os.environ |= {"MARKETING_HOME": str(home.parent if settings.shard else home), "PYTHONWARNINGS": _IDLE_WARNINGS}
         if settings.is_sandbox:
             os.environ["MARKETING_SANDBOX_URL"] = accounts[0].url

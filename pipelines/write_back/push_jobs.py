@@ -79,7 +79,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
             chosen = values(kind.all_options, context.op_config)
             if not chosen["dry_run"]:
                 check_confirmed(chosen)
-            prepare_home(settings.home)
+            prepare_home(settings.home, settings.lock_seconds)
             planned = plan_push(settings, order_of(settings, kind, chosen))
             order = planned.order
             lines = plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit, is_discreet=True)

@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 def run(arguments: SimpleNamespace, settings: Settings) -> int:
     """One command line of `marketing-sync push`."""
-    prepare_home(settings.home)
+    prepare_home(settings.home, settings.lock_seconds)
     if arguments.action == "activations":
         return interruptible(settings, None, lambda stop: _audience_syncs(arguments, settings, stop))
     account = account_of(settings, arguments.account)

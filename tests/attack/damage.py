@@ -90,6 +90,8 @@ FILES = (
     File("report/index.html", (("report",),), used_by=(("report",),)),
     File("personal.key", loses="hashes of other copies agree with the old key only", used_by=(STATUS,)),
     File("pushes/*/*", loses="the rows of the push's input", used_by=(("push", "status", "1"),)),
+    File("version", used_by=(STATUS, SYNC)),
+    File("upgrades/*", used_by=()),
     File(".machine", used_by=(STATUS, SYNC)),
     File("logs/*", used_by=()),
     File("tmp/*", used_by=()),

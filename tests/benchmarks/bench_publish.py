@@ -151,14 +151,14 @@ def _one(home: Path, way: str) -> bool:
 def child(home: Path, way: str) -> None:
     """Prints seconds, seconds of the processor, seconds for which the warehouse was held, and the largest resident size in MB."""
     held: list[float] = []
-    copy = warehouse.publish._copy_file
+    copy = warehouse.publish.copy_locked
 
     def timed(source: str, target: str) -> None:
         began = time.monotonic()
         copy(source, target)
         held.append(time.monotonic() - began)
 
-    warehouse.publish._copy_file = timed
+    warehouse.publish.copy_locked = timed
     began = time.monotonic()
     if way == "parquet":
         export_parquet(published_path(home), home / "parquet")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.home import VERSIONS
 from tests.pipelines.conftest import Alerts, Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import differing, rows
@@ -52,6 +53,18 @@ def test_damage_is_named_by_the_restore(command: Command, service: Sandbox, home
     ran = command("sync")
     assert (ran.code, ran.out) == (2, ""), "the home is not used before it is whole"
     assert "run `marketing-sync restore` again" in ran.err
+
+
+def test_a_backup_of_a_newer_version_is_not_made_a_home(command: Command, service: Sandbox, home: Path, place: Path) -> None:
+    (home / "version").write_text('{"archive": 99}')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(VERSIONS, "archive", 99)
+        assert command("backup").code == 0
+    shutil.rmtree(home)
+    ran = command("restore")
+    assert (ran.code, ran.out) == (2, "")
+    assert "of a newer version of marketing-sync" in ran.err
+    assert command("status").code == 2
 
 
 def test_a_home_in_use_is_refused(command: Command, service: Sandbox, home: Path, place: Path) -> None:

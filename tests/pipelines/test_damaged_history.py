@@ -102,4 +102,5 @@ def test_every_command_that_writes_removes_what_dead_processes_left_and_nothing_
         mine = alive.file("index.html")
         mine.write_text("in the making")
         prepare_home(home)
-        assert {path for path in home.rglob("*") if path.is_file()} == {home / ".machine", home / "dagster" / "dagster.yaml", mine}
+        ours = {home / ".machine", home / "version", home / "dagster" / "dagster.yaml", mine}
+        assert {path for path in home.rglob("*") if path.is_file()} == ours

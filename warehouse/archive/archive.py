@@ -32,6 +32,9 @@ from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchi
 
 log = logging.getLogger(__name__)
 
+#: Goes up when a program of the version before could not read journals, sealed files or the log of loads any more.
+ARCHIVE_VERSION = 1
+
 #: A journal of this many bytes or rows is sealed while recording goes on in a new one.
 _FULL_BYTES, _FULL_ROWS = 32 << 20, 20_000
 #: Seconds between two syncs: with the time that one takes, less than one second's requests can be lost with the power.

@@ -11,6 +11,8 @@ import logging
 import os
 import secrets
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,6 +99,25 @@ def move_into_place(temporary: Path, target: Path) -> None:
     sync(temporary)
     temporary.replace(target)
     sync(target.parent)
+
+
+#: Opening the file otherwise than through DuckDB would give up DuckDB's lock, so another process copies it.
+_COPY = """
+import errno, shutil, sys
+try:
+    shutil.copyfile(sys.argv[1], sys.argv[2])
+except OSError as problem:
+    sys.exit(problem.errno or errno.EIO)
+"""
+
+
+def copy_locked(source: Path, target: Path) -> None:
+    """Copy a file of DuckDB, with the log beside it, while this process holds its lock, and keep the lock."""
+    for suffix in ("", ".wal"):
+        if Path(f"{source}{suffix}").exists():
+            command = [sys.executable, "-I", "-S", "-c", _COPY, f"{source}{suffix}", f"{target}{suffix}"]
+            if code := subprocess.run(command, check=False, umask=0o077).returncode:  # noqa: S603 - our own words and paths
+                raise OSError(code, f"{source} cannot be copied to {target}: {os.strerror(code)}")
 
 
 def set_aside(path: Path) -> Path:

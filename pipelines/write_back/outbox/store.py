@@ -33,6 +33,8 @@ from warehouse.sql import statements
 log = logging.getLogger(__name__)
 
 VERSION = 1
+#: Version → the statements that make its tables out of those of the version before.
+MIGRATIONS: dict[int, str] = {}
 _APPLICATION_ID = 0x6D73_6F62  # "msob": tells our file from any other SQLite file
 _BUSY_S = 30.0  # another process's transaction takes milliseconds, a push of 100,000 rows about a second
 
@@ -163,6 +165,8 @@ class Store:
             self._is_changed = False  # there is nothing in it that could be lost
         elif version > VERSION:
             raise OutboxTooNew(f"{self.path} was written by a newer version of marketing-sync: upgrade this installation")
+        elif version < VERSION:
+            self._migrate()
         connection.executescript(_VIEWS)
 
     def _version(self) -> int:
@@ -180,6 +184,14 @@ class Store:
                     change.run(statement)
                 change.run(f"pragma application_id = {_APPLICATION_ID}")
                 change.run(f"pragma user_version = {VERSION}")
+
+    def _migrate(self) -> None:
+        with self.change() as change:
+            version = self._version()  # another process may have been faster
+            for _, migration in sorted((number, text) for number, text in MIGRATIONS.items() if number > version):
+                for statement in migration.split(";\n"):
+                    change.run(statement)
+            change.run(f"pragma user_version = {VERSION}")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -3,8 +3,6 @@
 A page is a template of `docs/templates` and the values it shows; its prose is changed there, its facts where they are declared.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

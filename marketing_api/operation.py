@@ -285,9 +285,9 @@ ITEM = ("item",)
 ID_ITEM = ("id", "item")
 
 
-def read(name: str, doc: str, *parameters: Parameter, at: str = "", **more: Any) -> Operation:
-    """A GET that changes nothing."""
-    return Operation(name, "GET", Effect.READ, doc, parameters, at=at, **more)
+def read(name: str, doc: str, *parameters: Parameter, at: str = "", entries_at: str = "", **more: Any) -> Operation:
+    """A GET that changes nothing; `entries_at` names a payload that is a wrapper `{count, items}`."""
+    return Operation(name, "GET", Effect.READ, doc, parameters, at=at or entries_at, is_listing=bool(entries_at), **more)
 
 
 def write(

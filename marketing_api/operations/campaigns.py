@@ -14,11 +14,10 @@ CAMPAIGNS = read(
     date("from"),
     date("to"),
     *paging(),
-    at="campaigns",
+    entries_at="campaigns",
     paging=Paging(by_group=True),
     records=(campaigns.Campaign,),
     rows=campaigns.campaigns,
-    is_listing=True,
 )
 
 GETCAMPAIGN = read(

@@ -14,13 +14,12 @@ GETCONTACTS = read(
     "The contacts of one list.",
     an_id("listid", "Optional in a variant.", required=True),
     *paging(is_specified=False),
-    at="contacts",
+    entries_at="contacts",
     paging=PAGED,
     # One response may hold a million contacts.
     timeout=300.0,
     records=(contacts.Contact,),
     rows=contacts.contacts,
-    is_listing=True,
     is_streamed=True,
 )
 
@@ -37,8 +36,7 @@ GETCONTACTSBYPHONENUMBER = read(
     "The contacts with a phone number.",
     text("phone", "With country prefix. Only in the sample, yet nothing is looked up without it.", required=True),
     an_id("listid"),
-    at="contacts",
-    is_listing=True,
+    entries_at="contacts",
 )
 
 GETCONTACT = read("emailmarketing/getcontact", "One contact.", _ID, at="contact")

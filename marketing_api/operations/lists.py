@@ -10,11 +10,10 @@ GETLISTS = read(
     "emailmarketing/getlists",
     "All contact lists.",
     *paging(is_specified=False),
-    at="lists",
+    entries_at="lists",
     paging=PAGED,
     records=(lists.ContactList, lists.ListField),
     rows=lists.lists,
-    is_listing=True,
 )
 
 GETLIST = read(
@@ -29,10 +28,9 @@ GETLIST = read(
 GETAUDIENCES = read(
     "emailmarketing/getaudiences",
     "All audiences.",
-    at="audiences",
+    entries_at="audiences",
     records=(lists.Audience,),
     rows=listing(lists.Audience),
-    is_listing=True,
 )
 
 #: Ten of these are optional in one variant and required in another, so they are always sent.

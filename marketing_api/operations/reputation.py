@@ -11,20 +11,18 @@ DIRECT = read(
     choice("filter", "today", "lastweek", "lastmonth", "date"),
     date("from", "Takes effect only when `filter` is `date`."),
     date("to", "Takes effect only when `filter` is `date`."),
-    at="reviews",
+    entries_at="reviews",
     records=(reputation.DirectReview,),
     rows=reputation.direct_reviews,
-    is_listing=True,
 )
 
 ONLINE = read(
     "reputation/online",
     "Public reviews by channel, with each channel's average rating.",
     choice("channels", *REVIEW_CHANNELS, many=True),
-    at="reviews",
+    entries_at="reviews",
     records=(reputation.OnlineReview, reputation.OnlineReviewChannel),
     rows=reputation.online_reviews,
-    is_listing=True,
 )
 
 GETFEEDBACK = read("reputation/getfeedback", "One private review.", number("id", "Review id.", required=True), at="item")
@@ -36,10 +34,9 @@ SENTIMENT = read(
     choice("channels", *REVIEW_CHANNELS, many=True),
     date("from"),
     date("to"),
-    at="sentiment",
+    entries_at="sentiment",
     records=(reputation.SentimentMention, reputation.SentimentTotals),
     rows=reputation.sentiment,
-    is_listing=True,
 )
 
 STATS = read(

@@ -25,11 +25,10 @@ CALENDAR = read(
     boolean("includeposted", "Posts already published, too.", default="false"),
     *paging(),
     _SORT,
-    at="calendar",
+    entries_at="calendar",
     paging=PAGED,
     records=(social.SocialPost,),
     rows=social.posts,
-    is_listing=True,
 )
 
 STATS = read(
@@ -37,10 +36,9 @@ STATS = read(
     "Short links in posts, and their clicks per network.",
     choice("channels", *CALENDAR_CHANNELS, "pinterest", many=True, default="all"),
     _SORT,
-    at="stats",
+    entries_at="stats",
     records=(social.SocialLink, social.SocialLinkClicks),
     rows=social.links,
-    is_listing=True,
 )
 
 GETPOST = read(

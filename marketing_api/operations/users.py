@@ -22,15 +22,14 @@ LISTS = read(
     "user/lists",
     "Users by business.",
     an_id("businessid", "Business id, for an agency."),
-    at="users",
+    entries_at="users",
     records=(users.User,),
     rows=users.users,
-    is_listing=True,
 )
 
-MANAGERS = read("user/managers", "All managers.", at="users", records=(users.Manager,), rows=listing(users.Manager), is_listing=True)
+MANAGERS = read("user/managers", "All managers.", entries_at="users", records=(users.Manager,), rows=listing(users.Manager))
 
-GROUPS = read("user/groups", "All user groups.", at="groups", records=(users.UserGroup,), rows=listing(users.UserGroup), is_listing=True)
+GROUPS = read("user/groups", "All user groups.", entries_at="groups", records=(users.UserGroup,), rows=listing(users.UserGroup))
 
 _PERSON = (
     *each(text, "fullname", "username", required=True),

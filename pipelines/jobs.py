@@ -2,9 +2,8 @@
 
 import dagster as dg
 
-from assets.contacts import contacts, coupons, timelines
-from assets.lists import lists
 from assets.materialize import asset_key
+from assets.sources import contacts, coupons, lists, timelines
 from pipelines.progress import stage
 from pipelines.settings import Settings
 from pipelines.write_back.writebacks_export import refill

@@ -290,17 +290,9 @@ def read(name: str, doc: str, *parameters: Parameter, at: str = "", entries_at: 
     return Operation(name, "GET", Effect.READ, doc, parameters, at=at or entries_at, is_listing=bool(entries_at), **more)
 
 
-def write(
-    name: str,
-    doc: str,
-    *parameters: Parameter,
-    effect: Effect = Effect.WRITE,
-    result: tuple[str, ...] = ITEM,
-    method: str = "POST",
-    needs_one: tuple[str, ...] = (),
-) -> Operation:
+def write(name: str, doc: str, *parameters: Parameter, effect: Effect = Effect.WRITE, result: tuple[str, ...] = ITEM) -> Operation:
     """A request that changes the account."""
-    return Operation(name, method, effect, doc, parameters, needs_one, result=result)
+    return Operation(name, "POST", effect, doc, parameters, result=result)
 
 
 text = Parameter
@@ -308,17 +300,10 @@ number = partial(Parameter, kind=Kind.NUMBER)
 an_id = partial(Parameter, kind=Kind.ID)
 ids = partial(Parameter, kind=Kind.ID, many=True)
 email = partial(Parameter, kind=Kind.EMAIL)
-link = partial(Parameter, kind=Kind.LINK)
 date = partial(Parameter, kind=Kind.DATE)
 moment = partial(Parameter, kind=Kind.DATETIME)
 boolean = partial(Parameter, kind=Kind.BOOLEAN)
-flag = partial(Parameter, kind=Kind.FLAG, choices=("0", "1"))
 FIELDS = Parameter("fields", "Custom-field values by field id.", Kind.FIELDS)
-
-
-def each(kind: Callable[..., Parameter], *names: str, required: bool = False) -> tuple[Parameter, ...]:
-    """Parameters of which there is nothing more to say than their names."""
-    return tuple(kind(name, required=required) for name in names)
 
 
 def choice(name: str, *choices: str, **more: Any) -> Parameter:

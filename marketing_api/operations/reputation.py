@@ -1,6 +1,6 @@
 """What can be requested about reviews, feedback, sentiment and their statistics."""
 
-from marketing_api.operation import Effect, choice, date, number, read, write
+from marketing_api.operation import choice, date, read
 from marketing_api.records import reputation
 
 REVIEW_CHANNELS = ("all", "yelp", "tripadvisor", "citysearch", "foursquare", "googleplaces", "zagat", "menupage", "opentable")
@@ -25,8 +25,6 @@ ONLINE = read(
     rows=reputation.online_reviews,
 )
 
-GETFEEDBACK = read("reputation/getfeedback", "One private review.", number("id", "Review id.", required=True), at="item")
-
 SENTIMENT = read(
     "reputation/sentiment",
     "Mentions by polarity, and how many there are of each.",
@@ -48,13 +46,4 @@ STATS = read(
     at="stats",
     records=(reputation.ReviewStats, reputation.SocialMediaStats, reputation.FeedbackViews),
     rows=reputation.stats,
-)
-
-#: The one write that the specification gives as GET.
-DELETEFEEDBACK = write(
-    "reputation/deletefeedback",
-    "Delete a private review.",
-    number("id", "Review id.", required=True),
-    effect=Effect.DELETE,
-    method="GET",
 )

@@ -18,7 +18,7 @@ from marketing_api.write_result import new_id, says_absent
 TAG = contacts.ADDTAG.bind(email="ann@example.com", tagname="vip")
 UNTAG = contacts.REMOVETAG.bind(email="ann@example.com", id=7, tagname="vip")
 SYNC = contacts.SYNCCONTACT.bind(email="ann@example.com", listid="3", status="Active")
-ADD = contacts.ADDCONTACT.bind(email="ann@example.com", listid="3", status="Active")
+ADD = ALL["emailmarketing/addcontact"].bind(email="ann@example.com", listid="3", status="Active")
 NOTE = contacts.ADDACTIVITY.bind(id=7, description="Called: no answer", datetime="2026-01-05 12:00:00")
 MOVE = contacts.MOVECONTACT.bind(id=7, listid=3, sourceid=4)
 DELETE = contacts.DELETECONTACT.bind(id=7, listid=3)

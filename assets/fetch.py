@@ -111,7 +111,7 @@ class Fetcher:
             days = todo.popleft()
             wanted = {**params, "from": days.first, "to": days.last}
             try:
-                batch = self.pages(operation, **wanted) if operation.paging else self.once(operation, **wanted)
+                batch = self.pages(operation, **wanted) if operation.is_paged else self.once(operation, **wanted)
             except Refused:
                 if days.first.year == days.last.year:
                     raise

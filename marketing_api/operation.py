@@ -160,17 +160,6 @@ class Effect(StrEnum):
     SEND = "send"  # reaches people: publishes a post, may send a campaign, charges a card
 
 
-@dataclass(frozen=True, slots=True)
-class Paging:
-    """A listing that honours `limit` and `page`, whether or not its specification says so.
-
-    `by_group`: its entries come in groups, each of which a service may page for itself, so that the size of a page says nothing.
-    """
-
-    size: int = 1000
-    by_group: bool = False
-
-
 @dataclass(frozen=True)
 class Operation:
     """One operation of the service. `at` names the member of `data` that holds the payload; where it is empty the payload is
@@ -193,7 +182,7 @@ class Operation:
     is_streamed: bool = False  # its entries stand alone, so that a huge response may be read in batches
     records: tuple[type[Record], ...] = ()
     rows: ReadRows | None = None
-    paging: Paging | None = None
+    is_grouped: bool = False  # its entries come in groups, each of which a service may page for itself: the size of a page says nothing
     is_secret: bool = False  # the response holds a secret: never archived, never shown in logs
     timeout: float = 30.0  # seconds without a byte before the response counts as lost
     result: tuple[str, ...] = ()  # members of a write's response (api-observed row 7)
@@ -208,6 +197,11 @@ class Operation:
     @property
     def area(self) -> str:
         return self.name.partition("/")[0]
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether it is a listing that honours `limit` and `page`, specified or not."""
+        return "page" in self._by_name
 
     @property
     def is_read(self) -> bool:
@@ -317,6 +311,3 @@ def paging(*, is_specified: bool = True) -> tuple[Parameter, Parameter]:
         number("limit", f"Entries on a page.{note}", default="10" if is_specified else "100"),
         number("page", f"Which page, from 1.{note}", default="1"),
     )
-
-
-PAGED = Paging()

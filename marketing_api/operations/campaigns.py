@@ -1,6 +1,6 @@
 """What can be requested about e-mail campaigns and their statistics."""
 
-from marketing_api.operation import Paging, an_id, choice, date, paging, read
+from marketing_api.operation import an_id, choice, date, paging, read
 from marketing_api.records import campaigns
 
 #: Optional in one variant and required in another, so it is always sent.
@@ -15,7 +15,7 @@ CAMPAIGNS = read(
     date("to"),
     *paging(),
     entries_at="campaigns",
-    paging=Paging(by_group=True),
+    is_grouped=True,
     records=(campaigns.Campaign,),
     rows=campaigns.campaigns,
 )

@@ -1,6 +1,6 @@
 """What can be requested about contacts, their timelines and coupons, and how contacts, tags and activities are written."""
 
-from marketing_api.operation import FIELDS, ID_ITEM, PAGED, Effect, an_id, choice, email, ids, moment, paging, read, text, write
+from marketing_api.operation import FIELDS, ID_ITEM, Effect, an_id, choice, email, ids, moment, paging, read, text, write
 from marketing_api.records import contacts, timelines
 
 #: Words of the specification; the codes are accepted beside them (api-observed row 18).
@@ -14,7 +14,6 @@ GETCONTACTS = read(
     an_id("listid", "Optional in a variant.", required=True),
     *paging(is_specified=False),
     entries_at="contacts",
-    paging=PAGED,
     # One response may hold a million contacts.
     timeout=300.0,
     records=(contacts.Contact,),

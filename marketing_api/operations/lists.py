@@ -1,6 +1,6 @@
 """What can be requested about contact lists and audiences."""
 
-from marketing_api.operation import PAGED, an_id, paging, read
+from marketing_api.operation import an_id, paging, read
 from marketing_api.records import lists
 from marketing_api.records.shapes import listing
 
@@ -11,7 +11,6 @@ GETLISTS = read(
     "All contact lists.",
     *paging(is_specified=False),
     entries_at="lists",
-    paging=PAGED,
     records=(lists.ContactList, lists.ListField),
     rows=lists.lists,
 )

@@ -1,6 +1,6 @@
 """What can be requested about social channels, posts and links."""
 
-from marketing_api.operation import PAGED, an_id, boolean, choice, date, paging, read
+from marketing_api.operation import an_id, boolean, choice, date, paging, read
 from marketing_api.records import social
 
 CALENDAR_CHANNELS = ("all", "facebook", "twitter", "linkedin")
@@ -25,7 +25,6 @@ CALENDAR = read(
     *paging(),
     _SORT,
     entries_at="calendar",
-    paging=PAGED,
     records=(social.SocialPost,),
     rows=social.posts,
 )

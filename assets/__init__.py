@@ -1,6 +1,5 @@
-"""What is fetched, when, and which table it fills: one file per area of the service."""
+"""What is fetched, when, and which table it fills."""
 
-from assets import account, campaigns, contacts, goals, lists, reputation, social, users, webhooks
-from assets.extract import SOURCE_ASSETS
+from assets.sources import SOURCE_ASSETS
 
-__all__ = ["SOURCE_ASSETS", "account", "campaigns", "contacts", "goals", "lists", "reputation", "social", "users", "webhooks"]
+__all__ = ["SOURCE_ASSETS"]

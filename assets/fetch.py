@@ -1,7 +1,7 @@
 """What an asset function is given: ways to fetch from one account, each returning batches that can be loaded.
 
-Belongs here: requests, collecting and cutting into batches. Not here: who runs the functions (`prefetch`), the rate limit and retries
-(`marketing_api.client`), the tables (`warehouse`).
+Belongs here: requests, collecting and cutting into batches. Not here: the functions (`sources`), who runs them (`prefetch`), the rate limit
+and retries (`marketing_api.client`), the tables (`warehouse`).
 """
 
 import datetime as dt
@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from assets.account_session import AccountSession
 from assets.days import NOT_YET, ChosenDays, DateRange, days_to_fetch, prove
@@ -23,7 +23,7 @@ from marketing_api.operation import Call, Operation
 from marketing_api.parsing import parse_rows
 from marketing_api.records.fields import Record
 from warehouse.loads.listing import needs_detail
-from warehouse.tables import TABLES, Table, Window
+from warehouse.tables import Table, Window
 
 #: A batch of a fan-out is loaded after so many responses or seconds, so that a run cut short keeps its work in the tables.
 BATCH_RESPONSES = 500
@@ -35,10 +35,9 @@ _NEWS = dt.timedelta(days=28)
 #: Rows of a daily series from so long before the requested days show whether it lists every day.
 _SERIES_BEFORE = dt.timedelta(days=28)
 
-R = TypeVar("R", bound=Record)
 #: What the function of an asset yields.
 Batches = Iterator[Batch]
-#: Turns a key of the crawl plan into the parameters of a request.
+#: Turns a key of the crawl plan, or an entry of a listing, into the parameters of a request.
 Params = Callable[[Any], Mapping[str, Any]]
 
 
@@ -112,7 +111,7 @@ class Fetcher:
             days = todo.popleft()
             wanted = {**params, "from": days.first, "to": days.last}
             try:
-                batch = self.pages(operation, **wanted) if operation.paging else self.once(operation, **wanted)
+                batch = self.pages(operation, **wanted) if operation.is_paged else self.once(operation, **wanted)
             except Refused:
                 if days.first.year == days.last.year:
                     raise
@@ -253,12 +252,11 @@ class Fetcher:
         batches = list(self.each(operation, many))
         return sum(batches[1:], batches[0]) if batches else Batch()
 
-    def new_or_changed(self, listing: Batch, record: type[R]) -> list[R]:
-        """The listing's entries that are new, or differ from when their detail was last fetched."""
-        table = next(table for table in TABLES.values() if table.record is record)
-        hashes = self.warehouse.listing_hashes(table, self.account)
-        stale = needs_detail(table, self.warehouse.archive.responses(listing.request_ids), hashes, self.session.zone)
-        return [entry for entry in stale if isinstance(entry, record)]
+    def with_details(self, listing: Batch, operation: Operation, params: Params) -> Batch:
+        """A listing for the first table, and the details of its entries that are new, or differ from when theirs were last fetched."""
+        table, responses = self.tables[0], self.warehouse.archive.responses(listing.request_ids)
+        changed = needs_detail(table, responses, self.warehouse.listing_hashes(table, self.account), self.session.zone)
+        return listing + self.all(operation, map(params, changed))
 
     def _fetch(self, call: Call) -> Response:
         (result,) = self._results([call])

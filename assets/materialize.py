@@ -1,7 +1,7 @@
 """How a source asset looks in Dagster: one step, a Dagster asset per table, metadata and checks.
 
 Belongs here: the factory that turns a `SourceAsset` into Dagster's terms. Not here: reading (`prefetch`), which assets exist
-(`AREA.py`), jobs and resources (`pipelines`).
+(`sources`), jobs and resources (`pipelines`).
 """
 
 import datetime as dt
@@ -12,11 +12,11 @@ from typing import Any
 import dagster as dg
 
 from assets.days import FIRST_ZONE, DateRange, joined
-from assets.extract import SourceAsset
 from assets.planning.crawl_plan import PlanEntry
 from assets.planning.order import Reason, in_words
 from assets.prefetch import Prefetcher
 from assets.result import AccountResult, share_read
+from assets.sources import SourceAsset
 from marketing_api.errors import Stopped
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.tables import Column, Table

@@ -1,7 +1,7 @@
 """Runs the asset functions ahead of the steps that wait for them, so that the limit is busy from the first second to the last.
 
 An asset of an account is begun when the assets it comes `after` are in the warehouse; what others wait for goes first, its requests and
-its loads. A Dagster step only waits for its asset's result. Not here: what is fetched (`AREA.py`), how (`fetch`), how it is loaded
+its loads. A Dagster step only waits for its asset's result. Not here: what is fetched (`sources`), how (`fetch`), how it is loaded
 (`warehouse`).
 """
 
@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from assets.account_session import AccountSession
 from assets.checkpoint import Checkpoints
 from assets.days import ChosenDays, DateRange, days_of_run
-from assets.extract import SourceAsset
 from assets.fetch import Fetcher, FetchSettings
 from assets.planning.crawl_plan import COUPONS
 from assets.result import AccountResult, Batch
+from assets.sources import SourceAsset
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import BudgetSpent, MarketingApiError, Stopped
 from marketing_api.operation import Operation

@@ -3,8 +3,6 @@
 A page is a template of `docs/templates` and the values it shows; its prose is changed there, its facts where they are declared.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap
@@ -17,6 +15,7 @@ import jinja2
 import msgspec
 
 from marketing_api.operations import ALL, AREAS
+from marketing_api.paging import PAGE_SIZE
 from marketing_api.sandbox.control import PATHS
 from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.options import DEFAULT_KEY
@@ -37,7 +36,7 @@ README = DOCS.parent / "README.md"
 def operations() -> str:
     """Every operation with its parameters."""
     reads = sum(operation.is_read for operation in ALL.values())
-    return _render("operations.md", operations=ALL, reads=reads, areas=AREAS)
+    return _render("operations.md", operations=ALL, reads=reads, areas=AREAS, page_size=PAGE_SIZE)
 
 
 def _schema() -> dict[str, Any]:

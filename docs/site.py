@@ -1,7 +1,5 @@
 """What `mkdocs.yml` makes of the repository: its own pages join those of `docs/`, README in four parts, and links still lead there."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

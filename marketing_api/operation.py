@@ -160,17 +160,6 @@ class Effect(StrEnum):
     SEND = "send"  # reaches people: publishes a post, may send a campaign, charges a card
 
 
-@dataclass(frozen=True, slots=True)
-class Paging:
-    """A listing that honours `limit` and `page`, whether or not its specification says so.
-
-    `by_group`: its entries come in groups, each of which a service may page for itself, so that the size of a page says nothing.
-    """
-
-    size: int = 1000
-    by_group: bool = False
-
-
 @dataclass(frozen=True)
 class Operation:
     """One operation of the service. `at` names the member of `data` that holds the payload; where it is empty the payload is
@@ -193,7 +182,7 @@ class Operation:
     is_streamed: bool = False  # its entries stand alone, so that a huge response may be read in batches
     records: tuple[type[Record], ...] = ()
     rows: ReadRows | None = None
-    paging: Paging | None = None
+    is_grouped: bool = False  # its entries come in groups, each of which a service may page for itself: the size of a page says nothing
     is_secret: bool = False  # the response holds a secret: never archived, never shown in logs
     timeout: float = 30.0  # seconds without a byte before the response counts as lost
     result: tuple[str, ...] = ()  # members of a write's response (api-observed row 7)
@@ -208,6 +197,11 @@ class Operation:
     @property
     def area(self) -> str:
         return self.name.partition("/")[0]
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether it is a listing that honours `limit` and `page`, specified or not."""
+        return "page" in self._by_name
 
     @property
     def is_read(self) -> bool:
@@ -285,22 +279,14 @@ ITEM = ("item",)
 ID_ITEM = ("id", "item")
 
 
-def read(name: str, doc: str, *parameters: Parameter, at: str = "", **more: Any) -> Operation:
-    """A GET that changes nothing."""
-    return Operation(name, "GET", Effect.READ, doc, parameters, at=at, **more)
+def read(name: str, doc: str, *parameters: Parameter, at: str = "", entries_at: str = "", **more: Any) -> Operation:
+    """A GET that changes nothing; `entries_at` names a payload that is a wrapper `{count, items}`."""
+    return Operation(name, "GET", Effect.READ, doc, parameters, at=at or entries_at, is_listing=bool(entries_at), **more)
 
 
-def write(
-    name: str,
-    doc: str,
-    *parameters: Parameter,
-    effect: Effect = Effect.WRITE,
-    result: tuple[str, ...] = ITEM,
-    method: str = "POST",
-    needs_one: tuple[str, ...] = (),
-) -> Operation:
+def write(name: str, doc: str, *parameters: Parameter, effect: Effect = Effect.WRITE, result: tuple[str, ...] = ITEM) -> Operation:
     """A request that changes the account."""
-    return Operation(name, method, effect, doc, parameters, needs_one, result=result)
+    return Operation(name, "POST", effect, doc, parameters, result=result)
 
 
 text = Parameter
@@ -308,17 +294,10 @@ number = partial(Parameter, kind=Kind.NUMBER)
 an_id = partial(Parameter, kind=Kind.ID)
 ids = partial(Parameter, kind=Kind.ID, many=True)
 email = partial(Parameter, kind=Kind.EMAIL)
-link = partial(Parameter, kind=Kind.LINK)
 date = partial(Parameter, kind=Kind.DATE)
 moment = partial(Parameter, kind=Kind.DATETIME)
 boolean = partial(Parameter, kind=Kind.BOOLEAN)
-flag = partial(Parameter, kind=Kind.FLAG, choices=("0", "1"))
 FIELDS = Parameter("fields", "Custom-field values by field id.", Kind.FIELDS)
-
-
-def each(kind: Callable[..., Parameter], *names: str, required: bool = False) -> tuple[Parameter, ...]:
-    """Parameters of which there is nothing more to say than their names."""
-    return tuple(kind(name, required=required) for name in names)
 
 
 def choice(name: str, *choices: str, **more: Any) -> Parameter:
@@ -332,6 +311,3 @@ def paging(*, is_specified: bool = True) -> tuple[Parameter, Parameter]:
         number("limit", f"Entries on a page.{note}", default="10" if is_specified else "100"),
         number("page", f"Which page, from 1.{note}", default="1"),
     )
-
-
-PAGED = Paging()

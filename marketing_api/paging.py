@@ -8,9 +8,11 @@ from typing import Any
 
 from marketing_api import parsing
 from marketing_api.exchange import Response
-from marketing_api.operation import Call, Operation, Paging
+from marketing_api.operation import Call, Operation
 
 Fetch = Callable[[Call], Response]
+#: Entries requested at a time.
+PAGE_SIZE = 1000
 
 
 class Listing:
@@ -45,14 +47,14 @@ class Listing:
 
     def pages(self, fetch: Fetch) -> Iterator[Response]:
         """Every page that held something new, and the first in any case. Raises what `fetch` raises."""
-        paging = self.operation.paging
-        limit = int(self.params.get("limit") or paging.size) if paging else 0
+        is_paged = self.operation.is_paged
+        limit = int(self.params.get("limit") or PAGE_SIZE) if is_paged else 0
         before: int | None = None
         while not self.is_over:
-            place = {"limit": limit, "page": self.pages_read + 1} if paging else {}
+            place = {"limit": limit, "page": self.pages_read + 1} if is_paged else {}
             response = fetch(self.operation.bind(**{**self.params, **place}))
             served, new = self._count(response)
-            self.is_over = paging is None or self._is_last(paging, served, new, before, limit)
+            self.is_over = not is_paged or self._is_last(served, new, before, limit)
             before = served
             if new or self.pages_read == 1:
                 yield response
@@ -71,11 +73,11 @@ class Listing:
                 self._total = total
         return len(keys), new
 
-    def _is_last(self, paging: Paging, served: int, new: int, before: int | None, limit: int) -> bool:
+    def _is_last(self, served: int, new: int, before: int | None, limit: int) -> bool:
         """Whether this page is the last one. Only a page without anything new ends what is announced to go on."""
         if not new:
             return True
-        if self.missing or paging.by_group:
+        if self.missing or self.operation.is_grouped:
             return False
         is_unpaged = served > limit
         return is_unpaged or (before is not None and served < before)

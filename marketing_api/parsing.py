@@ -161,7 +161,7 @@ def shortage(response: Response) -> str:
         count = _count(response) or 0
     except ValueError:
         return f"{operation.name}: its count is no number"
-    listed = count if operation.paging else len(set(item_keys(response)))
+    listed = count if operation.is_paged else len(set(item_keys(response)))
     return f"{operation.name}: the service counts {count:,} entries and lists {listed:,}" if listed < count else ""
 
 

@@ -9,7 +9,6 @@ import html
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +17,13 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Operation
 
 
-@dataclass(frozen=True, slots=True)
-class WriteResult:
-    """`new_id`: of the thing that was added or synced, where the service names one; `item`: its sentence."""
-
-    new_id: int | None
-    item: str = field(default="", repr=False)  # may name a person
-
-
-def parse_write_result(response: Response) -> WriteResult:
-    """Never raises: a missing id or sentence says nothing about the effect."""
+def new_id(response: Response) -> int | None:
+    """The id of what was added or synced; None where the service names none, which says nothing about the effect."""
     members = read_envelope(response.body).members or {}
     values = {name.lower(): decode(raw) for name, raw in members.items()}
-    new_id = values.get("id") or values.get("post_id")
-    text = str(new_id).strip()
-    is_number = text.isascii() and text.isdecimal() and not isinstance(new_id, bool)
-    return WriteResult(int(text) if is_number else None, words_in(values.get("item")))
+    named = values.get("id") or values.get("post_id")
+    text = str(named).strip()
+    return int(text) if text.isascii() and text.isdecimal() and not isinstance(named, bool) else None
 
 
 def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[str, Any]) -> str | None:

@@ -12,10 +12,10 @@ from typing import Any
 import dagster as dg
 
 from assets import SOURCE_ASSETS
-from assets.extract import SourceAsset
 from assets.materialize import asset_key, dagster_asset, daily_partitions
 from assets.prefetch import Prefetcher
 from assets.published import REPORT, lake_asset, published_asset, report_asset, sync_tables
+from assets.sources import SourceAsset
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.interrupts import Stop

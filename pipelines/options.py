@@ -3,8 +3,6 @@
 Belongs here: names, readers, defaults and help. Not here: what they bring about.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -77,11 +77,6 @@ class Models:
         """Models of the user's and their tests. Raises ProjectBroken."""
         return self._model_settings.own_nodes()
 
-    @property
-    def problem(self) -> str:
-        """What went wrong with them; empty when nothing did."""
-        return "they were not built" if self.report is None else self.report.problem
-
     def assets(self) -> dg.AssetsDefinition:
         """Their step in Dagster."""
         from assets.models import model_assets  # brings Dagster, which takes seconds to import

@@ -12,10 +12,10 @@ from typing import Any
 from assets.account_session import AccountSession
 from assets.checkpoint import Checkpoints
 from assets.days import ChosenDays
-from assets.extract import SourceAsset
 from assets.fetch import FetchSettings
 from assets.planning.crawl_plan import COUPONS, TIMELINES, Planner, Rules, allowance, next_moment
 from assets.prefetch import Prefetcher
+from assets.sources import SourceAsset
 from marketing_api.client import RequestBudget
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError

@@ -136,7 +136,6 @@ class PlanEntry:
     never requested. `due_at`: when, after this night, the first of all is due.
     """
 
-    asset: str
     keys: pa.Array
     reasons: npt.NDArray[np.int8]
     expected: Floats
@@ -215,7 +214,6 @@ class _Part:
     """The candidates of one asset with their chances; of the rows it keeps the keys."""
 
     def __init__(self, asset: str, rows: pa.Table, inputs: Inputs, rules: Rules, now: float, learnt: Yields) -> None:
-        self.asset = asset
         key, number = _KEYS[asset]
         self._keys = rows[key]
         self._again = now + rules.max_age.total_seconds()
@@ -236,7 +234,6 @@ class _Part:
         left[positions] = False
         due_at = float(np.min(self.deadlines.deadline[left], initial=self._again))
         return PlanEntry(
-            self.asset,
             keys=self._keys.take(pa.array(positions)).combine_chunks(),
             reasons=found.reasons[mine],
             expected=self._expected[positions],

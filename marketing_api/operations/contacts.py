@@ -1,26 +1,23 @@
 """What can be requested about contacts, their timelines and coupons, and how contacts, tags and activities are written."""
 
-from marketing_api.operation import FIELDS, ID_ITEM, PAGED, Effect, an_id, choice, email, ids, moment, paging, read, text, write
+from marketing_api.operation import FIELDS, ID_ITEM, Effect, an_id, choice, email, ids, moment, paging, read, text, write
 from marketing_api.records import contacts, timelines
 
 #: Words of the specification; the codes are accepted beside them (api-observed row 18).
 STATUS = ("Active", "Disactive", "0", "1", "2", "3")
 _STATUS_DOC = "Codes: 0 unconfirmed, 1 active, 2 unsubscribed, 3 bounced."
 _ID = an_id("id", "Contact id.", required=True)
-_INCLUDE = choice("include", "utm", "automated", many=True, doc="Page visits and automations beside the events.")
 
 GETCONTACTS = read(
     "emailmarketing/getcontacts",
     "The contacts of one list.",
     an_id("listid", "Optional in a variant.", required=True),
     *paging(is_specified=False),
-    at="contacts",
-    paging=PAGED,
+    entries_at="contacts",
     # One response may hold a million contacts.
     timeout=300.0,
     records=(contacts.Contact,),
     rows=contacts.contacts,
-    is_listing=True,
     is_streamed=True,
 )
 
@@ -32,34 +29,17 @@ GETCONTACTBYEMAIL = read(
     at="contact",
 )
 
-GETCONTACTSBYPHONENUMBER = read(
-    "emailmarketing/getcontactsbyphonenumber",
-    "The contacts with a phone number.",
-    text("phone", "With country prefix. Only in the sample, yet nothing is looked up without it.", required=True),
-    an_id("listid"),
-    at="contacts",
-    is_listing=True,
-)
-
 GETCONTACT = read("emailmarketing/getcontact", "One contact.", _ID, at="contact")
 
 TIMELINE = read(
     "emailmarketing/getcontacttimeline",
     "What happened to a contact. `count` below `total` means that the service cut it.",
     _ID,
-    _INCLUDE,
+    choice("include", "utm", "automated", many=True, doc="Page visits and automations beside the events."),
     members=("timeline",),
     echo="id",
     records=(timelines.TimelineEvent, timelines.TimelineVisit, timelines.TimelineAutomation),
     rows=timelines.timeline,
-)
-
-TIMELINE_BY_EMAIL = read(
-    "emailmarketing/getcontacttimelinebyemailaddress",
-    "The same by e-mail address.",
-    email("email", required=True),
-    _INCLUDE,
-    members=("timeline",),
 )
 
 GETCOUPON = read(
@@ -70,17 +50,6 @@ GETCOUPON = read(
     at="coupons",
     records=(contacts.Coupon,),
     rows=contacts.coupons,
-)
-
-ADDCONTACT = write(
-    "emailmarketing/addcontact",
-    "Add a contact to lists.",
-    choice("status", *STATUS, doc=_STATUS_DOC, required=True),
-    ids("listid", required=True),
-    email("email", "Optional in a variant.", required=True),
-    text("ipaddress"),
-    FIELDS,
-    result=ID_ITEM,
 )
 
 EDITCONTACT = write(

@@ -1,6 +1,6 @@
 """What can be requested about reviews, feedback, sentiment and their statistics."""
 
-from marketing_api.operation import Effect, choice, date, number, read, write
+from marketing_api.operation import choice, date, read
 from marketing_api.records import reputation
 
 REVIEW_CHANNELS = ("all", "yelp", "tripadvisor", "citysearch", "foursquare", "googleplaces", "zagat", "menupage", "opentable")
@@ -11,23 +11,19 @@ DIRECT = read(
     choice("filter", "today", "lastweek", "lastmonth", "date"),
     date("from", "Takes effect only when `filter` is `date`."),
     date("to", "Takes effect only when `filter` is `date`."),
-    at="reviews",
+    entries_at="reviews",
     records=(reputation.DirectReview,),
     rows=reputation.direct_reviews,
-    is_listing=True,
 )
 
 ONLINE = read(
     "reputation/online",
     "Public reviews by channel, with each channel's average rating.",
     choice("channels", *REVIEW_CHANNELS, many=True),
-    at="reviews",
+    entries_at="reviews",
     records=(reputation.OnlineReview, reputation.OnlineReviewChannel),
     rows=reputation.online_reviews,
-    is_listing=True,
 )
-
-GETFEEDBACK = read("reputation/getfeedback", "One private review.", number("id", "Review id.", required=True), at="item")
 
 SENTIMENT = read(
     "reputation/sentiment",
@@ -36,10 +32,9 @@ SENTIMENT = read(
     choice("channels", *REVIEW_CHANNELS, many=True),
     date("from"),
     date("to"),
-    at="sentiment",
+    entries_at="sentiment",
     records=(reputation.SentimentMention, reputation.SentimentTotals),
     rows=reputation.sentiment,
-    is_listing=True,
 )
 
 STATS = read(
@@ -51,13 +46,4 @@ STATS = read(
     at="stats",
     records=(reputation.ReviewStats, reputation.SocialMediaStats, reputation.FeedbackViews),
     rows=reputation.stats,
-)
-
-#: The one write that the specification gives as GET.
-DELETEFEEDBACK = write(
-    "reputation/deletefeedback",
-    "Delete a private review.",
-    number("id", "Review id.", required=True),
-    effect=Effect.DELETE,
-    method="GET",
 )

@@ -119,7 +119,6 @@ def addcampaign(call: CheckedCall) -> Payload:
         created_at=call.now,
         **schedule,
         links=_links(call.get("body")),
-        audiences=tuple(call.ids("audiences")),
         is_automated=call.get("type") == "automated",
         **_texts(call),
     )

@@ -4,7 +4,7 @@ import email.parser
 import email.policy
 import re
 import urllib.parse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -12,24 +12,7 @@ import msgspec
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Kind, Operation
 from marketing_api.sandbox.rules import NOT_VALID, Params, Refusal
-from marketing_api.sandbox.switches import Switches
-
-_LIST_TEXTS = "email_subject reply_to fromemail from_name doubleOptin notify notify_email success_email success_message error_message"
-#: Declared as required because one variant requires them; the primary rule of the specification does not.
-OPTIONAL: Mapping[str, frozenset[str]] = {
-    **{f"emailmarketing/{name}": frozenset({"type"}) for name in ("getcampaign", "stats", "addcampaign", "editcampaign", "deletecampaign")},
-    "emailmarketing/campaigns": frozenset({"filter"}),
-    "emailmarketing/getcontactsbyphonenumber": frozenset({"phone"}),
-    "emailmarketing/addcontact": frozenset({"email"}),
-    **dict.fromkeys(("emailmarketing/addtag", "emailmarketing/removetag"), frozenset({"email", "id"})),
-    **dict.fromkeys(("emailmarketing/addlist", "emailmarketing/editlist"), frozenset(_LIST_TEXTS.split())),
-    "user/edit": frozenset({"password"}),
-    **dict.fromkeys(("webhook/add", "webhook/edit"), frozenset({"action_type", "domainid"})),
-    "register/createaccount": frozenset({"business_service_name"}),
-}  # fmt: skip
-
-#: Declared as optional, as the primary rule has it, though one variant requires them: only so can a sync leave them as they are.
-REQUIRED: Mapping[str, frozenset[str]] = {"emailmarketing/synccontact": frozenset({"status"})}
+from marketing_api.sandbox.switches import REQUIRED_BY_A_VARIANT, Switches
 
 
 def merge(query: str, content_type: str, body: bytes) -> tuple[Params, Params]:
@@ -113,11 +96,8 @@ def _calendar_day(text: str, end: str) -> str:
 def check(operation: Operation, given: Params, switches: Switches) -> tuple[Params, Params]:
     """(parameters under their declared names in wire form, custom-field values); a Refusal naming every bad one."""
     required = {parameter.name for parameter in operation.parameters if parameter.required}
-    required = (
-        required | REQUIRED.get(operation.name, set())
-        if switches["required"] == "variants"
-        else required - OPTIONAL.get(operation.name, set())
-    )
+    by_a_variant = set(REQUIRED_BY_A_VARIANT.get(operation.name, ()))
+    required = required | by_a_variant if switches["required"] == "variants" else required - by_a_variant
     if operation.name == "emailmarketing/deletecontact" and switches.is_on("delete-everywhere"):
         required.discard("listid")  # api-observed row 35
     if operation.name == "socialmedia/calendar" and switches.is_on("calendar-words"):

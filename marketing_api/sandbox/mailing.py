@@ -58,7 +58,6 @@ class Campaign:
     reply_to: str = "hello@example.com"
     from_email: str = "news@example.com"
     from_name: str = ""
-    audiences: tuple[int, ...] = ()
     is_automated: bool = False
     ended_at: int = 1 << 40  # when an automation was deleted
 

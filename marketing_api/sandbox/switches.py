@@ -44,6 +44,8 @@ SWITCHES: Mapping[str, Switch] = {name: Switch(name, **members) for name, member
 
 #: Positions in which clients of the live service have met it.
 AS_OBSERVED: Mapping[str, str] = _DECLARED["as-observed"]
+#: Parameters by operation that a variant requires and the primary rule of the specification does not (switch `required`).
+REQUIRED_BY_A_VARIANT: Mapping[str, list[str]] = _DECLARED["required-by-a-variant"]
 #: Requests a second that a client of the live service measured (api-observed row 27); the specification says 15.
 RATE_SPECIFIED, RATE_OBSERVED = 15, 10
 

@@ -15,6 +15,7 @@ from pipelines.write_back.input.columns import Picked
 from pipelines.write_back.input.rows import Rows
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import BadRow, Change, IdleRow, Item, Options, Past, Plan
+from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.refusals import is_permanent
 
 #: A sample that a person takes in at a glance.
@@ -23,13 +24,6 @@ MAX_CHANGES, MAX_CHANGES_OF_COLUMN, MAX_ADDITIONS = 36, 6, 5
 UNCHANGED, SENT_BEFORE, QUEUED = "unchanged", "sent before", "already queued"
 
 T = TypeVar("T")
-
-
-class History(Protocol):
-    """What was done before, as the outbox knows it."""
-
-    def last(self, account: str, kind: str, subjects: Iterable[str]) -> Mapping[str, Past]:
-        """The last thing done, or to be done, about each subject; what was cancelled does not count."""
 
 
 @dataclass
@@ -41,7 +35,7 @@ class Planning:
     kind: str
     rows: Rows
     known: Known
-    history: History
+    outbox: Outbox  # what was done before
     options: Options
     picked: Picked
     adding: Sequence[str]
@@ -59,7 +53,7 @@ class Planning:
 
     def last(self, subjects: Iterable[str], kind: str = "") -> Mapping[str, Past]:
         """The last thing done about each by this kind of push, or by another `kind`."""
-        return self.history.last(self.known.account, kind or self.kind, dict.fromkeys(subjects))
+        return self.outbox.last(self.known.account, kind or self.kind, dict.fromkeys(subjects))
 
     def read(self, read_row: Callable[[int, int], T]) -> Iterator[T]:
         """The rows by `read_row` (place, number); those that it raises BadValue for, or that could not be read at all, are rejected."""

@@ -5,8 +5,6 @@ ending cut off, its time as a timestamp or as a local text of whole minutes. Eve
 activities need two entries. Not here: fetching timelines (`kinds.activities`), sending again (`sending`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import re

@@ -237,7 +237,7 @@ class Ground:
         operation = question.operation
         parts: Iterable[Batch] = (
             ask.each(operation, [params]) if way == "each" else ask.days(operation, **params) if way == "days" and days
-            else ask.series(operation, **params) if way == "series" else [ask.pages(operation, **params)] if operation.paging
+            else ask.series(operation, **params) if way == "series" else [ask.pages(operation, **params)] if operation.is_paged
             else [ask.once(operation, **question.params)]
         )  # fmt: skip
         return ((service, part) for part in parts)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from marketing_api.client import Connection, Secret
 from marketing_api.errors import MarketingApiError
-from marketing_api.operations import account
+from marketing_api.operations import ALL, account
 from marketing_api.redaction import Redactor
 from tests.marketing_api.conftest import KEY, MakeBench
 from tests.marketing_api.scripted_server import Reply, ok, refusal
@@ -79,7 +79,7 @@ def test_an_echoed_key_is_not_recorded_in_any_spelling(bench: MakeBench) -> None
 
 def test_a_secret_answer_is_returned_but_not_recorded(bench: MakeBench) -> None:
     at = bench(ok({"id": 1, "name": "Ann", "email": "ann@example.com", "login-url": "https://host/secret-path"}))
-    response = at.client.fetch(account.AUTOLOGIN.bind(id=1, expire=60))
+    response = at.client.fetch(ALL["account/getsubaccountautologin"].bind(id=1, expire=60))
     assert b"secret-path" in bytes(response.body)
     assert at.recorded[0].body == b""
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from marketing_api.operations import contacts, reputation
+from marketing_api.operations import ALL, contacts
 from marketing_api.transport import prepare
 
 BASE = "https://service.example/1"
@@ -22,7 +22,7 @@ def test_parameters_of_a_write_go_into_the_form() -> None:
 
 
 def test_the_one_delete_by_get_sends_a_query() -> None:
-    request = prepare(reputation.DELETEFEEDBACK.bind(id=7), BASE)
+    request = prepare(ALL["reputation/deletefeedback"].bind(id=7), BASE)
     assert (request.method, request.url) == ("GET", f"{BASE}/reputation/deletefeedback.json?id=7")
 
 

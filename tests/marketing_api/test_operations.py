@@ -224,7 +224,7 @@ def test_comma_separated_parameters() -> None:
 
 
 def test_listings_that_page() -> None:
-    paged = {name for name, operation in ALL.items() if operation.paging}
+    paged = {name for name, operation in ALL.items() if operation.is_paged}
     assert paged == {"socialmedia/calendar", "emailmarketing/campaigns", "emailmarketing/getcontacts", "emailmarketing/getlists"}
     for name in paged:
         assert {"limit", "page"} <= {parameter.name for parameter in ALL[name].parameters}

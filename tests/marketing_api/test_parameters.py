@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Kind, Operation, Parameter
-from marketing_api.operations import ALL, account, campaigns, contacts, goals, lists, reputation, social, users
+from marketing_api.operations import ALL, campaigns, contacts, reputation, social
 
 
 def test_values_are_sent_in_their_wire_form_and_declared_order() -> None:
@@ -69,8 +69,8 @@ def test_none_means_not_given() -> None:
         (reputation.STATS, {"from_": "31.01.2026", "to": "2026-01-31"}, "from", "a date is needed"),
         (reputation.STATS, {"from_": "2026-01-01"}, "to", "to is required"),
         (campaigns.GETCAMPAIGN, {"id": 1}, "type", "one of standard, automated"),
-        (account.AUTOLOGIN, {"id": 1, "expire": 3601}, "expire", "at most 3600"),
-        (goals.ADD, {"domainid": 1, "name": "x", "type": "url", "destination_url": "corner"}, "destination_url", "a link is needed"),
+        (ALL["account/getsubaccountautologin"], {"id": 1, "expire": 3601}, "expire", "at most 3600"),
+        (ALL["goal/add"], {"domainid": 1, "name": "x", "type": "url", "destination_url": "corner"}, "destination_url", "a link is needed"),
         (social.CALENDAR, {"from_": "2026-01-01", "to": "2026-01-02", "includeposted": "maybe"}, "includeposted", "true or false"),
     ],
 )
@@ -85,26 +85,26 @@ def test_a_wrong_call_names_the_parameter_and_what_is_allowed(
 def test_permissions_are_required_without_a_group() -> None:
     person = {"fullname": "Ada", "username": "ada", "password": "x", "type": "user"}
     with pytest.raises(InvalidCall, match="one of permissions, group"):
-        users.ADD.bind(**person)
-    assert users.ADD.bind(**person, group=4).params["group"] == "4"
-    assert users.ADD.bind(**person, permissions=["notes", "heatmap"]).params["permissions"] == "notes,heatmap"
+        ALL["user/add"].bind(**person)
+    assert ALL["user/add"].bind(**person, group=4).params["group"] == "4"
+    assert ALL["user/add"].bind(**person, permissions=["notes", "heatmap"]).params["permissions"] == "notes,heatmap"
 
 
 def test_flags_are_sent_as_0_and_1() -> None:
     texts = dict.fromkeys(
         ("name", "email_subject", "reply_to", "fromemail", "from_name", "notify", "notify_email", "success_email", "success_message"), "x"
     )
-    call = lists.ADDLIST.bind(**texts, error_message="x", doubleOptin=True, communications="0")
+    call = ALL["emailmarketing/addlist"].bind(**texts, error_message="x", doubleOptin=True, communications="0")
     assert (call.params["doubleOptin"], call.params["communications"]) == ("1", "0")
 
 
 def test_channel_ids_are_not_restricted() -> None:
-    call = social.ADDPOST.bind(message="Hello", channel="instagram", channelid=["17841400000000000", "urn:li:7"])
+    call = ALL["socialmedia/addpost"].bind(message="Hello", channel="instagram", channelid=["17841400000000000", "urn:li:7"])
     assert call.params["channelid"] == "17841400000000000,urn:li:7"
 
 
 def test_secrets_and_addresses_are_not_in_messages_nor_reprs() -> None:
-    call = users.ADD.bind(fullname="Ada", username="ada", password="hunter2", type="user", group=1)
+    call = ALL["user/add"].bind(fullname="Ada", username="ada", password="hunter2", type="user", group=1)
     assert call.shown["password"] == "***"
     assert "hunter2" not in repr(call)
     assert "Ada" not in repr(call)

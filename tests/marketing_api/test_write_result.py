@@ -13,12 +13,12 @@ from marketing_api.errors import Refused
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import ALL, contacts
-from marketing_api.write_result import parse_write_result, says_absent
+from marketing_api.write_result import new_id, says_absent
 
 TAG = contacts.ADDTAG.bind(email="ann@example.com", tagname="vip")
 UNTAG = contacts.REMOVETAG.bind(email="ann@example.com", id=7, tagname="vip")
 SYNC = contacts.SYNCCONTACT.bind(email="ann@example.com", listid="3", status="Active")
-ADD = contacts.ADDCONTACT.bind(email="ann@example.com", listid="3", status="Active")
+ADD = ALL["emailmarketing/addcontact"].bind(email="ann@example.com", listid="3", status="Active")
 NOTE = contacts.ADDACTIVITY.bind(id=7, description="Called: no answer", datetime="2026-01-05 12:00:00")
 MOVE = contacts.MOVECONTACT.bind(id=7, listid=3, sourceid=4)
 DELETE = contacts.DELETECONTACT.bind(id=7, listid=3)
@@ -194,11 +194,11 @@ def test_the_refusal_shows_the_words_without_addresses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "new_id"), [({"id": "12", "item": "x"}, 12), ({"post_id": 7}, 7), ({"item": "x"}, None), ({"id": True}, None)]
+    ("data", "named"), [({"id": "12", "item": "x"}, 12), ({"post_id": 7}, 7), ({"item": "x"}, None), ({"id": True}, None)]
 )
-def test_the_new_id_is_read_where_the_answer_has_one(data: Any, new_id: int | None) -> None:
+def test_the_new_id_is_read_where_the_answer_has_one(data: Any, named: int | None) -> None:
     response = Response(1, "main", TAG, dt.datetime.now(dt.UTC), told(data))
-    assert parse_write_result(response).new_id == new_id
+    assert new_id(response) == named
 
 
 @pytest.mark.parametrize(

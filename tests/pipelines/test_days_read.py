@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 import pytest
 
-from assets import reputation, social
+from assets import sources
 from assets.days import ChosenDays, DateRange, days_of_run, today_in
 from assets.materialize import asset_key, daily_partitions
 from marketing_api.client import Connection, Secret
@@ -254,7 +254,7 @@ def test_a_run_reads_until_the_accounts_own_today_wherever_it_is(tmp_path: Path,
         assert str(today) <= request.tags["dagster/asset_partition_range_end"]
 
         def run(tags: dict[str, str]) -> dg.ExecuteInProcessResult:
-            keys = [asset_key(table) for asset in (reputation.direct_reviews, social.social_posts) for table in asset.tables]
+            keys = [asset_key(table) for asset in (sources.direct_reviews, sources.social_posts) for table in asset.tables]
             quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
             return job.execute_in_process(instance=instance, asset_selection=keys, tags=tags, run_config=quiet)
 

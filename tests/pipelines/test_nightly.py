@@ -18,9 +18,9 @@ import dagster as dg
 import duckdb
 import pytest
 
-from assets import lists, reputation, users
-from assets.extract import SourceAsset
+from assets import sources
 from assets.materialize import asset_key
+from assets.sources import SourceAsset
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions, defs
@@ -57,7 +57,7 @@ def settings(home: Path, service: Sandbox) -> Settings:
 
 @pytest.fixture
 def run_job(settings: Settings, instance: dg.DagsterInstance) -> RunJob:
-    """`run_job(lists.lists, tags=…)`: the nightly job over some assets, as the UI starts it."""
+    """`run_job(sources.lists, tags=…)`: the nightly job over some assets, as the UI starts it."""
 
     def run(*chosen: SourceAsset, settings: Settings = settings, **options: Any) -> dg.ExecuteInProcessResult:
         job = build_definitions(settings).resolve_job_def("nightly_sync")
@@ -116,14 +116,14 @@ def test_the_partitions_of_a_run_are_the_days_that_are_asked(
     run_job: RunJob, service: Sandbox, options: dict[str, Any], first: str, last: str | None
 ) -> None:
     """The selection has an unpartitioned asset in front: which step comes first must not matter."""
-    result = run_job(users.managers, reputation.direct_reviews, **options)
+    result = run_job(sources.managers, sources.direct_reviews, **options)
     assert result.success, failures(result)
     (asked,) = [entry["params"] for entry in service.asked() if entry["operation"] == "reputation/direct"]
     assert (asked["from"], asked["to"]) == (first, last or dt.datetime.now(dt.UTC).date().isoformat())
 
 
 def test_a_run_of_one_asset_asks_for_nothing_else(run_job: RunJob, service: Sandbox) -> None:
-    assert run_job(lists.lists).success
+    assert run_job(sources.lists).success
     assert operations(service) == {"app/me": 1, "emailmarketing/getlists": 2, "emailmarketing/getlist": 5}
 
 
@@ -144,7 +144,7 @@ def test_a_person_may_ask_for_everybody_or_for_little_in_the_launchpad(settings:
 
 
 def test_a_materialization_tells_what_a_person_looks_for(run_job: RunJob) -> None:
-    result = run_job(lists.lists)
+    result = run_job(sources.lists)
     found = {str(event.asset_key and event.asset_key.path[-1]): event for event in result.get_asset_materialization_events()}
     metadata = {name: value.value for name, value in found["lists"].materialization.metadata.items()}
     expected = {"dagster/row_count": 5, "rows added": 5, "rows changed": 0, "rows deleted": 0, "records rejected": 0}
@@ -164,7 +164,7 @@ def test_a_materialization_tells_what_a_person_looks_for(run_job: RunJob) -> Non
 def test_one_table_of_a_shared_request_can_be_materialized_and_the_others_are_noted(
     settings: Settings, instance: dg.DagsterInstance
 ) -> None:
-    chosen, *others = map(asset_key, lists.lists.tables)
+    chosen, *others = map(asset_key, sources.lists.tables)
     assert others
     job = build_definitions(settings).resolve_job_def("nightly_sync")
     quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -174,7 +174,7 @@ def test_one_table_of_a_shared_request_can_be_materialized_and_the_others_are_no
     assert {materialization.description for key, materialization in found.items() if key != chosen} == {"filled by the same requests"}
     assert {check.asset_key for check in result.get_asset_check_evaluations()} == {chosen}
     assert query(settings.home, "select count(*) from source.lists") == [
-        (found[asset_key(lists.lists.tables[0])].metadata["dagster/row_count"].value,)
+        (found[asset_key(sources.lists.tables[0])].metadata["dagster/row_count"].value,)
     ]
 
 
@@ -185,7 +185,7 @@ def test_a_failed_step_says_why_and_its_rerun_asks_only_what_is_missing(
     run_job: RunJob, settings: Settings, instance: dg.DagsterInstance, service: Sandbox, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.control("faults", **{"500-before": "1@user/managers"})
-    result = run_job(users.users, users.managers, lists.lists)
+    result = run_job(sources.users, sources.managers, sources.lists)
     assert not result.success
     (reason,) = failures(result).values()
     assert failures(result).keys() == {"managers"}
@@ -218,14 +218,14 @@ def _live(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
 
 def test_what_an_account_lacks_fails_no_step(run_job: RunJob, service: Sandbox) -> None:
     service.control("faults", **{"1002": "1@user/managers"})
-    result = run_job(users.users, users.managers)
+    result = run_job(sources.users, sources.managers)
     assert result.success
     assert [check.asset_key.path[-1] for check in result.get_asset_check_evaluations() if not check.passed] == ["managers"]
 
 
 def test_a_wrong_key_fails_every_step_with_one_request(run_job: RunJob, service: Sandbox, settings: Settings) -> None:
     wrong = replace(settings, accounts=(replace(settings.accounts[0], key=Secret("wr0ng")),))
-    result = run_job(users.users, users.managers, lists.lists, settings=wrong)
+    result = run_job(sources.users, sources.managers, sources.lists, settings=wrong)
     assert failures(result).keys() == {"users", "managers", "lists"}
     assert all("the key is missing, wrong or revoked" in reason for reason in failures(result).values())
     assert service.count == 1
@@ -264,7 +264,7 @@ def test_a_run_that_somebody_stops_ends_and_the_next_goes_on(
     stopper = threading.Thread(target=_interrupt_after, args=(service, 4))
     stopper.start()
     began = time.monotonic()
-    result = run_job(lists.lists, users.users)
+    result = run_job(sources.lists, sources.users)
     stopper.join()
     assert not result.success
     assert time.monotonic() - began < 25, "it took the step up again"
@@ -274,7 +274,7 @@ def test_a_run_that_somebody_stops_ends_and_the_next_goes_on(
     assert [row[0] for row in query(settings.home, "select outcome from sync.runs")] == ["partial"]
     service.control("faults", **{"rate-limit": 0})
     since = service.count
-    assert run_job(lists.lists, users.users).success
+    assert run_job(sources.lists, sources.users).success
     before = {(entry["operation"], str(entry["params"])) for entry in service.asked()[:since] if entry["outcome"] == "ok"}
     again = {entry["operation"] for entry in service.asked(since) if (entry["operation"], str(entry["params"])) in before}
     assert again <= {"app/me"}, "who the account is, is asked again"
@@ -339,7 +339,7 @@ def test_a_failed_run_is_told_to_the_alert_address(
     run_job: RunJob, settings: Settings, instance: dg.DagsterInstance, service: Sandbox, impatient: None, alerts: type[Alerts]
 ) -> None:
     service.control("faults", **{"500-before": "1@user/managers"})
-    result = run_job(users.managers)
+    result = run_job(sources.managers)
     told = replace(settings, alert_url=alerts.url)
     sensor = build_definitions(told).get_sensor_def("failure_alert")
     assert isinstance(sensor, dg.RunStatusSensorDefinition)
@@ -357,7 +357,7 @@ def test_a_failed_run_is_told_to_the_alert_address(
 def test_the_job_rebuild_makes_the_same_tables_without_a_request(
     run_job: RunJob, settings: Settings, instance: dg.DagsterInstance, service: Sandbox
 ) -> None:
-    assert run_job(lists.lists).success
+    assert run_job(sources.lists).success
     before, asked = query(settings.home, "from source.lists order by all"), service.count
     with duckdb.connect(str(settings.warehouse_path)) as connection:
         connection.execute("delete from source.lists")

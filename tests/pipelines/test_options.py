@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assets.lists import lists
 from assets.materialize import asset_key
+from assets.sources import lists
 from marketing_api.client import Connection, Secret
 from marketing_api.errors import MarketingApiError
 from pipelines.commands import Command as TypedCommand

@@ -21,7 +21,7 @@ from pipelines.write_back.kinds.kind import Kind
 from pipelines.write_back.kinds.moves_and_deletions import DELETIONS, MOVES
 from pipelines.write_back.kinds.tags import TAGS
 from pipelines.write_back.outbox.outbox import Entry, Outbox
-from pipelines.write_back.planning import History, Planning
+from pipelines.write_back.planning import Planning
 from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
 from pipelines.write_back.verification import Labels, ReadBack, Verifier
 
@@ -40,12 +40,12 @@ REMOVING = tuple(kind for kind in KINDS.values() if kind.is_removing)
 NOT_IDEMPOTENT = tuple(kind for kind in KINDS.values() if not kind.is_idempotent)
 
 
-def make_plan(kind: Kind, rows: Rows, known: Known, history: History, options: Options) -> Plan:
+def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Options) -> Plan:
     """What a push of these rows would do, without doing any of it. No request. InputError when the input as a whole cannot be used."""
     if options.max_rows is not None and len(rows) > options.max_rows:
         raise InputError(f"{rows.source.name} has {len(rows):,} rows, more than the {options.max_rows:,} that are allowed; nothing is sent")
     picked = pick(rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ())
-    planning = Planning(kind, rows, known, history, options, picked, ADDING, REMOVING)
+    planning = Planning(kind, rows, known, outbox, options, picked, ADDING, REMOVING)
     kind.plan(planning)
     return planning.result()
 

@@ -4,8 +4,6 @@ A row is compared list by list with how the contact stands (`account_state`); wh
 status with it, or one list at a time. That is learnt from a refusal which another form got around, for as long as one sending lasts.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re
@@ -19,7 +17,7 @@ from marketing_api.errors import Refused
 from marketing_api.exchange import Response
 from marketing_api.operations.contacts import SYNCCONTACT
 from marketing_api.records.contacts import STATUSES
-from marketing_api.write_result import parse_write_result, says_absent, unescaped
+from marketing_api.write_result import new_id, says_absent, unescaped
 from pipelines.write_back.account_state import Content, ListReader, Member, Present
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import Spec
@@ -452,7 +450,7 @@ class Contacts(Kind):
         return LISTS in (entry.drift or {})
 
     def new_contact_id(self, response: Response) -> int | None:
-        return parse_write_result(response).new_id
+        return new_id(response)
 
 
 CONTACTS = Contacts()

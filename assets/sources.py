@@ -1,0 +1,216 @@
+"""The source assets: what is fetched of the service, for which tables, and after what; each is a short function under the one decorator.
+
+Not here: what such a function may use (`fetch`), who runs it (`prefetch`), how it looks in Dagster (`materialize`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from assets.fetch import Batches, Fetcher
+from assets.result import Batch
+from marketing_api import operations
+from warehouse import tables
+from warehouse.tables import Table
+
+FetchFunction = Callable[[Fetcher], Batches]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAsset:
+    """What is fetched (`function`), for which tables, and which assets must be in the warehouse first (`after`).
+
+    `informed_by`: assets whose tables say for whom a request is worth it. They are waited for when the same run reads them, and
+    nothing is lost without them.
+    """
+
+    name: str
+    tables: tuple[Table, ...]
+    function: FetchFunction
+    after: tuple[SourceAsset, ...] = ()
+    informed_by: tuple[SourceAsset, ...] = ()
+    is_daily: bool = False  # partitioned by the day that the data is about
+    doc: str = ""
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+#: Every source asset by name, in the order of declaration.
+SOURCE_ASSETS: dict[str, SourceAsset] = {}
+
+
+def source_asset(
+    *tables: Table, after: Sequence[SourceAsset] = (), informed_by: Sequence[SourceAsset] = (), is_daily: bool = False
+) -> Callable[[FetchFunction], SourceAsset]:
+    """Declare an asset: its function yields the batches it fetched; archive, load, coverage and errors are added around it."""
+
+    def declare(function: FetchFunction) -> SourceAsset:
+        doc = (function.__doc__ or "").strip()
+        asset = SourceAsset(function.__name__, tables, function, tuple(after), tuple(informed_by), is_daily, doc)
+        SOURCE_ASSETS[asset.name] = asset
+        return asset
+
+    return declare
+
+
+# ---- the account itself
+
+
+@source_asset(tables.BUSINESS)
+def business(fetch: Fetcher) -> Batches:
+    """The business behind the key: its names, package and time zone."""
+    yield fetch.once(operations.account.ME)
+
+
+# ---- e-mail campaigns and their statistics
+
+
+@source_asset(tables.CAMPAIGNS)
+def campaigns(fetch: Fetcher) -> Batches:
+    """Every campaign in every state; details are fetched only for new or changed ones."""
+    listing = fetch.pages(operations.campaigns.CAMPAIGNS, filter="all")
+    yield fetch.with_details(listing, operations.campaigns.GETCAMPAIGN, lambda row: {"id": row.campaign_id, "type": row.type})
+
+
+@source_asset(tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS, after=[campaigns])
+def campaign_stats(fetch: Fetcher) -> Batches:
+    """Opens, bounces, unsubscribes, links and who clicked them; the service has totals as of now only. The older, the rarer fetched."""
+    plan = fetch.plan.campaigns()
+    for batch in fetch.each(operations.campaigns.STATS, ({"id": campaign_id, "type": type_} for campaign_id, type_ in plan.campaigns)):
+        yield replace(batch, due_at=plan.due_at)
+
+
+# ---- lists, their contacts, and timelines and coupons: one request per contact, in the order that the plan gives
+
+
+@source_asset(tables.LISTS, tables.LIST_FIELDS)
+def lists(fetch: Fetcher) -> Batches:
+    """Every list with its settings and custom fields; details are fetched only for new or changed ones."""
+    yield fetch.with_details(fetch.pages(operations.lists.GETLISTS), operations.lists.GETLIST, lambda row: {"id": row.list_id})
+
+
+@source_asset(tables.AUDIENCES)
+def audiences(fetch: Fetcher) -> Batches:
+    """Saved audiences that campaigns can be sent to."""
+    yield fetch.once(operations.lists.GETAUDIENCES)
+
+
+@source_asset(tables.CONTACTS, after=[lists])
+def contacts(fetch: Fetcher) -> Batches:
+    """The members of every list; those of a list that is gone are marked as deleted."""
+    list_ids = fetch.warehouse.list_ids(fetch.account)
+    taken_away = fetch.warehouse.taken_away(fetch.account)
+    listings = fetch.listings(operations.contacts.GETCONTACTS, ({"listid": list_id} for list_id in list_ids))
+    for list_id, batch in zip(list_ids, listings, strict=True):
+        yield replace(batch, taken_away=taken_away.get(list_id, 0.0))
+    for list_id in fetch.warehouse.vanished_list_ids(fetch.account):
+        yield Batch(scope={"list_id": [list_id]}, may_shrink=True)
+
+
+@source_asset(tables.TIMELINE_EVENTS, tables.TIMELINE_VISITS, tables.TIMELINE_AUTOMATIONS, after=[contacts], informed_by=[campaign_stats])
+def timelines(fetch: Fetcher) -> Batches:
+    """What happened with each contact: messages sent and opened, visits, automations. Old entries are never removed."""
+    yield from fetch.planned(operations.contacts.TIMELINE, lambda contact_id: {"id": contact_id, "include": "utm,automated"})
+
+
+@source_asset(tables.COUPONS, after=[contacts], informed_by=[campaign_stats])
+def coupons(fetch: Fetcher) -> Batches:
+    """Coupons by e-mail address; an address in several lists is fetched once."""
+    yield from fetch.planned(operations.contacts.GETCOUPON, lambda email: {"email": email})
+
+
+# ---- webhooks and goals
+
+
+@source_asset(tables.WEBHOOKS)
+def webhooks(fetch: Fetcher) -> Batches:
+    """Every webhook; details are fetched only for new or changed ones."""
+    listing = fetch.once(operations.webhooks.LISTS)
+    yield fetch.with_details(listing, operations.webhooks.SHOW, lambda row: {"id": row.webhook_id})
+
+
+@source_asset(tables.GOALS, after=[webhooks])
+def goals(fetch: Fetcher) -> Batches:
+    """Every goal. Only the listing by domain names a goal's domain: it is fetched for domains that webhooks name or a setting adds."""
+    domain_ids = sorted({*fetch.warehouse.domain_ids(fetch.account), *fetch.settings.goal_domains})
+    by_domain = fetch.all(operations.goals.LISTBYDOMAIN, ({"domainid": domain_id} for domain_id in domain_ids))
+    yield fetch.with_details(fetch.once(operations.goals.LISTS) + by_domain, operations.goals.SHOW, lambda row: {"id": row.goal_id})
+
+
+# ---- reviews and mentions
+
+
+@source_asset(tables.DIRECT_REVIEWS, is_daily=True)
+def direct_reviews(fetch: Fetcher) -> Batches:
+    """Private reviews left on the business's own feedback page."""
+    yield from fetch.days(operations.reputation.DIRECT, filter="date")
+
+
+@source_asset(tables.ONLINE_REVIEWS, tables.ONLINE_REVIEW_CHANNELS)
+def online_reviews(fetch: Fetcher) -> Batches:
+    """Public reviews and each channel's average rating; the service keeps only the latest reviews, the warehouse all."""
+    yield fetch.once(operations.reputation.ONLINE, channels="all")
+
+
+@source_asset(tables.SENTIMENT_MENTIONS, tables.SENTIMENT_TOTALS, is_daily=True)
+def sentiment(fetch: Fetcher) -> Batches:
+    """Mentions that the service judged positive, negative or neutral."""
+    yield from fetch.days(operations.reputation.SENTIMENT, filter="all", channels="all")
+
+
+@source_asset(tables.REVIEW_STATS, tables.SOCIAL_MEDIA_STATS, tables.FEEDBACK_VIEWS, is_daily=True)
+def reputation_stats(fetch: Fetcher) -> Batches:
+    """Daily counts of reviews, social mentions and views of the feedback page."""
+    yield from fetch.series(operations.reputation.STATS, filter="all")
+
+
+# ---- social profiles, posts and short links
+
+
+@source_asset(tables.SOCIAL_PROFILES)
+def social_profiles(fetch: Fetcher) -> Batches:
+    """Pages and profiles that are connected to the account."""
+    yield fetch.once(operations.social.CHANNELS)
+
+
+@source_asset(tables.SOCIAL_POSTS)
+def social_posts(fetch: Fetcher) -> Batches:
+    """Posts of the calendar, sent and scheduled."""
+    ahead = fetch.settings.calendar_days_ahead
+    yield from fetch.days(operations.social.CALENDAR, ahead=ahead, channels="all", includeposted=True, sort="asc")
+
+
+@source_asset(tables.SOCIAL_POST_DETAILS, after=[social_posts])
+def social_post_details(fetch: Fetcher) -> Batches:
+    """Title, picture and profile of posts that are new or changed since they were fetched."""
+    posts = fetch.warehouse.posts_needing_detail(fetch.account, operations.social.POST_CHANNELS)
+    yield from fetch.each(operations.social.GETPOST, ({"id": post_id, "channel": network} for post_id, network in posts))
+
+
+@source_asset(tables.SOCIAL_LINKS, tables.SOCIAL_LINK_CLICKS)
+def social_links(fetch: Fetcher) -> Batches:
+    """Short links and how often each network's readers clicked them."""
+    yield fetch.once(operations.social.STATS, channels="all", sort="asc")
+
+
+# ---- people who work with the account
+
+
+@source_asset(tables.USERS)
+def users(fetch: Fetcher) -> Batches:
+    """Users of the business and, for an agency, of its sub-accounts."""
+    yield fetch.once(operations.users.LISTS)
+
+
+@source_asset(tables.MANAGERS)
+def managers(fetch: Fetcher) -> Batches:
+    """Managers of the account."""
+    yield fetch.once(operations.users.MANAGERS)
+
+
+@source_asset(tables.USER_GROUPS)
+def user_groups(fetch: Fetcher) -> Batches:
+    """Groups that give users their permissions."""
+    yield fetch.once(operations.users.GROUPS)

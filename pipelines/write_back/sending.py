@@ -275,7 +275,7 @@ class Sending:
             return False
         prefix = len(entry.email or "")
         names = [f"{contact_id}{subject[prefix:]}" for subject in self._outbox.subjects([entry.item_id]).get(entry.item_id, ())]
-        return any(past.state in DONE for past in self._outbox.last(self._account, entry.kind, names).values())
+        return any(past.state in DONE for past in self._outbox.last(self._account, names, entry.kind).values())
 
     # ---- unknown outcomes
 

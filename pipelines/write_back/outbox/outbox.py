@@ -191,12 +191,12 @@ class Outbox(AbstractContextManager["Outbox"]):
             keep(push_id)
         return push_id
 
-    def last(self, account: str, kind: str, subjects: Iterable[str]) -> dict[str, Past]:
-        """The last thing done, or to be done, about each subject; those never sent anything about are absent."""
+    def last(self, account: str, subjects: Iterable[str], *kinds: str) -> dict[str, Past]:
+        """The last thing done, or to be done, about each subject by any of these kinds; those never sent anything about are absent."""
         found: dict[str, Past] = {}
         wanted = iter(subjects)
         while chunk := list(itertools.islice(wanted, _CHUNK)):
-            rows = self._store.rows("last", account=account, kind=kind, subjects=json.dumps(chunk))
+            rows = self._store.rows("last", account=account, kinds=json.dumps(kinds), subjects=json.dumps(chunk))
             for subject, item_id, content, state, message, request_id, sent_at, done, verified, drift in rows:
                 is_drifted = state in DONE and drift not in (None, "{}")
                 late = 0.0 if request_id is None or sent_at is None else order_of(request_id) - sent_at

@@ -4,8 +4,9 @@
 
 -- last
 select subject, item_id, content, state, message, request_id, sent_at, done_at, verified_at, drift
-from json_each(:subjects)
-cross join effect on account = :account and kind = :kind and subject = value
+from json_each(:subjects) as named
+cross join json_each(:kinds) as one
+cross join effect on account = :account and kind = one.value and subject = named.value
 join item using (item_id)
 where state <> 'skipped'
 order by item_id;

@@ -40,8 +40,8 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True)
 class Picked:
-    """The input's cells by our column; `fields`: those of custom fields, by the title or what it was mapped to or guessed to mean. `renamed`:
-    our column or the custom field, and that title.
+    """The input's cells by our column; `fields`: those of custom fields, by the title or what it was mapped to or guessed to mean.
+    `renamed`: our column or the custom field, and that title.
     """
 
     cells: Mapping[str, list[Cell]] = field(repr=False)

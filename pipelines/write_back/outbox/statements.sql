@@ -35,6 +35,12 @@ select * from entry
 where state in ('planned', 'sending', 'unknown') and (:account is null or account = :account)
 order by item_id;
 
+-- open_by_push
+select push_id, source, kind, count(*), count(distinct case when must_look_up and contact_id is null then email end)
+from entry
+where state in ('planned', 'sending', 'unknown') and account = :account
+group by push_id order by push_id;
+
 -- subjects
 select item_id, subject from json_each(:item_ids) cross join effect on item_id = value order by item_id;
 

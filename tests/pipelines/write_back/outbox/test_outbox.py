@@ -183,7 +183,6 @@ def test_counts_tell_rows_by_their_least_far_item(path: Path) -> None:
         assert counts.rows == {State.PLANNED: 1, State.APPLIED: 1, State.SKIPPED: 1, State.REJECTED: 1}
         assert counts.requests == {State.PLANNED: 1, State.APPLIED: 2}
         assert counts.rejected_by_check == 1
-        assert not counts.is_over
 
 
 def test_every_change_of_an_entry_raises_its_revision(path: Path) -> None:

@@ -101,7 +101,7 @@ def _check(planned: Planned, chosen: Mapping[str, Any], lines: list[str]) -> Non
     if planned.refusal:
         raise dg.Failure(f"nothing was sent: {planned.refusal}", metadata=plan_metadata(planned, lines), allow_retries=False)
     count = len({row for item in planned.plan.items for row in item.rows})
-    if planned.order.kind.is_destructive and not chosen["dry_run"] and count and chosen["confirmed_rows"] != count:
+    if planned.order.kind.agreement and not chosen["dry_run"] and count and chosen["confirmed_rows"] != count:
         text = f"nothing was deleted: set `confirmed_rows` to {count}, the number of rows that would be deleted"
         raise dg.Failure(text, metadata=counts_of(planned), allow_retries=False)
 

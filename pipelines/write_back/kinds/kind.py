@@ -97,10 +97,6 @@ class Kind(str, ABC):
         return self.search is None
 
     @property
-    def is_destructive(self) -> bool:
-        return self.agreement is not None
-
-    @property
     def all_options(self) -> tuple[Option, ...]:
         """Those of `push KIND` and of the job `push_KIND`."""
         return PUSH_OPTIONS[self].options

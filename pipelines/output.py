@@ -215,7 +215,7 @@ class PushResult(Struct):
     reasons: Annotated[list[Reason], Meta(description="what was not taken, equal reasons together, the most frequent first")]
     waiting: list[Reason]
     mismatches: Annotated[dict[str, int], Meta(description="requests that read back otherwise than they were sent, by field")]
-    open: Annotated[int, Meta(description="requests that are left, of earlier pushes, too")]
+    open: Annotated[int, Meta(description="requests that are left")]
     shortfall: Annotated[int, Meta(description="0: everything is done")]
     requests_sent: int | None
     stopped: str | None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -100,13 +99,10 @@ class Lists:
 
     def columns_of(self, list_id: int, titles: Iterable[str]) -> dict[str, str]:
         """Column title → the list's field that it names, by id or label. BadValue when a label is not the only one."""
-        labels = self.fields.get(list_id, {})
-        by_label: dict[str, list[str]] = {}
-        for field_id, label in labels.items():
-            by_label.setdefault(fold(label), []).append(field_id)
+        named = _fields_by_name(self.fields.get(list_id, {}))
         found: dict[str, str] = {}
         for title in titles:
-            same = [field_id for field_id in labels if fold(field_id) == fold(title)] or by_label.get(fold(title), [])
+            same = named.get(fold(title), [])
             if len(same) > 1:
                 name = shown(self.names[list_id])
                 raise BadValue(f"list {name} has {len(same)} fields {shown(title)}: name the column by the field's id")
@@ -121,6 +117,14 @@ def _key(name: str) -> str:
     return name.strip().casefold()
 
 
+def _fields_by_name(labels: Mapping[str, str]) -> dict[str, list[str]]:
+    """The fields of a list by their ids and labels, as `fold` has them; ids go before labels. `labels`: field id → label."""
+    found: dict[str, list[str]] = {}
+    for field_id, label in labels.items():
+        found.setdefault(fold(label), []).append(field_id)
+    return found | {fold(field_id): [field_id] for field_id in labels}
+
+
 # ---- what the warehouse knows
 
 
@@ -131,7 +135,6 @@ class Member(NamedTuple):
     list_id: int
     email: str | None
     status_code: int | None
-    status: str | None
     fields: str | None
 
 
@@ -140,14 +143,7 @@ class Event(NamedTuple):
 
     contact_id: int
     at: int
-    snippet: str | None
-    details: str | None
-
-    @property
-    def texts(self) -> list[str]:
-        details = _decode(self.details) if self.details else []
-        values = [each.get("value") for each in details if isinstance(each, dict)] if isinstance(details, list) else []
-        return [self.snippet or "", *(value for value in values if isinstance(value, str))]
+    texts: list[str]
 
 
 @dataclass(frozen=True)
@@ -360,10 +356,8 @@ class ListReader:
     """Reads the contacts of one list. `labels`: field id → label; `shown_keys`: keys under which any contact shows values."""
 
     def __init__(self, labels: Mapping[str, str], shown_keys: Collection[str]) -> None:
-        many = Counter(map(fold, labels.values()))
-        self._labels = labels
+        self._named = _fields_by_name(labels)
         self._by_key: dict[str, str | None] = {}
-        self._by_label = {fold(label): field_id for field_id, label in labels.items() if many[fold(label)] == 1}
         self._shown = {field_id for key in shown_keys if (field_id := self._field_of(key)) is not None}
 
     def present(self, members: list[Member], past: Past | None, as_of: float | None, removal: Past | None = None) -> Present:
@@ -410,9 +404,10 @@ class ListReader:
         return {field_id: text for field_id, text in pairs if field_id is not None and text is not None}
 
     def _field_of(self, key: str) -> str | None:
-        """The field that a key of a response stands for: its id, or its label."""
+        """The field that a key of a response stands for: its id, or its label where only one has it."""
         if key not in self._by_key:
-            self._by_key[key] = key if key in self._labels else self._by_label.get(fold(key))
+            same = self._named.get(fold(key), [])
+            self._by_key[key] = same[0] if len(same) == 1 else None
         return self._by_key[key]
 
 

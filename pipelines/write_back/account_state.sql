@@ -16,7 +16,7 @@ select * from (select null::bigint as last_request) as n, lateral (
 );
 
 -- members
-select keys.key, c.contact_id, c.list_id, c.email, c.status_code, c.status, {fields} as fields
+select keys.key, c.contact_id, c.list_id, c.email, c.status_code, {fields} as fields
 from keys join source.contacts as c on {condition}
 where c.account = $account and c._deleted_at is null
 order by c.status_code is not distinct from 1 desc, c.contact_id, c.list_id;
@@ -31,7 +31,9 @@ from (
 group by list_id;
 
 -- timelines
-select e.contact_id, epoch(e.occurred_at)::bigint as at, e.snippet, e.details::varchar as details
+select
+    e.contact_id, epoch(e.occurred_at)::bigint as at,
+    list_filter([e.snippet] || coalesce(e.details ->> '$[*].value', []), lambda text: text is not null) as texts
 from keys
 join source.timeline_events as e on e.contact_id = keys.key[1] and epoch(e.occurred_at)::bigint // 60 = keys.key[2]
 where e.account = $account

@@ -137,15 +137,15 @@ def turnover_lines(found: Turnover) -> list[str]:
     return [f"activation {found.sync.name}: {found.size:,} people; since last time {turned}"]
 
 
-def push_turnover(settings: Settings, found: Turnover, ran: Ran, watch: Watch) -> Result | None:
-    """Push what `turnover` found, and count as members those whom the service has taken. None when there was nothing to push.
+def push_turnover(settings: Settings, found: Turnover, ran: Ran, watch: Watch) -> list[Result]:
+    """Push what `turnover` found, and count as members those whom the service has taken. Empty when there was nothing to push.
 
     Raises InputError when too many rows are bad, and what pushing raises.
     """
     with Outbox(outbox_path(settings.home)) as outbox:
         if found.planned is None:
             outbox.note_members(found.account, found.sync.name, (), found.left)
-            return None
+            return []
         push_id = enqueue(settings, found.planned, run=ran.run)
         try:
             return finish_push(settings, outbox, push_id, ran, watch)

@@ -114,8 +114,7 @@ class Source:
     content_hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class Earlier:
+class Earlier(NamedTuple):
     """What an earlier push has left open, in requests."""
 
     push_id: int

@@ -26,12 +26,12 @@ class Outcome:
 
     name: str
     found: Turnover | None = None
-    result: Result | None = None
+    results: Sequence[Result] = ()
     problem: str = ""
 
     @property
     def requests(self) -> int:
-        return self.result.spent.requests if self.result and self.result.spent else 0
+        return sum(result.spent.requests for result in self.results if result.spent)
 
     @property
     def line(self) -> str:
@@ -99,11 +99,11 @@ def _outcome(settings: Settings, sync: AudienceSync, accept_shrink: bool) -> Out
     found = None
     try:
         found = turnover(settings, sync, accept_shrink=accept_shrink)
-        result = push_turnover(settings, found, new_run("push_activations"), Watch())
+        results = push_turnover(settings, found, new_run("push_activations"), Watch())
     except Exception as problem:
         return Outcome(sync.name, found, problem=without_addresses(explain(problem)[0]))
     # rows that the service refused on an earlier night do not fail this one; the push tells them
-    return Outcome(sync.name, found, result, result.problem(result.rejected_now) if result else "")
+    return Outcome(sync.name, found, results, "; ".join(filter(None, (result.problem(result.rejected_now) for result in results))))
 
 
 def _metadata(outcomes: list[Outcome]) -> dict[str, dg.MetadataValue | int]:

@@ -51,9 +51,9 @@ class Planning:
     _warnings: dict[str, None] = field(default_factory=dict)
     _counted: Counter[str] = field(default_factory=Counter)
 
-    def last(self, subjects: Iterable[str], kind: str = "") -> Mapping[str, Past]:
-        """The last thing done about each by this kind of push, or by another `kind`."""
-        return self.outbox.last(self.known.account, kind or self.kind, dict.fromkeys(subjects))
+    def last(self, subjects: Iterable[str], *kinds: str) -> Mapping[str, Past]:
+        """The last thing done about each by this kind of push, or by any of these `kinds`."""
+        return self.outbox.last(self.known.account, dict.fromkeys(subjects), *(kinds or (self.kind,)))
 
     def read(self, read_row: Callable[[int, int], T]) -> Iterator[T]:
         """The rows by `read_row` (place, number); those that it raises BadValue for, or that could not be read at all, are rejected."""

@@ -130,8 +130,8 @@ def _step(context: dg.OpExecutionContext, begun: Begun, step: Callable[[PushRun]
         ran = PushRun(settings, outbox, begun.account, ran, watch, begun.push_id).take(step)
         context.add_output_metadata({"requests": watch.requests_sent()})
         if ran.stopped and not may_stop:
-            result = conclude(settings, outbox, begun.push_id, ran)
-            raise dg.Failure(headline(result), metadata=result_metadata(result, outbox), allow_retries=False)
+            results = conclude(settings, outbox, ran, begun.push_id)
+            raise dg.Failure(headline(results), metadata=result_metadata(results[0], outbox), allow_retries=False)
     return replace(begun, ran=ran)
 
 
@@ -139,11 +139,11 @@ def _step(context: dg.OpExecutionContext, begun: Begun, step: Callable[[PushRun]
 def report_push(context: dg.OpExecutionContext, begun: Begun) -> None:
     settings: Settings = context.resources.settings
     with _explained(), Outbox(outbox_path(settings.home)) as outbox:
-        result = conclude(settings, outbox, begun.push_id, replace(begun.ran, run=context.run_id))
-        metadata = result_metadata(result, outbox)
-    context.log.info("\n".join(map(without_addresses, result_lines(result))))
-    if result.shortfall:
-        raise dg.Failure(headline(result), metadata=metadata, allow_retries=False)
+        results = conclude(settings, outbox, replace(begun.ran, run=context.run_id), begun.push_id)
+        metadata = result_metadata(results[0], outbox)
+    context.log.info("\n".join(without_addresses(line) for result in results for line in result_lines(result)))
+    if any(result.shortfall for result in results):
+        raise dg.Failure(headline(results), metadata=metadata, allow_retries=False)
     context.add_output_metadata(metadata)
 
 
@@ -176,11 +176,13 @@ def _explained() -> Iterator[None]:
 # ---- what the UI shows
 
 
-def headline(result: Result) -> str:
-    """What failed, in one sentence with numbers; without addresses."""
-    earlier, rows = result.earlier_shortfall, f"{result.push.row_count:,} rows"
-    own = f"{result.shortfall - earlier:,} of {rows}{f' and {earlier:,} requests of earlier pushes' if earlier else ''}"
-    return f"push {result.push.push_id}: {own} are not as they were meant to be ({result.problem(result.rejected)})"
+def headline(results: list[Result]) -> str:
+    """What failed, a sentence with numbers for each push; without addresses."""
+    return "; ".join(
+        f"push {each.push.push_id}: {each.shortfall:,} of {each.push.row_count:,} rows are not as they were meant to be"
+        f" ({each.problem(each.rejected)})"
+        for each in [result for result in results if result.shortfall] or results[:1]
+    )
 
 
 def counts_of(planned: Planned) -> dict[str, Any]:

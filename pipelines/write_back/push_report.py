@@ -144,7 +144,7 @@ def result_document(result: Result) -> output.PushResult:
 def _texts() -> Any:
     """The macros by name."""
     made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 (plain text)
-    made.filters |= {"of": _count, "number": "{:,}".format, "rows": _rows, "short": _short, "duration": _duration, "counted": _counted}
+    made.filters |= {"of": _count, "number": "{:,}".format, "rows": _rows, "short": _short, "duration": _duration}
     made.filters |= {"grouped": grouped, "known": known, "renamed": _renamed}
     made.globals |= {"KINDS": KINDS, "SHOWN": _SHOWN, "NO_ROWS": "the input has no rows"}
     return made.from_string(_TEXTS.read_text(encoding="utf-8")).module
@@ -174,10 +174,6 @@ _STATES: Mapping[State, str] = {
     State.SENDING: "being sent",
     State.PLANNED: "not sent yet",
 }
-
-
-def _counted(counts: Mapping[State, int]) -> str:
-    return ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()) if count)
 
 
 def _renamed(column: tuple[str, str]) -> str:

@@ -2,7 +2,7 @@
 
     planned = plan_push(settings, order)                         # no request, nothing is written
     push_id = enqueue(settings, planned, run=…)                  # durable from here on
-    result = finish_push(settings, outbox, push_id, ran, watch)  # sends, verifies, concludes
+    results = finish_push(settings, outbox, push_id, ran, watch)  # sends, verifies, concludes
 
 They differ in input and display only. Belongs here: the order of the steps, and what a run takes up that earlier ones left. Not here:
 each of them (`planning`, `outbox`, `sending`, `verification`), who watches (`terminal`, `push_jobs`). The client takes long to import: a
@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import functools
 import gc
-import itertools
 import logging
 import sys
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -32,13 +31,13 @@ from pipelines.settings import Settings, SettingsError, account_named
 from pipelines.write_back.account_state import Known, load_known
 from pipelines.write_back.input.files import read_file, read_query
 from pipelines.write_back.input.rows import InputError, Rows
-from pipelines.write_back.item import DONE, Earlier, Options, Plan, State
+from pipelines.write_back.item import Options, Plan, State
 from pipelines.write_back.kinds import KINDS, Kind, make_plan, verify
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.outbox.store import check_not_held, sender_lock
 from pipelines.write_back.push_report import alert_body
 from pipelines.write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows, write_rejections
-from pipelines.write_back.result import NOTHING, Ran, Result, Spent, result_of
+from pipelines.write_back.result import Ran, Result, Spent, result_of
 from pipelines.write_back.sending import Progress, Sending
 from pipelines.write_back.verification import Labels
 from warehouse.errors import WarehouseError
@@ -136,15 +135,7 @@ def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Plann
     revision = outbox.revision
     options = replace(order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns)))
     plan = make_plan(order.kind, rows, known_of(settings, order.account), outbox, options)
-    return Planned(order, rows, replace(plan, earlier=tuple(_earlier(outbox, order.account))), revision)
-
-
-def _earlier(outbox: Outbox, account: str) -> Iterator[Earlier]:
-    """What earlier pushes have left open, by push, in the order in which they are sent."""
-    for push_id, several in itertools.groupby(outbox.open(account), key=lambda entry: entry.push_id):
-        entries = list(several)
-        look_ups = len({entry.email for entry in entries if entry.needs_look_up})
-        yield Earlier(push_id, entries[0].source, entries[0].kind, len(entries), look_ups)
+    return Planned(order, rows, replace(plan, earlier=tuple(outbox.open_by_push(order.account))), revision)
 
 
 def known_of(settings: Settings, account: str) -> Known:
@@ -210,21 +201,17 @@ class Watch:
         return self.client.statistics.requests if self.client else 0
 
 
-def finish_push(settings: Settings, outbox: Outbox, push_id: int, ran: Ran, watch: Watch) -> Result:
+def finish_push(settings: Settings, outbox: Outbox, push_id: int, ran: Ran, watch: Watch) -> list[Result]:
     """Send the push and whatever else is open of its account, read back, conclude. Nothing left: no request at all."""
     if (push := outbox.push(push_id)) is None:
         raise LookupError(push_id)
     ran = PushRun(settings, outbox, push.account, ran, watch, push_id).take(PushRun.send_open, PushRun.read_back)
-    return conclude(settings, outbox, push_id, ran)
+    return conclude(settings, outbox, ran, push_id)
 
 
 def resume(settings: Settings, outbox: Outbox, account: str, ran: Ran, watch: Watch) -> list[Result]:
-    """Send and read back what is open without a push of its own; a result for each push that something was left of. What it cost stands
-    in the last."""
-    ran = PushRun(settings, outbox, account, ran, watch).take(PushRun.send_open, PushRun.read_back)
-    touched = sorted({*ran.earlier.values(), *ran.read_late})
-    own = replace(ran, earlier={}, read_late=frozenset())
-    return [conclude(settings, outbox, each, own if each == touched[-1] else replace(own, spent=None)) for each in touched]
+    """Send and read back what is open, without a push of its own."""
+    return conclude(settings, outbox, PushRun(settings, outbox, account, ran, watch).take(PushRun.send_open, PushRun.read_back))
 
 
 @dataclass
@@ -252,25 +239,25 @@ class PushRun:
                 self.client = self.watch.client = client
                 for step in steps:
                     step(self)
-            before, own = self.ran.spent or NOTHING, client.statistics
+            before, own = self.ran.spent, client.statistics
             self.ran = replace(self.ran, spent=Spent(before.requests + own.requests, before.waited_s + own.waited_s))
         return self.ran
 
     def send_open(self) -> None:
         """Send everything that is open."""
         if open_ := self.outbox.open(self.account):
-            earlier = {entry.item_id: entry.push_id for entry in open_ if entry.push_id != self.push_id}
-            self.ran = replace(self.ran, stopped=self._send(), earlier=earlier)
+            self.ran = replace(
+                self.ran, stopped=self._send(), earlier=frozenset(entry.push_id for entry in open_).difference([self.push_id])
+            )
 
     def read_back(self) -> None:
         """Compare what the service shows with what was sent and not looked at yet; drift stands in the outbox. Nothing, once stopped.
 
         What arrived in some of its lists only is sent once more, list by list.
         """
-        unread, earlier = self.outbox.not_read_back(self.account), self.ran.earlier.values()
-        if not self.ran.stopped and (earlier or unread):
-            stopped = self._look(unread.union(earlier))
-            self.ran = replace(self.ran, stopped=stopped, read_late=frozenset(unread - {self.push_id}))
+        pushes = self.ran.earlier | self.outbox.not_read_back(self.account)
+        if pushes and not self.ran.stopped:
+            self.ran = replace(self.ran, stopped=self._look(pushes), earlier=pushes.difference([self.push_id]))
 
     def _look(self, pushes: Collection[int]) -> str | None:
         """Why not all of it could be read, in words. Each push is read as it was ordered."""
@@ -335,31 +322,26 @@ def _say_who_sends(holder: str) -> None:
 # ---- conclude
 
 
-def conclude(settings: Settings, outbox: Outbox, push_id: int, ran: Ran) -> Result:
-    """What came of it, written down: rejected.csv, sync.runs, sync.requests, sync.writebacks; and posted to the alert address where it
-    needs a person. Sends nothing to the service.
+def conclude(settings: Settings, outbox: Outbox, ran: Ran, push_id: int | None = None) -> list[Result]:
+    """What came of the run's own push, if it has one, and of each that it went on with, written down: rejected.csv, sync.runs,
+    sync.requests, sync.writebacks; and posted to the alert address where it needs a person. Sends nothing to the service.
 
-    The push counts even while somebody else has the warehouse: then the tables follow with the next push or sync.
+    What it cost stands in the first. They count even while somebody else has the warehouse: then the tables follow with the next push or
+    sync.
     """
-    earlier_pushes = sorted(set(ran.earlier.values()))
-    resumed = (entry for each in earlier_pushes for entry in outbox.items(each) if entry.item_id in ran.earlier)
-    result = result_of(
-        outbox,
-        push_id,
-        earlier=Counter(entry.state for entry in resumed),
-        drifted_earlier=sum(bool(entry.drift) for each in ran.read_late for entry in outbox.items(each, DONE)),
-        spent=ran.spent,
-        stopped=ran.stopped,
-        rejected_csv=write_rejections(settings.home, outbox, push_id),
-    )
-    for each in earlier_pushes:
-        write_rejections(settings.home, outbox, each)
+    results: list[Result] = []
+    for each in [*([] if push_id is None else [push_id]), *sorted(ran.earlier)]:
+        rejected_csv, spent = write_rejections(settings.home, outbox, each), None if results else ran.spent
+        results.append(result_of(outbox, each, spent=spent, stopped=ran.stopped, rejected_csv=rejected_csv))
+    if not results:
+        return []
     outbox.prune()
     from pipelines.write_back.writebacks_export import export_run  # what it needs, a plan does without
 
-    if settings.alert_url and result.needs_person:
-        try_to_post(settings, alert_body(result, ran))
-    follow = export_run(settings, result, ran)
+    for result in results:
+        if settings.alert_url and result.needs_person:
+            try_to_post(settings, alert_body(result, ran))
+    follow = export_run(settings, sum(result.shortfall for result in results), ran)
     if problem := back_up_run(settings):
         logging.getLogger(__name__).warning("%s", problem)
-    return replace(result, writebacks_follow=follow)
+    return [replace(result, writebacks_follow=follow) for result in results]

@@ -55,19 +55,15 @@ class Spent:
     waited_s: float = 0.0
 
 
-NOTHING = Spent()
-
-
 @dataclass(frozen=True)
 class Ran:
-    """What a run did for a push: what it cost, what it went on with, and why it ended early."""
+    """What a run did: what it cost, which earlier pushes it went on with, sending or reading back, and why it ended early."""
 
     run: str
     job: str
     began_at: dt.datetime
-    spent: Spent | None = NOTHING  # None: another result of the run has it
-    earlier: Mapping[int, int] = field(default_factory=dict)  # item → push
-    read_late: frozenset[int] = frozenset()  # earlier pushes that ended before they were read back
+    spent: Spent = Spent()
+    earlier: frozenset[int] = frozenset()
     stopped: str | None = None
 
 
@@ -78,10 +74,8 @@ def new_run(job: str) -> Ran:
 
 @dataclass(frozen=True)
 class Result:
-    """One push as the outbox has it now, and what this run did beside it.
-
-    `earlier`: requests of earlier pushes that this run went on with, by state. `stopped`: why sending ended before everything was
-    sent. `writebacks_follow`: sync.writebacks could not be brought up to date yet, and why.
+    """One push as the outbox has it now. `stopped`: why sending ended before everything was sent. `writebacks_follow`: sync.writebacks
+    could not be brought up to date yet, and why.
     """
 
     push: Push
@@ -89,9 +83,7 @@ class Result:
     refusals: tuple[Reason, ...] = field(default=(), repr=False)  # in order of rows
     drift: Mapping[str, int] = field(default_factory=dict)  # field → requests
     waiting: tuple[Reason, ...] = field(default=(), repr=False)  # a sample
-    earlier: Mapping[State, int] = field(default_factory=dict)
-    drifted_earlier: int = 0  # requests of pushes that ended before they were read back, which this run has done
-    spent: Spent | None = NOTHING  # None: it stands in another result of the same run
+    spent: Spent | None = Spent()  # None: it stands in another result of the same run
     stopped: str | None = None
     rejected_csv: Path | None = None
     writebacks_follow: str | None = None
@@ -108,44 +100,29 @@ class Result:
 
     @property
     def needs_person(self) -> dict[str, int]:
-        """What nothing that runs by itself puts right, of earlier pushes, too; empty when there is none of it."""
+        """What nothing that runs by itself puts right; empty when there is none of it."""
         counts = {
-            "rejected": self.rejected_now + self.earlier.get(State.REJECTED, 0),
-            "unknown": self.counts.requests.get(State.UNKNOWN, 0) + self.earlier.get(State.UNKNOWN, 0),
-            "mismatches on read-back": self.counts.drifted + self.drifted_earlier,
+            "rejected": self.rejected_now,
+            "unknown": self.counts.requests.get(State.UNKNOWN, 0),
+            "mismatches on read-back": self.counts.drifted,
         }
         return {what: count for what, count in counts.items() if count}
 
     @property
     def open(self) -> int:
-        """Requests, of earlier pushes, too."""
-        return sum(self.counts.requests.get(state, 0) + self.earlier.get(state, 0) for state in OPEN)
+        """Requests."""
+        return sum(self.counts.requests.get(state, 0) for state in OPEN)
 
     @property
     def shortfall(self) -> int:
-        """Rows of this push, and requests of earlier ones, that are not as they were meant to be; 0: everything is done."""
-        rows = self.rejected + sum(self.counts.rows.get(state, 0) for state in OPEN)
-        return rows + self.counts.drifted + self.earlier_shortfall
-
-    @property
-    def earlier_shortfall(self) -> int:
-        """Of earlier pushes alone, in requests."""
-        return self.drifted_earlier + sum(self.earlier.get(state, 0) for state in (State.REJECTED, *OPEN))
+        """Rows that are not as they were meant to be; 0: everything is done."""
+        return self.rejected + sum(self.counts.rows.get(state, 0) for state in OPEN) + self.counts.drifted
 
     def problem(self, rejected: int) -> str:
-        """What is not as it was meant to be, of earlier pushes, too, in words without addresses. `rejected`: what counts of this push."""
-        parts = {
-            "rejected": rejected + self.earlier.get(State.REJECTED, 0),
-            "open": self.open,
-            "with a mismatch on read-back": self.counts.drifted + self.drifted_earlier,
-        }
+        """What is not as it was meant to be, in words without addresses. `rejected`: what counts of that."""
+        parts = {"rejected": rejected, "open": self.open, "with a mismatch on read-back": self.counts.drifted}
         counts = [f"{count:,} {what}" for what, count in parts.items() if count]
         return ", ".join([*counts, *([f"stopped: {without_addresses(self.stopped)}"] if self.stopped else [])])
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether there was nothing to send at all."""
-        return not self.push.item_count and not any(self.earlier.values())
 
 
 def result_of(outbox: Outbox, push_id: int, **more: object) -> Result:

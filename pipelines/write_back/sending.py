@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.clock import SteadyClock, wall
@@ -49,29 +48,6 @@ if TYPE_CHECKING:
     from marketing_api.client import Client
 
 _LOOK_S = 0.2  # how soon a stop is seen
-
-
-class End(Enum):
-    """How one sending ended."""
-
-    APPLIED = "applied"
-    REJECTED = "rejected"
-    UNKNOWN = "unknown"
-    GONE = "gone"  # cancelled meanwhile
-    EARLY = "early"  # refused since a contact that was synced just now does not show yet
-    UNAVAILABLE = "unavailable"  # 1002: nothing happened
-    NOT_SENT = "not sent"  # and what stands in the way does so for all: stop
-
-
-@dataclass(frozen=True, slots=True)
-class Delivered:
-    """`reason`: the error's words, free of key and addresses."""
-
-    end: End
-    reason: str = ""
-
-
-_OVER = {End.APPLIED: State.APPLIED, End.REJECTED: State.REJECTED, End.GONE: State.SKIPPED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +82,7 @@ class Sending:
     ) -> None:
         self._outbox, self._client, self._account, self._policy = outbox, client, account, policy
         self._stop, self._on_progress = stop or threading.Event(), on_progress
-        self._delivery = Delivery(outbox, client, policy=policy, is_halted=lambda: self._stopped is not None)
+        self._delivery = Delivery(outbox, client, policy.timeout_s, is_halted=lambda: self._stopped is not None)
         self._directory = Directory(client.fetch)
         self._found: dict[int, tuple[int, ...]] = {}  # item → the contacts of its address, once it was looked up
         self._pool = ThreadPoolExecutor(policy.workers, thread_name_prefix="sending")
@@ -116,7 +92,7 @@ class Sending:
         self._early: dict[int, float] = {}  # about people who were synced just now and do not show yet: when to try again
         self._attempts: Counter[int] = Counter()
         self._unavailable: Counter[int] = Counter()
-        self._in_row: Counter[End] = Counter()
+        self._in_row: Counter[type] = Counter()
         self._tally: Counter[State] = Counter()
         self._stopped: str | None = None
         self._now = SteadyClock().seconds
@@ -179,7 +155,7 @@ class Sending:
             self._do(lambda: self._directory.find(*_who(entry)), lambda found: self._on_found(entry, found))
         elif self._hold(entry):
             contact_ids = self._found.get(entry.item_id, ())
-            self._do(lambda: self._delivery.deliver(entry, contact_ids), lambda delivered: self._on_delivered(entry.item_id, delivered))
+            self._do(lambda: self._delivery.send(entry, contact_ids), lambda result: self._on_sent(entry, result))
 
     def _hold(self, entry: Entry) -> bool:
         """Whether nobody could take it for one that is on its way."""
@@ -203,58 +179,89 @@ class Sending:
     def _halt(self, reason: str) -> None:
         self._stopped = self._stopped or reason
 
+    def _end(self, item_id: int, state: State, **more: Any) -> None:
+        """Commit that it is over, and how; `more` as `Outbox.settle` takes it."""
+        self._outbox.settle(item_id, state, **more)
+        self._over(item_id, state)
+
     def _over(self, item_id: int, state: State) -> None:
         self._tally[state] += 1
         self._unknown.remove(item_id)
         self._schedule.finish(item_id)
 
-    def _reject(self, item_id: int, reason: str) -> None:
-        self._outbox.settle(item_id, State.REJECTED, message=reason)
-        self._over(item_id, State.REJECTED)
+    # ---- what came back
 
-    # ---- what was delivered
+    def _on_sent(self, entry: Entry, result: Response | MarketingApiError | None) -> None:
+        """Commit what became of it, and go on."""
+        self._in_row = Counter({type(result): self._in_row[type(result)] + 1})
+        if result is None:
+            self._over(entry.item_id, State.SKIPPED)
+        elif isinstance(result, Response):
+            contact_id = KINDS[entry.kind].new_contact_id(result)
+            self._end(entry.item_id, State.APPLIED, request_id=result.request_id, contact_id=contact_id)
+        elif isinstance(result, OutcomeUnknown):
+            self._on_lost(entry, result)
+        elif isinstance(result, Refused):
+            self._on_refused(entry, result)
+        elif isinstance(result, NotAvailable):
+            self._on_unavailable(entry.item_id, str(result))
+        elif isinstance(result, InvalidCall):
+            self._end(entry.item_id, State.REJECTED, message=str(result))
+        else:  # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped: what is in the way of all
+            self._outbox.unclaim(entry.item_id)
+            self._halt("stopped" if isinstance(result, Stopped) else str(result))
 
-    def _on_delivered(self, item_id: int, delivered: Delivered) -> None:
-        end = delivered.end
-        self._in_row = Counter({end: self._in_row[end] + 1})
-        if end in _OVER:
-            self._over(item_id, _OVER[end])
-        elif end is End.UNKNOWN:
-            self._attempts[item_id] += 1
-            self._lose(self._entries[item_id], self._now())
-            if self._in_row[end] >= self._policy.unknown_in_row:
-                self._halt(f"{self._in_row[end]} requests in a row had no whole answer; the last: {delivered.reason}")
-        elif end is End.UNAVAILABLE:
-            self._on_unavailable(item_id, delivered.reason)
-        elif end is End.EARLY:
-            self._try_later(item_id)
+    def _on_lost(self, entry: Entry, problem: OutcomeUnknown) -> None:
+        self._outbox.settle(entry.item_id, State.UNKNOWN, message=str(problem))
+        self._attempts[entry.item_id] += 1
+        self._lose(entry, self._now())
+        if (count := self._in_row[OutcomeUnknown]) >= self._policy.unknown_in_row:
+            self._halt(f"{count} requests in a row had no whole answer; the last: {problem}")
+
+    def _on_refused(self, entry: Entry, problem: Refused) -> None:
+        """What takes somebody away, was lost or did not show, and is repeated finds nobody there: that was the first one's doing."""
+        is_absent, is_again = says_absent(str(problem)), entry.drift or self._attempts[entry.item_id]
+        if is_absent and is_again and KINDS[entry.kind].is_done_by_absence:
+            self._end(entry.item_id, State.APPLIED, message="done by an earlier try")
+        elif is_absent and self._is_early(entry):
+            self._outbox.unclaim(entry.item_id)
+            self._try_later(entry.item_id)
         else:
-            self._halt(delivered.reason)
+            self._end(entry.item_id, State.REJECTED, message=str(problem))
 
     def _on_unavailable(self, item_id: int, reason: str) -> None:
+        """Error 1002: nothing happened."""
+        self._outbox.unclaim(item_id)
         self._unavailable[item_id] += 1
-        if self._in_row[End.UNAVAILABLE] >= self._policy.unavailable_in_row:
-            self._halt(f"{reason}, {self._in_row[End.UNAVAILABLE]} times in a row")
+        if (count := self._in_row[NotAvailable]) >= self._policy.unavailable_in_row:
+            self._halt(f"{reason}, {count} times in a row")
         elif self._unavailable[item_id] >= self._policy.attempts:
-            self._reject(item_id, reason)
+            self._end(item_id, State.REJECTED, message=reason)
         else:
             self._schedule.again(item_id)
+
+    def _is_early(self, entry: Entry) -> bool:
+        """Whether who is not there may only not show yet: the same address was synced just now, and that is queued (row 6)."""
+        synced_at = None if entry.email is None else self._outbox.synced_at(entry.account, ADDING, entry.email)
+        return synced_at is not None and abs(wall() - synced_at) < self._policy.verify_wait_s
+
+    def _try_later(self, item_id: int) -> None:
+        self._early[item_id] = self._now() + self._policy.verify_every_s
 
     # ---- who it is for
 
     def _on_found(self, entry: Entry, found: tuple[Found, ...] | MarketingApiError) -> None:
         if isinstance(found, Refused):
-            self._reject(entry.item_id, f"its address was not looked up: {found}")
+            self._end(entry.item_id, State.REJECTED, message=f"its address was not looked up: {found}")
         elif isinstance(found, MarketingApiError):
             self._halt("stopped" if isinstance(found, Stopped) else str(found))
-        elif not (contact_ids := KINDS[entry.kind].chosen(found)) and is_early(self._outbox, entry, self._policy):
+        elif not (contact_ids := KINDS[entry.kind].chosen(found)) and self._is_early(entry):
             self._directory.forget(*_who(entry))
             self._try_later(entry.item_id)
         elif not contact_ids:
-            self._reject(entry.item_id, "no contact has this address")
+            self._end(entry.item_id, State.REJECTED, message="no contact has this address")
         elif self._was_sent_before(entry, contact_ids[0]):
-            self._outbox.settle(entry.item_id, State.SKIPPED, message="sent before")
-            self._over(entry.item_id, State.SKIPPED)
+            self._end(entry.item_id, State.SKIPPED, message="sent before")
         else:
             self._found[entry.item_id] = contact_ids
             self._begin(entry)
@@ -268,10 +275,7 @@ class Sending:
             return False
         prefix = len(entry.email or "")
         names = [f"{contact_id}{subject[prefix:]}" for subject in self._outbox.subjects([entry.item_id]).get(entry.item_id, ())]
-        return any(past.state in DONE for past in self._outbox.last(self._account, entry.kind, names).values())
-
-    def _try_later(self, item_id: int) -> None:
-        self._early[item_id] = self._now() + self._policy.verify_every_s
+        return any(past.state in DONE for past in self._outbox.last(self._account, names, entry.kind).values())
 
     # ---- unknown outcomes
 
@@ -306,12 +310,11 @@ class Sending:
         for item_id in together:
             presence = looked.get(item_id, Presence.ABSENT) if isinstance(looked, Mapping) else None
             if isinstance(looked, Refused) and is_nobody(looked):
-                self._reject(item_id, f"the contact is not there any more: {looked}")
+                self._end(item_id, State.REJECTED, message=f"the contact is not there any more: {looked}")
             elif presence is None:
                 self._give_up(item_id, f"it could not be looked for: {looked}")
             elif presence is Presence.THERE:
-                self._outbox.settle(item_id, State.APPLIED, message=search.found_message)
-                self._over(item_id, State.APPLIED)
+                self._end(item_id, State.APPLIED, message=search.found_message)
             elif presence is Presence.HIDDEN:
                 self._give_up(item_id, search.hidden_message)
             elif self._unknown.never_arrived(item_id, began):
@@ -355,7 +358,7 @@ def note_waiting(outbox: Outbox, schedule: Schedule, left: Iterable[Entry]) -> N
     outbox.note(messages)
 
 
-# ---- one item on its way, in worker threads: intent committed, request sent, outcome committed
+# ---- the requests of an item, in worker threads: none leaves before its intent is committed
 
 
 class _NotPlanned(Exception):
@@ -363,42 +366,17 @@ class _NotPlanned(Exception):
 
 
 class Delivery:
-    """Sends items of one outbox, until `is_halted` says so. Thread-safe."""
+    """Sends the requests of items, until `is_halted` says so. Thread-safe."""
 
-    def __init__(self, outbox: Outbox, client: Client, *, policy: RetryPolicy, is_halted: Callable[[], bool]) -> None:
-        self._outbox = outbox
-        self._is_halted = is_halted
-        self._client = client
+    def __init__(self, outbox: Outbox, client: Client, timeout_s: float, is_halted: Callable[[], bool]) -> None:
+        self._outbox, self._client, self._timeout_s, self._is_halted = outbox, client, timeout_s, is_halted
         self._forms = {name: kind.forms(client.fetch) for name, kind in KINDS.items()}
-        self._policy = policy
 
-    def deliver(self, entry: Entry, contact_ids: tuple[int, ...] = ()) -> Delivered:
-        """Send it and settle it. `contact_ids`: what its address was looked up as; of several, each is written to.
+    def send(self, entry: Entry, contact_ids: tuple[int, ...]) -> Response | None:
+        """The last response; None when it was cancelled meanwhile. `contact_ids`: what its address was looked up as; each is written to.
 
-        Raises OutboxError, and then nothing more may be sent; the entry stands as it was committed last.
+        Raises what a write raises, and OutboxError, after which nothing more may be sent.
         """
-        try:
-            response = self._send(entry, contact_ids)
-        except _NotPlanned:
-            return Delivered(End.GONE)
-        except OutcomeUnknown as problem:
-            self._outbox.settle(entry.item_id, State.UNKNOWN, message=str(problem))
-            return Delivered(End.UNKNOWN, str(problem))
-        except Refused as problem:
-            return self._refused(entry, problem)
-        except NotAvailable as problem:
-            self._outbox.unclaim(entry.item_id)
-            return Delivered(End.UNAVAILABLE, str(problem))
-        except InvalidCall as problem:
-            return self._reject(entry, str(problem))
-        except MarketingApiError as problem:  # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped
-            self._outbox.unclaim(entry.item_id)
-            return Delivered(End.NOT_SENT, "stopped" if isinstance(problem, Stopped) else str(problem))
-        contact_id = KINDS[entry.kind].new_contact_id(response)
-        self._outbox.settle(entry.item_id, State.APPLIED, request_id=response.request_id, contact_id=contact_id)
-        return Delivered(End.APPLIED)
-
-    def _send(self, entry: Entry, contact_ids: tuple[int, ...]) -> Response:
         is_claimed = False
 
         def claim() -> None:
@@ -409,7 +387,7 @@ class Delivery:
                 raise _NotPlanned
             is_claimed = True
 
-        operation = dataclasses.replace(find(entry.operation or ""), timeout=self._policy.timeout_s)
+        operation = dataclasses.replace(find(entry.operation or ""), timeout=self._timeout_s)
         ids = [{"id": str(contact_id)} for contact_id in contact_ids] or [{}]
         forms = self._forms[entry.kind]
         wants, more = forms.wants(entry), frozenset[Any]()
@@ -418,6 +396,8 @@ class Delivery:
             try:
                 for call in [Call(operation, {**params, **each}) for params in several for each in ids]:
                     response = self._again(call) if is_claimed else self._client.write(call, before=claim)
+            except _NotPlanned:
+                return None
             except Refused as refusal:
                 new = forms.wanted_by(refusal, entry) - wants - more
                 if not new:
@@ -433,24 +413,3 @@ class Delivery:
             return self._client.write(call)
         except (Transient, NotAvailable, Stopped, AuthenticationFailed) as problem:
             raise OutcomeUnknown(f"{problem}; it may have been done in part") from problem
-
-    def _refused(self, entry: Entry, problem: Refused) -> Delivered:
-        """What takes somebody away, was lost or did not show, and is repeated finds nobody there: that was the first one's doing."""
-        is_again = entry.drift or self._outbox.entry(entry.item_id).attempts > 1
-        if KINDS[entry.kind].is_done_by_absence and is_again and says_absent(str(problem)):
-            self._outbox.settle(entry.item_id, State.APPLIED, message="done by an earlier try")
-            return Delivered(End.APPLIED)
-        if says_absent(str(problem)) and is_early(self._outbox, entry, self._policy):
-            self._outbox.unclaim(entry.item_id)
-            return Delivered(End.EARLY)
-        return self._reject(entry, str(problem))
-
-    def _reject(self, entry: Entry, reason: str) -> Delivered:
-        self._outbox.settle(entry.item_id, State.REJECTED, message=reason)
-        return Delivered(End.REJECTED, reason)
-
-
-def is_early(outbox: Outbox, entry: Entry, policy: RetryPolicy) -> bool:
-    """Whether who is not there may only not show yet: the same address was synced just now, and that is queued (row 6)."""
-    synced_at = None if entry.email is None else outbox.synced_at(entry.account, ADDING, entry.email)
-    return synced_at is not None and abs(wall() - synced_at) < policy.verify_wait_s

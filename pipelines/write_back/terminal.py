@@ -86,8 +86,8 @@ def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: in
     ran = new_run(f"push_{order.kind}")
     push_id = enqueue(settings, planned, run=ran.run)
     with Outbox(outbox_path(settings.home)) as outbox:
-        result = _watched(stop, lambda watch: finish_push(settings, outbox, push_id, ran, watch))
-    return _shown([result], document, is_json=arguments.json)
+        results = _watched(stop, lambda watch: finish_push(settings, outbox, push_id, ran, watch))
+    return _shown(results, document, is_json=arguments.json)
 
 
 def _shown(results: Sequence[Result], document: output.Push, *, is_json: bool) -> int:
@@ -288,6 +288,5 @@ def _audience_sync(arguments: SimpleNamespace, settings: Settings, sync: Audienc
     if not arguments.apply:
         return exits.DONE
     stop.check()
-    result = _watched(stop, lambda watch: push_turnover(settings, found, new_run("push_activations"), watch))
-    say(["", *report.result_lines(result)] if result else [])
-    return exits.INCOMPLETE if result and result.shortfall else exits.DONE
+    results = _watched(stop, lambda watch: push_turnover(settings, found, new_run("push_activations"), watch))
+    return _shown(results, output.Push(None, []), is_json=False)

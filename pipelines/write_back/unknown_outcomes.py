@@ -9,7 +9,7 @@ import datetime as dt
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -117,7 +117,7 @@ def wanted(entry: Entry, settled_before: float = math.inf) -> Wanted:
 
 
 def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]:
-    """What becomes of each item (by its number); those that are done come first in taking entries."""
+    """What becomes of each item (by its number)."""
     ordered = sorted(items, key=lambda item: (not item.is_done, item.item_id))
     taken = _assigned(ordered, timeline.entries)
     oldest = min((shown.at for shown in timeline.entries if shown.at is not None), default=None)
@@ -146,17 +146,25 @@ def _is_before(item: Wanted, oldest: int | None, oldest_local: dt.datetime | Non
 def _assigned(items: Sequence[Wanted], shown: Sequence[Shown]) -> dict[int, int]:
     """Item → entry: as many as fit, and among those the surest likenesses in sum.
 
-    What is done comes first, since it has its entry. What was done just now may not show yet: it takes part like those that are
+    What is done has its entry, whoever else may look alike. What was done just now may not show yet: it takes part like those that are
     unknown, and goes first only where its likeness is as sure.
     """
-    assignment = Assignment({item.item_id: _costs(item, shown) for item in items})
-    for item in items:
-        if item.is_done and item.is_settled:
-            assignment.place([item.item_id])
-    others = {item.item_id for item in items if not (item.is_done and item.is_settled)}
-    while others and (placed := assignment.place(sorted(others))) is not None:
-        others.discard(placed)
-    return assignment.found
+    first = {item.item_id for item in items if item.is_done and item.is_settled}
+    return cheapest({item.item_id: _costs(item, shown) for item in items}, first)
+
+
+def cheapest(costs: Mapping[int, Mapping[int, int]], first: Collection[int] = ()) -> dict[int, int]:
+    """Item → entry, of `costs` (item → entry → cost): as many of `first` as can be, then as many as can be, at the least sum of costs."""
+    import networkx as nx  # takes long to import, and a push without unknown outcomes does without
+
+    one = 1 + sum(cost for entries in costs.values() for cost in entries.values())  # placed, an item outweighs all costs
+    graph = nx.Graph()
+    for item, entries in costs.items():
+        worth = one * (len(costs) + 1) if item in first else one
+        graph.add_edges_from(((item, None), entry, {"weight": worth - cost}) for entry, cost in entries.items())
+    parts = [graph.subgraph(part) for part in nx.connected_components(graph)]  # it takes the cube of their sizes
+    pairs = [pair for part in parts for pair in nx.max_weight_matching(part)]
+    return {item[0]: entry for item, entry in (pair if isinstance(pair[0], tuple) else pair[::-1] for pair in pairs)}
 
 
 def _costs(item: Wanted, shown: Sequence[Shown]) -> dict[int, int]:
@@ -213,38 +221,3 @@ def _plain(text: str) -> str:
 
 def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", re.sub(r"<[^<>]*>", "", text)).casefold()
-
-
-class Assignment:
-    """`costs`: item → entry → cost. An item that was placed stays placed, though its entry may change (augmenting paths)."""
-
-    def __init__(self, costs: Mapping[int, Mapping[int, int]]) -> None:
-        self._costs = costs
-        self._holders: dict[int, int] = {}  # entry → item
-
-    @property
-    def found(self) -> dict[int, int]:
-        """Item → entry."""
-        return {item: entry for entry, item in self._holders.items()}
-
-    def place(self, items: Sequence[int]) -> int | None:
-        """Place the one of `items` that raises the sum of costs least, and return it; None when there is room for none."""
-        costs: dict[int, float] = dict.fromkeys(items, 0.0)  # of reaching an item that needs an entry
-        paths: dict[int, tuple[tuple[int, int], ...]] = {}  # item → who takes which entry until it needs one
-        reached: dict[int, tuple[float, tuple[tuple[int, int], ...]]] = {}  # entry → cost of reaching it, and who takes which entry then
-        waiting = list(items)
-        while waiting:  # Bellman and Ford: the cost of taking an entry from its holder may be negative
-            item = waiting.pop(0)
-            for entry, cost in self._costs[item].items():
-                total = costs[item] + cost
-                if self._holders.get(entry) != item and total < reached.get(entry, (math.inf,))[0]:
-                    reached[entry] = total, (*paths.get(item, ()), (entry, item))
-                    if (holder := self._holders.get(entry)) is not None:
-                        costs[holder], paths[holder] = total - self._costs[holder][entry], reached[entry][1]
-                        waiting.append(holder)
-        free = [(cost, entry) for entry, (cost, _) in reached.items() if entry not in self._holders]
-        if not free:
-            return None
-        _, path = reached[min(free)[1]]
-        self._holders.update(path)
-        return path[0][1]

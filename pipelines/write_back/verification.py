@@ -59,9 +59,8 @@ class ReadBack:
         """Without those of whose subjects a later item of these kinds has changed one since. `subjects`: by item."""
         of = {entry.item_id: subjects.get(entry.item_id, ()) for entry in entries}
         everything = {subject for several in of.values() for subject in several}
-        pasts = [self.outbox.last(entries[0].account, kind, everything) for kind in kinds if entries]
-        latest = {each: max(last[each].item_id for last in pasts if each in last) for each in set().union(*pasts)}
-        return [entry for entry in entries if all(latest.get(each, 0) <= entry.item_id for each in of[entry.item_id])]
+        last = self.outbox.last(entries[0].account, everything, *kinds) if entries else {}
+        return [entry for entry in entries if all(last[each].item_id <= entry.item_id for each in of[entry.item_id] if each in last)]
 
     def poll(self, entries: list[Entry], see: Callable[[list[Entry]], Readings]) -> None:
         """Look until all are as intended or the queue has had its time; what is not so by then has drifted."""

@@ -13,7 +13,7 @@ from pipelines.progress import report_waiting
 from pipelines.settings import Settings
 from pipelines.write_back.outbox.outbox import KEEP_SKIPPED_DAYS, Entry, Outbox, outbox_path
 from pipelines.write_back.outbox.store import OutboxError
-from pipelines.write_back.result import Ran, Result
+from pipelines.write_back.result import Ran
 from warehouse.archive import Archive
 from warehouse.bookkeeping import Run, load_requests, shown_revision, write_changes, write_run
 from warehouse.errors import WarehouseError
@@ -52,17 +52,17 @@ def refill(settings: Settings) -> None:
         try_to_export(Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting), settings.home)
 
 
-def export_run(settings: Settings, result: Result, ran: Ran) -> str | None:
-    """What a push's run cost and came to, its requests, and what became of its rows; the reason when that has to wait."""
+def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
+    """What a push's run cost and came to (`shortfall`: rows not done), its requests, and what became of its rows; the reason when that has
+    to wait."""
     try:
         with Archive(settings.home / "archive") as archive:
             warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
             with warehouse.writing() as connection:
-                if (spent := ran.spent) is not None:
-                    outcome = "failed" if ran.stopped and not spent.requests else "partial" if result.shortfall else "done"
-                    message = "\n".join(filter(None, (ran.stopped, f"{result.shortfall:,} rows not done" if result.shortfall else "")))
-                    run = Run(ran.run, ran.job, ran.began_at, utc_now(), outcome, spent.requests, spent.waited_s, message)
-                    write_run(connection, run)
+                outcome = "failed" if ran.stopped and not ran.spent.requests else "partial" if shortfall else "done"
+                message = "\n".join(filter(None, (ran.stopped, f"{shortfall:,} rows not done" if shortfall else "")))
+                run = Run(ran.run, ran.job, ran.began_at, utc_now(), outcome, ran.spent.requests, ran.spent.waited_s, message)
+                write_run(connection, run)
                 load_requests(connection, archive)
             export_writebacks(warehouse, settings.home)
     except WarehouseError as problem:

@@ -40,8 +40,8 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True)
 class Picked:
-    """The input's cells by our column; `fields`: the title of each column that a custom field is called by, with its cells.
-    `renamed`: our column or the custom field, and the title that was mapped to it or guessed to mean it.
+    """The input's cells by our column; `fields`: those of custom fields, by the title or what it was mapped to or guessed to mean.
+    `renamed`: our column or the custom field, and that title.
     """
 
     cells: Mapping[str, list[Cell]] = field(repr=False)
@@ -64,32 +64,32 @@ def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ())
     """The columns that a kind takes; `fields` are the custom fields' ids and labels. InputError when columns are missing,
     unknown, there twice or may be two things: one sentence about all of them.
     """
+    own = list(fields) if spec.takes_fields else []
+    names = [several[0] for several in spec.names.values()] + own
+    exact = {fold(name): name for name in reversed(own)}
+    exact |= {fold(name): column for column, several in spec.names.items() for name in several}
     titles = {fold(title): title for title in rows.columns}
-    mapped = _mapped(titles, options.mapping, spec, fields)
+    mapped = _mapped(titles, options.mapping, exact, names)
     ignored = {_existing(titles, name, "--ignore") for name in options.ignore}
-    exact = {fold(name): name for name in reversed([*fields])} if spec.takes_fields else {}
-    exact |= {fold(name): column for column, names in spec.names.items() for name in names}
     left = [each for each in rows.columns if each not in ignored]
     meanings = _meanings(spec, (name for name in exact.values() if name not in spec.names))
-    guessed = _guesses((each for each in left if each not in mapped and fold(each) not in exact), meanings)
-    called = guessed | mapped
+    called = _guesses((each for each in left if each not in mapped and fold(each) not in exact), meanings) | mapped
     found: dict[str, str] = {}  # our column or a custom field → the title that is it
     unknown: list[str] = []
     warnings: list[str] = []
-    for title in sorted(left, key=lambda each: (each not in mapped, each in guessed)):
-        if (name := exact.get(fold(called.get(title, title)))) is None:
+    for title in sorted(left, key=lambda each: (each not in mapped, each in called)):
+        if (name := called.get(title) or exact.get(fold(title))) is None:
             unknown.append(title)
         elif (other := found.setdefault(name, title)) in mapped and title not in mapped:
             warnings.append(f"column {shown(title)} is left out, since --map takes {shown(other)} in its place")
         elif other != title:
-            raise _two_for_one(other, title, guessed)
-    own = {called.get(title, title): title for name, title in found.items() if name not in spec.names}
-    _check(spec, found, unknown, fields, {name: title for title in own.values() for name in meanings.get(_bare(title), ())})
-    ours = {name: title for name, title in found.items() if name in spec.names}
-    names = {title: name for name, title in (ours | own).items()}
-    cells, of_fields = ({name: rows.cells[title] for name, title in each.items()} for each in (ours, own))
-    renamed = tuple((names[title], title) for title in rows.columns if title in called and title in names)
-    return Picked(cells, of_fields, tuple(warnings), renamed)
+            raise _two_for_one(other, title, called)
+    passed_over = {ours: title for name, title in found.items() if name not in spec.names for ours in meanings.get(_bare(title), ())}
+    _check(spec, found, unknown, names, passed_over)
+    cells = {name: rows.cells[title] for name, title in found.items() if name in spec.names}
+    of_fields = {called.get(title, title): rows.cells[title] for name, title in found.items() if name not in spec.names}
+    means = {title: name for name, title in found.items() if title in called}
+    return Picked(cells, of_fields, tuple(warnings), tuple((means[title], title) for title in rows.columns if title in means))
 
 
 def _meanings(spec: Spec, fields: Iterable[str]) -> _Meanings:
@@ -128,14 +128,12 @@ def _map_option(ours: str, theirs: str) -> str:
     return "--map " + shlex.quote(f"{shown(ours)[1:-1]}={shown(theirs)[1:-1]}")
 
 
-def _mapped(titles: Mapping[str, str], mapping: Mapping[str, str], spec: Spec, fields: Collection[str]) -> dict[str, str]:
-    """The input's title → the name it goes by."""
-    names = [name for many in spec.names.values() for name in many] + list(fields if spec.takes_fields else ())
-    known = {fold(name) for name in names}
+def _mapped(titles: Mapping[str, str], mapping: Mapping[str, str], exact: Mapping[str, str], names: list[str]) -> dict[str, str]:
+    """The input's title → our column or the custom field that --map says it is."""
     for name in mapping:
-        if fold(name) not in known:
+        if fold(name) not in exact:
             raise InputError(f"--map {name}=…: there is no column {shown(name)}{_near(name, names)}; it is --map ours=theirs")
-    return {_existing(titles, theirs, "--map"): name for name, theirs in mapping.items()}
+    return {_existing(titles, theirs, "--map"): exact[fold(name)] for name, theirs in mapping.items()}
 
 
 def _existing(titles: Mapping[str, str], name: str, option: str) -> str:
@@ -145,14 +143,13 @@ def _existing(titles: Mapping[str, str], name: str, option: str) -> str:
     return title
 
 
-def _check(spec: Spec, found: Collection[str], unknown: list[str], fields: Collection[str], passed_over: Mapping[str, str]) -> None:
+def _check(spec: Spec, found: Collection[str], unknown: list[str], names: list[str], passed_over: Mapping[str, str]) -> None:
     """`passed_over`: what usually has a title that is the exact name of a custom field here → that title."""
     missing = [group for group in spec.needs if not any(column in found for column in group)]
     if not missing and not unknown:
         return
     if any("@" in title for title in unknown):
         raise InputError("the first row looks like data: the input needs a first row with the columns' names, like email")
-    names = [spec.names[column][0] for column in spec.names] + list(fields if spec.takes_fields else ())
     lacks = " and ".join(" or ".join(spec.names[column][0] for column in group) for group in missing)
     parts = [f"the input has no column {lacks}"] if missing else []
     for column in (column for group in missing for column in group if column in passed_over):

@@ -10,12 +10,12 @@ import ipaddress
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from marketing_api.records.contacts import STATUSES
-from marketing_api.records.values import read_moment
+from marketing_api.records.values import read_moment, read_or_none
 from pipelines.write_back.input.rows import Cell, shown, text_of
 
 #: RFC 5321: 254 characters on the wire, 64 before the @.
@@ -139,8 +139,6 @@ _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "augu
 #: Who writes 2:05 PM beside slashes writes the month first, as the service itself does.
 _HALF_DAY = re.compile(r"[ap]\.?m\.?$", re.ASCII | re.IGNORECASE)
 _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)", re.ASCII)
-#: Two readings of a text differ by this much when it is in local time, and not at all when it says where it is.
-_PROBES = (dt.UTC, dt.timezone(dt.timedelta(hours=1)))
 
 
 class Moment(NamedTuple):
@@ -203,30 +201,32 @@ MONTH_FIRST = SlashOrder(month_first=1)
 
 def moment(cell: Cell, zone: ZoneInfo, slashes: SlashOrder = MONTH_FIRST) -> Moment:
     """BadValue for what is no date-time, and for a local one that a clock change skips."""
-    aware = _aware(cell, zone, slashes)
-    if not _EARLIEST <= aware.year <= _LATEST:
-        raise BadValue(f"the date-time has the year {aware.year}: it has to be between {_EARLIEST} and {_LATEST}")
+    text = text_of(cell) or ""
+    aware = _aware(slashes.iso(text) if "/" in text[:3] else text, zone)
     wall = aware.astimezone(zone).replace(tzinfo=None, microsecond=0, fold=0)
+    _check_year(wall)
     first, second = (int(wall.replace(tzinfo=zone, fold=fold).timestamp()) for fold in (0, 1))
     return Moment(wall, first, second)
 
 
-def _aware(cell: Cell, zone: ZoneInfo, slashes: SlashOrder) -> dt.datetime:
-    if isinstance(cell, dt.datetime):
-        return cell if cell.tzinfo is not None else _local(cell, zone)
-    first, second = _readings(slashes.iso(cell) if cell is not None and "/" in cell[:3] else cell)
-    if first is None or second is None:
-        raise BadValue("the date-time is missing")
-    return first if first == second else _local(first.replace(tzinfo=None), zone)
+def _check_year(moment: dt.datetime) -> None:
+    if not _EARLIEST <= moment.year <= _LATEST:
+        raise BadValue(f"the date-time has the year {moment.year}: it has to be between {_EARLIEST} and {_LATEST}")
 
 
-def _readings(text: str | None) -> list[dt.datetime | None]:
+def _aware(text: str, zone: ZoneInfo) -> dt.datetime:
     try:
-        return [read_moment(text, probe) for probe in _PROBES]
+        found = read_moment(text, zone)
     except ValueError as problem:
-        if (iso := _iso(text or "")) is not None:  # what the service writes is tried first: it is what most files have
-            return _readings(iso)
+        if (iso := _iso(text)) is not None:  # what the service writes is tried first: it is what most files have
+            return _aware(iso, zone)
+        if (elsewhere := read_or_none(partial(read_moment, zone=dt.UTC), text)) is not None:
+            _check_year(elsewhere)
+            raise BadValue(f"there is no such time in {zone.key}: the clocks were put forward over it") from None
         raise BadValue(f"the date-time cannot be read ({problem}): {_HINT}") from None
+    if found is None:
+        raise BadValue("the date-time is missing")
+    return found
 
 
 def _iso(text: str) -> str | None:
@@ -237,15 +237,3 @@ def _iso(text: str) -> str | None:
     word = (name or name2 or "").lower()
     number = month or next((number for number, each in enumerate(_MONTHS, 1) if each.startswith(word)), 0)
     return f"{year}-{number}-{day or day2 or day3}{text[match.end() :]}"
-
-
-def _local(wall: dt.datetime, zone: ZoneInfo) -> dt.datetime:
-    """The first reading of a local time."""
-    aware = wall.replace(tzinfo=zone, fold=0)
-    try:
-        back = aware.astimezone(dt.UTC).astimezone(zone)
-    except OverflowError:
-        raise BadValue(f"the date-time has the year {wall.year}: it has to be between {_EARLIEST} and {_LATEST}") from None
-    if back.replace(tzinfo=None) != wall:
-        raise BadValue(f"there is no such time in {zone.key}: the clocks were put forward over it")
-    return aware

@@ -141,20 +141,15 @@ class _Comparison:
         self._readers = {list_id: ListReader(known.lists.fields.get(list_id, {}), shown_keys.get(list_id, set())) for list_id in lists}
         self._is_compared = False  # whether a row is left since the warehouse shows the person so
         self._past = planning.last([f"{row.key}|{list_id}" for row in rows for list_id in row.lists])
-        self._removed = self._removals(planning)
+        self._removed = self._removals()
         for list_id in sorted(lists - known.as_of.keys()):
             planning.warn(f"the contacts of list {shown(known.lists.names[list_id])} were never read: all its rows count as new")
 
-    def _removals(self, planning: Planning) -> dict[str, Past]:
+    def _removals(self) -> Mapping[str, Past]:
         """A contact that something took off a list is not there, whatever was read before."""
         there = ((row, member) for row in self._rows for member in self._members.get(row.key, ()))
         subjects = [f"{member.contact_id}|{member.list_id}" for row, member in there if member.list_id in row.lists]
-        subjects += self._past  # an address that was looked up then is remembered by itself
-        found: dict[str, Past] = {}
-        for kind in planning.removing:
-            for subject, past in planning.last(subjects, kind).items():
-                found[subject] = max(past, found.get(subject, past), key=lambda past: past.item_id)
-        return found
+        return self._planning.last([*subjects, *self._past], *self._planning.removing)  # an address that was looked up then, by itself
 
     def _removal(self, row: Row, list_id: int, members: list[Member]) -> Past | None:
         """The last one, when all the contacts that were there were taken off since they were read."""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from marketing_api.contact_lookup import read_list
+from marketing_api.contact_lookup import Unread, read_list
 from marketing_api.operation import Operation
 from marketing_api.operations.contacts import DELETECONTACT, MOVECONTACT
 from pipelines.write_back.account_state import Person, Who, read_who
@@ -22,7 +22,7 @@ from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import BY_WHO, LIST, WHO, Kind
 from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
-from pipelines.write_back.verification import Compared, ReadBack, Verifier
+from pipelines.write_back.verification import Compared, ReadBack, Readings, Verifier
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
@@ -31,14 +31,6 @@ ON_TARGET, OFF_LIST = "already on the list", "not on the list"
 
 
 # ---- on which lists somebody is
-
-
-class _Removal(NamedTuple):
-    """Something took the contact off a list, to another or away."""
-
-    source: int
-    target: int | None
-    past: Past
 
 
 class Whereabouts:
@@ -51,39 +43,35 @@ class Whereabouts:
         named = [f"{name}|{list_id}" for person in everybody for name in person.names for list_id in lists]
         self._taken = [planning.last(named, kind) for kind in planning.removing]
         by_address = [f"{person.address}|{list_id}" for person in everybody for list_id in lists]
-        self._added = [planning.last(by_address, kind) for kind in planning.adding]
+        self._added = planning.last(by_address, *planning.adding)
 
     def lists_of(self, person: Person, contact_id: int) -> set[int]:
         """The lists that a contact which the warehouse knows is on now."""
         lists = {member.list_id for member in person.members if member.contact_id == contact_id}
-        for removal in self._removals(str(contact_id)):
-            if removal.past.is_newer(self._known.as_of.get(removal.source)):
-                lists.discard(removal.source)
-            if removal.target is not None and removal.past.is_newer(self._known.as_of.get(removal.target)):
-                lists.add(removal.target)
+        for source, past in self._removals(str(contact_id)):
+            if past.is_newer(self._known.as_of.get(source)):
+                lists.discard(source)
+            if past.content and past.is_newer(self._known.as_of.get(int(past.content))):
+                lists.add(int(past.content))
         return lists
 
     def is_added_since(self, person: Person, list_id: int) -> bool:
         """Whether we have put the address on the list after it was read, and have not taken it off again: its contact is one that
         is not known.
         """
-        pasts = [past for each in self._added if (past := each.get(f"{person.address}|{list_id}")) is not None]
-        past = max(pasts, key=lambda past: past.item_id, default=None)
+        past = self._added.get(f"{person.address}|{list_id}")
         if past is None or not past.is_in_force or not past.is_newer(self._known.as_of.get(list_id)):
             return False
         if any(list_id in self.lists_of(person, contact_id) for contact_id in person.ids):
             return False
-        removals = [each for name in person.names for each in self._removals(name) if each.source == list_id]
-        return all(each.past.item_id < past.item_id for each in removals)
+        removals = [removal for name in person.names for source, removal in self._removals(name) if source == list_id]
+        return all(removal.item_id < past.item_id for removal in removals)
 
-    def _removals(self, name: str) -> list[_Removal]:
-        found = [
-            _Removal(list_id, int(past.content) if past.content else None, past)
-            for pasts in filter(None, self._taken)
-            for list_id in self._known.lists.names
-            if (past := pasts.get(f"{name}|{list_id}")) is not None and past.is_in_force
-        ]
-        return sorted(found, key=lambda each: each.past.item_id)
+    def _removals(self, name: str) -> list[tuple[int, Past]]:
+        """What took the contact off which list, to another (the content) or away, in order."""
+        subjects = [(pasts, list_id, f"{name}|{list_id}") for pasts in filter(None, self._taken) for list_id in self._known.lists.names]
+        found = [(list_id, pasts[subject]) for pasts, list_id, subject in subjects if subject in pasts and pasts[subject].is_in_force]
+        return sorted(found, key=lambda each: each[1].item_id)
 
 
 # ---- planning
@@ -231,7 +219,8 @@ def _subjects(row: ListRow, person: Person) -> Iterator[str]:
 
 # ---- reading back
 
-#: Two lists of one page each, and a look whether there is another: next to nothing, however few are moved.
+#: Two lists of one page each, and a look whether there is another: next to nothing, however few are moved. Lists that most entries touch
+#: are read first.
 _LEAST_REQUESTS = 4
 #: Of requests, for each entry of a `sample`.
 _SHARE = 0.05
@@ -245,47 +234,30 @@ def read_back(reading: ReadBack, entries: list[Entry], how: str) -> None:
         people = [str(entry.contact_id), *([entry.email.lower()] if entry.email else [])]
         names[entry.item_id] = [f"{who}|{each}" for who in people for each in lists_of(entry)]
     left = reading.current(applied, names, reading.list_kinds)
-    if left and (how != "none" or any(entry.drift for entry in left)):
-        listings = _Listings(reading.client, left, 1.0 if how == "all" else _SHARE)
-        reading.poll(listings.provable, listings.see)
+    if not left or (how == "none" and not any(entry.drift for entry in left)):
+        return
+    worth: float = max(_LEAST_REQUESTS, math.ceil((1.0 if how == "all" else _SHARE) * len(left)))
+    shown: dict[int, set[object]] = {}
+    for list_id, _ in Counter(list_id for entry in left for list_id in lists_of(entry)).most_common():
+        members, requests = _people(reading.client, list_id, worth) if worth > 0 else (None, 0)
+        worth -= requests
+        if members is not None:
+            shown[list_id] = members
+    provable = [entry for entry in left if shown.keys() >= set(lists_of(entry))]
+    reading.poll(provable, lambda waiting: _see(reading.client, waiting, shown))
 
 
-class _Shown(NamedTuple):
-    """Who is on a list."""
+def _people(client: Client, list_id: int, worth: float) -> tuple[set[object] | None, int]:
+    """Ids and addresses of who is on the list, if that takes no more than `worth` requests; and the requests that were sent."""
+    found, requests = read_list(client, list_id, worth)
+    return (None if found is None else {who for one in found for who in (one.contact_id, (one.email or "").lower()) if who}), requests
 
-    ids: frozenset[int]
-    emails: frozenset[str]
 
-
-class _Listings:
-    """Reads the lists at once, those that most entries touch first, for at most `share` requests an entry. `provable`: entries all of
-    whose lists were read.
-    """
-
-    def __init__(self, client: Client, entries: Collection[Entry], share: float) -> None:
-        self._client = client
-        self._fresh: dict[int, _Shown] = {}
-        left: float = max(_LEAST_REQUESTS, math.ceil(share * len(entries)))
-        for list_id, _ in Counter(list_id for entry in entries for list_id in lists_of(entry)).most_common():
-            left -= self._read(list_id, left) if left > 0 else 0
-        self.provable = [entry for entry in entries if self._fresh.keys() >= set(lists_of(entry))]
-
-    def _read(self, list_id: int, most: float) -> int:
-        """How many requests it took; a list that is longer than `most`, or cannot be read, is not shown."""
-        found, requests = read_list(self._client, list_id, most)
-        if found is not None:
-            people = list(found)
-            ids, emails = (one.contact_id for one in people), (one.email.lower() for one in people if one.email)
-            self._fresh[list_id] = _Shown(frozenset(ids), frozenset(emails))
-        return requests
-
-    def see(self, entries: Collection[Entry]) -> dict[int, Compared]:
-        """What the lists show of each; the first time as they were read to begin with. An entry is left out when a list cannot be read."""
-        if not self._fresh:
-            for list_id in {each for entry in entries for each in lists_of(entry)}:
-                self._read(list_id, math.inf)
-        shown, self._fresh = self._fresh, {}
-        return {entry.item_id: _compared(entry, shown) for entry in entries if shown.keys() >= set(lists_of(entry))}
+def _see(client: Client, entries: Collection[Entry], shown: dict[int, set[object]]) -> Readings:
+    """What the lists show of each: as they were read to begin with (`shown`), and read anew from then on."""
+    lists = {list_id for entry in entries for list_id in lists_of(entry)}
+    now = {each: shown.pop(each) if each in shown else _people(client, each, math.inf)[0] for each in lists}
+    return {entry.item_id: _compared(entry, [now[list_id] for list_id in lists_of(entry)]) for entry in entries}
 
 
 def lists_of(entry: Entry) -> tuple[int, ...]:
@@ -294,13 +266,16 @@ def lists_of(entry: Entry) -> tuple[int, ...]:
     return tuple(int(entry.params[name]) for name in names)
 
 
-def _compared(entry: Entry, shown: Mapping[int, _Shown]) -> Compared:
-    source, *targets = lists_of(entry)
-    if entry.contact_id in shown[source].ids:
+def _compared(entry: Entry, shown: list[set[object] | None]) -> Compared | Unread:
+    """`shown`: who is on the list that somebody was to leave, and on the one to be on then."""
+    readable = [people for people in shown if people is not None]
+    if len(readable) < len(shown):
+        return Unread("a list cannot be read any more")
+    source, *targets = readable
+    if entry.contact_id in source:
         return Compared({"source list": ("not on it", "on it")})
-    for target in targets:  # it may have another id there
-        if entry.contact_id not in shown[target].ids and (entry.email or "").lower() not in shown[target].emails:
-            return Compared({"target list": ("on it", "not on it")})
+    if any(target.isdisjoint({entry.contact_id, (entry.email or "").lower()}) for target in targets):  # it may have another id there
+        return Compared({"target list": ("on it", "not on it")})
     return Compared()
 
 

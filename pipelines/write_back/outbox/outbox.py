@@ -22,7 +22,7 @@ from typing import Any
 
 from marketing_api.clock import SteadyClock
 from marketing_api.exchange import order_of
-from pipelines.write_back.item import DONE, OPEN, BadRow, IdleRow, Past, Plan, Source, State
+from pipelines.write_back.item import DONE, BadRow, Earlier, IdleRow, Past, Plan, Source, State
 from pipelines.write_back.outbox.store import Change, Store, sender_lock
 
 KEEP_SKIPPED_DAYS = 7  # a nightly push of 100,000 rows of which few change would grow the file without end
@@ -135,11 +135,6 @@ class Counts:
     rejected_by_check: int
     drifted: int
 
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing is left to be sent or found out."""
-        return not any(self.requests.get(state) for state in OPEN)
-
 
 @dataclass(frozen=True, slots=True)
 class Retried:
@@ -191,12 +186,12 @@ class Outbox(AbstractContextManager["Outbox"]):
             keep(push_id)
         return push_id
 
-    def last(self, account: str, kind: str, subjects: Iterable[str]) -> dict[str, Past]:
-        """The last thing done, or to be done, about each subject; those never sent anything about are absent."""
+    def last(self, account: str, subjects: Iterable[str], *kinds: str) -> dict[str, Past]:
+        """The last thing done, or to be done, about each subject by any of these kinds; those never sent anything about are absent."""
         found: dict[str, Past] = {}
         wanted = iter(subjects)
         while chunk := list(itertools.islice(wanted, _CHUNK)):
-            rows = self._store.rows("last", account=account, kind=kind, subjects=json.dumps(chunk))
+            rows = self._store.rows("last", account=account, kinds=json.dumps(kinds), subjects=json.dumps(chunk))
             for subject, item_id, content, state, message, request_id, sent_at, done, verified, drift in rows:
                 is_drifted = state in DONE and drift not in (None, "{}")
                 late = 0.0 if request_id is None or sent_at is None else order_of(request_id) - sent_at
@@ -227,6 +222,10 @@ class Outbox(AbstractContextManager["Outbox"]):
     def open(self, account: str | None) -> list[Entry]:
         """What is left to be sent or found out, in order of push and row; of all accounts when none is named."""
         return self._entries("open", account=account)
+
+    def open_by_push(self, account: str) -> list[Earlier]:
+        """What pushes have left open, in the order in which it is sent."""
+        return [Earlier(*row) for row in self._store.rows("open_by_push", account=account)]
 
     def _entries(self, statement: str, **values: Any) -> list[Entry]:
         return list(map(read_entry, self._store.rows(statement, **values)))

@@ -4,8 +4,9 @@
 
 -- last
 select subject, item_id, content, state, message, request_id, sent_at, done_at, verified_at, drift
-from json_each(:subjects)
-cross join effect on account = :account and kind = :kind and subject = value
+from json_each(:subjects) as named
+cross join json_each(:kinds) as one
+cross join effect on account = :account and kind = one.value and subject = named.value
 join item using (item_id)
 where state <> 'skipped'
 order by item_id;
@@ -33,6 +34,12 @@ order by item_id;
 select * from entry
 where state in ('planned', 'sending', 'unknown') and (:account is null or account = :account)
 order by item_id;
+
+-- open_by_push
+select push_id, source, kind, count(*), count(distinct case when must_look_up and contact_id is null then email end)
+from entry
+where state in ('planned', 'sending', 'unknown') and account = :account
+group by push_id order by push_id;
 
 -- subjects
 select item_id, subject from json_each(:item_ids) cross join effect on item_id = value order by item_id;

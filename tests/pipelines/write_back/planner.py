@@ -103,11 +103,14 @@ class Memory:
     """A history: what plans that were sent did, as the outbox would remember it."""
 
     def __init__(self) -> None:
-        self._past: dict[tuple[str, Kind, str], Past] = {}
+        self._past: dict[tuple[str, str, str], Past] = {}
         self._ids = itertools.count(1)
 
-    def last(self, account: str, kind: Kind, subjects: Iterable[str]) -> dict[str, Past]:
-        return {subject: past for subject in subjects if (past := self._past.get((account, kind, subject))) is not None}
+    def last(self, account: str, subjects: Iterable[str], *kinds: str) -> dict[str, Past]:
+        pasts = [
+            (subject, past) for subject in subjects for kind in kinds if (past := self._past.get((account, kind, subject))) is not None
+        ]
+        return dict(sorted(pasts, key=lambda each: each[1].item_id))
 
     def note(self, plan: Plan, state: State = State.APPLIED, at: float = LATER, message: str | None = None) -> Plan:
         """As if every item of the plan had come to this state."""

@@ -51,8 +51,8 @@ def test_the_keys_of_shown_fields_are_those_of_any_contact(known: Known) -> None
 
 def test_timelines_are_asked_by_contact_and_minute(known: Known) -> None:
     at = int(dt.datetime(2026, 2, 1, 9, 30, 59, tzinfo=dt.UTC).timestamp())
-    assert [(each.contact_id, each.snippet) for each in known.timelines([(101, at), (101, at), (102, at + 1), (5, at)])] == [
-        (101, "Called about the offer")
+    assert [(each.contact_id, each.texts) for each in known.timelines([(101, at), (101, at), (102, at + 1), (5, at)])] == [
+        (101, ["Called about the offer"])
     ]
 
 
@@ -125,7 +125,7 @@ def test_columns_name_fields_by_id_or_label_and_never_two_at_once() -> None:
 
 
 def member(fields: str | None, status: int | None = 1) -> Member:
-    return Member(1, 1, "a@example.com", status, None, fields)
+    return Member(1, 1, "a@example.com", status, fields)
 
 
 @pytest.mark.parametrize(

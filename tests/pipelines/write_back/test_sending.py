@@ -176,7 +176,7 @@ def test_an_activity_by_address_is_known_by_its_contact_id_afterwards(desk: Desk
     person = desk.people()[0]
     desk.push(_by_address(2, person["email"], "Called"))
     subject = f"{person['id']}|2026-01-05 12:00:00|Called"
-    assert desk.outbox.last("main", ACTIVITIES, [subject])[subject].state is State.APPLIED
+    assert desk.outbox.last("main", [subject], ACTIVITIES)[subject].state is State.APPLIED
 
 
 def test_a_repeated_deletion_that_finds_nobody_was_done_by_the_first(make_desk: MakeDesk) -> None:

@@ -6,7 +6,7 @@ from pipelines import exits
 from pipelines.commands import Arguments, Group, command_of
 from pipelines.home import prepare_home
 from pipelines.options import Option, parameters
-from pipelines.publishing import Models
+from pipelines.publishing import Models, model_settings
 from pipelines.settings import Settings
 from warehouse.errors import WarehouseError
 from warehouse.models import Outcome, Status
@@ -24,7 +24,7 @@ def _new(arguments: Arguments, settings: Settings) -> int:
         raise click.UsageError("name the model: marketing-sync models new NAME")
     prepare_home(settings.home)
     try:
-        made = new_model(settings.own_models, arguments.name, Models(settings).names())
+        made = new_model(settings.own_models, arguments.name, {node.name for node in model_settings(settings).nodes() if not node.is_test})
     except WarehouseError as problem:
         raise click.UsageError(str(problem)) from None
     print(*made, sep="\n")
@@ -36,12 +36,11 @@ def _build(arguments: Arguments, settings: Settings) -> int:
     """Build and test them now, over the marts as they are. `marketing-sync publish` shows them to analysts; every nightly sync does both.
     Exit code 1 when one is wrong.
     """
-    built = Models(settings)
-    found = [node.name for node in built.own_nodes() if not node.is_test]
+    found = [node.name for node in model_settings(settings).own_nodes() if not node.is_test]
     if unknown := [name for name in arguments.names if name not in found]:
         there = f"there are {', '.join(found)}" if found else "there is none yet: marketing-sync models new NAME"
         raise click.UsageError(f"no model {unknown[0]} in {settings.own_models}; {there}")
-    report = built.build(arguments.names or found)  # with none, what deleted ones made is dropped
+    report = Models().build(settings, arguments.names or found)  # with none, what deleted ones made is dropped
     if not found:
         print(f"no models in {settings.own_models}; begin one with `marketing-sync models new NAME`")
         return exits.DONE

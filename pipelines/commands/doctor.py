@@ -21,7 +21,7 @@ from pipelines.commands import Arguments, command
 from pipelines.commands.call import greeting
 from pipelines.freshness import ago, standstill
 from pipelines.home import HomeError, prepare_home
-from pipelines.options import JSON, parameters
+from pipelines.options import JSON
 from pipelines.output import Finding, Findings, emit
 from pipelines.publishing import what_is_published
 from pipelines.settings import Settings
@@ -47,7 +47,7 @@ _DEAD = """
 _LONGEST_RUN = dt.timedelta(hours=24)
 
 
-@command(*parameters((JSON,)))
+@command(JSON)
 def doctor(arguments: Arguments, settings: Settings) -> int:
     """Exit code 1 when a line is not `ok`."""
     findings = []

@@ -3,21 +3,19 @@
 import click
 
 from pipelines import exits
-from pipelines.commands import Arguments, Group, command_of
+from pipelines.commands import Arguments, Group, command
 from pipelines.home import prepare_home
-from pipelines.options import Option, parameters
+from pipelines.options import Option
 from pipelines.publishing import Models, model_settings
 from pipelines.settings import Settings
 from warehouse.errors import WarehouseError
 from warehouse.models import Outcome, Status
 from warehouse.own_models import new_model
 
-_NAME = Option("name", "the table's name, in lower case", str, metavar="NAME", is_positional=True)
-_NAMES = Option("names", "these alone; all when none is named", list, metavar="NAME", is_positional=True)
-
 models = Group("models", subcommand_metavar="new|build [NAME]...")
 
 
+@command(Option("name", "the table's name, in lower case", str, metavar="NAME", is_positional=True), name="new", short_help="begin a model")
 def _new(arguments: Arguments, settings: Settings) -> int:
     """Write NAME.sql and NAME.yml to begin with: a query over our marts that runs as it is. See docs/own-models.md."""
     if not arguments.name:
@@ -32,6 +30,11 @@ def _new(arguments: Arguments, settings: Settings) -> int:
     return exits.DONE
 
 
+@command(
+    Option("names", "these alone; all when none is named", list, metavar="NAME", is_positional=True),
+    name="build",
+    short_help="build and test them",
+)
 def _build(arguments: Arguments, settings: Settings) -> int:
     """Build and test them now, over the marts as they are. `marketing-sync publish` shows them to analysts; every nightly sync does both.
     Exit code 1 when one is wrong.
@@ -63,5 +66,5 @@ def _line(outcome: Outcome) -> str:
     return f"{what}: passed" if outcome.is_test else f"{what}: built in {outcome.seconds:.1f} s"
 
 
-models.add_command(command_of(_new, "new", parameters((_NAME,)), _new.__doc__, short_help="begin a model"))
-models.add_command(command_of(_build, "build", parameters((_NAMES,)), _build.__doc__, short_help="build and test them"))
+models.add_command(_new)
+models.add_command(_build)

@@ -9,7 +9,7 @@ import click
 from marketing_api.clock import utc_now
 from pipelines import exits
 from pipelines.commands import Arguments, command
-from pipelines.options import Option, parameters
+from pipelines.options import Option
 from pipelines.progress import report_waiting
 from pipelines.report.formatting import plural
 from pipelines.report.render import environment, readable
@@ -19,16 +19,15 @@ from warehouse.archive.disk import create, make_folder
 from warehouse.connection import connect
 from warehouse.person import Person, Section, find_person, known_of
 
-_PERSON = (
+_FILES = ("person.html", "person.json")
+
+
+@command(
     Option("address", "the person's e-mail address", str, metavar="[ADDRESS]", is_positional=True),
     Option("contact_id", "their contact, where no address is known", int, whole, metavar="ID"),
     Option("account", "look in this account only", str, metavar="NAME"),
     Option("to", "folder for person.html and person.json", str, Path, metavar="DIR"),
 )
-_FILES = ("person.html", "person.json")
-
-
-@command(*parameters(_PERSON))
 def person(arguments: Arguments, settings: Settings) -> int:
     """Rows of every table with where they come from and when, also what was computed and what was sent; other people's rows that name
     them are quoted around the address only."""

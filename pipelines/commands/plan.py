@@ -18,7 +18,7 @@ from pipelines import exits
 from pipelines.accounts import known_accounts
 from pipelines.commands import Arguments, command
 from pipelines.commands.status import grid
-from pipelines.options import JSON, LIMITS, parameters
+from pipelines.options import JSON, LIMITS
 from pipelines.output import AccountPlan, Plan, Planned, emit
 from pipelines.progress import report_waiting
 from pipelines.reading import budget_of, planner_of
@@ -102,7 +102,7 @@ def night(before: Mapping[str, int], whole: ContactPlan, plan: ContactPlan, allo
     return Night(wanted, sent, allowed, plan, requests_all)
 
 
-@command(*parameters((*LIMITS, JSON)))
+@command(*LIMITS, JSON)
 def plan(arguments: Arguments, settings: Settings) -> int:
     console = Console(highlight=False, soft_wrap=True)
     if not settings.warehouse_path.exists():

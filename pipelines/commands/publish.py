@@ -11,7 +11,7 @@ from marketing_api.clock import utc_now, wall
 from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.home import prepare_home
-from pipelines.options import JSON, Option, parameters
+from pipelines.options import JSON, Option
 from pipelines.output import emit
 from pipelines.progress import report_waiting
 from pipelines.publishing import Lake, in_words, noted, own_models_problem, publish_home, published_document
@@ -26,15 +26,12 @@ from warehouse.parquet_export import Export, export_parquet
 from warehouse.publish import Published, published_path, roll_back
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
-_PUBLISH = (
+
+@command(
     Option("rollback", "back to the copy before this one; three are kept"),
     Option("parquet", "export its tables to this folder as Parquet, too, in place of an earlier export", str, Path, metavar="DIR"),
     JSON,
 )
-_REBUILD = (Option("accept_loss", "replace the warehouse although the archive no longer holds all of it"),)
-
-
-@command(*parameters(_PUBLISH))
 def publish(arguments: Arguments, settings: Settings) -> int:
     """When the warehouse is not fit for it, the copy that is there stays, and the exit code is 1."""
     prepare_home(settings.home)
@@ -78,7 +75,7 @@ def report(arguments: Arguments, settings: Settings) -> int:
     return exits.DONE
 
 
-@command(*parameters(_REBUILD))
+@command(Option("accept_loss", "replace the warehouse although the archive no longer holds all of it"))
 def rebuild(arguments: Arguments, settings: Settings) -> int:
     """Every load is replayed; the old file is replaced only when the new one is complete."""
     home = prepare_home(settings.home)

@@ -13,7 +13,7 @@ from marketing_api.clock import utc_now
 from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago, due, is_to_come, standstill
-from pipelines.options import JSON, Option, parameters
+from pipelines.options import JSON, Option
 from pipelines.output import Status, emit
 from pipelines.progress import report_waiting
 from pipelines.publishing import lake_storage, published_document, what_is_published
@@ -28,10 +28,7 @@ _COUNTED = "select account, {name} as table_name, count(*) as rows from {table} 
 T = TypeVar("T")
 
 
-_FLEET = Option("fleet", "every account of the lake instead: size, growth, freshness, problems, requests")
-
-
-@command(*parameters((_FLEET, JSON)), is_for_all_shards=True)
+@command(Option("fleet", "every account of the lake instead: size, growth, freshness, problems, requests"), JSON, is_for_all_shards=True)
 def status(arguments: Arguments, settings: Settings) -> int:
     now = utc_now()
     if arguments.fleet:

@@ -15,7 +15,7 @@ from marketing_api.clock import utc_now
 from pipelines import exits, interrupts
 from pipelines.commands import Arguments, command
 from pipelines.home import dagster_home, prepare_home
-from pipelines.options import SYNC, parameters
+from pipelines.options import SYNC
 from pipelines.progress import Progress, stop_stages
 from pipelines.publishing import is_published_since
 from pipelines.reading import limits_of, open_reader
@@ -24,7 +24,7 @@ from pipelines.summary import print_activations, print_summary
 from pipelines.write_back.writebacks_export import try_to_export
 
 
-@command(*parameters(SYNC))
+@command(*SYNC)
 def sync(arguments: Arguments, settings: Settings) -> int:
     return interrupts.stoppable(lambda stop: _sync(arguments, settings, stop))
 

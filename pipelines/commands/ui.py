@@ -13,7 +13,7 @@ from pipelines.accounts import connections
 from pipelines.commands import Arguments, command
 from pipelines.home import dagster_home, prepare_home
 from pipelines.keeper import Keeper
-from pipelines.options import Option, parameters
+from pipelines.options import Option
 from pipelines.settings import Settings, SettingsError
 
 _HOST = "127.0.0.1"
@@ -34,10 +34,7 @@ def _port(text: str) -> int:
     return int(text)
 
 
-_PORT = Option("port", "port on 127.0.0.1 (default: 3000)", int, _port, 3000, "PORT")
-
-
-@command(*parameters((_PORT,)), is_for_all_shards=True)
+@command(Option("port", "port on 127.0.0.1 (default: 3000)", int, _port, 3000, "PORT"), is_for_all_shards=True)
 def ui(arguments: Arguments, settings: Settings) -> int:
     """Serves until Ctrl-C."""
     with _listening(arguments.port) as listener, connections(settings) as accounts, dagster_home(settings.home) as dagster:

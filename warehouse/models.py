@@ -283,12 +283,11 @@ def table_sizes(path: Path) -> dict[str, int]:
 
 def table_columns(path: Path) -> dict[str, list[tuple[str, str, str]]]:
     """Relation → its columns as (name, type, comment), views included."""
-    found: dict[str, list[tuple[str, str, str]]] = {}
+    column = "(column_name, data_type, coalesce(comment, '')) order by column_index"
     with connect(path, read_only=True) as connection:
-        sql = f"select schema_name, table_name, column_name, data_type, comment from duckdb_columns() where {_MADE} order by column_index"
-        for schema, table, *column in rows(connection, sql):
-            found.setdefault(f"{schema}.{table}", []).append((column[0], column[1], column[2] or ""))
-    return found
+        return dict(
+            rows(connection, f"select schema_name || '.' || table_name, list({column}) from duckdb_columns() where {_MADE} group by all")
+        )
 
 
 def publish_blockers(connection: duckdb.DuckDBPyConnection) -> list[str]:

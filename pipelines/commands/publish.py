@@ -36,14 +36,11 @@ def publish(arguments: Arguments, settings: Settings) -> int:
     """When the warehouse is not fit for it, the copy that is there stays, and the exit code is 1."""
     prepare_home(settings.home)
     if arguments.rollback:
-        published = roll_back(settings.home, settings.personal_data, settings.personal_group_min)
+        published, mailed = roll_back(settings.home, settings.personal_data, settings.personal_group_min), ""
+        path, _ = write_report(settings.home)
     else:
         with noted(settings, str(uuid.uuid4()), "publish"):
             published = publish_home(settings)
-    mailed = ""
-    if arguments.rollback:
-        path, _ = write_report(settings.home)
-    else:
         path, _, mailed = Reports().make(settings)
     if settings.lake_url:
         Lake().export(settings)

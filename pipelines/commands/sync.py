@@ -18,7 +18,7 @@ from pipelines.home import dagster_home, prepare_home
 from pipelines.options import SYNC
 from pipelines.progress import Progress, stop_stages
 from pipelines.publishing import is_published_since
-from pipelines.reading import limits_of, open_reader
+from pipelines.reading import open_reader
 from pipelines.settings import Settings, SettingsError
 from pipelines.summary import print_activations, print_summary
 from pipelines.write_back.writebacks_export import try_to_export
@@ -40,7 +40,7 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
             file=sys.stderr,
         )
     has_models = not (arguments.only or arguments.reads_only)
-    with dagster_home(settings.home), open_reader(settings, chosen, chosen_days=days, **limits_of(settings, options)) as reader:
+    with dagster_home(settings.home), open_reader(settings, chosen, options, chosen_days=days) as reader:
         stop.then(reader.stop_fetching)
         stop.then(stop_stages)
         with Progress(reader, is_quiet=arguments.quiet):

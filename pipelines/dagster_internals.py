@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
-from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition as AssetJob
 from dagster._core.remote_origin import RemoteRepositoryOrigin
 from dagster._core.storage.event_log import SqliteEventLogStorage
 from dagster._core.workspace.load import location_origin_from_module_name
@@ -29,17 +28,6 @@ from warehouse.archive.disk import set_aside
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
-
-#: The type of `dg.define_asset_job` has no public name.
-__all__ = [
-    "BY_THE_COMMAND",
-    "DAEMON",
-    "AssetJob",
-    "KeptOpenEventLog",
-    "instance_of_the_ui",
-    "set_damaged_history_aside",
-    "web_server",
-]
 
 log = logging.getLogger(__name__)
 

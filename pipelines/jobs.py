@@ -5,30 +5,29 @@ import dagster as dg
 from assets.contacts import contacts, coupons, timelines
 from assets.lists import lists
 from assets.materialize import asset_key
-from pipelines.dagster_internals import AssetJob
 from pipelines.progress import stage
 from pipelines.settings import Settings
 from pipelines.write_back.writebacks_export import refill
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
 #: Jobs over assets. They run in one process, as `definitions` says: a process per step would cost more than the reading.
-NIGHTLY_SYNC: AssetJob = dg.define_asset_job(
+NIGHTLY_SYNC = dg.define_asset_job(
     "nightly_sync",
     selection=dg.AssetSelection.all(),
     description="Every readable part of every account into the warehouse, then the models, the published copy and the report. "
     "By hand it needs days, as partitions: those that are read again of what is requested by date.",
 )
-REFRESH_CONTACTS: AssetJob = dg.define_asset_job(
+REFRESH_CONTACTS = dg.define_asset_job(
     "refresh_contacts",
     selection=dg.AssetSelection.assets(*(asset_key(table) for asset in (lists, contacts, timelines, coupons) for table in asset.tables)),
     description="Lists, contacts, timelines and coupons only.",
 )
-REFRESH_MODELS: AssetJob = dg.define_asset_job(
+REFRESH_MODELS = dg.define_asset_job(
     "refresh_models",
     selection=dg.AssetSelection.all() - dg.AssetSelection.key_prefixes("source"),
     description="The models and what is made of them, over what the warehouse holds; nothing is read.",
 )
-PUBLISH: AssetJob = dg.define_asset_job(
+PUBLISH = dg.define_asset_job(
     "publish",
     selection=dg.AssetSelection.groups("published"),
     description="The copy for analysts, the report and the export to the lake anew, over what the models hold; nothing is read or built.",

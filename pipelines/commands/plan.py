@@ -146,16 +146,10 @@ def _plan_of(settings: Settings, planner: Planner, whole: Planner, rate: float) 
     plan = planner.contacts()
     planned = night(before, plan if allowed is None else whole.contacts(), plan, allowed, requests_all=planner.rules.requests_all)
     reasons = {CAMPAIGN_STATS: campaigns.counts} | {name: entry.counts for name, entry in plan.entries.items()}
+    why = {name: {str(reason): number for reason, number in counts.items()} for name, counts in reasons.items()}
     totals = {CAMPAIGN_STATS: campaigns.total} | {name: entry.total for name, entry in plan.entries.items()}
     lines = [
-        Planned(
-            name,
-            count,
-            planned.left_out.get(name, 0),
-            totals.get(name),
-            {str(reason): number for reason, number in reasons.get(name, {}).items()},
-        )
-        for name, count in planned.sent.items()
+        Planned(name, count, planned.left_out.get(name, 0), totals.get(name), why.get(name, {})) for name, count in planned.sent.items()
     ]
     sent = sum(planned.sent.values())
     return AccountPlan(planner.account, sent, sent / rate, rate, lines, list(planned.sentences(rate, settings.max_age_days)))

@@ -13,8 +13,8 @@ from pipelines.options import Option
 from pipelines.progress import report_waiting
 from pipelines.report.formatting import plural
 from pipelines.report.render import environment, readable
-from pipelines.settings import Settings, SettingsError, account_named, whole
-from pipelines.write_back.push_service import SANDBOX_ACCOUNT
+from pipelines.settings import Settings, SettingsError, whole
+from pipelines.write_back.push_service import account_of
 from warehouse.archive.disk import create, make_folder
 from warehouse.connection import connect
 from warehouse.person import Person, Section, find_person, known_of
@@ -40,7 +40,7 @@ def person(arguments: Arguments, settings: Settings) -> int:
         raise click.UsageError("say where the page is to be written: --to DIR")
     if taken := [folder / name for name in _FILES if (folder / name).exists()]:
         raise SettingsError(f"{taken[0]} is there already: name another folder")
-    account = arguments.account and account_named(arguments.account, [each.account for each in settings.accounts] or [SANDBOX_ACCOUNT])
+    account = arguments.account and account_of(settings, arguments.account)
     path, wait_s = settings.warehouse_path, settings.lock_seconds
     with connect(path, deadline_s=wait_s, read_only=True, on_wait=report_waiting) as connection:
         connection.execute("set timezone = 'UTC'")

@@ -17,10 +17,8 @@ from warehouse.dbt_project import Node
 from warehouse.masking import lineage
 from warehouse.models import BuildReport, Outcome, Status, table_columns, table_sizes
 
-#: Builds the models of these names (all when there are none) of the home.
-Build = Callable[[Sequence[str]], BuildReport]
-#: The same and the warehouse's file, of the home that the settings of a run name.
-BuildOf = Callable[[Any], tuple[Build, Path]]
+#: Builds the models of these names (all when there are none) of the home that the settings of a run name.
+Build = Callable[[Any, Sequence[str]], BuildReport]
 
 #: The schemas of models in the order in which data flows through them.
 _FLOORS = ("staging", "history", "marts")
@@ -29,7 +27,7 @@ _FLOORS = ("staging", "history", "marts")
 _NAMED = 3
 
 
-def model_assets(name: str, build_of: BuildOf, nodes: Sequence[Node]) -> dg.AssetsDefinition:
+def model_assets(name: str, build: Build, nodes: Sequence[Node]) -> dg.AssetsDefinition:
     """The step that builds and tests the models."""
     models = [node for node in nodes if not node.is_test]
 
@@ -41,10 +39,10 @@ def model_assets(name: str, build_of: BuildOf, nodes: Sequence[Node]) -> dg.Asse
         required_resource_keys={"settings"},
     )
     def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
-        build, warehouse = build_of(context.resources.settings)
         selected = [node.name for node in models if _key(node.relation) in context.selected_asset_keys]
-        report = build(selected if context.is_subset else ())
-        yield from _events(context, report, warehouse)
+        settings = context.resources.settings
+        report = build(settings, selected if context.is_subset else ())
+        yield from _events(context, report, settings.warehouse_path)
         if unchanged := report.of(Status.UNCHANGED):
             context.log.info(f"{len(unchanged)} of {len(report.outcomes)} models and tests were not run: nothing that they read changed")
         for outcome in report.of(Status.OK, Status.WARNED):

@@ -13,6 +13,7 @@ import dagster as dg
 
 from assets import SOURCE_ASSETS
 from assets.materialize import asset_key, dagster_asset, daily_partitions
+from assets.models import model_assets
 from assets.prefetch import Prefetcher
 from assets.published import REPORT, lake_asset, published_asset, report_asset, sync_tables
 from assets.sources import SourceAsset
@@ -21,7 +22,7 @@ from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.interrupts import Stop
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, rebuild
 from pipelines.logs import start_logging
-from pipelines.publishing import MODELS_STEP, Lake, Models, publish_home
+from pipelines.publishing import MODELS_STEP, Lake, Models, model_settings, publish_home
 from pipelines.report.mail import Reports
 from pipelines.resources import RunReader, reader_resource, settings_resource
 from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags, shard_tags
@@ -35,13 +36,25 @@ _NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
+class Following:
+    """What comes behind the reads, each with what came of it: the models, what is made of them for people, and, where that is switched
+    on, what goes back to the service.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.models, self.reports, self.lake, self.activations = Models(), Reports(), Lake(), AudienceSyncs(settings)
+
+    def assets(self, settings: Settings) -> list[dg.AssetsDefinition]:
+        made = model_assets(MODELS_STEP, self.models.build, model_settings(settings).nodes())
+        published = published_asset(publish_home, [key for key in made.keys if key.path[0] != "staging"])
+        assets = [made, published, report_asset(self.reports.make), *([lake_asset(self.lake.export)] if settings.lake_url else [])]
+        return [*assets, self.activations.asset(made.keys)] if settings.activations else assets
+
+
 def build_definitions(
     settings: Settings | None = None,
+    following: Following | None = None,
     *,
-    models: Models | None = None,
-    activations: AudienceSyncs | None = None,
-    reports: Reports | None = None,
-    lake: Lake | None = None,
     has_models: bool = True,
     now: Clock = utc_now,
     **resources: Any,
@@ -55,8 +68,7 @@ def build_definitions(
         # One run for a range of days is marked beta; the pinned version is tested with it.
         warnings.simplefilter("ignore", dg.BetaWarning)
         reads = [dagster_asset(asset, partitions) for asset in SOURCE_ASSETS.values()]
-        made = models or Models(settings), activations, reports or Reports(), lake or Lake()
-        behind = _behind_the_reads(settings, *made) if has_models else []
+        behind = (following or Following(settings)).assets(settings) if has_models else []
     pushes = push_jobs() if has_models else []
     return dg.Definitions(
         assets=list(dg.map_asset_specs(partial(_shown, settings), [*reads, *behind, *(sync_tables() if has_models else [])])),
@@ -79,17 +91,6 @@ def _shown(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
     return spec.replace_attributes(owners=[settings.owner], description="\n\n".join([spec.description or "", *lines]))
 
 
-def _behind_the_reads(
-    settings: Settings, models: Models, activations: AudienceSyncs | None, reports: Reports, lake: Lake
-) -> list[dg.AssetsDefinition]:
-    """The models, what is made of them for people, and, where that is switched on, what goes back to the service."""
-    made = models.assets()
-    shown = [key for key in made.keys if key.path[0] != "staging"]
-    published = published_asset(publish_home, shown)
-    assets = [made, published, report_asset(reports.make), *([lake_asset(lake.export)] if settings.lake_url else [])]
-    return [*assets, (activations or AudienceSyncs(settings)).asset(made.keys)] if settings.activations else assets
-
-
 @dg.definitions
 def defs() -> dg.Definitions:
     """What the UI's code server loads: settings from the folder they are started in."""
@@ -102,14 +103,11 @@ def run_in_dagster(
     settings: Settings,
     reader: Prefetcher,
     chosen: Sequence[SourceAsset],
-    models: Models | None,
-    activations: AudienceSyncs | None,
-    reports: Reports,
-    lake: Lake,
+    following: Following,
+    has_models: bool,
     stop: Stop,
 ) -> str:
-    """The run's id. The run is recorded in the home, where the UI finds it. `models`: build them behind the reads, then run the
-    `activations`, where they are switched on.
+    """The run's id. The run is recorded in the home, where the UI finds it. `has_models`: with what is `following` the reads.
 
     Dagster skips what comes behind a step that failed. The models of what could be read are built all the same: in another run.
     """
@@ -118,17 +116,9 @@ def run_in_dagster(
     tags |= {DAYS_TAG: str(days) if reader.chosen_days else ALL_DUE} | shard_tags(settings, settings.shard)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        definitions = build_definitions(
-            settings,
-            models=models,
-            activations=activations,
-            reports=reports,
-            lake=lake,
-            has_models=models is not None,
-            reader=RunReader(settings, reader=reader),
-        )
+        definitions = build_definitions(settings, following, has_models=has_models, reader=RunReader(settings, reader=reader))
         with instance_of_the_ui(settings.home) as instance:
-            config = _QUIET | (standing_order(settings) if models else {})
+            config = _QUIET | (standing_order(settings) if has_models else {})
 
             def execute(job: str, tags: dict[str, str], selection: Sequence[dg.AssetKey] | None = None) -> dg.ExecuteInProcessResult:
                 return definitions.resolve_job_def(job).execute_in_process(
@@ -139,8 +129,8 @@ def run_in_dagster(
                     raise_on_error=False,
                 )
 
-            result = execute("nightly_sync", tags, None if models else [asset_key(table) for asset in chosen for table in asset.tables])
+            result = execute("nightly_sync", tags, None if has_models else [asset_key(table) for asset in chosen for table in asset.tables])
             tried = {event.step_key for event in result.all_events if event.is_step_success or event.is_step_failure}
-            if models and not stop.is_set and MODELS_STEP not in tried:
+            if has_models and not stop.is_set and MODELS_STEP not in tried:
                 execute("refresh_models", {})
     return str(result.run_id)

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
@@ -81,15 +82,13 @@ def stoppable(work: Callable[[Stop], T]) -> T:
     A second signal, or work that does not end in good time, ends the process: everything is made to survive that.
     """
     signals: list[int] = []
-    results: list[T] = []
-    errors: list[BaseException] = []
-    stop = Stop()
+    stop, outcome = Stop(), Future[T]()
 
     def run() -> None:
         try:
-            results.append(work(stop))
+            outcome.set_result(work(stop))
         except BaseException as error:
-            errors.append(error)
+            outcome.set_exception(error)
 
     with _handling(lambda number, _: signals.append(number)):
         thread = threading.Thread(target=run, name="work", daemon=True)
@@ -99,9 +98,7 @@ def stoppable(work: Callable[[Stop], T]) -> T:
         if signals:
             _wait_for_end(thread, stop, signals)
             raise KeyboardInterrupt
-    for error in errors:
-        raise error
-    return results[0]
+    return outcome.result()
 
 
 def _wait_for_end(thread: threading.Thread, stop: Stop, signals: list[int]) -> None:

@@ -3,15 +3,11 @@
 Not here: how they are made (`warehouse.models`, `warehouse.publish`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import Context
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from marketing_api.clock import utc_now
 from pipelines import output
@@ -20,7 +16,6 @@ from pipelines.progress import advance, report_waiting, stage
 from pipelines.settings import Settings, SettingsError
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
 from warehouse.connection import connect
-from warehouse.dbt_project import Node
 from warehouse.errors import PublishedLocked, StorageMisconfigured, WarehouseError
 from warehouse.lake import UNNAMED, Manifest, export
 from warehouse.masking import Masking, personal_key
@@ -32,67 +27,43 @@ from warehouse.schema import ensure_schema
 from warehouse.storage import Storage
 from warehouse.tables import TABLES
 
-if TYPE_CHECKING:
-    import dagster as dg
-
 #: Their step in Dagster's runs.
 MODELS_STEP = "models"
+
+
+def model_settings(settings: Settings) -> ModelSettings:
+    return ModelSettings(
+        attribution_hours=settings.attribution_hours,
+        timezone=settings.timezone,
+        zones={account.account: account.timezone for account in settings.accounts if account.timezone},
+        memory=settings.models_memory,
+        own=settings.own_models,
+    )
 
 
 class Models:
     """`report` is what came of building them last; None before."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self.report: BuildReport | None = None
+    report: BuildReport | None = None
 
-    @property
-    def _model_settings(self) -> ModelSettings:
-        return ModelSettings(
-            attribution_hours=self._settings.attribution_hours,
-            timezone=self._settings.timezone,
-            zones={account.account: account.timezone for account in self._settings.accounts if account.timezone},
-            memory=self._settings.models_memory,
-            own=self._settings.own_models,
-        )
-
-    def build(self, select: Sequence[str] = ()) -> BuildReport:
+    def build(self, settings: Settings, select: Sequence[str] = ()) -> BuildReport:
         """Build and test them, see `warehouse.models.build`."""
         with stage("models and tests"):
             self.report = build(
-                self._settings.warehouse_path,
-                self._model_settings,
+                settings.warehouse_path,
+                model_settings(settings),
                 select=select,
-                deadline_s=self._settings.lock_seconds,
+                deadline_s=settings.lock_seconds,
                 on_wait=report_waiting,
                 on_node=advance,
             )
         return self.report
 
-    def names(self) -> set[str]:
-        """Of our models. Raises ProjectBroken."""
-        return {node.name for node in self._model_settings.nodes() if not node.is_test}
-
-    def own_nodes(self) -> Sequence[Node]:
-        """Models of the user's and their tests. Raises ProjectBroken."""
-        return self._model_settings.own_nodes()
-
-    def assets(self) -> dg.AssetsDefinition:
-        """Their step in Dagster."""
-        from assets.models import model_assets  # brings Dagster, which takes seconds to import
-
-        return model_assets(MODELS_STEP, self._build_of, self._model_settings.nodes())
-
-    def _build_of(self, settings: Settings) -> tuple[Callable[[Sequence[str]], BuildReport], Path]:
-        models = self if settings is self._settings else Models(settings)
-        return models.build, settings.warehouse_path
-
 
 class Lake:
     """The export behind each publishing; `problem` is what went wrong with it, empty when nothing did."""
 
-    def __init__(self) -> None:
-        self.problem = ""
+    problem = ""
 
     def export(self, settings: Settings) -> Manifest:
         """Raises WarehouseError."""

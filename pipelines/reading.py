@@ -40,22 +40,22 @@ _OPENED_TOGETHER_S = 2.0
 def open_reader(
     settings: Settings,
     chosen: Sequence[SourceAsset],
+    options: Mapping[str, Any] = {},
     *,
     chosen_days: ChosenDays | None = None,
-    max_requests: int | None = None,
-    until: dt.time | None = None,
-    requests_all: bool = False,
-    shrink_limit: float | None = None,
     now: Clock = utc_now,
 ) -> Iterator[Prefetcher]:
-    """A reader of the chosen assets over all accounts. Raises AuthenticationFailed or another MarketingApiError when none responds."""
-    now = SteadyClock(now)
+    """A reader of the chosen assets over all accounts. `options`: those of `options.SYNC` that are chosen.
+
+    Raises AuthenticationFailed or another MarketingApiError when none responds.
+    """
+    now, shrink_limit = SteadyClock(now), None if options.get("accept_shrink") else settings.shrink_limit
     with ExitStack() as stack:
         accounts = stack.enter_context(connections(settings))
         warehouse = _warehouse(settings, stack.enter_context(Archive(settings.home / "archive")))
         spool = stack.enter_context(closing(Workspace(settings.home / "tmp" / "spool"))).folder()
-        budget = budget_of(settings, max_requests, until, now)
-        rules = Rules(dt.timedelta(days=settings.max_age_days), requests_all=requests_all)
+        budget = budget_of(settings, options.get("max_requests"), options.get("until"), now)
+        rules = Rules(dt.timedelta(days=settings.max_age_days), requests_all=bool(options.get("all")))
         checkpoints = Checkpoints(settings.home / "archive" / "unfinished")
         stack.callback(checkpoints.leave)
         sessions = []
@@ -95,16 +95,6 @@ def _warehouse(settings: Settings, archive: Archive) -> Warehouse:
         log.warning("%s is gone: it is made anew from the archive, the models with this sync", settings.warehouse_path)
         rebuild(settings.home, archive=archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
     return Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
-
-
-def limits_of(settings: Settings, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """What a person chose of `options.SYNC`, as `open_reader` takes it."""
-    return {
-        "max_requests": chosen["max_requests"],
-        "until": chosen["until"],
-        "requests_all": chosen["all"],
-        "shrink_limit": None if chosen["accept_shrink"] else settings.shrink_limit,
-    }
 
 
 def budget_of(

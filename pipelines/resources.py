@@ -20,7 +20,7 @@ from pipelines.launchpad import config_fields, values
 from pipelines.logs import start_logging
 from pipelines.options import SYNC
 from pipelines.publishing import noted
-from pipelines.reading import limits_of, open_reader
+from pipelines.reading import open_reader
 from pipelines.schedules import chosen_days
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.writebacks_export import try_to_export
@@ -86,9 +86,9 @@ class RunReader:
             open_reader(
                 self._settings,
                 self._chosen(context),
+                values(SYNC, self._config),
                 chosen_days=chosen_days(context.run.tags),
                 now=self._now,
-                **limits_of(self._settings, values(SYNC, self._config)),
             )
         )
         self._stack.callback(try_to_export, reader.warehouse, self._settings.home)

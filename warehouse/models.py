@@ -16,11 +16,11 @@ from pathlib import Path
 import duckdb
 
 from warehouse.connection import DEADLINE_S, OnWait, connect
-from warehouse.dbt_project import OWN, Node, ProjectBroken, compiled, fingerprint
+from warehouse.dbt_project import OWN, Node, ProjectBroken, compiled, fingerprint, model_files
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
-from warehouse.own_models import note_columns, note_problem, own_nodes, remove_gone
+from warehouse.own_models import note_columns, note_problem, remove_gone
 from warehouse.schema import ensure_schema, fact, facts, note_fact
 from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.tables import TABLES
@@ -134,8 +134,8 @@ class ModelSettings:
         return compiled(self._variables)
 
     def own_nodes(self) -> tuple[Node, ...]:
-        """The same of the user's own."""
-        return own_nodes(self.own, self._variables)
+        """The same of the user's own; none where they have none."""
+        return compiled(self._variables, self.own) if self.own and self.own.is_dir() and model_files(self.own) else ()
 
     @property
     def _variables(self) -> dict[str, str]:
@@ -236,7 +236,7 @@ class _Build:
                 return Outcome(node, Status.UNCHANGED)
             with transaction(self._connection):
                 if node.is_test:
-                    failures = count_failures(self._connection, node)
+                    failures = int(value(self._connection, f"select count(*) from ({node.sql})"))
                 else:
                     self._make(node)
                 note_fact(self._connection, _BUILT + node.id, "" if failures else f"{made_from} {self._version(node.relation)}")
@@ -283,12 +283,11 @@ def table_sizes(path: Path) -> dict[str, int]:
 
 def table_columns(path: Path) -> dict[str, list[tuple[str, str, str]]]:
     """Relation → its columns as (name, type, comment), views included."""
-    found: dict[str, list[tuple[str, str, str]]] = {}
+    column = "(column_name, data_type, coalesce(comment, '')) order by column_index"
     with connect(path, read_only=True) as connection:
-        sql = f"select schema_name, table_name, column_name, data_type, comment from duckdb_columns() where {_MADE} order by column_index"
-        for schema, table, *column in rows(connection, sql):
-            found.setdefault(f"{schema}.{table}", []).append((column[0], column[1], column[2] or ""))
-    return found
+        return dict(
+            rows(connection, f"select schema_name || '.' || table_name, list({column}) from duckdb_columns() where {_MADE} group by all")
+        )
 
 
 def publish_blockers(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -326,11 +325,6 @@ def content_hash(connection: duckdb.DuckDBPyConnection, relation: str) -> str:
     schema, _, table = relation.partition(".")
     found = rows(connection, f"select count(*), sum(hash(each)) from {quoted(schema)}.{quoted(table)} as each")
     return "/".join(map(str, found[0]))
-
-
-def count_failures(connection: duckdb.DuckDBPyConnection, test: Node) -> int:
-    """Rows that break it."""
-    return int(value(connection, f"select count(*) from ({test.sql})"))
 
 
 def materialize(connection: duckdb.DuckDBPyConnection, node: Node, present: str | None, *, is_full: bool) -> None:

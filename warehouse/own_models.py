@@ -5,12 +5,12 @@ are run (`models`), what a published column may show (`masking`).
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import duckdb
 
-from warehouse.dbt_project import OWN, Node, compiled, model_files
+from warehouse.dbt_project import OWN, Node
 from warehouse.errors import WarehouseError
 from warehouse.masking import lineage
 from warehouse.schema import fact, note_fact
@@ -20,11 +20,6 @@ from warehouse.sql import quoted, rows
 _COLUMNS, _PROBLEM = "own_columns", "own_problem"
 
 _TEMPLATES = Path(__file__).parent / "templates"
-
-
-def own_nodes(folder: Path | None, variables: Mapping[str, str]) -> tuple[Node, ...]:
-    """The models and tests of the folder, in an order in which they can run; none when it has none. Raises ProjectBroken."""
-    return compiled(variables, folder) if folder and folder.is_dir() and model_files(folder) else ()
 
 
 def new_model(folder: Path, name: str, ours: Iterable[str] = ()) -> list[Path]:

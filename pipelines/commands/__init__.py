@@ -13,6 +13,7 @@ import click
 
 from marketing_api.redaction import plain
 from pipelines import exits, interrupts
+from pipelines.options import Option, parameters
 from pipelines.settings import Settings, SettingsError, load_settings
 
 Arguments = SimpleNamespace
@@ -46,22 +47,20 @@ class Command(click.Command):
             yield word
 
 
-def command(*parameters: click.Parameter, is_for_all_shards: bool = False) -> Callable[[Work], Command]:
-    """The function is the command of its name. `is_for_all_shards`: where accounts.toml declares some, none has to be picked."""
+def command(*options: Option | click.Parameter, name: str = "", is_for_all_shards: bool = False, **how: Any) -> Callable[[Work], Command]:
+    """The function is the command of its name, or of `name`; `how` as Click takes it. `is_for_all_shards`: where accounts.toml declares
+    some, none has to be picked.
+    """
+    taken = [each for option in options for each in ([option] if isinstance(option, click.Parameter) else parameters([option]))]
 
     def decorator(work: Work) -> Command:
-        return command_of(work, work.__name__, parameters, work.__doc__, is_for_all_shards=is_for_all_shards)
+        def of_one_shard(arguments: Arguments, settings: Settings) -> int:
+            return work(arguments, settings.of_one_shard())
+
+        callback = partial(_run, work if is_for_all_shards else of_one_shard)
+        return Command(name or work.__name__, callback=callback, params=taken, **{"help": work.__doc__} | how)
 
     return decorator
-
-
-def command_of(
-    work: Work, name: str, parameters: Sequence[click.Parameter], help: str | None, *, is_for_all_shards: bool = False, **how: Any
-) -> Command:
-    def of_one_shard(arguments: Arguments, settings: Settings) -> int:
-        return work(arguments, settings.of_one_shard())
-
-    return Command(name, callback=partial(_run, work if is_for_all_shards else of_one_shard), params=list(parameters), help=help, **how)
 
 
 def _run(work: Work, **given: object) -> int:

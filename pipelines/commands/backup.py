@@ -10,7 +10,7 @@ from pipelines.backups import back_up_home, backup_storage
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago
 from pipelines.home import check_not_newer, prepare_home
-from pipelines.options import Option, parameters
+from pipelines.options import Option
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings
 from pipelines.write_back.kinds import NOT_IDEMPOTENT
@@ -23,14 +23,8 @@ from warehouse.backup import restore as restore_files
 from warehouse.rebuild import rebuild
 from warehouse.storage import shown
 
-_BACKUP = (Option("verify", "read everything that is there, and send anew what is damaged"),)
-_RESTORE = (
-    Option("url", "the backup's address (default: MARKETING_BACKUP_URL)", str, metavar="URL", is_positional=True),
-    Option("release", "let pushes go on: you know what was sent since the backup"),
-)
 
-
-@command(*parameters(_BACKUP))
+@command(Option("verify", "read everything that is there, and send anew what is damaged"))
 def backup(arguments: Arguments, settings: Settings) -> int:
     """Send what is not there yet, and show what is there. Safe while a sync runs. Exit code 1 when something was missing or damaged."""
     prepare_home(settings.home, settings.lock_seconds)
@@ -45,7 +39,10 @@ def backup(arguments: Arguments, settings: Settings) -> int:
     return exits.INCOMPLETE if report.mended or report.lost else exits.DONE
 
 
-@command(*parameters(_RESTORE))
+@command(
+    Option("url", "the backup's address (default: MARKETING_BACKUP_URL)", str, metavar="URL", is_positional=True),
+    Option("release", "let pushes go on: you know what was sent since the backup"),
+)
 def restore(arguments: Arguments, settings: Settings) -> int:
     """Every hash is checked, then the warehouse is made anew from the archive. Resumes when it was interrupted."""
     home, outbox = settings.home, outbox_path(settings.home)

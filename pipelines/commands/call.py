@@ -24,18 +24,15 @@ from pipelines import exits
 from pipelines.accounts import connections, explained
 from pipelines.commands import Arguments, command, print_error
 from pipelines.failures import explain
-from pipelines.options import ACCOUNT, JSON, Option, parameters
+from pipelines.options import ACCOUNT, JSON, Option
 from pipelines.output import Finding, Findings, emit
 from pipelines.settings import Settings, account_named
 
-_OPERATION = click.Argument(["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md")
-_PARAMETERS = click.Argument(["parameters"], nargs=-1, metavar="[NAME=VALUE]...", help="e.g. id=12 or fields[3]=London")
-_YES = Option("yes", "do not ask before a write")
 #: Seconds; all tries together take less than two, since a person waits.
 _FIRST_PAUSE = 0.03
 
 
-@command(*parameters((JSON,)))
+@command(JSON)
 def check(arguments: Arguments, settings: Settings) -> int:
     """One line per account, with what to do about those that do not respond."""
     with connections(settings) as accounts:
@@ -77,7 +74,12 @@ def greet(connection: Connection) -> int:
     return found.code
 
 
-@command(_OPERATION, _PARAMETERS, *parameters((ACCOUNT, _YES)))
+@command(
+    click.Argument(["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md"),
+    click.Argument(["parameters"], nargs=-1, metavar="[NAME=VALUE]...", help="e.g. id=12 or fields[3]=London"),
+    ACCOUNT,
+    Option("yes", "do not ask before a write"),
+)
 def call(arguments: Arguments, settings: Settings) -> int:
     """Prints the payload as JSON; exit code 1 when nothing was sent because nobody agreed to a write."""
     call = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))

@@ -8,7 +8,6 @@ import datetime as dt
 import os
 import platform
 import shutil
-import socket
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -19,12 +18,13 @@ from pipelines.accounts import connections
 from pipelines.backups import backup_storage
 from pipelines.commands import Arguments, command
 from pipelines.commands.call import greeting
+from pipelines.commands.ui import PORT, listening
 from pipelines.freshness import ago, standstill
 from pipelines.home import HomeError, prepare_home
-from pipelines.options import JSON, parameters
+from pipelines.options import JSON
 from pipelines.output import Finding, Findings, emit
 from pipelines.publishing import what_is_published
-from pipelines.settings import Settings
+from pipelines.settings import Settings, SettingsError
 from warehouse.backup import read_manifest
 from warehouse.connection import connect
 from warehouse.errors import WarehouseError, WarehouseLocked
@@ -37,7 +37,6 @@ _LEAST_DISK = 1_000_000_000
 _COPIES = 3
 #: Reading, loading and Dagster, beside what the models may take.
 _LEAST_MEMORY = 700_000_000
-_UI_PORT = 3000
 #: Runs that have not ended, but for those that a later one made up for.
 _DEAD = """
     select started_at from sync.runs where ended_at is null
@@ -47,7 +46,7 @@ _DEAD = """
 _LONGEST_RUN = dt.timedelta(hours=24)
 
 
-@command(*parameters((JSON,)))
+@command(JSON)
 def doctor(arguments: Arguments, settings: Settings) -> int:
     """Exit code 1 when a line is not `ok`."""
     findings = []
@@ -155,14 +154,12 @@ def _accounts(settings: Settings) -> Iterator[Finding]:
 
 
 def _port(settings: Settings) -> Iterator[Finding]:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", _UI_PORT))
-        except OSError:
-            yield Finding("port", True, f"{_UI_PORT} is in use: by the UI, or choose another with `marketing-sync ui --port`")
-        else:
-            yield Finding("port", True, f"{_UI_PORT} is free for the UI")
+    try:
+        listening(PORT).close()
+    except SettingsError:
+        yield Finding("port", True, f"{PORT} is in use: by the UI, or choose another with `marketing-sync ui --port`")
+    else:
+        yield Finding("port", True, f"{PORT} is free for the UI")
 
 
 def _user(settings: Settings) -> Iterator[Finding]:

@@ -15,16 +15,15 @@ from marketing_api.redaction import Secret
 from pipelines import exits
 from pipelines.commands import Arguments, command
 from pipelines.commands.call import greet
-from pipelines.options import Option, parameters
+from pipelines.options import Option
 from pipelines.settings import Settings, SettingsError, address, load_settings
 
-_URL = Option("url", "address of the service, up to and including /1 (default: it is asked for)", str, metavar="URL")
 _NAMES = ("MARKETING_API_URL", "MARKETING_API_KEY")
 #: What needs no quotes in `.env`.
 _PLAIN = re.compile(r"[\w.:/@%+=-]+", re.ASCII)
 
 
-@command(*parameters((_URL,)))
+@command(Option("url", "address of the service, up to and including /1 (default: it is asked for)", str, metavar="URL"))
 def init(arguments: Arguments, settings: Settings) -> int:
     """The key is asked for without being shown; where there is no terminal, it is read from standard input. One cheap request checks
     both, and nothing is written before it has an answer.

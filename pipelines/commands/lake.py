@@ -9,19 +9,18 @@ from pipelines import exits
 from pipelines.commands import Arguments, command
 from pipelines.commands.status import grid
 from pipelines.freshness import ago
-from pipelines.options import Option, parameters
+from pipelines.options import Option
 from pipelines.publishing import lake_storage
 from pipelines.settings import Settings
 from warehouse.lake import manifests, problems, views, write_views
 from warehouse.storage import shown
 
-_LAKE = (
+
+@command(
     Option("to", "write a DuckDB file of views over all shards, in place of an earlier one", str, Path, metavar="FILE"),
     Option("sql", "print the statements that make these views, and nothing else"),
+    is_for_all_shards=True,
 )
-
-
-@command(*parameters(_LAKE), is_for_all_shards=True)
 def lake(arguments: Arguments, settings: Settings) -> int:
     """What it holds, by shard. Exit code 1 when something is the matter with it."""
     storage, now = lake_storage(settings), utc_now()

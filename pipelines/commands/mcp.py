@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines import exits, interrupts
 from pipelines.assistant import NoAnswer, PublishedCopy, encode
 from pipelines.commands import Arguments, command
-from pipelines.options import Option, parameters
+from pipelines.options import Option
 from pipelines.settings import Settings, SettingsError
 from warehouse.connection import bounded_memory
 from warehouse.errors import WarehouseError
@@ -22,7 +22,6 @@ from warehouse.publish import published_path
 if TYPE_CHECKING:  # takes a second to import, and is not installed everywhere
     from mcp.server import MCPServer
 
-_PERSONAL = Option("personal_data", "serve a copy that keeps personal data, too: what the assistant reads leaves this machine")
 _INSTRUCTIONS = (
     "A read-only DuckDB copy of a marketing-automation account: campaigns, contacts, reviews, social posts, coupons. Look at list_tables "
     "and describe_table before you write a query; `marts` hold ready-made answers. Say how fresh the data is (status) when it matters. "
@@ -31,7 +30,7 @@ _INSTRUCTIONS = (
 _MOST_BYTES = 4_000_000_000  # beside what the process has when it begins
 
 
-@command(*parameters((_PERSONAL,)))
+@command(Option("personal_data", "serve a copy that keeps personal data, too: what the assistant reads leaves this machine"))
 def mcp(arguments: Arguments, settings: Settings) -> int:
     """Serves the client that started it, until that hangs up; see docs/assistants.md. Exit code 1 when nothing is published yet."""
     with interrupts.end_quietly(), bounded_memory(_MOST_BYTES):

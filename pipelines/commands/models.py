@@ -3,28 +3,26 @@
 import click
 
 from pipelines import exits
-from pipelines.commands import Arguments, Group, command_of
+from pipelines.commands import Arguments, Group, command
 from pipelines.home import prepare_home
-from pipelines.options import Option, parameters
-from pipelines.publishing import Models
+from pipelines.options import Option
+from pipelines.publishing import Models, model_settings
 from pipelines.settings import Settings
 from warehouse.errors import WarehouseError
 from warehouse.models import Outcome, Status
 from warehouse.own_models import new_model
 
-_NAME = Option("name", "the table's name, in lower case", str, metavar="NAME", is_positional=True)
-_NAMES = Option("names", "these alone; all when none is named", list, metavar="NAME", is_positional=True)
-
 models = Group("models", subcommand_metavar="new|build [NAME]...")
 
 
+@command(Option("name", "the table's name, in lower case", str, metavar="NAME", is_positional=True), name="new", short_help="begin a model")
 def _new(arguments: Arguments, settings: Settings) -> int:
     """Write NAME.sql and NAME.yml to begin with: a query over our marts that runs as it is. See docs/own-models.md."""
     if not arguments.name:
         raise click.UsageError("name the model: marketing-sync models new NAME")
     prepare_home(settings.home, settings.lock_seconds)
     try:
-        made = new_model(settings.own_models, arguments.name, Models(settings).names())
+        made = new_model(settings.own_models, arguments.name, {node.name for node in model_settings(settings).nodes() if not node.is_test})
     except WarehouseError as problem:
         raise click.UsageError(str(problem)) from None
     print(*made, sep="\n")
@@ -32,16 +30,20 @@ def _new(arguments: Arguments, settings: Settings) -> int:
     return exits.DONE
 
 
+@command(
+    Option("names", "these alone; all when none is named", list, metavar="NAME", is_positional=True),
+    name="build",
+    short_help="build and test them",
+)
 def _build(arguments: Arguments, settings: Settings) -> int:
     """Build and test them now, over the marts as they are. `marketing-sync publish` shows them to analysts; every nightly sync does both.
     Exit code 1 when one is wrong.
     """
-    built = Models(settings)
-    found = [node.name for node in built.own_nodes() if not node.is_test]
+    found = [node.name for node in model_settings(settings).own_nodes() if not node.is_test]
     if unknown := [name for name in arguments.names if name not in found]:
         there = f"there are {', '.join(found)}" if found else "there is none yet: marketing-sync models new NAME"
         raise click.UsageError(f"no model {unknown[0]} in {settings.own_models}; {there}")
-    report = built.build(arguments.names or found)  # with none, what deleted ones made is dropped
+    report = Models().build(settings, arguments.names or found)  # with none, what deleted ones made is dropped
     if not found:
         print(f"no models in {settings.own_models}; begin one with `marketing-sync models new NAME`")
         return exits.DONE
@@ -64,5 +66,5 @@ def _line(outcome: Outcome) -> str:
     return f"{what}: passed" if outcome.is_test else f"{what}: built in {outcome.seconds:.1f} s"
 
 
-models.add_command(command_of(_new, "new", parameters((_NAME,)), _new.__doc__, short_help="begin a model"))
-models.add_command(command_of(_build, "build", parameters((_NAMES,)), _build.__doc__, short_help="build and test them"))
+models.add_command(_new)
+models.add_command(_build)

@@ -9,25 +9,24 @@ import click
 from marketing_api.clock import utc_now
 from pipelines import exits
 from pipelines.commands import Arguments, command
-from pipelines.options import Option, parameters
+from pipelines.options import Option
 from pipelines.report.formatting import plural
 from pipelines.report.render import environment, readable
-from pipelines.settings import Settings, SettingsError, account_named, whole
+from pipelines.settings import Settings, SettingsError, whole
 from pipelines.upgrade import reading
-from pipelines.write_back.push_service import SANDBOX_ACCOUNT
+from pipelines.write_back.push_service import account_of
 from warehouse.archive.disk import create, make_folder
 from warehouse.person import Person, Section, find_person, known_of
 
-_PERSON = (
+_FILES = ("person.html", "person.json")
+
+
+@command(
     Option("address", "the person's e-mail address", str, metavar="[ADDRESS]", is_positional=True),
     Option("contact_id", "their contact, where no address is known", int, whole, metavar="ID"),
     Option("account", "look in this account only", str, metavar="NAME"),
     Option("to", "folder for person.html and person.json", str, Path, metavar="DIR"),
 )
-_FILES = ("person.html", "person.json")
-
-
-@command(*parameters(_PERSON))
 def person(arguments: Arguments, settings: Settings) -> int:
     """Rows of every table with where they come from and when, also what was computed and what was sent; other people's rows that name
     them are quoted around the address only."""
@@ -40,7 +39,7 @@ def person(arguments: Arguments, settings: Settings) -> int:
         raise click.UsageError("say where the page is to be written: --to DIR")
     if taken := [folder / name for name in _FILES if (folder / name).exists()]:
         raise SettingsError(f"{taken[0]} is there already: name another folder")
-    account = arguments.account and account_named(arguments.account, [each.account for each in settings.accounts] or [SANDBOX_ACCOUNT])
+    account = arguments.account and account_of(settings, arguments.account)
     with reading(settings.home, settings.lock_seconds) as connection:
         connection.execute("set timezone = 'UTC'")
         found = find_person(connection, account, address, contact_id)

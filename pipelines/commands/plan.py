@@ -19,7 +19,7 @@ from pipelines.accounts import known_accounts
 from pipelines.commands import Arguments, command
 from pipelines.commands.status import grid
 from pipelines.home import prepare_home
-from pipelines.options import JSON, LIMITS, parameters
+from pipelines.options import JSON, LIMITS
 from pipelines.output import AccountPlan, Plan, Planned, emit
 from pipelines.progress import report_waiting
 from pipelines.reading import budget_of, planner_of
@@ -103,7 +103,7 @@ def night(before: Mapping[str, int], whole: ContactPlan, plan: ContactPlan, allo
     return Night(wanted, sent, allowed, plan, requests_all)
 
 
-@command(*parameters((*LIMITS, JSON)))
+@command(*LIMITS, JSON)
 def plan(arguments: Arguments, settings: Settings) -> int:
     console = Console(highlight=False, soft_wrap=True)
     if not settings.warehouse_path.exists():
@@ -148,16 +148,10 @@ def _plan_of(settings: Settings, planner: Planner, whole: Planner, rate: float) 
     plan = planner.contacts()
     planned = night(before, plan if allowed is None else whole.contacts(), plan, allowed, requests_all=planner.rules.requests_all)
     reasons = {CAMPAIGN_STATS: campaigns.counts} | {name: entry.counts for name, entry in plan.entries.items()}
+    why = {name: {str(reason): number for reason, number in counts.items()} for name, counts in reasons.items()}
     totals = {CAMPAIGN_STATS: campaigns.total} | {name: entry.total for name, entry in plan.entries.items()}
     lines = [
-        Planned(
-            name,
-            count,
-            planned.left_out.get(name, 0),
-            totals.get(name),
-            {str(reason): number for reason, number in reasons.get(name, {}).items()},
-        )
-        for name, count in planned.sent.items()
+        Planned(name, count, planned.left_out.get(name, 0), totals.get(name), why.get(name, {})) for name, count in planned.sent.items()
     ]
     sent = sum(planned.sent.values())
     return AccountPlan(planner.account, sent, sent / rate, rate, lines, list(planned.sentences(rate, settings.max_age_days)))

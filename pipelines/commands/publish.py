@@ -11,7 +11,7 @@ from marketing_api.clock import utc_now, wall
 from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.home import prepare_home
-from pipelines.options import JSON, Option, parameters
+from pipelines.options import JSON, Option
 from pipelines.output import emit
 from pipelines.progress import report_waiting
 from pipelines.publishing import Lake, in_words, noted, own_models_problem, publish_home, published_document
@@ -26,27 +26,21 @@ from warehouse.parquet_export import Export, export_parquet
 from warehouse.publish import Published, published_path, roll_back
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
-_PUBLISH = (
+
+@command(
     Option("rollback", "back to the copy before this one; three are kept"),
     Option("parquet", "export its tables to this folder as Parquet, too, in place of an earlier export", str, Path, metavar="DIR"),
     JSON,
 )
-_REBUILD = (Option("accept_loss", "replace the warehouse although the archive no longer holds all of it"),)
-
-
-@command(*parameters(_PUBLISH))
 def publish(arguments: Arguments, settings: Settings) -> int:
     """When the warehouse is not fit for it, the copy that is there stays, and the exit code is 1."""
     prepare_home(settings.home, settings.lock_seconds)
     if arguments.rollback:
-        published = roll_back(settings.home, settings.personal_data, settings.personal_group_min)
+        published, mailed = roll_back(settings.home, settings.personal_data, settings.personal_group_min), ""
+        path, _ = write_report(settings.home)
     else:
         with noted(settings, str(uuid.uuid4()), "publish"):
             published = publish_home(settings)
-    mailed = ""
-    if arguments.rollback:
-        path, _ = write_report(settings.home)
-    else:
         path, _, mailed = Reports().make(settings)
     if settings.lake_url:
         Lake().export(settings)
@@ -78,7 +72,7 @@ def report(arguments: Arguments, settings: Settings) -> int:
     return exits.DONE
 
 
-@command(*parameters(_REBUILD))
+@command(Option("accept_loss", "replace the warehouse although the archive no longer holds all of it"))
 def rebuild(arguments: Arguments, settings: Settings) -> int:
     """Every load is replayed; the old file is replaced only when the new one is complete."""
     home = prepare_home(settings.home, settings.lock_seconds)

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from pipelines.commands import Arguments, Group, command_of
-from pipelines.options import ACTIVATIONS, AFTERWARDS, JSON, OUT, PERMANENT, UNKNOWN, Option, parameters
+from pipelines.commands import Arguments, Group, command
+from pipelines.options import ACTIVATIONS, AFTERWARDS, JSON, OUT, PERMANENT, UNKNOWN, Option
 from pipelines.settings import Settings
 from pipelines.write_back.push_options import PUSH_OPTIONS
 
@@ -48,7 +48,7 @@ def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
         return terminal.run(arguments, settings)
 
     text = f"{doc[0].upper()}{doc[1:]}."
-    push.add_command(command_of(work, name, parameters(options), text, short_help=doc.partition(":")[0], **how))
+    push.add_command(command(*options, name=name, help=text, short_help=doc.partition(":")[0], **how)(work))
 
 
 for _kind, _typed in PUSH_OPTIONS.items():

@@ -2,7 +2,6 @@
 
 import datetime as dt
 from pathlib import Path
-from typing import TypeVar
 
 import duckdb
 import msgspec
@@ -14,7 +13,7 @@ from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago, due, is_to_come, standstill
 from pipelines.home import check_not_newer
-from pipelines.options import JSON, Option, parameters
+from pipelines.options import JSON, Option
 from pipelines.output import Status, emit
 from pipelines.publishing import lake_storage, published_document, what_is_published
 from pipelines.settings import Settings
@@ -23,15 +22,12 @@ from warehouse.lake import fleet, manifests, problems
 from warehouse.sql import literal, records, statements
 from warehouse.tables import TABLES
 
+#: By the fields of `Status` that they fill.
 _QUERIES = statements(Path(__file__).with_suffix(".sql"))
 _COUNTED = "select account, {name} as table_name, count(*) as rows from {table} where {live} group by account"
-T = TypeVar("T")
 
 
-_FLEET = Option("fleet", "every account of the lake instead: size, growth, freshness, problems, requests")
-
-
-@command(*parameters((_FLEET, JSON)), is_for_all_shards=True)
+@command(Option("fleet", "every account of the lake instead: size, growth, freshness, problems, requests"), JSON, is_for_all_shards=True)
 def status(arguments: Arguments, settings: Settings) -> int:
     now = utc_now()
     if arguments.fleet:
@@ -47,13 +43,8 @@ def status(arguments: Arguments, settings: Settings) -> int:
         return exits.DONE
     with reading(settings.home, settings.lock_seconds) as connection:
         connection.execute("set timezone = 'UTC'")  # in which documents have their times
-        found = Status(
-            _read(connection, _QUERIES["tables"].format(counted=_counted(connection)), output.Table),
-            _read(connection, _QUERIES["contacts"], output.Contacts),
-            _read(connection, _QUERIES["plans"], output.LastPlan),
-            _read(connection, _QUERIES["runs"], output.Run),
-            _read(connection, _QUERIES["rejected"], output.Rejected),
-        )
+        queries = {**_QUERIES, "tables": _QUERIES["tables"].format(counted=_counted(connection))}
+        found = msgspec.convert({name: records(connection, sql) for name, sql in queries.items()}, Status)
     found.notices = _standstills(found.tables, now) if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
     if arguments.json:
         found.published = published_document(settings)
@@ -91,10 +82,6 @@ def _counted(connection: duckdb.DuckDBPyConnection) -> str:
     found = [TABLES[name] for name in sorted(names)]
     counts = [_COUNTED.format(name=literal(table.name), table=table.qualified, live=table.is_there) for table in found]
     return " union all ".join(counts) or "select null::varchar as account, null::varchar as table_name, 0 as rows where false"
-
-
-def _read(connection: duckdb.DuckDBPyConnection, sql: str, kind: type[T]) -> list[T]:
-    return [msgspec.convert(each, kind) for each in records(connection, sql)]
 
 
 def _print(found: Status, settings: Settings, now: dt.datetime) -> None:

@@ -15,16 +15,16 @@ from marketing_api.clock import utc_now
 from pipelines import exits, interrupts
 from pipelines.commands import Arguments, command
 from pipelines.home import dagster_home, prepare_home
-from pipelines.options import SYNC, parameters
+from pipelines.options import SYNC
 from pipelines.progress import Progress, stop_stages
-from pipelines.publishing import Lake, Models, is_published_since
-from pipelines.reading import limits_of, open_reader
+from pipelines.publishing import is_published_since
+from pipelines.reading import open_reader
 from pipelines.settings import Settings, SettingsError
 from pipelines.summary import print_activations, print_summary
 from pipelines.write_back.writebacks_export import try_to_export
 
 
-@command(*parameters(SYNC))
+@command(*SYNC)
 def sync(arguments: Arguments, settings: Settings) -> int:
     return interrupts.stoppable(lambda stop: _sync(arguments, settings, stop))
 
@@ -39,30 +39,29 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
             "no key is configured: this reads the embedded sandbox; MARKETING_API_URL and MARKETING_API_KEY name a real account",
             file=sys.stderr,
         )
-    models, lake = None if arguments.only or arguments.reads_only else Models(settings), Lake()
-    with dagster_home(settings.home), open_reader(settings, chosen, chosen_days=days, **limits_of(settings, options)) as reader:
+    has_models = not (arguments.only or arguments.reads_only)
+    with dagster_home(settings.home), open_reader(settings, chosen, options, chosen_days=days) as reader:
         stop.then(reader.stop_fetching)
         stop.then(stop_stages)
         with Progress(reader, is_quiet=arguments.quiet):
             reader.begin()
-            from pipelines.definitions import run_in_dagster  # takes seconds to import: reading has begun
-            from pipelines.report.mail import Reports
-            from pipelines.write_back.nightly_audience_syncs import AudienceSyncs
+            from pipelines.definitions import Following, run_in_dagster  # takes seconds to import: reading has begun
 
-            activations, reports = AudienceSyncs(settings), Reports()
+            following = Following(settings)
             stop.check()
-            run_id = run_in_dagster(settings, reader, chosen, models, activations, reports, lake, stop)
+            run_id = run_in_dagster(settings, reader, chosen, following, has_models, stop)
             if not stop.is_set:
                 reader.finish()
             reader.note_run(run_id, "nightly_sync")
             try_to_export(reader.warehouse, settings.home)
-        is_lacking = models is not None and not is_published_since(settings, reader.began_by_files)
-        code = exits.INCOMPLETE if reader.problems() or activations.problems or is_lacking or lake.problem else exits.DONE
+        is_lacking = has_models and not is_published_since(settings, reader.began_by_files)
+        problems = reader.problems() or following.activations.problems or following.lake.problem
+        code = exits.INCOMPLETE if problems or is_lacking else exits.DONE
         if not stop.is_set and (code or not arguments.quiet):
-            print_summary(reader, settings, models.report if models else None, reports)
-            print_activations(activations)
-            if lake.problem:
-                print(lake.problem, file=sys.stderr)
+            print_summary(reader, settings, following.models.report, following.reports)
+            print_activations(following.activations)
+            if following.lake.problem:
+                print(following.lake.problem, file=sys.stderr)
     return code
 
 

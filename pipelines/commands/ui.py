@@ -13,10 +13,10 @@ from pipelines.accounts import connections
 from pipelines.commands import Arguments, command
 from pipelines.home import dagster_home, prepare_home
 from pipelines.keeper import Keeper
-from pipelines.options import Option, parameters
+from pipelines.options import Option
 from pipelines.settings import Settings, SettingsError
 
-_HOST = "127.0.0.1"
+_HOST, PORT = "127.0.0.1", 3000
 _CODE = "pipelines.definitions"
 _PACKAGES = Path(__file__).parents[2]
 #: How the web server and the daemon find the code server, which they share.
@@ -34,13 +34,10 @@ def _port(text: str) -> int:
     return int(text)
 
 
-_PORT = Option("port", "port on 127.0.0.1 (default: 3000)", int, _port, 3000, "PORT")
-
-
-@command(*parameters((_PORT,)), is_for_all_shards=True)
+@command(Option("port", f"port on 127.0.0.1 (default: {PORT})", int, _port, PORT, "PORT"), is_for_all_shards=True)
 def ui(arguments: Arguments, settings: Settings) -> int:
     """Serves until Ctrl-C."""
-    with _listening(arguments.port) as listener, connections(settings) as accounts, dagster_home(settings.home) as dagster:
+    with listening(arguments.port) as listener, connections(settings) as accounts, dagster_home(settings.home) as dagster:
         home = prepare_home(settings.home, settings.lock_seconds)
         os.environ |= {"MARKETING_HOME": str(home.parent if settings.shard else home), "PYTHONWARNINGS": _IDLE_WARNINGS}
         if settings.is_sandbox:
@@ -53,7 +50,7 @@ def ui(arguments: Arguments, settings: Settings) -> int:
     return exits.INCOMPLETE
 
 
-def _listening(port: int) -> socket.socket:
+def listening(port: int) -> socket.socket:
     """Taken before anything is started; a page that is opened too early waits for it."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that was in use a moment ago is free

@@ -5,18 +5,16 @@ upgrades it by itself. Not here: how (`pipelines.upgrade`).
 from pipelines import exits
 from pipelines.commands import Arguments, command
 from pipelines.home import VERSIONS, check_not_newer, prepare_home, versions_in_words
-from pipelines.options import Option, parameters
+from pipelines.options import Option
 from pipelines.settings import Settings
 from pipelines.upgrade import reading, roll_back, try_upgrade
 
-_UPGRADE = (
+
+@command(
     Option("dry_run", "try it on copies, show what is changed, and change nothing"),
     Option("rollback", "put the files back as they were before the last upgrade, for the earlier version to go on"),
     Option("accept_loss", "with --rollback: although something came since that would be lost"),
 )
-
-
-@command(*parameters(_UPGRADE))
 def upgrade(arguments: Arguments, settings: Settings) -> int:
     """Copies of the files as they were stay in `upgrades/` of the home, those of the last two upgrades."""
     home, wait_s = settings.home, settings.lock_seconds

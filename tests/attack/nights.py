@@ -238,7 +238,7 @@ class Storm:
 def sync(home: Path, url: str) -> tuple[dict[tuple[str, str], list[str]], list[str]]:
     """Read everything, as `sync --all` does but for models and publishing; what could not be had, and what else is said."""
     settings = Settings(prepare_home(home), (Connection("main", url, Secret(KEY)),))
-    with open_reader(settings, list(SOURCE_ASSETS.values()), requests_all=True) as reader:
+    with open_reader(settings, list(SOURCE_ASSETS.values()), {"all": True}) as reader:
         reader.begin()
         reader.finish()
         reader.note_run(uuid.uuid4().hex, "nightly_sync")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -208,8 +208,8 @@ def test_both_open_the_same_reader(
 ) -> None:
     opened: list[dict[str, Any]] = []
 
-    def open_reader(_: Settings, __: Iterable[Any], **how: Any) -> NoReturn:
-        opened.append({name: value for name, value in how.items() if name not in ("chosen_days", "now")})
+    def open_reader(_: Settings, __: Iterable[Any], options: Mapping[str, Any], **how: Any) -> NoReturn:
+        opened.append({name: options[name] for name in ("max_requests", "until", "all", "accept_shrink")})
         raise Opened("opened")
 
     monkeypatch.setattr("pipelines.commands.sync.open_reader", open_reader)
@@ -218,7 +218,7 @@ def test_both_open_the_same_reader(
     launched(settings, config)
     assert len(opened) == 2
     assert opened[0] == opened[1]
-    assert opened[0]["shrink_limit"] == (None if "--accept-shrink" in words_ else settings.shrink_limit)
+    assert opened[0]["accept_shrink"] == ("--accept-shrink" in words_)
 
 
 def test_what_the_launchpad_cannot_say_fails_the_run_in_a_sentence(settings: Settings) -> None:

@@ -60,7 +60,6 @@ class Rules:
     max_age: dt.timedelta = dt.timedelta(days=7)
     limit: int | None = None
     requests_all: bool = False
-    seed: int = 1
 
 
 #: (days since a campaign was made or its totals moved last, how old its statistics may be in days); the last one is for all others.
@@ -90,7 +89,7 @@ def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPl
     nights = nights_left(deadline, moment)
     rest = np.flatnonzero(~is_new & ~is_changed)
     size = smoothed_size(nights[rest], int(is_tonight(requested[rest], moment).sum()))
-    drawn = draws(rows["campaign_id"].to_numpy().astype(np.int64), rules.seed, 0)
+    drawn = draws(rows["campaign_id"].to_numpy().astype(np.int64), night=0)
     early = rest[np.lexsort((drawn[rest], deadline[rest]))][: len(rest) if rules.requests_all else size]
     due = nights[early] == 0
     counts = {"new": is_new.sum(), "row": is_changed.sum(), "due": due.sum(), "all" if rules.requests_all else "turn": (~due).sum()}
@@ -201,7 +200,7 @@ def plan_contacts(inputs: Inputs, rules: Rules, now: dt.datetime) -> ContactPlan
         found = in_full(together)
     else:
         chance, why = (np.concatenate([getattr(part, name) for part in parts.values()]) for name in ("chance", "why"))
-        found = order(together, chance, why, now.timestamp(), limit=rules.limit, seed=rules.seed)
+        found = order(together, chance, why, now.timestamp(), limit=rules.limit)
     entries, first = {}, 0
     for name, part in parts.items():
         entries[name] = part.entry(found, first)

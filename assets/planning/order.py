@@ -84,16 +84,15 @@ def in_full(candidates: Deadlines) -> Order:
     return Order(np.arange(count), reasons, count, none, none)
 
 
-def order(candidates: Deadlines, chance: Floats, why: npt.NDArray[np.int8], now: float, *, limit: int | None, seed: int) -> Order:
-    """What to fetch within `limit` requests (None: as many as are worth it). The same input and seed give the same order.
+def order(candidates: Deadlines, chance: Floats, why: npt.NDArray[np.int8], now: float, *, limit: int | None) -> Order:
+    """What to fetch within `limit` requests (None: as many as are worth it). The same input gives the same order.
 
     Every candidate costs one request, so fetching by falling probability finds the most changes per request: the greedy rule of Azar,
     Horvitz, Lubetzky, Peres and Shahaf (Tractable near-optimal policies for crawling, PNAS 115(32), 2018) for nightly batches. They
     pass over pages that change again at once; here freshness is judged right after the request, so these are fetched like the others.
     `why`: the reason that a candidate is probable (index into REASONS).
     """
-    nights = nights_left(candidates.deadline, now)
-    chosen = _Choice(candidates, chance, nights, now, draws(candidates.number, seed, int(now // 86_400)))
+    chosen = _Choice(candidates, chance, now)
     wanted = chosen.by_chance(chosen.is_new | (chance >= WORTH))
     early = chosen.smoothed(leaving_out=wanted)
     needed = int(chosen.is_new.sum()) + chosen.smoothed(leaving_out=np.flatnonzero(chosen.is_new))
@@ -107,12 +106,12 @@ def order(candidates: Deadlines, chance: Floats, why: npt.NDArray[np.int8], now:
 class _Choice:
     """The candidates with what the choice goes by."""
 
-    def __init__(self, candidates: Deadlines, chance: Floats, nights: Ints, now: float, draw: Floats) -> None:
+    def __init__(self, candidates: Deadlines, chance: Floats, now: float) -> None:
         self.candidates = candidates
         self.chance = chance
-        self.nights = nights
+        self.nights = nights_left(candidates.deadline, now)
         self.now = now
-        self.draw = draw
+        self.draw = draws(candidates.number, int(now // DAY_S))
         self.is_new = candidates.is_new
         self._tonight = int(is_tonight(candidates.requested, now).sum())
 
@@ -124,9 +123,7 @@ class _Choice:
     def rest(self, leaving_out: Ints, size: int) -> Ints:
         """The first `size` positions fetched before that are not in `leaving_out`: by the night of their deadline, then the most probable,
         then at random. Only nights that can be among them are sorted."""
-        left = ~self.is_new
-        left[leaving_out] = False
-        found = np.flatnonzero(left)
+        found = np.flatnonzero(self._others(leaving_out))
         if not size or not len(found):
             return found[:0]
         night = ((self.candidates.deadline[found] - self.now + GRACE_S) // DAY_S).astype(np.int64)
@@ -143,15 +140,18 @@ class _Choice:
 
     def smoothed(self, leaving_out: Ints) -> int:
         """How many of the rest have to be fetched tonight."""
-        left = ~self.is_new
-        left[leaving_out] = False
-        return smoothed_size(self.nights[left], self._tonight)
+        return smoothed_size(self.nights[self._others(leaving_out)], self._tonight)
+
+    def _others(self, leaving_out: Ints) -> Flags:
+        """What was fetched before, but for these positions."""
+        found = ~self.is_new
+        found[leaving_out] = False
+        return found
 
     def fill(self, wanted: Ints, size: int, limit: int | None) -> tuple[Ints, Ints]:
         """Everything that is wanted, then what smoothing fetches early, then a few at random, within the limit."""
         turns = self.rest(wanted, size)
-        free = ~self.is_new
-        free[wanted] = free[turns] = False
+        free = self._others(np.concatenate([wanted, turns]))
         few = int(EXPLORE_SHARE * (len(wanted) - self.is_new.sum()))
         explored = self.at_random(free, few if limit is None else min(few, limit - len(wanted) - len(turns)))
         return np.concatenate([wanted, explored]), turns
@@ -208,9 +208,9 @@ def reasons(candidates: Candidates, chance: Floats, unreached: Floats | None) ->
     return found
 
 
-def draws(number: Ints, seed: int, night: int) -> Floats:
+def draws(number: Ints, night: int) -> Floats:
     """A number from 0 to 1 for each candidate, another one every night (SplitMix64, Steele, Lea and Flood 2014)."""
-    start = np.uint64((seed * 0x9E3779B97F4A7C15 + night * 0xD1B54A32D192ED03) & 0xFFFFFFFFFFFFFFFF)
+    start = np.uint64((0x9E3779B97F4A7C15 + night * 0xD1B54A32D192ED03) & 0xFFFFFFFFFFFFFFFF)
     mixed = number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + start
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

@@ -20,7 +20,7 @@ from pipelines.write_back.kinds import CONTACTS, TAGS
 from pipelines.write_back.outbox.outbox import Entry, Outbox, outbox_path
 from pipelines.write_back.planning import QUEUED
 from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, plan_push, run_query
-from pipelines.write_back.result import Ran, Result
+from pipelines.write_back.result import Result, new_run
 
 FILE = "activations.toml"
 
@@ -137,7 +137,7 @@ def turnover_lines(found: Turnover) -> list[str]:
     return [f"activation {found.sync.name}: {found.size:,} people; since last time {turned}"]
 
 
-def push_turnover(settings: Settings, found: Turnover, ran: Ran, watch: Watch) -> list[Result]:
+def push_turnover(settings: Settings, found: Turnover, watch: Watch) -> list[Result]:
     """Push what `turnover` found, and count as members those whom the service has taken. Empty when there was nothing to push.
 
     Raises InputError when too many rows are bad, and what pushing raises.
@@ -146,9 +146,10 @@ def push_turnover(settings: Settings, found: Turnover, ran: Ran, watch: Watch) -
         if found.planned is None:
             outbox.note_members(found.account, found.sync.name, (), found.left)
             return []
+        ran = new_run("push_activations", found.account)
         push_id = enqueue(settings, found.planned, run=ran.run)
         try:
-            return finish_push(settings, outbox, push_id, ran, watch)
+            return finish_push(settings, outbox, replace(ran, push_id=push_id), watch)
         finally:
             _note_members(outbox, found, push_id)
 

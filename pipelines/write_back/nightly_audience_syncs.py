@@ -17,7 +17,7 @@ from pipelines.progress import stage
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.audience_syncs import AudienceSync, Turnover, chosen, push_turnover, read_audience_syncs, turnover
 from pipelines.write_back.push_service import Watch
-from pipelines.write_back.result import Result, new_run
+from pipelines.write_back.result import Result
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _outcome(settings: Settings, sync: AudienceSync, accept_shrink: bool) -> Out
     found = None
     try:
         found = turnover(settings, sync, accept_shrink=accept_shrink)
-        results = push_turnover(settings, found, new_run("push_activations"), Watch())
+        results = push_turnover(settings, found, Watch())
     except Exception as problem:
         return Outcome(sync.name, found, problem=without_addresses(explain(problem)[0]))
     # rows that the service refused on an earlier night do not fail this one; the push tells them

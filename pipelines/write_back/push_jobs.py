@@ -8,7 +8,7 @@ Between steps go numbers only: a push is in the outbox, so whatever step is run 
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import dagster as dg
@@ -30,15 +30,6 @@ from pipelines.write_back.sending import Progress
 
 _SHOWN = 50
 _LOG_EVERY_S = 10.0
-
-
-@dataclass(frozen=True)
-class Begun:
-    """A push on its way from step to step."""
-
-    push_id: int
-    account: str
-    ran: Ran
 
 
 def push_jobs() -> list[dg.JobDefinition]:
@@ -71,7 +62,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
         description=f"Read the rows, check them, and find out which {kind} change. No request is sent.",
         required_resource_keys={"settings"},
         config_schema=config_fields(kind.all_options),
-        out={"plan": dg.Out(dict), "push": dg.Out(Begun, is_required=False, description="Only when it is not a dry run.")},
+        out={"plan": dg.Out(dict), "push": dg.Out(Ran, is_required=False, description="Only when it is not a dry run.")},
     )
     def plan(context: dg.OpExecutionContext) -> Iterator[dg.Output[Any]]:
         settings: Settings = context.resources.settings
@@ -89,8 +80,8 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
         if not chosen["dry_run"]:
             with _explained():
                 push_id = enqueue(settings, planned, run=context.run_id)
-            ran = Ran(context.run_id, context.job_name, utc_now())
-            yield dg.Output(Begun(push_id, order.account, ran), "push", metadata={"push": push_id})
+            ran = Ran(context.run_id, context.job_name, utc_now(), order.account, push_id)
+            yield dg.Output(ran, "push", metadata={"push": push_id})
         else:
             context.log.info("nothing was sent: this is a dry run; to send it, set `dry_run: false` and `confirm: send`")
 
@@ -110,7 +101,7 @@ def _check(planned: Planned, chosen: Mapping[str, Any], lines: list[str]) -> Non
     required_resource_keys={"settings"},
     description="Send what is open, this push's and earlier ones'. Resumes where it ended when run again.",
 )
-def send_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
+def send_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
     return _step(context, begun, PushRun.send_open, may_stop=False)
 
 
@@ -118,28 +109,28 @@ def send_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
     required_resource_keys={"settings"},
     description="Read back what was sent and not looked at yet, this push's and earlier ones', and note what is not as intended.",
 )
-def verify_push(context: dg.OpExecutionContext, begun: Begun) -> Begun:
+def verify_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
     return _step(context, begun, PushRun.read_back, may_stop=True)
 
 
-def _step(context: dg.OpExecutionContext, begun: Begun, step: Callable[[PushRun], None], *, may_stop: bool) -> Begun:
+def _step(context: dg.OpExecutionContext, begun: Ran, step: Callable[[PushRun], None], *, may_stop: bool) -> Ran:
     """One step of the push, and what the run has come to then. Fails when it stopped and may not."""
     settings: Settings = context.resources.settings
-    watch, ran = LoggedWatch(context), replace(begun.ran, run=context.run_id)
+    watch = LoggedWatch(context)
     with _explained(), Outbox(outbox_path(settings.home)) as outbox:
-        ran = PushRun(settings, outbox, begun.account, ran, watch, begun.push_id).take(step)
+        ran = PushRun(settings, outbox, replace(begun, run=context.run_id), watch).take(step)
         context.add_output_metadata({"requests": watch.requests_sent()})
         if ran.stopped and not may_stop:
-            results = conclude(settings, outbox, ran, begun.push_id)
+            results = conclude(settings, outbox, ran)
             raise dg.Failure(headline(results), metadata=result_metadata(results[0], outbox), allow_retries=False)
-    return replace(begun, ran=ran)
+    return ran
 
 
 @dg.op(required_resource_keys={"settings"}, description="Write down what came of it; fails when a row is not as it was meant to be.")
-def report_push(context: dg.OpExecutionContext, begun: Begun) -> None:
+def report_push(context: dg.OpExecutionContext, begun: Ran) -> None:
     settings: Settings = context.resources.settings
     with _explained(), Outbox(outbox_path(settings.home)) as outbox:
-        results = conclude(settings, outbox, replace(begun.ran, run=context.run_id), begun.push_id)
+        results = conclude(settings, outbox, replace(begun, run=context.run_id))
         metadata = result_metadata(results[0], outbox)
     context.log.info("\n".join(without_addresses(line) for result in results for line in result_lines(result)))
     if any(result.shortfall for result in results):

@@ -145,7 +145,12 @@ def _texts() -> Any:
     """The macros by name."""
     made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 (plain text)
     made.filters |= {"of": _count, "number": "{:,}".format, "rows": _rows, "short": _short, "duration": _duration}
-    made.filters |= {"grouped": grouped, "known": known, "renamed": _renamed}
+    made.filters |= {
+        "grouped": grouped,
+        "known": known,
+        "renamed": _renamed,
+        "cell": lambda count: (f"{count:,}" if count else "·").rjust(11),
+    }
     made.globals |= {"KINDS": KINDS, "SHOWN": _SHOWN, "NO_ROWS": "the input has no rows"}
     return made.from_string(_TEXTS.read_text(encoding="utf-8")).module
 

@@ -2,7 +2,7 @@
 
     planned = plan_push(settings, order)                         # no request, nothing is written
     push_id = enqueue(settings, planned, run=…)                  # durable from here on
-    results = finish_push(settings, outbox, push_id, ran, watch)  # sends, verifies, concludes
+    results = finish_push(settings, outbox, ran, watch)          # sends, verifies, concludes
 
 They differ in input and display only. Belongs here: the order of the steps, and what a run takes up that earlier ones left. Not here:
 each of them (`planning`, `outbox`, `sending`, `verification`), who watches (`terminal`, `push_jobs`). The client takes long to import: a
@@ -201,17 +201,9 @@ class Watch:
         return self.client.statistics.requests if self.client else 0
 
 
-def finish_push(settings: Settings, outbox: Outbox, push_id: int, ran: Ran, watch: Watch) -> list[Result]:
-    """Send the push and whatever else is open of its account, read back, conclude. Nothing left: no request at all."""
-    if (push := outbox.push(push_id)) is None:
-        raise LookupError(push_id)
-    ran = PushRun(settings, outbox, push.account, ran, watch, push_id).take(PushRun.send_open, PushRun.read_back)
-    return conclude(settings, outbox, ran, push_id)
-
-
-def resume(settings: Settings, outbox: Outbox, account: str, ran: Ran, watch: Watch) -> list[Result]:
-    """Send and read back what is open, without a push of its own."""
-    return conclude(settings, outbox, PushRun(settings, outbox, account, ran, watch).take(PushRun.send_open, PushRun.read_back))
+def finish_push(settings: Settings, outbox: Outbox, ran: Ran, watch: Watch) -> list[Result]:
+    """Send the run's push and whatever else is open of its account, read back, conclude. Nothing left: no request at all."""
+    return conclude(settings, outbox, PushRun(settings, outbox, ran, watch).take(PushRun.send_open, PushRun.read_back))
 
 
 @dataclass
@@ -224,18 +216,16 @@ class PushRun:
 
     settings: Settings
     outbox: Outbox
-    account: str
     ran: Ran
     watch: Watch
-    push_id: int | None = None
     client: Client = field(init=False)
 
     def take(self, *steps: Callable[[PushRun], None]) -> Ran:
         """Take these steps as the account's only sender. Nothing left to be done: no request at all."""
-        if self.ran.earlier or self.outbox.has_left(self.account):
+        if self.ran.earlier or self.outbox.has_left(self.ran.account):
             check_not_held(outbox_path(self.settings.home))
-            is_sender = sender_lock(self.settings.home, self.account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends)
-            with is_sender, _open_client(self.settings, self.account) as client:
+            is_sender = sender_lock(self.settings.home, self.ran.account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends)
+            with is_sender, _open_client(self.settings, self.ran.account) as client:
                 self.client = self.watch.client = client
                 for step in steps:
                     step(self)
@@ -245,19 +235,18 @@ class PushRun:
 
     def send_open(self) -> None:
         """Send everything that is open."""
-        if open_ := self.outbox.open(self.account):
-            self.ran = replace(
-                self.ran, stopped=self._send(), earlier=frozenset(entry.push_id for entry in open_).difference([self.push_id])
-            )
+        if open_ := self.outbox.open(self.ran.account):
+            pushes = frozenset(entry.push_id for entry in open_)
+            self.ran = replace(self.ran, stopped=self._send(), earlier=pushes.difference([self.ran.push_id]))
 
     def read_back(self) -> None:
         """Compare what the service shows with what was sent and not looked at yet; drift stands in the outbox. Nothing, once stopped.
 
         What arrived in some of its lists only is sent once more, list by list.
         """
-        pushes = self.ran.earlier | self.outbox.not_read_back(self.account)
+        pushes = self.ran.earlier | self.outbox.not_read_back(self.ran.account)
         if pushes and not self.ran.stopped:
-            self.ran = replace(self.ran, stopped=self._look(pushes), earlier=pushes.difference([self.push_id]))
+            self.ran = replace(self.ran, stopped=self._look(pushes), earlier=pushes.difference([self.ran.push_id]))
 
     def _look(self, pushes: Collection[int]) -> str | None:
         """Why not all of it could be read, in words. Each push is read as it was ordered."""
@@ -278,13 +267,13 @@ class PushRun:
 
     def _send(self) -> str | None:
         """Why not everything was sent, in words."""
-        return Sending(self.outbox, self.client, self.account, stop=self.watch.halt, on_progress=self.watch.sent).run()
+        return Sending(self.outbox, self.client, self.ran.account, stop=self.watch.halt, on_progress=self.watch.sent).run()
 
     def _labels(self) -> Labels:
         """List → field → label, since some services show values by label. None while somebody else has the warehouse: sending is over,
         and reading back goes by ids then."""
         try:
-            return known_of(self.settings, self.account).lists.fields
+            return known_of(self.settings, self.ran.account).lists.fields
         except (InputError, WarehouseError):
             return {}
 
@@ -322,7 +311,7 @@ def _say_who_sends(holder: str) -> None:
 # ---- conclude
 
 
-def conclude(settings: Settings, outbox: Outbox, ran: Ran, push_id: int | None = None) -> list[Result]:
+def conclude(settings: Settings, outbox: Outbox, ran: Ran) -> list[Result]:
     """What came of the run's own push, if it has one, and of each that it went on with, written down: rejected.csv, sync.runs,
     sync.requests, sync.writebacks; and posted to the alert address where it needs a person. Sends nothing to the service.
 
@@ -330,7 +319,7 @@ def conclude(settings: Settings, outbox: Outbox, ran: Ran, push_id: int | None =
     sync.
     """
     results: list[Result] = []
-    for each in [*([] if push_id is None else [push_id]), *sorted(ran.earlier)]:
+    for each in filter(None, [ran.push_id, *sorted(ran.earlier)]):
         rejected_csv, spent = write_rejections(settings.home, outbox, each), None if results else ran.spent
         results.append(result_of(outbox, each, spent=spent, stopped=ran.stopped, rejected_csv=rejected_csv))
     if not results:

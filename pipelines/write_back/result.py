@@ -57,19 +57,23 @@ class Spent:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run did: what it cost, which earlier pushes it went on with, sending or reading back, and why it ended early."""
+    """What a run does for an account: its own push, if it has one, the earlier ones that it goes on with, sending or reading back, what
+    it costs, and why it ended early.
+    """
 
     run: str
     job: str
     began_at: dt.datetime
+    account: str
+    push_id: int | None = None
     spent: Spent = Spent()
     earlier: frozenset[int] = frozenset()
     stopped: str | None = None
 
 
-def new_run(job: str) -> Ran:
+def new_run(job: str, account: str) -> Ran:
     """A run of this moment, of a program that is not Dagster."""
-    return Ran(uuid.uuid4().hex, job, utc_now())
+    return Ran(uuid.uuid4().hex, job, utc_now(), account)
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,12 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeVar
 
-import msgspec
 from rich.console import Console
-from rich.table import Table as Grid
 
 from marketing_api.errors import MarketingApiError
 from pipelines import exits, interrupts, output
@@ -31,14 +30,13 @@ from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.kinds import KINDS, NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import Counts, Outbox, Push, outbox_path
 from pipelines.write_back.push_report import say
-from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, order_of, plan_push, rate_of, resume
+from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, order_of, plan_push, rate_of
 from pipelines.write_back.refusals import is_permanent
 from pipelines.write_back.rejected_rows import RejectedRows, rejected_rows, write_copy, write_csv, write_planned, write_rejections
 from pipelines.write_back.result import Reason, Result, grouped, new_run, result_of
 from warehouse.errors import WarehouseError
 
 _SHOWN = 20
-_WIDTH = 110  # a narrow terminal wraps lines, which is better than cutting numbers
 
 T = TypeVar("T")
 
@@ -83,10 +81,10 @@ def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: in
         say(["nothing was sent"])
         return exits.INCOMPLETE
     stop.check()
-    ran = new_run(f"push_{order.kind}")
-    push_id = enqueue(settings, planned, run=ran.run)
+    ran = new_run(f"push_{order.kind}", order.account)
+    ran = replace(ran, push_id=enqueue(settings, planned, run=ran.run))
     with Outbox(outbox_path(settings.home)) as outbox:
-        results = _watched(stop, lambda watch: finish_push(settings, outbox, push_id, ran, watch))
+        results = _watched(stop, lambda watch: finish_push(settings, outbox, ran, watch))
     return _shown(results, document, is_json=arguments.json)
 
 
@@ -134,7 +132,7 @@ def _retry(settings: Settings, account: str, arguments: SimpleNamespace, stop: i
         reasons = list(map(Reason.of, retried.left))
         if not arguments.json:
             say(report.lines("retry", retried, reasons))
-        results = _watched(stop, lambda watch: resume(settings, outbox, account, new_run("push_retry"), watch))
+        results = _watched(stop, lambda watch: finish_push(settings, outbox, new_run("push_retry", account), watch))
     left = list(map(report.reason_document, grouped(reasons)))
     code = _shown(results, output.Push(None, [], left), is_json=arguments.json)
     return exits.INCOMPLETE if left else code
@@ -175,15 +173,8 @@ def _print_status(settings: Settings, account: str, push_id: int | None, *, is_j
         open_count = len(outbox.open(account))
     if is_json:
         emit(output.Pushes(pushes, open_count))
-    elif not pushes:
-        print("nothing has been pushed yet")
     else:
-        console = Console(highlight=False)
-        console.width = max(console.width, _WIDTH)
-        console.print(_grid(pushes))
-        print(f"{open_count:,} requests open" if open_count else "nothing is open")
-        if any(push.rejected for push in pushes):
-            print("rejected rows: `marketing-sync push rejected` writes them out, to be corrected")
+        say(report.lines("status", pushes, open_count))
     return exits.DONE
 
 
@@ -250,16 +241,6 @@ def _push_line(push: Push, counts: Counts) -> output.PushLine:
     return output.PushLine(push.push_id, begun, str(push.kind), push.source.name, *cells)
 
 
-def _grid(pushes: list[output.PushLine]) -> Grid:
-    grid = Grid(box=None, header_style="dim", pad_edge=False)
-    for column in ("push", "begun (UTC)", "what", "from", "rows", "sent", "rejected", "open", "drifted"):
-        grid.add_column(column, justify="left" if column in ("begun (UTC)", "what", "from") else "right", no_wrap=True)
-    for line in pushes:
-        push, begun, kind, source, *counts = msgspec.structs.astuple(line)
-        grid.add_row(str(push), f"{begun:%Y-%m-%d %H:%M}", kind, source, *(f"{count:,}" if count else "·" for count in counts))
-    return grid
-
-
 # ---- audience syncs
 
 
@@ -288,5 +269,5 @@ def _audience_sync(arguments: SimpleNamespace, settings: Settings, sync: Audienc
     if not arguments.apply:
         return exits.DONE
     stop.check()
-    results = _watched(stop, lambda watch: push_turnover(settings, found, new_run("push_activations"), watch))
+    results = _watched(stop, lambda watch: push_turnover(settings, found, watch))
     return _shown(results, output.Push(None, []), is_json=False)

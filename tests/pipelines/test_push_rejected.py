@@ -246,7 +246,7 @@ def test_words_of_the_service_that_are_not_known_stay_here(refused: str, command
     with Outbox(outbox_path(home)) as outbox:
         result = result_of(outbox, 1)
     odd = replace(result, refusals=(Reason((2,), "emailmarketing/addtag: … (Ann Miller of Rome has left)", by_service=True),))
-    text = str(alert_body(odd, new_run("push_tags"))["text"])
+    text = str(alert_body(odd, new_run("push_tags", "main"))["text"])
     assert "1 row: other words of the service" in text
     assert "Miller" not in text
 

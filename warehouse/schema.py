@@ -16,8 +16,10 @@ from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.sync_tables import SYNC_TABLES, SyncTable
 from warehouse.tables import Table
 
+#: Views of the fields that the service sends and no column holds, which come and go with what it sends (`loads.drift`).
+UNDECLARED = "extra"
 #: Typed mirror of the service, its changes over time, the marts made from both, and what is known about the reading.
-SCHEMAS = ("source", "history", "marts", "sync")
+SCHEMAS = ("source", "history", "marts", "sync", UNDECLARED)
 
 
 _FULL_NAMES = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
@@ -44,8 +46,18 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]
                     rows(connection, statement)
                 except duckdb.ConversionException as problem:
                     raise WarehouseError(f"{table.qualified} cannot be adapted to this version: run `marketing-sync rebuild`") from problem
+            if isinstance(table, SyncTable) and table.formerly:
+                _take_in(connection, table.qualified, *table.formerly)
         stamp_version(connection)
         note_fact(connection, "tables", fingerprint)
+
+
+def _take_in(connection: duckdb.DuckDBPyConnection, table: str, formerly: str, columns: str) -> None:
+    """Put the rows of the table that an earlier version had in its place, which goes."""
+    own = "database_name = current_database() and schema_name = 'sync' and table_name = ?"
+    if rows(connection, f"from duckdb_tables() where {own}", [formerly]):
+        rows(connection, f"insert into {table} by name select {columns} from sync.{formerly}")
+        rows(connection, f"drop table sync.{formerly}")
 
 
 def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = None) -> Iterator[str]:

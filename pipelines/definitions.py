@@ -21,7 +21,7 @@ from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.interrupts import Stop
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, rebuild
 from pipelines.logs import start_logging
-from pipelines.publishing import MODELS_STEP, Lake, Models, publish_home
+from pipelines.publishing import MODELS_STEP, Lake, Models, breaking_changes, publish_home
 from pipelines.report.mail import Reports
 from pipelines.resources import RunReader, reader_resource, settings_resource
 from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags, shard_tags
@@ -85,7 +85,7 @@ def _behind_the_reads(
     """The models, what is made of them for people, and, where that is switched on, what goes back to the service."""
     made = models.assets()
     shown = [key for key in made.keys if key.path[0] != "staging"]
-    published = published_asset(publish_home, shown)
+    published = published_asset(publish_home, breaking_changes, shown)
     assets = [made, published, report_asset(reports.make), *([lake_asset(lake.export)] if settings.lake_url else [])]
     return [*assets, (activations or AudienceSyncs(settings)).asset(made.keys)] if settings.activations else assets
 

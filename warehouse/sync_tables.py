@@ -82,5 +82,8 @@ ALL_TABLES: tuple[Table | SyncTable, ...] = (*TABLES.values(), *SYNC_TABLES)
 COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS, WRITEBACKS, SCHEMA_CHANGES = (
     _BY_NAME[name] for name in ("coverage", "readings", "contact_coverage", "rejected_records", "writebacks", "schema_changes")
 )
+#: SQL of a row of `sync.schema_changes` in words.
+IN_WORDS = """concat_ws(' ', table_name || ':', change, field,
+    '(' || if(after is null, coalesce(sample, before), concat_ws(' → ', before, after)) || ')')"""
 #: Those that a rebuild cannot make anew from the archive.
 KEPT = (_BY_NAME["runs"], _BY_NAME["plans"], WRITEBACKS, SCHEMA_CHANGES)

@@ -1,15 +1,18 @@
 """`marketing-sync status`: how fresh and complete every table is, the last runs, and what could not be read."""
 
 import datetime as dt
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 import duckdb
 import msgspec
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as Grid
 
 from marketing_api.clock import utc_now
+from marketing_api.redaction import plain
 from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago, due, is_to_come, standstill
@@ -52,6 +55,7 @@ def status(arguments: Arguments, settings: Settings) -> int:
             _read(connection, _QUERIES["plans"], output.LastPlan),
             _read(connection, _QUERIES["runs"], output.Run),
             _read(connection, _QUERIES["rejected"], output.Rejected),
+            _schema_changes(connection),
         )
     found.notices = _standstills(found.tables, now) if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
     if arguments.json:
@@ -96,6 +100,13 @@ def _read(connection: duckdb.DuckDBPyConnection, sql: str, kind: type[T]) -> lis
     return [msgspec.convert(each, kind) for each in records(connection, sql)]
 
 
+def _schema_changes(connection: duckdb.DuckDBPyConnection) -> list[output.SchemaChange]:
+    """None of a warehouse that no sync of this version has opened."""
+    with suppress(duckdb.CatalogException):
+        return _read(connection, _QUERIES["schema_changes"], output.SchemaChange)
+    return []
+
+
 def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
     console = Console(highlight=False)
     for line in found.notices:
@@ -115,6 +126,8 @@ def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
         for rejected in found.rejected:
             table.add_row(rejected.account, rejected.table, f"{rejected.records:,}", rejected.reason)
     console.print(table if found.rejected else "no rejected records")
+    if found.schema_changes:
+        console.print(_change_grid(found.schema_changes))
     console.print(f"published: {what_is_published(settings, now)}", soft_wrap=True, markup=False)
 
 
@@ -165,6 +178,15 @@ def _contact_line(found: output.Contacts, now: dt.datetime) -> str:
         f"account {found.account}: {found.contacts:,} contacts, timelines of {share(found.timelines)}{oldest}{cut}, "
         f"coupons of {share(found.coupons)}\n"
     )
+
+
+def _change_grid(changes: list[output.SchemaChange]) -> Grid:
+    table = grid("schema changes", "noticed", "account", "table", "change", "field", "before", "after", "like")
+    for each in changes:
+        noticed = f"{each.noticed_at:%Y-%m-%d %H:%M} UTC"
+        cells = (each.account, each.table, each.change, each.field, each.before, each.after, each.sample)
+        table.add_row(noticed, *(escape(plain(cell or "")) for cell in cells))
+    return table
 
 
 def _run_grid(runs: list[output.Run]) -> Grid:

@@ -18,14 +18,12 @@ from warehouse.loads.shapes import ALWAYS, MOST_WORDS, Shapes, sample_of, type_o
 from warehouse.loads.target import Target
 from warehouse.schema import UNDECLARED
 from warehouse.sql import literal, quoted, statements
+from warehouse.sync_tables import IN_WORDS
 from warehouse.tables import EXTRA, TABLES, Table
 
 _SQL = statements(Path(__file__).with_suffix(".sql"))
 #: More members of an object are no fields but a map; and how long is learnt at most what was never read whole, in request ids.
 _LIMITS = {"most_words": MOST_WORDS, "most_members": 50, "learning": int(dt.timedelta(days=7).total_seconds()) * 1_000_000 * 1024}
-#: A change in words; the columns of `sync.schema_changes` say what it is made of.
-LINE = """concat_ws(' ', table_name || ':', change, field,
-    '(' || case when change <> 'field missing' and after is not null then concat_ws(' → ', before, after) else sample end || ')')"""
 _ADDRESS = r"\S+(@|%40)\S+"
 
 #: Table, field, kind, what; what it was found by, and a sample.
@@ -46,7 +44,7 @@ def note(targets: Sequence[Target], shapes: Mapping[str, Shapes], asset: str) ->
         return
     columns = zip(*((*fact, *seen) for fact, seen in found.items()), strict=True)
     first.connection.register("arrow_facts", pa.table(dict(zip(_COLUMNS, map(list, columns), strict=True)), _FACTS))
-    texts = {"asset": literal(asset), "address": literal(_ADDRESS), "mask": literal(MASK), "line": LINE}
+    texts = {"asset": literal(asset), "address": literal(_ADDRESS), "mask": literal(MASK), "line": IN_WORDS}
     terms = {"account": first.account, "last": first.last_request, "as_of": first.as_of, **texts, **_LIMITS}
     first.run(_SQL["drifted"].format(**terms))
     first.connection.unregister("arrow_facts")
